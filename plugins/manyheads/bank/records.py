@@ -1,0 +1,46 @@
+"""Papers and scientists as the knowledge bank keeps them (VirSci 2025, §3.1)."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Period = Literal["past", "contemporary"]
+
+
+class Paper(BaseModel):
+    """One paper of B_past or B_con. `authors` hold masked names once an ecosystem is built."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    title: str
+    abstract: str
+    year: int
+    citations: int = 0
+    authors: tuple[str, ...] = ()
+    venue: str | None = None
+    keywords: tuple[str, ...] = ()
+    affiliations: tuple[str, ...] = ()
+
+
+class Scientist(BaseModel):
+    """A digital twin's profile in the author knowledge bank. `name` is the masked `Scientist{n}`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    affiliations: tuple[str, ...] = ()
+    interests: tuple[str, ...] = ()
+    papers: int = 0
+    citations: int = 0
+    collaborators: dict[str, int] = Field(default_factory=dict)
+    """Masked name of each past co-author in S, with the number of papers written together (row of A)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A paper found, with its cosine similarity to the query (-1…1)."""
+
+    paper: Paper
+    score: float

@@ -1,0 +1,65 @@
+"""The one family of users' mistakes: a message that says what to do next, no traceback.
+
+    UserError
+    ├── ConfigError          a config, role, prompt or flag is wrong
+    ├── CorpusError          a corpus cannot be read, built or opened
+    ├── EmbeddingError       no embedding model is to be had
+    ├── ModelError           a model server is unreachable, refuses or answers nonsense
+    │   └── ReplyError       a model never gave a valid reply; keeps the raw text
+    ├── BudgetError          the run's budget is spent
+    └── JournalError         a run folder cannot be read, written or continued
+"""
+
+
+class UserError(Exception):
+    """A mistake that a user can mend.
+
+    Args:
+        message: what is wrong, with the file and the key.
+        tried: what was looked at or attempted.
+        hint: the next command or edit that mends it.
+    """
+
+    def __init__(self, message: str, *, tried: str | None = None, hint: str | None = None) -> None:
+        self.message, self.tried, self.hint = message, tried, hint
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        parts = [self.message]
+        if self.tried:
+            parts.append(f"tried: {self.tried}")
+        if self.hint:
+            parts.append(f"next: {self.hint}")
+        return "\n  ".join(parts)
+
+
+class ConfigError(UserError):
+    """A config, role, prompt or flag is wrong."""
+
+
+class CorpusError(UserError):
+    """A corpus cannot be read, built or opened."""
+
+
+class EmbeddingError(UserError):
+    """No embedding model is to be had, or its vectors do not fit."""
+
+
+class ModelError(UserError):
+    """A model server is unreachable, refuses, or answers nonsense."""
+
+
+class ReplyError(ModelError):
+    """A model never gave a valid reply; `raw` holds its last text."""
+
+    def __init__(self, message: str, *, raw: str, tried: str | None = None, hint: str | None = None) -> None:
+        self.raw = raw
+        super().__init__(message, tried=tried, hint=hint)
+
+
+class BudgetError(UserError):
+    """The run's budget is spent; the run can be resumed with a larger one."""
+
+
+class JournalError(UserError):
+    """A run folder cannot be read, written or continued."""

@@ -1,13 +1,13 @@
 """The one family of users' mistakes: a message that says what to do next, no traceback.
 
-    UserError
-    ├── ConfigError          a config, role, prompt or flag is wrong
-    ├── CorpusError          a corpus cannot be read, built or opened
-    ├── EmbeddingError       no embedding model is to be had
-    ├── ModelError           a model server is unreachable, refuses or answers nonsense
-    │   └── ReplyError       a model never gave a valid reply; keeps the raw text
-    ├── BudgetError          the run's budget is spent
-    └── JournalError         a run folder cannot be read, written or continued
+UserError
+├── ConfigError          a config, role, prompt or flag is wrong
+├── CorpusError          a corpus cannot be read, built or opened
+├── EmbeddingError       no embedding model is to be had
+├── ModelError           a model server is unreachable, refuses or answers nonsense
+│   └── ReplyError       a model never gave a valid reply; keeps the raw text
+├── BudgetError          the run's budget is spent
+└── JournalError         a run folder cannot be read, written or continued
 """
 
 

@@ -1,0 +1,77 @@
+"""One budget for a run: tokens, money, time, calls. Fail-closed: a turn that cannot be paid is not asked."""
+
+import time
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from manyheads.core import Host, Reply, Turn, Usage
+from manyheads.errors import BudgetError
+from manyheads.replies import ReplyModel
+
+R = TypeVar("R", bound=ReplyModel)
+
+
+class BudgetConfig(BaseModel):
+    """Limits of a run; a limit left out does not bind."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    tokens: int | None = Field(default=None, gt=0)
+    """Input and output tokens of all models together."""
+    money: float | None = Field(default=None, gt=0)
+    """In the currency of the models' configured prices; needs a price for every model."""
+    seconds: float | None = Field(default=None, gt=0)
+    """Wall time of this process' share of the run."""
+    calls: int | None = Field(default=None, gt=0)
+    """Requests to models."""
+
+
+class Ledger:
+    """What a run has spent, recorded turns included, held against its limits."""
+
+    def __init__(self, limits: BudgetConfig) -> None:
+        self.limits, self.spent = limits, Usage()
+        self._began = time.monotonic()
+
+    def pay(self, usage: Usage) -> None:
+        self.spent += usage
+
+    def need(self) -> None:
+        """Raises `BudgetError` when a limit is reached."""
+        for key, used in self._used().items():
+            limit = getattr(self.limits, key)
+            if limit is not None and used >= limit:
+                raise BudgetError(
+                    f"the budget is spent: budget.{key} is {limit}, used are {used:g}",
+                    hint=f"go on with more: manyheads resume RUN --set budget.{key}=<larger>",
+                )
+
+    def _used(self) -> dict[str, float]:
+        return {
+            "tokens": self.spent.input_tokens + self.spent.output_tokens,
+            "money": self.spent.cost or 0.0,
+            "seconds": time.monotonic() - self._began,
+            "calls": self.spent.calls,
+        }
+
+
+class Budgeted:
+    """A host that asks nothing once the budget is spent."""
+
+    def __init__(self, host: Host, ledger: Ledger) -> None:
+        self._host, self._ledger = host, ledger
+
+    async def gate(self) -> None:
+        await self._host.gate()
+
+    async def ask(self, turn: Turn[R]) -> Reply[R]:
+        """See `Host.ask`.
+
+        Raises:
+            BudgetError: a limit is reached; nothing was asked.
+        """
+        self._ledger.need()
+        reply = await self._host.ask(turn)
+        self._ledger.pay(reply.usage)
+        return reply

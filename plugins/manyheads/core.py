@@ -1,0 +1,358 @@
+"""The contracts: a system needs a `Host` to ask `Speaker`s for `Turn`s, and says what happens in `Event`s.
+
+No type of an agent framework crosses this line. Hosts are asked statelessly: a turn carries all that its
+speaker may know, so nothing is remembered twice and a blind call is the normal case.
+"""
+
+import asyncio
+import re
+import unicodedata
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from manyheads.replies import ReplyModel
+
+R = TypeVar("R", bound=ReplyModel)
+T = TypeVar("T")
+
+
+def safe_name(name: str) -> str:
+    """A speaker name that both hosts and OpenAI's `name` field take: an ASCII identifier of at most 64 letters."""
+    ascii_only = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    slug = re.sub(r"\W+", "_", ascii_only).strip("_")[:60]
+    return slug if slug.isidentifier() else f"agent_{slug}" if slug else "agent"
+
+
+@dataclass(frozen=True)
+class Speaker:
+    """Who speaks: a role with its system prompt rendered. `name` is safe for every host."""
+
+    name: str
+    role: str
+    system: str
+    model: str = "default"
+    """Alias of the model in the config's `models`."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in a run a turn stands; unique in the run, and the same whenever it is run again."""
+
+    stage: str
+    turn: int
+    speaker: str
+    task: str
+    ordinal: int = 0
+
+    def __str__(self) -> str:
+        again = f" (again, {self.ordinal})" if self.ordinal else ""
+        return f"{self.stage}, turn {self.turn}, {self.speaker}: {self.task}{again}"
+
+
+@dataclass(frozen=True)
+class Image:
+    """A picture shown with a message: raw bytes and media type, `image/png` or `image/jpeg`."""
+
+    data: bytes
+    media_type: str = "image/png"
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message of a thread. `assistant` is what the speaker itself said before."""
+
+    text: str
+    sender: Literal["user", "assistant"] = "user"
+    images: tuple[Image, ...] = ()
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool function, host-neutral: what the model reads, its arguments, and the function itself.
+
+    `run` receives a validated instance of `arguments` and returns the text that the model sees.
+    """
+
+    name: str
+    description: str
+    arguments: type[BaseModel]
+    run: Callable[[Any], Awaitable[str]]
+
+
+@dataclass(frozen=True)
+class Turn(Generic[R]):
+    """One question to one speaker.
+
+    Attributes:
+        place: where in the run.
+        speaker: who is asked.
+        thread: all that the speaker is told, oldest first; ends with a user message.
+        reply_type: the typed reply that is asked for.
+        tools: what the speaker may call, where its model can.
+        recall: what the host's retrieval hook looks up in the author knowledge bank, None for nothing.
+        check: says what is wrong with a reply that its schema lets pass, None if nothing is.
+    """
+
+    place: Place
+    speaker: Speaker
+    thread: tuple[Message, ...]
+    reply_type: type[R]
+    tools: tuple[Tool, ...] = ()
+    recall: str | None = None
+    check: Callable[[R], str | None] | None = None
+
+
+class Usage(BaseModel):
+    """What a reply cost. `cost` is None where the price of the model is not configured."""
+
+    model_config = ConfigDict(frozen=True)
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    calls: int = 0
+    cost: float | None = None
+
+    def __add__(self, other: "Usage") -> "Usage":
+        costs = [c for c in (self.cost, other.cost) if c is not None]
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            calls=self.calls + other.calls,
+            cost=sum(costs) if costs else None,
+        )
+
+
+NOTHING = Usage()
+
+
+class ToolCall(BaseModel):
+    """A tool call that a speaker made in its turn, with what the tool answered."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    arguments: dict[str, Any] = {}
+    result: str = ""
+    failed: bool = False
+
+
+@dataclass(frozen=True)
+class Raw:
+    """What a host's native agent gave for one request: text as written, nothing parsed."""
+
+    text: str
+    model: str
+    usage: Usage = NOTHING
+    tool_calls: tuple[ToolCall, ...] = ()
+    truncated: bool = False
+    """True when the model stopped at its length limit."""
+
+
+@dataclass(frozen=True)
+class Reply(Generic[R]):
+    """A turn's valid reply. `usage` counts every attempt that was paid for it."""
+
+    text: str
+    value: R
+    model: str
+    usage: Usage = NOTHING
+    tool_calls: tuple[ToolCall, ...] = ()
+    attempts: int = 1
+    seconds: float = 0.0
+    warnings: tuple[str, ...] = ()
+
+
+class Host(Protocol):
+    """What a system needs of an agent framework."""
+
+    async def ask(self, turn: Turn[R]) -> Reply[R]:
+        """One turn of a native agent of the host.
+
+        Raises:
+            ModelError: the model cannot be reached or refuses; `ReplyError` when no reply was valid.
+        """
+        ...
+
+    async def gate(self) -> None:
+        """Wait here while the run is paused."""
+        ...
+
+
+class ManagedHost(Host, Protocol):
+    """A host that a session owns."""
+
+    async def close(self) -> None:
+        """Release connections."""
+        ...
+
+
+class Recall(Protocol):
+    """The author knowledge bank behind a host's retrieval hook.
+
+    Returns the passage that the hook puts beside the prompt, already fenced and labelled; empty for nothing.
+    """
+
+    async def __call__(self, query: str, speaker: str) -> str: ...
+
+
+async def recall_nothing(query: str, speaker: str) -> str:
+    """The hook of a host without a bank."""
+    return ""
+
+
+class Event(BaseModel):
+    """Something that a console, a report or a test may want to know. Its `kind` tells which."""
+
+    model_config = ConfigDict(frozen=True)
+
+    stage: str = ""
+    turn: int = 0
+
+
+class Stage(Event):
+    """A stage begins; `number` of `total`."""
+
+    kind: Literal["stage"] = "stage"
+    title: str
+    number: int
+    total: int
+
+
+class Asked(Event):
+    """A speaker has been asked and is thinking."""
+
+    kind: Literal["asked"] = "asked"
+    speaker: str
+    task: str
+
+
+class Said(Event):
+    """A speaker has answered. `data` is the typed reply, `text` what a reader wants to see of it."""
+
+    kind: Literal["said"] = "said"
+    speaker: str
+    task: str
+    part: Literal["member", "leader", "guest", "candidate"] = "member"
+    text: str
+    data: dict[str, Any]
+    model: str
+    usage: Usage
+    seconds: float = 0.0
+    tool_calls: tuple[ToolCall, ...] = ()
+
+
+class Recruited(Event):
+    """A candidate has joined or declined."""
+
+    kind: Literal["recruited"] = "recruited"
+    candidate: str
+    accepted: bool
+    reasoning: str
+
+
+class Invited(Event):
+    """An outside scientist was asked for advice by a speaker."""
+
+    kind: Literal["invited"] = "invited"
+    guest: str
+    by: str
+    question: str
+
+
+class Retrieved(Event):
+    """References were looked up. Each hit has `id, title, year, score`."""
+
+    kind: Literal["retrieved"] = "retrieved"
+    query: str
+    hits: tuple[dict[str, Any], ...]
+
+
+class Voted(Event):
+    """A blind vote; `choice` counts from 1."""
+
+    kind: Literal["voted"] = "voted"
+    voter: str
+    choice: int
+    reasoning: str
+
+
+class Judged(Event):
+    """A decision that changes the run's course: consensus, another turn, a tie broken, a member leaving."""
+
+    kind: Literal["judged"] = "judged"
+    subject: str
+    outcome: str
+    reasoning: str = ""
+
+
+class Warned(Event):
+    """Something fell back or failed on the way without ending the run."""
+
+    kind: Literal["warned"] = "warned"
+    message: str
+
+
+class Result(Event):
+    """The run's result, as `result.json` keeps it. Always the last event."""
+
+    kind: Literal["result"] = "result"
+    data: dict[str, Any]
+
+
+AnyEvent = Annotated[
+    Stage | Asked | Said | Recruited | Invited | Retrieved | Voted | Judged | Warned | Result,
+    Field(discriminator="kind"),
+]
+Emit = Callable[[AnyEvent], None]
+
+
+async def stream(work: Callable[[Emit], Awaitable[Mapping[str, Any]]]) -> AsyncIterator[AnyEvent]:
+    """Run `work` and yield its events as they happen; its return value comes last, as a `Result`.
+
+    Closing the iterator cancels the work; what the work raises is raised here, unchanged.
+    """
+    queue: asyncio.Queue[AnyEvent | None] = asyncio.Queue()
+
+    async def drive() -> Mapping[str, Any]:
+        try:
+            return await work(queue.put_nowait)
+        finally:
+            queue.put_nowait(None)
+
+    task = asyncio.create_task(drive())
+    try:
+        while (event := await queue.get()) is not None:
+            yield event
+        yield Result(data=dict(await task))
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait([task])
+
+
+async def together(*calls: Awaitable[T]) -> list[T]:
+    """Await independent calls concurrently, results in order; the first error cancels the rest and is raised bare."""
+    tasks = [asyncio.ensure_future(call) for call in calls]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@dataclass
+class Ordinals:
+    """Hands out places: the same question asked again at the same place gets the next ordinal."""
+
+    _seen: dict[tuple[str, int, str, str], int] = field(default_factory=dict[tuple[str, int, str, str], int])
+
+    def place(self, stage: str, turn: int, speaker: str, task: str) -> Place:
+        key = (stage, turn, speaker, task)
+        ordinal = self._seen.get(key, -1) + 1
+        self._seen[key] = ordinal
+        return Place(stage, turn, speaker, task, ordinal)

@@ -1,0 +1,182 @@
+"""One governor a model: concurrency cap, back-off, Retry-After, and whether its server takes `response_format`.
+
+Both hosts send every model request through here, so that there is one layer of retries and one cap.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    retry_if_exception,
+    stop_after_attempt,
+    wait_random_exponential,
+)
+
+from manyheads.config import ModelConfig
+from manyheads.errors import ModelError
+
+T = TypeVar("T")
+
+REFUSALS = frozenset({400, 422, 500})
+PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+UNREACHABLE = ("APIConnectionError", "ConnectError", "ReadError", "RemoteProtocolError", "WriteError")
+TIMED_OUT = ("APITimeoutError", "ReadTimeout", "ConnectTimeout", "PoolTimeout", "WriteTimeout")
+
+_refusing: set[tuple[str, str]] = set()
+"""Servers, by base URL and model, that have refused `response_format`; remembered for the process."""
+
+
+def status_of(error: BaseException | None) -> int | None:
+    """The HTTP status that a provider's exception carries (OpenAI's, Anthropic's and Ollama's SDKs)."""
+    status = getattr(error, "status_code", None)
+    return status if isinstance(status, int) and status > 0 else None
+
+
+def retry_after(error: BaseException | None) -> float | None:
+    """Seconds that the server asked to wait, from its Retry-After header."""
+    headers: Any = getattr(getattr(error, "response", None), "headers", None)
+    value = headers.get("retry-after") if headers is not None else None
+    try:
+        return max(0.0, float(value)) if value is not None else None
+    except ValueError:
+        return None
+
+
+def is_transport(error: BaseException) -> bool:
+    """Whether an exception means that no answer came: refused, dropped, timed out."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    return isinstance(error, ConnectionError | TimeoutError) or bool(names & {*UNREACHABLE, *TIMED_OUT})
+
+
+def is_model_failure(error: BaseException) -> bool:
+    return status_of(error) is not None or is_transport(error)
+
+
+@dataclass
+class Governor:
+    """Guards the requests to one model.
+
+    Args:
+        alias: the model's name in the config.
+        config: its settings.
+    """
+
+    alias: str
+    config: ModelConfig
+    _gate: asyncio.Semaphore = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._gate = asyncio.Semaphore(self.config.concurrency)
+
+    async def call(self, request: Callable[[bool], Awaitable[T]], warn: list[str]) -> T:
+        """Send one request, again where that can help.
+
+        Args:
+            request: sends it; its argument says whether to send the schema as `response_format`.
+            warn: where notes for the user go.
+
+        Raises:
+            ModelError: the server cannot be reached, refuses, or fails for good.
+        """
+        tries = _Tries(self, with_format=self.config.response_format and self._server not in _refusing)
+        retrying = AsyncRetrying(
+            stop=stop_after_attempt(self.config.retries + 1 + tries.with_format),
+            wait=tries.pause,
+            retry=retry_if_exception(tries.goes_on),
+            before_sleep=lambda state: warn.append(tries.note(state)),
+            reraise=True,
+        )
+        try:
+            answer = await retrying(self._once, lambda: request(tries.with_format))
+        except Exception as error:  # every SDK has its own tree; what is not theirs is raised again
+            if not is_model_failure(error):
+                raise
+            raise self._in_words(error) from error
+        if tries.refused:
+            _refusing.add(self._server)
+        return answer
+
+    async def _once(self, request: Callable[[], Awaitable[T]]) -> T:
+        async with self._gate:
+            return await request()
+
+    def worth_another(self, error: BaseException) -> bool:
+        asked = retry_after(error)
+        if asked is not None and asked > self.config.max_wait:
+            return False
+        return status_of(error) in PASSING or is_transport(error)
+
+    @property
+    def _server(self) -> tuple[str, str]:
+        return (self.config.base_url or self.config.provider, self.config.name)
+
+    def _in_words(self, error: Exception) -> ModelError:
+        where = self.config.base_url or f"the {self.config.provider} service"
+        named = f"models.{self.alias} ({self.config.provider}/{self.config.name} at {where})"
+        status = status_of(error)
+        if status in (401, 403):
+            return ModelError(f"{named}: the key is refused ({status})", hint=_key_hint(self.config))
+        if status == 404:
+            return ModelError(
+                f"{named}: no such model or address (404)",
+                hint=f"check models.{self.alias}.name and .base_url (most end in /v1)",
+            )
+        tried = f"{self.config.retries + 1} times" if self.worth_another(error) else "once"
+        what = "cannot be reached" if is_transport(error) else "failed"
+        hint = "start the server or mend the address, then: manyheads resume RUN"
+        return ModelError(f"{named}: {what}: {_short(error)}", tried=tried, hint=hint)
+
+
+@dataclass
+class _Tries:
+    """The tries at one request: drops `response_format` once when the server seems to refuse it."""
+
+    governor: Governor
+    with_format: bool
+    refused: bool = False
+    just_dropped: bool = False
+
+    def goes_on(self, error: BaseException) -> bool:
+        self.just_dropped = self.with_format and status_of(error) in REFUSALS
+        if self.just_dropped:
+            self.with_format, self.refused = False, True
+            return True
+        return self.governor.worth_another(error)
+
+    def pause(self, state: RetryCallState) -> float:
+        """Seconds to wait: none before the schema is dropped, what Retry-After says, or a growing, random time."""
+        error = state.outcome.exception() if state.outcome else None
+        if self.just_dropped:
+            return 0.0
+        asked = retry_after(error)
+        return asked if asked is not None else self._backoff(state)
+
+    def _backoff(self, state: RetryCallState) -> float:
+        return wait_random_exponential(multiplier=0.5, max=self.governor.config.max_wait)(state)
+
+    def note(self, state: RetryCallState) -> str:
+        error = state.outcome.exception() if state.outcome else None
+        name = f"models.{self.governor.alias}"
+        if self.just_dropped:
+            return f"{name}: the server refused response_format; the schema stays in the prompt"
+        return f"{name}: {_short(error)}; tried again"
+
+
+def _short(error: BaseException | None) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 200 else text[:200] + " …"
+
+
+def key_variable(config: ModelConfig) -> str | None:
+    """The environment variable that holds a model's key, None for providers without one."""
+    usual = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}.get(config.provider)
+    return config.api_key_env or usual
+
+
+def _key_hint(config: ModelConfig) -> str:
+    variable = key_variable(config)
+    return f"export {variable}=…" if variable else "check the server's access rules"

@@ -1,0 +1,106 @@
+"""Strict, sandboxed Jinja rendering of the prompt files.
+
+What is put into a prompt is data: it is never rendered again, and what comes from papers or models is fenced
+by the `quoted` filter so that it cannot pass for the prompt's own words.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from jinja2 import (
+    StrictUndefined,
+    TemplateError,
+    TemplateNotFound,
+    TemplateSyntaxError,
+    UndefinedError,
+    meta,
+    nodes,
+)
+from jinja2.loaders import FunctionLoader
+from jinja2.sandbox import SandboxedEnvironment
+
+from manyheads.errors import ConfigError
+from manyheads.resources import Resources
+
+
+def quoted(text: object, label: str) -> str:
+    """Fence untrusted text between `<label>` lines; a closing fence inside the text is defused."""
+    body = re.sub(rf"</\s*{re.escape(label)}\s*>", f"< /{label}>", str(text).strip(), flags=re.IGNORECASE)
+    return f"<{label}>\n{body}\n</{label}>"
+
+
+class Prompts:
+    """The prompt files of a search path.
+
+    Args:
+        resources: where `prompts/` folders are looked for.
+    """
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+
+    def render(self, name: str, variables: Mapping[str, object]) -> str:
+        """Render `prompts/<name>` with exactly these variables.
+
+        Raises:
+            ConfigError: no such prompt, a syntax error, or a variable that the task does not give.
+        """
+        try:
+            return self._environment.get_template(name).render(variables).strip() + "\n"
+        except UndefinedError as error:
+            raise ConfigError(
+                f"{self._where(name)}: {error.message}",
+                tried=f"variables of this task: {', '.join(sorted(variables)) or 'none'}",
+                hint="use one of these, or take the line out",
+            ) from error
+        except TemplateError as error:
+            raise self._broken(name, error) from error
+
+    def needs(self, name: str) -> frozenset[str]:
+        """The variables that `prompts/<name>` and everything that it includes or extends read."""
+        seen: set[str] = set()
+        found: set[str] = set()
+        pending = [name]
+        while pending:
+            current = pending.pop()
+            seen.add(current)
+            tree = self._parse(current)
+            found |= meta.find_undeclared_variables(tree)
+            referenced = [part for part in meta.find_referenced_templates(tree) if part]
+            pending += [part for part in referenced if part not in seen]
+        return frozenset(found)
+
+    def _parse(self, name: str) -> nodes.Template:
+        try:
+            return self._environment.parse(self._source(name), name)
+        except TemplateSyntaxError as error:
+            raise self._broken(name, error) from error
+
+    @cached_property
+    def _environment(self) -> SandboxedEnvironment:
+        environment = SandboxedEnvironment(
+            loader=FunctionLoader(self._source),
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            autoescape=False,
+        )
+        filters: dict[str, Any] = environment.filters
+        filters["quoted"] = quoted
+        return environment
+
+    def _source(self, name: str) -> str:
+        return self._resources.need("prompts", name).read_text(encoding="utf-8")
+
+    def _where(self, name: str) -> str:
+        return str(self._resources.find("prompts", name) or f"prompts/{name}")
+
+    def _broken(self, name: str, error: TemplateError) -> ConfigError:
+        if isinstance(error, TemplateNotFound):
+            return ConfigError(f"{self._where(name)}: includes {error.name}, which is not there")
+        line = f":{error.lineno}" if isinstance(error, TemplateSyntaxError) else ""
+        return ConfigError(
+            f"{self._where(name)}{line}: {error.message}", hint="see the Jinja2 template syntax"
+        )

@@ -1,0 +1,99 @@
+"""Where roles, prompts, configs and suites are found, file by file.
+
+The first of these that holds a file wins: the user's folders (`--path`, then `MANYHEADS_PATH`), installed
+packs (entry points of the group `manyheads.packs`), then what ships with manyheads.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pathlib import Path, PurePosixPath
+
+from manyheads.errors import ConfigError
+
+KINDS = ("roles", "prompts", "configs", "evals")
+PACKS = "manyheads.packs"
+
+
+@cache
+def shipped() -> Path:
+    """The folder that holds our own `roles/`, `prompts/`, `configs/` and `evals/`."""
+    here = Path(__file__).resolve().parent
+    return here / "_data" if (here / "_data").is_dir() else here.parents[1]
+
+
+def data_file(name: str) -> Path:
+    """A file that ships with manyheads, such as `configs/corpora/sample.jsonl`."""
+    return shipped() / name
+
+
+@cache
+def pack_folders() -> tuple[Path, ...]:
+    """The folders of installed packs; found without importing any of their code."""
+    return tuple(folder for point in entry_points(group=PACKS) for folder in _folders_of(point.module))
+
+
+def _folders_of(module: str) -> Iterator[Path]:
+    spec = find_spec(module)
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        yield Path(folder)
+
+
+@dataclass(frozen=True)
+class Resources:
+    """A search path over folders that each may hold `roles/`, `prompts/`, `configs/`, `evals/`.
+
+    Args:
+        folders: the user's folders, first one strongest.
+    """
+
+    folders: tuple[Path, ...] = ()
+
+    @classmethod
+    def of(cls, paths: Sequence[str | Path] = ()) -> "Resources":
+        """The search path for these user folders and those of `MANYHEADS_PATH`.
+
+        Raises:
+            ConfigError: a named folder does not exist.
+        """
+        named = [*paths, *filter(None, os.environ.get("MANYHEADS_PATH", "").split(os.pathsep))]
+        folders = tuple(Path(path).expanduser().resolve() for path in named)
+        for folder in folders:
+            if not folder.is_dir():
+                raise ConfigError(f"{folder}: no such folder", tried="--path and MANYHEADS_PATH")
+        return cls(folders)
+
+    @property
+    def search_path(self) -> tuple[Path, ...]:
+        return (*self.folders, *pack_folders(), shipped())
+
+    def find(self, kind: str, name: str) -> Path | None:
+        """The winning file `kind/name`, or None. `name` is a relative POSIX path inside `kind`."""
+        inside = PurePosixPath(name)
+        if inside.is_absolute() or ".." in inside.parts:
+            raise ConfigError(f"{kind}/{name}: a name stays inside its folder")
+        candidates = (root / kind / inside for root in self.search_path)
+        return next((path for path in candidates if path.is_file()), None)
+
+    def need(self, kind: str, name: str) -> Path:
+        """Like `find`, but a missing file is a `ConfigError` that lists where it was looked for."""
+        if found := self.find(kind, name):
+            return found
+        raise ConfigError(
+            f"{kind}/{name}: not found",
+            tried=", ".join(str(root / kind) for root in self.search_path),
+            hint=f"there are: {', '.join(sorted(self.names(kind))) or 'none'}",
+        )
+
+    def names(self, kind: str, suffix: str = "") -> dict[str, Path]:
+        """Every file of a kind that ends in `suffix`, by its name inside the kind; strongest file wins."""
+        found: dict[str, Path] = {}
+        for root in reversed(self.search_path):
+            base = root / kind
+            found |= {
+                p.relative_to(base).as_posix(): p for p in sorted(base.rglob(f"*{suffix}")) if p.is_file()
+            }
+        return found

@@ -1,0 +1,159 @@
+"""Role cards: who an agent is, what it can be asked, and with which prompts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from manyheads.errors import ConfigError
+from manyheads.prompts import Prompts
+from manyheads.replies import REPLIES, ReplyModel
+from manyheads.resources import Resources
+
+
+class Task(BaseModel):
+    """One thing that a role can be asked to do."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    description: str
+    """What the task is for, in a line."""
+    reply: str
+    """Name of the typed reply, one of `manyheads.replies.REPLIES`."""
+    variables: tuple[str, ...] = ()
+    """What the prompt is given; a prompt that reads anything else is refused."""
+    prompt: str | None = None
+    """Prompt file under `prompts/`; `<role>/<task>.md.j2` unless it says otherwise."""
+
+
+class RoleCard(BaseModel):
+    """A role as its YAML card describes it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
+    """The role's name, a lower-case identifier, equal to the card's file name."""
+    description: str
+    """What others (and a host's speaker selection) read about the role."""
+    variables: dict[str, Any] = Field(default_factory=dict)
+    """What the system prompt `prompts/<role>/system.md.j2` is given, each with its default; null must be given."""
+    system: str | None = None
+    """System prompt file under `prompts/`, if it is not `<role>/system.md.j2`."""
+    model: str = "default"
+    """Alias of the model in a config's `models`."""
+    tools: tuple[str, ...] = ()
+    """Names of the tool functions that the role may call where its model can call tools."""
+    tasks: dict[str, Task] = Field(default_factory=dict)
+    """Tasks by name."""
+
+    def system_prompt(self) -> str:
+        return self.system or f"{self.name}/system.md.j2"
+
+    def prompt_of(self, task: str) -> str:
+        return self.tasks[task].prompt or f"{self.name}/{task}.md.j2"
+
+
+@dataclass(frozen=True)
+class Roles:
+    """All role cards of a search path, with the prompts they name."""
+
+    resources: Resources
+
+    @cached_property
+    def prompts(self) -> Prompts:
+        return Prompts(self.resources)
+
+    @cached_property
+    def cards(self) -> dict[str, RoleCard]:
+        files = self.resources.names("roles", ".yaml")
+        return {name.removesuffix(".yaml"): read_card(path) for name, path in sorted(files.items())}
+
+    def card(self, role: str) -> RoleCard:
+        """Raises `ConfigError` for a role that no folder holds."""
+        if role not in self.cards:
+            raise ConfigError(
+                f"unknown role {role!r}", tried=f"roles: {', '.join(self.cards)}", hint="manyheads roles"
+            )
+        return self.cards[role]
+
+    def task(self, role: str, task: str) -> Task:
+        card = self.card(role)
+        if task not in card.tasks:
+            raise ConfigError(f"role {role!r} has no task {task!r}", tried=f"tasks: {', '.join(card.tasks)}")
+        return card.tasks[task]
+
+    def system(self, role: str, variables: Mapping[str, object]) -> str:
+        """The system prompt of a role; the card's defaults stand in for variables not given.
+
+        Raises:
+            ConfigError: a variable without a default is missing, or one is not the role's.
+        """
+        card = self.card(role)
+        given = {**card.variables, **variables}
+        if missing := [name for name, value in given.items() if value is None]:
+            raise ConfigError(f"role {role!r} needs {', '.join(missing)}")
+        if foreign := set(variables) - set(card.variables):
+            raise ConfigError(f"role {role!r} has no variable {', '.join(sorted(foreign))}")
+        return self.prompts.render(card.system_prompt(), given)
+
+    def prompt(self, role: str, task: str, variables: Mapping[str, object]) -> str:
+        """The user prompt of a role's task, without the reply's form."""
+        self.task(role, task)
+        return self.prompts.render(self.card(role).prompt_of(task), variables)
+
+    def reply(self, role: str, task: str) -> type[ReplyModel]:
+        """The reply type that a role's task asks for."""
+        return REPLIES[self.task(role, task).reply]
+
+    def problems(self) -> list[str]:
+        """Everything wrong with the cards and their prompts, a line each; empty when all is well."""
+        return [line for card in self.cards.values() for line in self._problems_of(card)]
+
+    def _problems_of(self, card: RoleCard) -> list[str]:
+        pieces = [(card.system_prompt(), tuple(card.variables))]
+        pieces += [(card.prompt_of(name), task.variables) for name, task in card.tasks.items()]
+        return [line for prompt, given in pieces for line in self._undeclared(prompt, given)]
+
+    def _undeclared(self, prompt: str, given: tuple[str, ...]) -> list[str]:
+        unknown = self.prompts.needs(prompt) - set(given)
+        where = self.resources.find("prompts", prompt)
+        return [
+            f"{where}: reads {name!r}, its task gives {', '.join(given) or 'nothing'}"
+            for name in sorted(unknown)
+        ]
+
+
+def read_card(path: Path) -> RoleCard:
+    """Read and validate one card.
+
+    Raises:
+        ConfigError: not YAML, a key unknown or missing, a reply type that is not there, a name unlike the file's.
+    """
+    try:
+        card = RoleCard.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: not valid YAML: {error}") from error
+    except ValidationError as error:
+        raise ConfigError(f"{path}: {describe(error)}", hint="see roles/role.schema.json") from error
+    if card.name != path.stem:
+        raise ConfigError(f"{path}: name is {card.name!r}, the file says {path.stem!r}")
+    for task in card.tasks.values():
+        if task.reply not in REPLIES:
+            raise ConfigError(f"{path}: unknown reply type {task.reply!r}", tried=", ".join(REPLIES))
+    return card
+
+
+def describe(error: ValidationError) -> str:
+    """A pydantic error in a line: key, what is wrong, what was given."""
+    return "; ".join(_line(item) for item in error.errors(include_url=False, include_context=False))
+
+
+def _line(item: Any) -> str:
+    key = ".".join(str(part) for part in item["loc"]) or "(top)"
+    given = repr(item["input"])
+    shown = given if len(given) <= 60 else given[:57] + "..."
+    return f"{key}: {item['msg'][:1].lower()}{item['msg'][1:]} (given: {shown})"

@@ -1,0 +1,182 @@
+"""Structured replies: schema in the prompt, reply from text, repaired, validated, asked again when invalid.
+
+The hosts' own structured output is not used: on both it loses the raw text or the usage of a failed attempt,
+or spends dozens of calls on a model that answers JSON as plain text.
+"""
+
+import json
+import re
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+import json_repair
+from pydantic import ValidationError
+
+from manyheads.core import NOTHING, Message, Raw, Reply, ToolCall, Turn, Usage
+from manyheads.errors import ReplyError
+from manyheads.replies import ReplyModel
+from manyheads.roles import describe
+
+R = TypeVar("R", bound=ReplyModel)
+
+FENCE = re.compile(r"```[ \t]*(?:json)?[ \t]*\n(.*?)```", re.DOTALL | re.IGNORECASE)
+FORM = """\
+Answer with one JSON object that fits this schema, in a ```json fence, and nothing after it:
+
+```json schema
+{schema}
+```
+"""
+AGAIN = """\
+That reply cannot be used: {problem}
+Answer the same question again, with one complete JSON object that fits the schema."""
+
+
+def form(reply_type: type[ReplyModel]) -> str:
+    """The part of a prompt that shows the reply's JSON Schema in a fenced `json schema` block."""
+    return FORM.format(schema=json.dumps(schema_of(reply_type), ensure_ascii=False, indent=1))
+
+
+def schema_of(reply_type: type[ReplyModel]) -> dict[str, Any]:
+    """The JSON Schema of a reply type, as a model is shown it and as `response_format` takes it."""
+    return reply_type.model_json_schema()
+
+
+class UnusableReplyError(ValueError):
+    """A reply that cannot be used, with the reason in words that a model can act on."""
+
+
+def parse(text: str, reply_type: type[R], *, truncated: bool = False) -> R:
+    """Read a typed reply from a model's text.
+
+    Chatter around the JSON, fences, single quotes, trailing commas are forgiven; a cut or missing object, a
+    missing field, a wrong type, a value out of range are not.
+
+    Raises:
+        UnusableReplyError: with the reason.
+    """
+    if not text.strip():
+        raise UnusableReplyError("it was empty")
+    if truncated:
+        raise UnusableReplyError("it was cut off at the length limit; be briefer")
+    found = next(_objects(text), None)
+    if found is None:
+        cut = "{" in text and text.count("{") > text.count("}")
+        raise UnusableReplyError("its JSON object was cut off" if cut else "it held no JSON object")
+    try:
+        return reply_type.model_validate(found)
+    except ValidationError as error:
+        raise UnusableReplyError(describe(error)) from error
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """JSON objects in the text, most trustworthy first: fenced ones from the last, then the outermost braces."""
+    start, end = text.find("{"), text.rfind("}")
+    bare = [text[start : end + 1]] if 0 <= start < end else []
+    for candidate in [*reversed(FENCE.findall(text)), *bare]:
+        value = _loads(candidate.strip())
+        if isinstance(value, dict) and value:
+            yield value
+
+
+def _loads(candidate: str) -> Any:
+    try:
+        return json.loads(candidate, strict=False)
+    except json.JSONDecodeError:
+        # Repair closes what is open: on an object without its end it would pass half a reply for a whole one.
+        return json_repair.loads(candidate) if candidate.endswith("}") else None
+
+
+@dataclass
+class _Attempts(Generic[R]):
+    """What the attempts at one turn have cost so far."""
+
+    turn: Turn[R]
+    usage: Usage = NOTHING
+    tool_calls: tuple[ToolCall, ...] = ()
+    count: int = 0
+
+    def add(self, raw: Raw) -> None:
+        self.usage += raw.usage
+        self.tool_calls += raw.tool_calls
+        self.count += 1
+
+    def read(self, raw: Raw) -> R:
+        value = parse(raw.text, self.turn.reply_type, truncated=raw.truncated)
+        if self.turn.check and (problem := self.turn.check(value)):
+            raise UnusableReplyError(problem)
+        return value
+
+
+class StructuredHost(ABC):
+    """Base of the hosts: asks for a typed reply and, while it is invalid, asks again with the reason.
+
+    Args:
+        attempts: how often a turn may be asked in all.
+    """
+
+    def __init__(self, attempts: int = 3) -> None:
+        self._attempts = attempts
+
+    @abstractmethod
+    async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
+        """One turn of the host's own agent on `thread`; notes for the user go into `warn`."""
+
+    async def gate(self) -> None:
+        """Hosts that can be paused wait here; this one cannot."""
+        return
+
+    async def ask(self, turn: Turn[R]) -> Reply[R]:
+        """See `Host.ask`.
+
+        Raises:
+            ReplyError: no attempt gave a valid reply; keeps the last raw text.
+        """
+        began, warn, so_far = time.monotonic(), list[str](), _Attempts(turn)
+        thread = with_form(turn)
+        while True:
+            raw = await self.native(turn, thread, warn)
+            so_far.add(raw)
+            try:
+                value = so_far.read(raw)
+            except UnusableReplyError as problem:
+                if so_far.count >= self._attempts:
+                    raise _gave_up(turn, raw, str(problem), so_far.count) from problem
+                warn.append(f"{turn.place}: asked again, {problem}")
+                thread = (*thread, *_once_more(raw, problem))
+                continue
+            seconds = time.monotonic() - began
+            return Reply(
+                raw.text,
+                value,
+                raw.model,
+                so_far.usage,
+                so_far.tool_calls,
+                so_far.count,
+                seconds,
+                tuple(warn),
+            )
+
+
+def with_form(turn: Turn[R]) -> tuple[Message, ...]:
+    """The turn's thread, its last message ending with the reply's form."""
+    *before, last = turn.thread
+    return (*before, replace(last, text=f"{last.text.rstrip()}\n\n{form(turn.reply_type)}"))
+
+
+def _once_more(raw: Raw, problem: UnusableReplyError) -> tuple[Message, Message]:
+    said = raw.text.strip() or "(nothing)"
+    return Message(said, sender="assistant"), Message(AGAIN.format(problem=problem))
+
+
+def _gave_up(turn: Turn[Any], raw: Raw, problem: str, count: int) -> ReplyError:
+    shown = raw.text if len(raw.text) <= 600 else raw.text[:600] + " …"
+    return ReplyError(
+        f"{turn.place}: no valid reply from {raw.model} in {count} attempts; the last one: {problem}",
+        raw=raw.text,
+        tried=f"its last words were: {shown!r}",
+        hint="resume the run, or give this role another model: --set roles.<role>.model=<alias>",
+    )

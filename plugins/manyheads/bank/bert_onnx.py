@@ -47,7 +47,9 @@ def read_safetensors(path: Path) -> "dict[str, NDArray[Any]]":
     header.pop("__metadata__", None)
     body = memoryview(data)[8 + length :]
     return {
-        name: np.frombuffer(body[slice(*entry["data_offsets"])], _DTYPES[entry["dtype"]]).reshape(entry["shape"])
+        name: np.frombuffer(body[slice(*entry["data_offsets"])], _DTYPES[entry["dtype"]]).reshape(
+            entry["shape"]
+        )
         for name, entry in header.items()
     }
 
@@ -67,7 +69,9 @@ def bert_model(weights: "dict[str, NDArray[Any]]", shape: BertShape) -> "ModelPr
         helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"])
         for name in ("input_ids", "attention_mask", "token_type_ids")
     ]
-    output = helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["batch", "tokens", shape.width])
+    output = helper.make_tensor_value_info(
+        "last_hidden_state", TensorProto.FLOAT, ["batch", "tokens", shape.width]
+    )
     model = helper.make_model(
         helper.make_graph(graph.nodes, "bert", inputs, [output], graph.constants),
         opset_imports=[helper.make_opsetid("", _OPSET)],
@@ -102,7 +106,9 @@ class _BertGraph:
     def constant(self, name: str, value: "NDArray[Any] | np.float32") -> str:
         from onnx import numpy_helper
 
-        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(value).reshape(np.shape(value)), name))
+        self.constants.append(
+            numpy_helper.from_array(np.ascontiguousarray(value).reshape(np.shape(value)), name)
+        )
         return name
 
     def weight(self, name: str, *, transpose: bool = False) -> str:
@@ -123,11 +129,17 @@ class _BertGraph:
         segments = self.node(
             "Gather", [self.weight("embeddings.token_type_embeddings.weight"), "token_type_ids"], "segments"
         )
-        first, second, start = (self.constant(f"at_{i}", np.array([v], np.int64)) for i, v in enumerate((1, 2, 0)))
-        tokens = self.node("Slice", [self.node("Shape", ["input_ids"], "input_shape"), first, second], "tokens")
+        first, second, start = (
+            self.constant(f"at_{i}", np.array([v], np.int64)) for i, v in enumerate((1, 2, 0))
+        )
+        tokens = self.node(
+            "Slice", [self.node("Shape", ["input_ids"], "input_shape"), first, second], "tokens"
+        )
         table = self.weight("embeddings.position_embeddings.weight")
         positions = self.node("Slice", [table, start, tokens, start], "positions")
-        total = self.node("Add", [self.node("Add", [words, segments], "words+segments"), positions], "embedded")
+        total = self.node(
+            "Add", [self.node("Add", [words, segments], "words+segments"), positions], "embedded"
+        )
         return self.norm(total, "embeddings.LayerNorm", "embeddings")
 
     def mask_bias(self) -> str:
@@ -135,13 +147,17 @@ class _BertGraph:
         from onnx import TensorProto
 
         mask = self.node("Cast", ["attention_mask"], "mask", to=TensorProto.FLOAT)
-        wide = self.node("Unsqueeze", [mask, self.constant("mask_axes", np.array([1, 2], np.int64))], "wide_mask")
+        wide = self.node(
+            "Unsqueeze", [mask, self.constant("mask_axes", np.array([1, 2], np.int64))], "wide_mask"
+        )
         padding = self.node("Sub", [self.one, wide], "padding")
         return self.node("Mul", [padding, self.constant("masked", np.float32(_MASKED))], "mask_bias")
 
     def layer(self, index: int, x: str, bias: str) -> str:
         prefix, out = f"encoder.layer.{index}", f"layer{index}"
-        mixed = self.linear(self.attention(prefix, out, x, bias), f"{prefix}.attention.output.dense", f"{out}/mixed")
+        mixed = self.linear(
+            self.attention(prefix, out, x, bias), f"{prefix}.attention.output.dense", f"{out}/mixed"
+        )
         residual = self.node("Add", [mixed, x], f"{out}/residual1")
         x = self.norm(residual, f"{prefix}.attention.output.LayerNorm", f"{out}/norm1")
         inner = self.gelu(self.linear(x, f"{prefix}.intermediate.dense", f"{out}/inner"), f"{out}/gelu")
@@ -155,8 +171,14 @@ class _BertGraph:
             return self.node("Transpose", [parted], f"{out}/{name}/turned", perm=order)
 
         # keys come out already turned over: (batch, heads, width of a head, tokens)
-        query, key, value = heads("query", [0, 2, 1, 3]), heads("key", [0, 2, 3, 1]), heads("value", [0, 2, 1, 3])
-        scores = self.node("Mul", [self.node("MatMul", [query, key], f"{out}/qk"), self.scale], f"{out}/scores")
+        query, key, value = (
+            heads("query", [0, 2, 1, 3]),
+            heads("key", [0, 2, 3, 1]),
+            heads("value", [0, 2, 1, 3]),
+        )
+        scores = self.node(
+            "Mul", [self.node("MatMul", [query, key], f"{out}/qk"), self.scale], f"{out}/scores"
+        )
         masked = self.node("Add", [scores, bias], f"{out}/masked")
         shares = self.node("Softmax", [masked], f"{out}/shares", axis=-1)
         context = self.node("MatMul", [shares, value], f"{out}/context")

@@ -1,7 +1,7 @@
 """Texts to unit vectors: the one protocol, and the search for a model that speaks it.
 
-    embedder = load_embedder()                      # all-MiniLM-L6-v2, wherever it is found first
-    vectors = embedder.embed(["a text", "another"])  # (2, 384) float32, rows of length one
+embedder = load_embedder()                      # all-MiniLM-L6-v2, wherever it is found first
+vectors = embedder.embed(["a text", "another"])  # (2, 384) float32, rows of length one
 """
 
 from collections.abc import Callable, Sequence

@@ -59,7 +59,9 @@ class FastEmbedder:
         with self._lock:
             rows = np.stack(list(self._load().embed(list(texts), batch_size=BATCH)))
         if rows.shape[1] != self.dim:
-            raise EmbeddingError(f"the model {self.name} gives {rows.shape[1]} numbers a text, not {self.dim}")
+            raise EmbeddingError(
+                f"the model {self.name} gives {rows.shape[1]} numbers a text, not {self.dim}"
+            )
         return unit_rows(rows)
 
     def load(self) -> "FastEmbedder":
@@ -130,7 +132,9 @@ def embedder_from_hub(model: str) -> Embedder:
         _fastembed()(model, cache_dir=str(_downloads()), lazy_load=True)
     except (ValueError, OSError) as error:
         raise EmbeddingError(str(error)) from error
-    return FastEmbedder(model, dim=int(description["dim"]), cache=_downloads(), max_tokens=_max_tokens(model)).load()
+    return FastEmbedder(
+        model, dim=int(description["dim"]), cache=_downloads(), max_tokens=_max_tokens(model)
+    ).load()
 
 
 def embedder_from_models_dir(folder: Path) -> Embedder:
@@ -163,7 +167,9 @@ def embedder_from_folder(folder: Path) -> Embedder:
         )
     dim = int(json.loads((folder / "config.json").read_text(encoding="utf-8"))["hidden_size"])
     model = _register(folder, file, dim)
-    return FastEmbedder(model, dim=dim, folder=folder, name=f"{folder.resolve().name}@{model.rpartition('/')[2]}")
+    return FastEmbedder(
+        model, dim=dim, folder=folder, name=f"{folder.resolve().name}@{model.rpartition('/')[2]}"
+    )
 
 
 def _register(folder: Path, file: str, dim: int) -> str:
@@ -181,7 +187,9 @@ def _register(folder: Path, file: str, dim: int) -> str:
 
 def _pools_first_token(folder: Path) -> bool:
     config = folder / "1_Pooling" / "config.json"
-    return config.is_file() and bool(json.loads(config.read_text(encoding="utf-8")).get("pooling_mode_cls_token"))
+    return config.is_file() and bool(
+        json.loads(config.read_text(encoding="utf-8")).get("pooling_mode_cls_token")
+    )
 
 
 def _description(model: str) -> dict[str, Any]:

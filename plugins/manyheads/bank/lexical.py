@@ -21,11 +21,12 @@ _WORD = re.compile(r"[^\W_]+(?:[-'][^\W_]+)*")
 _SUFFIXES = ("ations", "ation", "ings", "ing", "ies", "ed", "es", "s")
 _SHORTEST_STEM = 4
 _SLOTS = 4  # each word sets four places, so that one collision costs a quarter of it
-_STOP_WORDS = frozenset(
+_STOP_TEXT = (
     "a also an and are as at be been both but by can do each for from had has have how if in into is it its "
     "may more most not of on or other our over some such than that the their then there these they this to "
-    "used using via was we were what when which while who will with within without you your".split()
+    "used using via was we were what when which while who will with within without you your"
 )
+_STOP_WORDS = frozenset(_STOP_TEXT.split())
 
 
 class LexicalEmbedder:

@@ -1,0 +1,142 @@
+"""Where vectors live: one small interface, so that a folder, a server and memory can stand for each other."""
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from manyheads.errors import CorpusError, EmbeddingError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from manyheads.bank.embedding import Vectors
+
+Payload: TypeAlias = dict[str, Any]
+MEMORY = ":memory:"
+ID_FIELD = "_id"
+PAGE = 1000
+
+_NAMESPACE = uuid.UUID("5f1b9a52-6a0c-5b59-9d8e-0f6c5ad9f1f4")
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What a record must satisfy, all of it.
+
+    `equals`: field → value (a list field matches when one of its elements does).
+    `ranges`: integer field → (at least, less than), either may be None. `exclude`: ids left out.
+    """
+
+    equals: Mapping[str, str | int] = field(default_factory=dict[str, str | int])
+    ranges: Mapping[str, tuple[int | None, int | None]] = field(
+        default_factory=dict[str, tuple[int | None, int | None]]
+    )
+    exclude: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A record found by a query, with its cosine similarity (-1…1)."""
+
+    id: str
+    score: float
+    payload: Payload
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A stored record; `vector` is (dim,) float32 where it was asked for."""
+
+    id: str
+    payload: Payload
+    vector: "np.ndarray[Any, np.dtype[np.float32]] | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """What a store is made for: the model of its vectors, their size, and the fields that filters use."""
+
+    model: str
+    dim: int
+    integers: tuple[str, ...] = ()
+    keywords: tuple[str, ...] = ()
+
+
+EVERYTHING = Filter()
+
+
+class VectorStore(Protocol):
+    """Records of (id, unit vector, payload). Every call raises CorpusError when the store fails.
+
+    What `upsert` has returned from survives the death of the process (except in memory).
+    """
+
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def dim(self) -> int: ...
+
+    def upsert(self, ids: Sequence[str], vectors: "Vectors", payloads: Sequence[Payload]) -> None:
+        """Write n records, best some hundreds at a time; vectors are (n, dim). A known id is replaced."""
+        ...
+
+    def query(self, vectors: "Vectors", k: int, where: Filter = EVERYTHING) -> list[list[Found]]:
+        """The k records nearest to each of (q, dim) vectors, exact, best first, ties by id."""
+        ...
+
+    def get(self, ids: Sequence[str], *, vectors: bool = False) -> dict[str, Record]:
+        """The records of these ids; unknown ids are not in the result."""
+        ...
+
+    def scroll(self, where: Filter = EVERYTHING, *, vectors: bool = False) -> Iterator[Record]:
+        """All records that satisfy `where`, page by page, in an order that stays the same."""
+        ...
+
+    def count(self, where: Filter = EVERYTHING) -> int: ...
+
+    def close(self) -> None: ...
+
+
+def point_id(record_id: str) -> str:
+    """Qdrant takes integers and UUIDs only: the UUID (version 5) that stands for a record's id."""
+    return str(uuid.uuid5(_NAMESPACE, record_id))
+
+
+def checked(vectors: "Vectors", dim: int, rows: int | None = None) -> "Vectors":
+    """`vectors` if they are (rows, dim) and finite; raises EmbeddingError."""
+    import numpy as np
+
+    if vectors.ndim != 2 or vectors.shape[1] != dim or (rows is not None and len(vectors) != rows):
+        raise EmbeddingError(
+            f"vectors of shape {vectors.shape} do not fit: expected ({'n' if rows is None else rows}, {dim})"
+        )
+    if not np.isfinite(vectors).all():
+        raise EmbeddingError("the vectors hold numbers that are not finite")
+    return vectors
+
+
+def stored_payload(record_id: str, payload: Payload) -> Payload:
+    """The payload as stored: with the record's own id in it."""
+    return {**payload, ID_FIELD: record_id}
+
+
+def own_payload(stored: Mapping[str, Any] | None) -> tuple[str, Payload]:
+    """The record's own id and payload, from the payload as stored; raises CorpusError on a stranger's point."""
+    payload = dict(stored or {})
+    try:
+        return str(payload.pop(ID_FIELD)), payload
+    except KeyError as error:
+        raise CorpusError(
+            f"the store holds a point without {ID_FIELD}: it was written by something else"
+        ) from error
+
+
+def ranked(points: Iterable[tuple[float, Mapping[str, Any] | None]]) -> list[Found]:
+    """Scores and stored payloads as results: best first, equal scores by id, so that all backings agree."""
+    found: list[Found] = []
+    for score, stored in points:
+        record_id, payload = own_payload(stored)
+        found.append(Found(record_id, max(-1.0, min(1.0, score)), payload))  # rounding can pass 1
+    return sorted(found, key=lambda one: (-one.score, one.id))

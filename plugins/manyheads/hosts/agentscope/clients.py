@@ -1,0 +1,171 @@
+"""AgentScope's own model classes, one a provider, with their retries off and two notes kept that they drop.
+
+AgentScope's responses do not say why a model stopped nor which model answered. Each class below adds both to
+the response's metadata, where `GovernedModel` reads them.
+"""
+
+import json
+import os
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from agentscope.credential import AnthropicCredential, CredentialBase, OllamaCredential, OpenAICredential
+from agentscope.formatter import OpenAIChatFormatter
+from agentscope.message import Msg, TextBlock, ToolCallBlock
+from agentscope.model import (
+    AnthropicChatModel,
+    ChatModelBase,
+    ChatResponse,
+    ChatUsage,
+    OllamaChatModel,
+    OpenAIChatModel,
+)
+from agentscope.tool import ToolChoice
+from pydantic import SecretStr
+
+from manyheads.config import ModelConfig
+from manyheads.core import Raw
+from manyheads.errors import ConfigError
+from manyheads.hosts.agentscope.messages import to_thread
+from manyheads.models.governor import key_variable
+from manyheads.models.local import LocalModel, local_model
+
+TRUNCATED, ANSWERED_BY, USAGE = "truncated", "answered_by", "usage"
+
+
+class OpenAIClient(OpenAIChatModel):
+    """Any OpenAI-compatible server."""
+
+    def _parse_completion_response(
+        self, start_datetime: datetime, response: Any, audio_format: str = "wav"
+    ) -> ChatResponse:
+        parsed = super()._parse_completion_response(start_datetime, response, audio_format)
+        cut = any(choice.finish_reason == "length" for choice in response.choices or [])
+        return _noted(parsed, response.model, cut)
+
+
+class OllamaClient(OllamaChatModel):
+    """An Ollama server."""
+
+    async def _parse_completion_response(self, start_datetime: datetime, response: Any) -> ChatResponse:
+        parsed = await super()._parse_completion_response(start_datetime, response)
+        return _noted(parsed, response.model, response.done_reason == "length")
+
+
+class AnthropicClient(AnthropicChatModel):
+    """Anthropic's service."""
+
+    async def _parse_anthropic_completion_response(
+        self, start_datetime: datetime, response: Any
+    ) -> ChatResponse:
+        parsed = await super()._parse_anthropic_completion_response(start_datetime, response)
+        return _noted(parsed, response.model, response.stop_reason == "max_tokens")
+
+
+class LocalClient(ChatModelBase):
+    """The offline model or the replay model as a model of AgentScope."""
+
+    def __init__(self, local: LocalModel, config: ModelConfig) -> None:
+        super().__init__(
+            CredentialBase(), config.name, self.Parameters(), stream=False, max_retries=0,
+            context_size=config.context,
+        )  # fmt: skip
+        self.formatter = OpenAIChatFormatter()
+        self._local = local
+
+    async def _call_api(
+        self,
+        model_name: str,
+        messages: list[Msg],
+        tools: list[dict[str, Any]] | None = None,
+        tool_choice: ToolChoice | None = None,
+        **kwargs: Any,
+    ) -> ChatResponse:
+        return _response(await self._local.complete(*to_thread(messages)))
+
+
+def _response(raw: Raw) -> ChatResponse:
+    calls = [
+        ToolCallBlock(id=f"call_{number}", name=call.name, input=json.dumps(call.arguments))
+        for number, call in enumerate(raw.tool_calls, start=1)
+    ]
+    text = [TextBlock(text=raw.text)] if raw.text else []
+    usage = ChatUsage(raw.usage.input_tokens, raw.usage.output_tokens, time=0.0)
+    response = ChatResponse(content=[*text, *calls], is_last=True, usage=usage)
+    response.metadata[USAGE] = raw.usage.model_dump()
+    return _noted(response, raw.model, raw.truncated)
+
+
+def _noted(response: ChatResponse, model: str | None, truncated: bool) -> ChatResponse:
+    response.metadata |= {ANSWERED_BY: model, TRUNCATED: truncated}
+    return response
+
+
+def build(config: ModelConfig) -> ChatModelBase:
+    """The native model of a config.
+
+    Raises:
+        ConfigError: a key is missing from the environment, or the provider's package is not installed.
+    """
+    try:
+        return _BUILDERS[config.provider](config)
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"provider {config.provider!r} needs the package {error.name!r}, which is not installed",
+            hint="pip install 'manyheads[agentscope]'",
+        ) from error
+
+
+def _shared(config: ModelConfig) -> dict[str, Any]:
+    return {"model": config.name, "stream": False, "max_retries": 0, "context_size": config.context}
+
+
+def _openai(config: ModelConfig) -> ChatModelBase:
+    credential = OpenAICredential(api_key=_key(config), base_url=config.base_url)
+    client = {"timeout": config.timeout, "max_retries": 0}
+    return OpenAIClient(credential, client_kwargs=client, **_shared(config))
+
+
+def _anthropic(config: ModelConfig) -> ChatModelBase:
+    credential = AnthropicCredential(api_key=_key(config), base_url=config.base_url)
+    client = {"timeout": config.timeout, "max_retries": 0}
+    parameters = AnthropicChatModel.Parameters(max_tokens=config.max_tokens)
+    return AnthropicClient(credential, parameters=parameters, client_kwargs=client, **_shared(config))
+
+
+def _ollama(config: ModelConfig) -> ChatModelBase:
+    credential = OllamaCredential(host=config.base_url)
+    return OllamaClient(credential, client_kwargs={"timeout": config.timeout}, **_shared(config))
+
+
+def _local(config: ModelConfig) -> ChatModelBase:
+    return LocalClient(local_model(config), config)
+
+
+_BUILDERS: dict[str, Callable[[ModelConfig], ChatModelBase]] = {
+    "openai": _openai,
+    "anthropic": _anthropic,
+    "ollama": _ollama,
+    "offline": _local,
+    "replay": _local,
+}
+
+
+def _key(config: ModelConfig) -> SecretStr:
+    """The key from the environment; a server of one's own may do without."""
+    variable = key_variable(config)
+    if variable and (value := os.environ.get(variable)):
+        return SecretStr(value)
+    if config.base_url and not config.api_key_env:
+        return SecretStr("none")
+    raise ConfigError(
+        f"{config.provider}/{config.name}: no key in the environment variable {variable}",
+        hint=f"export {variable}=…",
+    )
+
+
+async def close(client: ChatModelBase) -> None:
+    """Release a native model's connections."""
+    if isinstance(client, OpenAIChatModel | OllamaChatModel | AnthropicChatModel):
+        await client.client.close()

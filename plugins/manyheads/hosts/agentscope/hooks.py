@@ -1,0 +1,65 @@
+"""Middlewares of our agents: nothing that is told to a model is cut, and what the bank recalls reaches it."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Any
+
+from agentscope.agent import Agent
+from agentscope.event import HintBlockEvent
+from agentscope.message import HintBlock
+from agentscope.middleware import MiddlewareBase
+from agentscope.model import ChatModelBase
+
+from manyheads.errors import ModelError
+
+BANK = "author knowledge bank"
+
+
+class Whole(MiddlewareBase):
+    """Sends a prompt whole or refuses it.
+
+    AgentScope would have the model summarise a long context, the fresh question included, or drop it; and it
+    takes out all but the newest five images. Both happen in the step that this hook replaces with nothing.
+    """
+
+    async def on_compress_context(
+        self, agent: Agent, input_kwargs: dict[str, Any], next_handler: Callable[..., Awaitable[None]]
+    ) -> None:
+        return
+
+    async def on_model_call(
+        self, agent: Agent, input_kwargs: dict[str, Any], next_handler: Callable[..., Awaitable[Any]]
+    ) -> Any:
+        """Raises `ModelError` when the prompt cannot fit the model's context window."""
+        model: ChatModelBase = input_kwargs["current_model"]
+        tokens = await model.count_tokens(input_kwargs["messages"], input_kwargs["tools"])
+        if tokens > model.context_size:
+            raise ModelError(
+                f"{agent.name}: the prompt of about {tokens:,} tokens does not fit the context of"
+                f" {model.model} ({model.context_size:,} tokens)",
+                hint="take a model with a larger context, or set models.<alias>.context if it has one",
+            )
+        return await next_handler(**input_kwargs)
+
+
+class Recollection(MiddlewareBase):
+    """Puts a passage from the author knowledge bank behind the question, where it stays for the whole reply.
+
+    AgentScope's RAG middleware would number and label the passage in its own words, take it away after the
+    first tool call, and go on without it when the search fails. A failure here ends the turn.
+
+    Args:
+        recall: gives the passage, empty for nothing.
+    """
+
+    def __init__(self, recall: Callable[[], Awaitable[str]]) -> None:
+        self._recall = recall
+
+    async def on_reasoning(
+        self, agent: Agent, input_kwargs: dict[str, Any], next_handler: Callable[..., AsyncGenerator[Any]]
+    ) -> AsyncGenerator[Any]:
+        if agent.state.cur_iter == 0 and (passage := await self._recall()):
+            hint = HintBlock(hint=passage, source=BANK)
+            agent.state.append_context(agent.name, [hint])
+            yield HintBlockEvent(reply_id=agent.state.reply_id, block_id=hint.id, source=BANK, hint=passage)
+        async for event in next_handler(**input_kwargs):
+            yield event

@@ -1,0 +1,147 @@
+"""A model of AgentScope whose every request goes through the one layer of retries, and is counted."""
+
+import asyncio
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from agentscope.message import Msg, ThinkingBlock, ToolCallBlock
+from agentscope.model import ChatModelBase, ChatResponse
+from agentscope.tool import ToolChoice
+
+from manyheads.config import ModelConfig
+from manyheads.core import NOTHING, Usage
+from manyheads.hosts.agentscope import clients
+from manyheads.hosts.agentscope.options import Ask, options
+from manyheads.models.governor import Governor
+from manyheads.replies import ReplyModel
+
+
+@dataclass
+class Ledger:
+    """What the requests of one turn have cost, and how the last one ended."""
+
+    usage: Usage = NOTHING
+    model: str = ""
+    truncated: bool = False
+    wants_tools: bool = False
+    """Whether the last answer asked for tools."""
+    fatal: Exception | None = None
+    """What went wrong in a tool and must end the turn; the toolkit would tell it to the model and go on."""
+    warn: list[str] = field(default_factory=list[str])
+
+    def enter(self, response: ChatResponse, config: ModelConfig) -> None:
+        """Count one answer."""
+        self.usage += _cost(response, config)
+        self.model = str(response.metadata.get(clients.ANSWERED_BY) or config.name)
+        self.truncated = bool(response.metadata.get(clients.TRUNCATED))
+        self.wants_tools = any(isinstance(block, ToolCallBlock) for block in response.content)
+
+
+def _cost(response: ChatResponse, config: ModelConfig) -> Usage:
+    if known := response.metadata.get(clients.USAGE):
+        return Usage.model_validate(known)
+    told = response.usage
+    read, written = (told.input_tokens, told.output_tokens) if told else (0, 0)
+    price = config.price
+    cost = (read * price.input + written * price.output) / 1_000_000 if price else None
+    return Usage(input_tokens=read, output_tokens=written, calls=1, cost=cost)
+
+
+@dataclass
+class Alias:
+    """A model of the config: its native client, shared by all turns, and its governor."""
+
+    name: str
+    config: ModelConfig
+
+    @cached_property
+    def client(self) -> ChatModelBase:
+        """Built when first asked for: it takes some 50 ms of TLS set-up."""
+        return clients.build(self.config)
+
+    @cached_property
+    def governor(self) -> Governor:
+        return Governor(self.name, self.config)
+
+    def model(self, ledger: Ledger, reply_type: type[ReplyModel] | None = None) -> "GovernedModel":
+        """A model for one turn; cheap."""
+        return GovernedModel(self, ledger, reply_type)
+
+    async def close(self) -> None:
+        if "client" in self.__dict__:
+            await clients.close(self.client)
+
+
+class GovernedModel(ChatModelBase):
+    """A thin model around a shared native client; for one turn, or for the life of a role's agent.
+
+    Args:
+        alias: the model of the config.
+        ledger: where usage, notes and failures of tools are kept.
+        reply_type: sent as the provider's response format where it takes one.
+    """
+
+    def __init__(self, alias: Alias, ledger: Ledger, reply_type: type[ReplyModel] | None = None) -> None:
+        inner = alias.client
+        super().__init__(
+            inner.credential, inner.model, inner.parameters, stream=False, max_retries=0,
+            context_size=alias.config.context,
+        )  # fmt: skip
+        self.formatter: Any = vars(inner)["formatter"]
+        self.ledger = ledger
+        self._alias, self._inner, self._reply_type = alias, inner, reply_type
+
+    async def __call__(
+        self,
+        messages: list[Msg],
+        tools: list[dict[str, Any]] | None = None,
+        tool_choice: ToolChoice | None = None,
+        **kwargs: Any,
+    ) -> ChatResponse:
+        """One governed request.
+
+        The base class turns a cancelled call into an ordinary response; here cancellation surfaces.
+
+        Raises:
+            ModelError: the server cannot be reached, refuses, or fails for good.
+        """
+        return await self._call_api(self.model, messages, tools, tool_choice, **kwargs)
+
+    async def _call_api(
+        self,
+        model_name: str,
+        messages: list[Msg],
+        tools: list[dict[str, Any]] | None = None,
+        tool_choice: ToolChoice | None = None,
+        **kwargs: Any,
+    ) -> ChatResponse:
+        if self.ledger.fatal:
+            raise self.ledger.fatal
+        config = self._alias.config
+        tokens = await self.count_tokens(messages, tools) if config.provider == "ollama" else 0
+
+        async def once(with_format: bool) -> ChatResponse:
+            sent = options(config, Ask(self._reply_type, with_format, bool(tools), tokens))
+            call = self._inner._call_api(model_name, messages, tools, tool_choice, **sent, **kwargs)
+            return await _within(config.timeout, call)
+
+        response = await self._alias.governor.call(once, self.ledger.warn)
+        self.ledger.enter(response, config)
+        return _spoken(response)
+
+
+async def _within(seconds: float, call: Any) -> ChatResponse:
+    """The SDKs' time-outs start anew with each byte; this one holds for the whole request."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await call
+    except TimeoutError as error:
+        raise TimeoutError(f"no answer within {seconds:g} s") from error
+
+
+def _spoken(response: ChatResponse) -> ChatResponse:
+    """The response without thoughts: an answer of nothing but thoughts would be asked for over and over."""
+    if not any(isinstance(block, ToolCallBlock) for block in response.content):
+        response.content = [block for block in response.content if not isinstance(block, ThinkingBlock)]
+    return response

@@ -1,0 +1,82 @@
+"""What every test gets: no way out of this machine, no user settings, no memory of the test before."""
+
+import ipaddress
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyheads.models import governor
+from support.llm import LLM
+
+OURS = ("MANYHEADS_PATH", "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "OLLAMA_HOST")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """One cache for all tests, not the user's; `MANYHEADS_CACHE` keeps one between sessions."""
+    patch = pytest.MonkeyPatch()
+    if not os.environ.get("MANYHEADS_CACHE"):
+        patch.setenv("MANYHEADS_CACHE", str(tmp_path_factory.getbasetemp().parent / "manyheads-cache"))
+    yield
+    patch.undo()
+
+
+@pytest.fixture(autouse=True)
+def clean_slate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No settings of the user's shell, no server remembered as refusing, no proxy between us and 127.0.0.1."""
+    for name in OURS:
+        monkeypatch.delenv(name, raising=False)
+    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+        monkeypatch.delenv(name)
+    governor._refusing.clear()
+
+
+@pytest.fixture(autouse=True)
+def no_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection to anything but this machine fails the test."""
+    connect, connect_ex = socket.socket.connect, socket.socket.connect_ex
+
+    def guarded(self: socket.socket, address: Any) -> None:
+        _only_here(self, address)
+        connect(self, address)
+
+    def guarded_ex(self: socket.socket, address: Any) -> int:
+        _only_here(self, address)
+        return connect_ex(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", guarded)
+    monkeypatch.setattr(socket.socket, "connect_ex", guarded_ex)
+
+
+def _only_here(connecting: socket.socket, address: Any) -> None:
+    if connecting.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    host = str(address[0])
+    if host != "localhost" and not _is_loopback(host):
+        raise AssertionError(f"a test tried to reach {host}:{address[1]}")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+@pytest.fixture
+def llm() -> Iterator[LLM]:
+    """A model server that answers by the schema; set `answers`, `faults`, `delay` as the test goes."""
+    with LLM() as server:
+        yield server
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """An empty folder of the user's, with `roles/`, `prompts/` and `configs/` in it."""
+    for kind in ("roles", "prompts", "configs"):
+        (tmp_path / kind).mkdir()
+    return tmp_path

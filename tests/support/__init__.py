@@ -1,0 +1,1 @@
+"""What tests share: servers that speak the real protocols, small hosts, sample turns."""

@@ -1,0 +1,212 @@
+"""A model server for tests: speaks OpenAI's, Ollama's and Anthropic's protocols and answers by the schema asked for.
+
+    with LLM(answers={"choice": 2}, delay=0.05) as llm:
+        ...  # give `llm.base_url` to a client, then read `llm.requests`
+
+As a process of its own, for tests that kill or count (with `tests` on PYTHONPATH); prints its address:
+
+    python -m support.llm --calls-file calls.jsonl --delay 0.05 --fault '{"kind": "status", "status": 429}'
+"""
+
+import argparse
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Any, Self
+
+from support.faults import OF_TEXT, Fault, spoil
+from support.fill import fill
+from support.http import Connection, Incoming
+from support.requests import WIRES, Request
+from support.wires import STREAMED, Answer, Call, error_body, streamed, whole
+
+Given = Mapping[str, Any | Callable[[Request], Any]]
+Arguments = dict[str, Any] | Callable[[Request], dict[str, Any]]
+
+PROCEEDS: Given = {"accept": True, "stay": True, "agree": True, "another_turn": False}
+"""So that a run goes through when a test does not say otherwise."""
+
+
+class LLM:
+    """The server; runs in a thread between `with` and its end.
+
+    Args:
+        answers: value of a property by its name, or a function of the request that gives it.
+        faults: how to misbehave; for each request the first that takes it. Faults may be added at any time.
+        tool_calls: name and arguments of tools that are called, all at once, when first offered to a speaker.
+        reply: the whole text of an answer; None from it leaves the answer to the schema.
+        delay: seconds before each answer.
+        seed: what an answer's hash is taken of, `Request.seed` when left out.
+        calls_file: a file that gets one JSON line for each request to a model, when it arrives.
+        port: any free one when 0.
+
+    Attributes:
+        requests: the requests to a model, in the order of their arrival.
+        peak: the most requests that were under way at once.
+        connections: how many connections were made.
+    """
+
+    def __init__(
+        self,
+        *,
+        answers: Given | None = None,
+        faults: Sequence[Fault] = (),
+        tool_calls: Sequence[tuple[str, Arguments]] = (),
+        reply: Callable[[Request], str | None] = lambda request: None,
+        delay: float = 0.0,
+        seed: Callable[[Request], str] = lambda request: request.seed,
+        calls_file: Path | None = None,
+        port: int = 0,
+    ) -> None:
+        self.answers, self.faults = dict(answers or {}), list(faults)
+        self.tool_calls, self.reply = tool_calls, reply
+        self.delay, self.seed, self.calls_file = delay, seed, calls_file
+        self.requests: list[Request] = []
+        self.peak = self._under_way = 0
+        self.connections, self._port = 0, port
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="llm", daemon=True)
+        self._started = SimpleQueue[tuple[int, asyncio.AbstractEventLoop, asyncio.Event]]()
+
+    @property
+    def url(self) -> str:
+        """The server's root: what Ollama's and Anthropic's clients take."""
+        return f"http://127.0.0.1:{self._port}"
+
+    @property
+    def base_url(self) -> str:
+        """What OpenAI's client takes."""
+        return f"{self.url}/v1"
+
+    @property
+    def calls(self) -> int:
+        """How many requests to a model have come."""
+        return len(self.requests)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._port, self._loop, self._stop = self._started.get()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join()
+
+    async def _serve(self) -> None:
+        """Serve until stopped; answers still under way are cancelled then."""
+        server = await asyncio.start_server(self._connected, "127.0.0.1", self._port, backlog=512)
+        stop = asyncio.Event()
+        self._started.put((server.sockets[0].getsockname()[1], asyncio.get_running_loop(), stop))
+        await stop.wait()
+        server.close()
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        connection = Connection(reader, writer)
+        try:
+            while incoming := await connection.receive():
+                await self._handle(connection, incoming)
+        except ConnectionError:
+            pass
+        finally:
+            writer.close()
+
+    async def _handle(self, connection: Connection, incoming: Incoming) -> None:
+        if incoming.path in WIRES and incoming.method == "POST":
+            await self._model(connection, self._record(incoming))
+        elif incoming.path == "/v1/models":
+            await connection.send(200, {"object": "list", "data": [{"id": "test-model", "object": "model"}]})
+        elif incoming.path == "/api/tags":
+            await connection.send(200, {"models": [{"model": "test-model", "name": "test-model"}]})
+        else:
+            await connection.send(404, {"error": {"message": f"no such path: {incoming.path}"}})
+
+    def _record(self, incoming: Incoming) -> Request:
+        request = Request(incoming.path, incoming.headers, json.loads(incoming.body), time.monotonic())
+        self.requests.append(request)
+        if self.calls_file:
+            line = {"title": request.title, "seed": request.seed, "stream": request.stream}
+            with self.calls_file.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+        return request
+
+    async def _model(self, connection: Connection, request: Request) -> None:
+        self._under_way += 1
+        self.peak = max(self.peak, self._under_way)
+        try:
+            await asyncio.sleep(self.delay)
+            fault = next((fault for fault in self.faults if fault.takes(request)), None)
+            if fault and fault.kind == "slow":
+                await asyncio.sleep(fault.seconds)
+            await self._respond(connection, request, fault)
+        finally:
+            self._under_way -= 1
+
+    async def _respond(self, connection: Connection, request: Request, fault: Fault | None) -> None:
+        kind = fault.kind if fault else None
+        if fault and kind in ("status", "refuse_format"):
+            headers = {} if fault.retry_after is None else {"Retry-After": f"{fault.retry_after:g}"}
+            message = (
+                "response_format is not supported" if kind == "refuse_format" else f"fault {fault.status}"
+            )
+            await connection.send(fault.status, error_body(request.wire, fault.status, message), headers)
+        elif kind == "drop":
+            connection.drop()
+        elif request.stream:
+            answer = self._answer(request, fault)
+            await connection.send_stream(STREAMED[request.wire], streamed(answer), cut=kind)
+        else:
+            await connection.send(200, whole(self._answer(request, fault)), cut=kind)
+
+    def _answer(self, request: Request, fault: Fault | None) -> Answer:
+        if calls := self._calls(request):
+            return Answer("", request, calls, "tools")
+        if (said := self.reply(request)) is not None:
+            return Answer(said, request)
+        if request.schema is None:
+            return Answer(fill({"type": "string"}, self.seed(request)), request)
+        value = fill(request.schema, self.seed(request), self._given(request))
+        if fault and fault.kind in OF_TEXT:
+            text, finish = spoil(fault, value, request.schema)
+            return Answer(text, request, finish=finish)
+        return Answer(json.dumps(value, ensure_ascii=False), request)
+
+    def _calls(self, request: Request) -> tuple[Call, ...]:
+        if request.tools_answered:
+            return ()
+        wanted = [(name, made) for name, made in self.tool_calls if name in request.tools]
+        return tuple(
+            Call(name, made(request) if callable(made) else made, f"call_{i}")
+            for i, (name, made) in enumerate(wanted, start=1)
+        )
+
+    def _given(self, request: Request) -> dict[str, Any]:
+        given = {**PROCEEDS, **self.answers}
+        return {name: value(request) if callable(value) else value for name, value in given.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="A model server for tests.")
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--delay", type=float, default=0.0, help="seconds before each answer")
+    parser.add_argument("--answers", type=json.loads, default={}, help="JSON object: property to value")
+    parser.add_argument(
+        "--fault", type=json.loads, action="append", default=[], help="JSON object, see Fault"
+    )
+    parser.add_argument("--calls-file", type=Path, help="gets a JSON line for each request")
+    given = parser.parse_args()
+    faults = [Fault(**fault) for fault in given.fault]
+    settings: dict[str, Any] = {"delay": given.delay, "calls_file": given.calls_file, "port": given.port}
+    with LLM(answers=given.answers, faults=faults, **settings) as llm:
+        print(llm.base_url, flush=True)
+        threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

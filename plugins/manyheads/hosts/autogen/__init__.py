@@ -1,0 +1,53 @@
+"""manyheads on AutoGen (`autogen-agentchat`): agents, teams, memory and model clients as native components.
+
+Importing this package is cheap; AutoGen itself is imported when one of the names below is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from manyheads.errors import ConfigError
+
+if TYPE_CHECKING:
+    from manyheads.hosts.autogen.agent import RoleAgent, role_agent
+    from manyheads.hosts.autogen.host import AutoGenHost, make_host
+    from manyheads.hosts.autogen.memory import KnowledgeMemory
+    from manyheads.hosts.autogen.models import ModelClient
+    from manyheads.hosts.autogen.team import ResearchTeam, VirSciTeam, export
+
+__all__ = [
+    "AutoGenHost",
+    "KnowledgeMemory",
+    "ModelClient",
+    "ResearchTeam",
+    "RoleAgent",
+    "VirSciTeam",
+    "export",
+    "make_host",
+    "role_agent",
+]
+
+_HOMES = {
+    "AutoGenHost": "host",
+    "KnowledgeMemory": "memory",
+    "ModelClient": "models",
+    "ResearchTeam": "team",
+    "RoleAgent": "agent",
+    "VirSciTeam": "team",
+    "export": "team",
+    "make_host": "host",
+    "role_agent": "agent",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("autogen"):
+            raise
+        raise ConfigError(
+            f"AutoGen is not installed ({error.name})", hint="pip install 'manyheads[autogen]'"
+        ) from error

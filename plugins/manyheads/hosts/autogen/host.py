@@ -1,0 +1,117 @@
+"""AutoGen as a host: each turn is a run of a fresh `AssistantAgent` with its tool loop and its memory hook."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from autogen_agentchat.agents import AssistantAgent
+from autogen_agentchat.messages import TextMessage
+from autogen_core import CancellationToken
+from autogen_core.model_context import UnboundedChatCompletionContext
+from autogen_core.models import ChatCompletionClient
+
+from manyheads.config import ModelConfig
+from manyheads.core import Message, Raw, Recall, Turn, recall_nothing
+from manyheads.hosts.autogen.memory import RecallMemory
+from manyheads.hosts.autogen.models import ModelClient
+from manyheads.hosts.autogen.threads import as_context, as_task
+from manyheads.hosts.autogen.tools import CoreTool, calls_made
+from manyheads.hosts.autogen.turn import TurnClient
+from manyheads.structured import StructuredHost
+
+TOOL_ROUNDS = 6
+"""How often an agent may call tools in one turn before it must answer."""
+
+
+class AutoGenHost(StructuredHost):
+    """A `core.Host` on AutoGen.
+
+    Args:
+        models: models by alias.
+        recall: the author knowledge bank behind the memory hook.
+        attempts: how often a speaker is asked for a valid reply.
+        clients: ready native clients by alias, used instead of those that `models` would make.
+    """
+
+    def __init__(
+        self,
+        models: Mapping[str, ModelConfig],
+        recall: Recall = recall_nothing,
+        attempts: int = 3,
+        clients: Mapping[str, ChatCompletionClient] | None = None,
+    ) -> None:
+        super().__init__(attempts)
+        self._models, self._recall, self._ready = models, recall, clients or {}
+        self._clients: dict[str, ModelClient] = {}
+        self._going = asyncio.Event()
+        self._going.set()
+
+    def pause(self) -> None:
+        """Let no further turn begin."""
+        self._going.clear()
+
+    def resume(self) -> None:
+        """Go on after `pause`."""
+        self._going.set()
+
+    async def gate(self) -> None:
+        """Wait here while paused."""
+        await self._going.wait()
+
+    async def close(self) -> None:
+        """Close the connections of the clients that were made here."""
+        clients, self._clients = self._clients, {}
+        for client in clients.values():
+            await client.close()
+
+    async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
+        """One run of an `AssistantAgent`.
+
+        Raises:
+            ConfigError: a prompt does not fit its model, or shows images to one that cannot see.
+            ModelError: the model cannot be reached or refuses.
+        """
+        client = TurnClient(self._client(turn.speaker.model), turn.reply_type, warn)
+        *earlier, last = thread
+        agent = self._agent(turn, client, earlier)
+        token = CancellationToken()
+        try:
+            result = await agent.run(
+                task=[as_task(last)], cancellation_token=token, output_task_messages=False
+            )
+        finally:
+            token.cancel()  # ends tool calls that AutoGen would leave running when a turn is cancelled
+        said = result.messages[-1]
+        assert isinstance(said, TextMessage)
+        return Raw(
+            said.content, client.model, client.usage, tuple(calls_made(result.messages)), client.truncated
+        )
+
+    def _agent(self, turn: Turn[Any], client: TurnClient, earlier: Sequence[Message]) -> AssistantAgent:
+        speaker = turn.speaker
+        callable_tools = turn.tools if client.config.calls_tools else ()
+        recalled = [] if turn.recall is None else [RecallMemory(self._recall, turn.recall, speaker.name)]
+        return AssistantAgent(
+            speaker.name,
+            client,
+            description=speaker.role,
+            system_message=speaker.system or None,
+            tools=[CoreTool(tool, client.fail) for tool in callable_tools],
+            model_context=UnboundedChatCompletionContext(initial_messages=as_context(earlier, speaker.name)),
+            memory=[*recalled],
+            max_tool_iterations=TOOL_ROUNDS,
+            reflect_on_tool_use=True,
+        )
+
+    def _client(self, alias: str) -> ModelClient:
+        if alias not in self._clients:
+            ready = self._ready.get(alias)
+            self._clients[alias] = ModelClient(self._models[alias], alias, ready, sends_form=True)
+        return self._clients[alias]
+
+
+def make_host(
+    models: Mapping[str, ModelConfig], recall: Recall = recall_nothing, attempts: int = 3
+) -> AutoGenHost:
+    """The factory that a session calls."""
+    return AutoGenHost(models, recall, attempts)

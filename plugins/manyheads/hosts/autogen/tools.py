@@ -1,0 +1,77 @@
+"""A tool of the core as an AutoGen tool, and what an agent's messages tell about its tool calls."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, cast
+
+from autogen_agentchat.messages import (
+    BaseAgentEvent,
+    BaseChatMessage,
+    ToolCallExecutionEvent,
+    ToolCallRequestEvent,
+)
+from autogen_core import CancellationToken, FunctionCall
+from autogen_core.tools import BaseTool
+from pydantic import BaseModel
+
+from manyheads.core import Tool, ToolCall
+from manyheads.errors import UserError
+
+
+class Answer(BaseModel):
+    """What a tool gives back: the text that the model sees."""
+
+    text: str
+
+
+class CoreTool(BaseTool[BaseModel, Answer]):
+    """A tool function of the core for AutoGen's agents.
+
+    Args:
+        tool: the tool.
+        on_failure: told of an error that must end the turn: AutoGen would show it to the model and go on.
+    """
+
+    component_config_schema = Answer
+
+    def __init__(self, tool: Tool, on_failure: Callable[[UserError], None] = lambda error: None) -> None:
+        super().__init__(tool.arguments, Answer, tool.name, tool.description)
+        self._tool, self._on_failure = tool, on_failure
+
+    async def run(self, args: BaseModel, cancellation_token: CancellationToken) -> Answer:
+        """Run the tool; see `Tool.run`."""
+        try:
+            return Answer(text=await self._tool.run(args))
+        except UserError as error:
+            self._on_failure(error)
+            raise
+
+    def return_value_as_string(self, value: Any) -> str:
+        return cast(Answer, value).text
+
+
+def calls_made(messages: Sequence[BaseAgentEvent | BaseChatMessage]) -> Iterator[ToolCall]:
+    """Every tool call in an agent's messages with its result, in the order they were asked for.
+
+    Calls and results are matched by place, as some servers give all calls the same id.
+    """
+    asked: list[FunctionCall] = []
+    for message in messages:
+        if isinstance(message, ToolCallRequestEvent):
+            asked = message.content
+        elif isinstance(message, ToolCallExecutionEvent):
+            for call, result in zip(asked, message.content, strict=True):
+                yield ToolCall(
+                    name=call.name,
+                    arguments=_arguments(call.arguments),
+                    result=result.content,
+                    failed=bool(result.is_error),
+                )
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError:
+        value = text
+    return cast(dict[str, Any], value) if isinstance(value, dict) else {"unreadable": text}

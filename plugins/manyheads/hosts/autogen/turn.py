@@ -1,0 +1,78 @@
+"""One turn's view of a model: sends the reply's schema, counts what the turn costs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from autogen_core.models import CreateResult, LLMMessage
+
+from manyheads.config import ModelConfig
+from manyheads.core import NOTHING
+from manyheads.errors import UserError
+from manyheads.hosts.autogen.base import BaseClient, Options, Tools
+from manyheads.hosts.autogen.local import LocalResult
+from manyheads.hosts.autogen.models import ModelClient, as_text
+from manyheads.replies import ReplyModel
+from manyheads.structured import schema_of
+
+
+class TurnClient(BaseClient):
+    """The model client of one turn's agent.
+
+    Args:
+        client: the shared client of the model.
+        reply_type: the reply that is asked for.
+        warn: where notes for the user go.
+    """
+
+    def __init__(self, client: ModelClient, reply_type: type[ReplyModel], warn: list[str]) -> None:
+        super().__init__(client.config)
+        self._client, self._reply_type, self._warn = client, reply_type, warn
+        self._tools: Tools = ()
+        self._failure: UserError | None = None
+        self.usage = NOTHING
+        self.truncated = False
+        self.model = client.config.name
+
+    def fail(self, error: UserError) -> None:
+        """End the turn with an error that AutoGen would show to the model: the next request raises it."""
+        self._failure = error
+
+    async def answer(self, messages: Sequence[LLMMessage], options: Options) -> CreateResult:
+        if self._failure:
+            raise self._failure
+        last = options.get("tool_choice") == "none"
+        result = await self._client.send(messages, self._with_tools(options), self._warn, self._form(options))
+        self._count(result)
+        return as_text(result) if last else result
+
+    async def close(self) -> None:
+        """The shared client is closed by the host."""
+
+    def _with_tools(self, options: Options) -> Options:
+        """Anthropic wants the tools in every request of a thread that holds calls, the last one too."""
+        self._tools = options.get("tools") or self._tools
+        if self.config.provider != "anthropic":
+            return options
+        return options | {"tools": self._tools}
+
+    def _form(self, options: Options) -> dict[str, Any]:
+        return form_args(self.config, self._reply_type, with_tools=bool(options.get("tools")))
+
+    def _count(self, result: CreateResult) -> None:
+        self.usage += self._client.price(result)
+        limit = self.config.max_tokens
+        # AutoGen's Ollama client says "unknown" where Ollama said "length".
+        at_limit = result.finish_reason == "unknown" and limit and result.usage.completion_tokens >= limit
+        self.truncated = result.finish_reason == "length" or bool(at_limit)
+        if isinstance(result, LocalResult):
+            self.model = result.model
+
+
+def form_args(config: ModelConfig, reply_type: type[ReplyModel], *, with_tools: bool) -> dict[str, Any]:
+    """Arguments of `create` that ask a provider for a reply's schema; empty where it takes none."""
+    schema = schema_of(reply_type)
+    if config.provider == "openai":
+        named = {"name": reply_type.__name__, "schema": schema, "strict": False}
+        return {"response_format": {"type": "json_schema", "json_schema": named}}
+    # Ollama writes nothing but the schema, so never a tool call, once it is given one.
+    return {"format": schema} if config.provider == "ollama" and not with_tools else {}

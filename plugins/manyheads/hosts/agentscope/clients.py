@@ -41,8 +41,8 @@ class OpenAIClient(OpenAIChatModel):
         self, start_datetime: datetime, response: Any, audio_format: str = "wav"
     ) -> ChatResponse:
         parsed = super()._parse_completion_response(start_datetime, response, audio_format)
-        cut = any(choice.finish_reason == "length" for choice in response.choices or [])
-        return _noted(parsed, response.model, cut)
+        # Without choices, as in an error sent with status 200, AgentScope would see an empty answer.
+        return _noted(parsed, response.model, response.choices[0].finish_reason == "length")
 
 
 class OllamaClient(OllamaChatModel):

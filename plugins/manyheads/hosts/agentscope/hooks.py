@@ -9,7 +9,8 @@ from agentscope.message import HintBlock
 from agentscope.middleware import MiddlewareBase
 from agentscope.model import ChatModelBase
 
-from manyheads.errors import ModelError
+from manyheads.errors import ConfigError
+from manyheads.hosts.agentscope.models import Ledger
 
 BANK = "author knowledge bank"
 
@@ -19,7 +20,13 @@ class Whole(MiddlewareBase):
 
     AgentScope would have the model summarise a long context, the fresh question included, or drop it; and it
     takes out all but the newest five images. Both happen in the step that this hook replaces with nothing.
+
+    Args:
+        ledger: of the agent's tools; a failure in it ends the reply before the next request.
     """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
 
     async def on_compress_context(
         self, agent: Agent, input_kwargs: dict[str, Any], next_handler: Callable[..., Awaitable[None]]
@@ -29,14 +36,15 @@ class Whole(MiddlewareBase):
     async def on_model_call(
         self, agent: Agent, input_kwargs: dict[str, Any], next_handler: Callable[..., Awaitable[Any]]
     ) -> Any:
-        """Raises `ModelError` when the prompt cannot fit the model's context window."""
+        """Raises `ConfigError` when the prompt cannot fit the model's context window."""
+        self._ledger.stop_if_failed()
         model: ChatModelBase = input_kwargs["current_model"]
         tokens = await model.count_tokens(input_kwargs["messages"], input_kwargs["tools"])
         if tokens > model.context_size:
-            raise ModelError(
+            raise ConfigError(
                 f"{agent.name}: the prompt of about {tokens:,} tokens does not fit the context of"
                 f" {model.model} ({model.context_size:,} tokens)",
-                hint="take a model with a larger context, or set models.<alias>.context if it has one",
+                hint="take a model with a larger context, or set models.<alias>.context if this one takes more",
             )
         return await next_handler(**input_kwargs)
 

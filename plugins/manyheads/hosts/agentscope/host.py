@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -11,6 +11,7 @@ from typing import Any
 
 from agentscope.agent import Agent, ContextConfig, InjectionConfig, ReActConfig
 from agentscope.message import Msg
+from agentscope.middleware import MiddlewareBase
 from agentscope.state import AgentState
 from agentscope.tool import Toolkit
 from agentscope.types import ReplyFinishedReason
@@ -31,7 +32,6 @@ REACT = ReActConfig(max_iters=ROUNDS, interruption_raise_cancelled_error=True)
 NO_CLOCK = InjectionConfig(inject_runtime_state=False)
 # The limits on images and tool results are lifted, as `Whole` lifts the one on the context.
 UNCUT = ContextConfig(trigger_ratio=0.9, max_image_num=10_000, tool_result_limit=sys.maxsize)
-WHOLE = Whole()
 
 _in_turn: ContextVar[bool] = ContextVar("in_turn", default=False)
 
@@ -95,7 +95,7 @@ class AgentScopeHost(StructuredHost):
 
     def _agent(self, turn: Turn[Any], before: Sequence[Message], alias: Alias, ledger: Ledger) -> Agent:
         speaker = turn.speaker
-        hooks = [WHOLE]
+        hooks: list[MiddlewareBase] = [Whole(ledger)]
         if turn.recall is not None:
             hooks.append(Recollection(partial(self._recall, turn.recall, speaker.name)))
         return Agent(
@@ -135,8 +135,7 @@ def _refuse_unseen(alias: Alias, thread: Sequence[Message]) -> None:
 
 def _answer(turn: Turn[Any], reply: Msg, ledger: Ledger) -> str:
     """The text of a reply that is the model's own; AgentScope ends other replies with words of its own."""
-    if ledger.fatal:
-        raise ledger.fatal
+    ledger.stop_if_failed()
     if reply.finished_reason == ReplyFinishedReason.INTERRUPTED:
         raise asyncio.CancelledError
     done = {ReplyFinishedReason.COMPLETED, ReplyFinishedReason.EXCEED_MAX_ITERS}
@@ -149,7 +148,7 @@ def _answer(turn: Turn[Any], reply: Msg, ledger: Ledger) -> str:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def _quiet() -> Generator[None]:
     """AgentScope's log says of each failed call that its one attempt is exhausted; we say more, once."""
     logger = logging.getLogger("as")
     logger.addFilter(_outside_turns)

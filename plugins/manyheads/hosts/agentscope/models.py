@@ -1,20 +1,30 @@
 """A model of AgentScope whose every request goes through the one layer of retries, and is counted."""
 
 import asyncio
-from dataclasses import dataclass, field
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from agentscope.message import Msg, ThinkingBlock, ToolCallBlock
 from agentscope.model import ChatModelBase, ChatResponse
 from agentscope.tool import ToolChoice
+from pydantic import ValidationError
 
 from manyheads.config import ModelConfig
 from manyheads.core import NOTHING, Usage
+from manyheads.errors import ModelError, UserError
 from manyheads.hosts.agentscope import clients
 from manyheads.hosts.agentscope.options import Ask, options
 from manyheads.models.governor import Governor
 from manyheads.replies import ReplyModel
+
+log = logging.getLogger("manyheads")
+
+NO_COMPLETION = (AttributeError, IndexError, KeyError, TypeError, json.JSONDecodeError, ValidationError)
+"""What AgentScope's models trip over when a server's answer is no chat completion."""
 
 
 @dataclass
@@ -26,9 +36,16 @@ class Ledger:
     truncated: bool = False
     wants_tools: bool = False
     """Whether the last answer asked for tools."""
-    fatal: Exception | None = None
-    """What went wrong in a tool and must end the turn; the toolkit would tell it to the model and go on."""
-    warn: list[str] = field(default_factory=list[str])
+    failure: UserError | None = None
+    """What ends the turn although it happened in a tool: the toolkit tells it to the model and goes on."""
+    warn: list[str] | None = None
+    """Where notes for the user go; to the log when None."""
+
+    def stop_if_failed(self) -> None:
+        """Raise a tool's failure, once."""
+        if failure := self.failure:
+            self.failure = None
+            raise failure
 
     def enter(self, response: ChatResponse, config: ModelConfig) -> None:
         """Count one answer."""
@@ -68,7 +85,29 @@ class Alias:
         """A model for one turn; cheap."""
         return GovernedModel(self, ledger, reply_type)
 
+    async def answer(self, call: Awaitable[Any]) -> ChatResponse:
+        """A request's answer, in time.
+
+        The SDKs' time-outs start anew with each byte; this one holds for the whole request.
+
+        Raises:
+            TimeoutError: it took longer than the config allows.
+            ModelError: it is no answer of a chat model.
+        """
+        try:
+            async with asyncio.timeout(self.config.timeout):
+                return await call
+        except TimeoutError as error:
+            raise TimeoutError(f"no answer within {self.config.timeout:g} s") from error
+        except NO_COMPLETION as error:
+            raise ModelError(
+                f"models.{self.name}: what the server answered is no chat completion ({error})",
+                tried=self.config.base_url or f"the {self.config.provider} service",
+                hint=f"check models.{self.name}.base_url (most end in /v1)",
+            ) from error
+
     async def close(self) -> None:
+        """Release the connections, if any were made."""
         if "client" in self.__dict__:
             await clients.close(self.client)
 
@@ -116,28 +155,25 @@ class GovernedModel(ChatModelBase):
         tool_choice: ToolChoice | None = None,
         **kwargs: Any,
     ) -> ChatResponse:
-        if self.ledger.fatal:
-            raise self.ledger.fatal
         config = self._alias.config
         tokens = await self.count_tokens(messages, tools) if config.provider == "ollama" else 0
 
         async def once(with_format: bool) -> ChatResponse:
             sent = options(config, Ask(self._reply_type, with_format, bool(tools), tokens))
             call = self._inner._call_api(model_name, messages, tools, tool_choice, **sent, **kwargs)
-            return await _within(config.timeout, call)
+            return await self._alias.answer(call)
 
-        response = await self._alias.governor.call(once, self.ledger.warn)
+        response = await self._governed(once)
         self.ledger.enter(response, config)
         return _spoken(response)
 
-
-async def _within(seconds: float, call: Any) -> ChatResponse:
-    """The SDKs' time-outs start anew with each byte; this one holds for the whole request."""
-    try:
-        async with asyncio.timeout(seconds):
-            return await call
-    except TimeoutError as error:
-        raise TimeoutError(f"no answer within {seconds:g} s") from error
+    async def _governed(self, once: Callable[[bool], Awaitable[ChatResponse]]) -> ChatResponse:
+        notes = list[str]() if self.ledger.warn is None else self.ledger.warn
+        try:
+            return await self._alias.governor.call(once, notes)
+        finally:
+            for note in notes if self.ledger.warn is None else ():
+                log.warning(note)
 
 
 def _spoken(response: ChatResponse) -> ChatResponse:

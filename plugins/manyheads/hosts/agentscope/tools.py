@@ -1,16 +1,16 @@
 """Our tools as AgentScope's, and the record of what was called."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import Any
 
 import json_repair
 from agentscope.message import Msg, TextBlock, ToolCallBlock, ToolResultBlock, ToolResultState
 from agentscope.permission import PermissionBehavior, PermissionDecision
-from agentscope.tool import FunctionTool, Toolkit
+from agentscope.tool import FunctionTool, ToolChunk, Toolkit
 from pydantic import ValidationError
 
 from manyheads.core import Tool, ToolCall
-from manyheads.errors import BudgetError, JournalError, ModelError, UserError
+from manyheads.errors import UserError
 from manyheads.hosts.agentscope.models import Ledger
 from manyheads.roles import describe
 
@@ -24,19 +24,15 @@ def toolkit(tools: Sequence[Tool], ledger: Ledger) -> Toolkit:
 
 
 def _function_tool(tool: Tool, ledger: Ledger) -> FunctionTool:
-    async def run(**arguments: Any) -> str:
+    async def run(**arguments: Any) -> ToolChunk:
         try:
-            return await tool.run(tool.arguments.model_validate(arguments))
+            text = await tool.run(tool.arguments.model_validate(arguments))
         except ValidationError as error:
             raise ValueError(describe(error)) from error
-        except (BudgetError, JournalError, ModelError) as error:
-            ledger.fatal = error
+        except UserError as error:
+            ledger.failure = error
             raise
-        except UserError:
-            raise  # the model reads it and may try something else
-        except Exception as error:  # the toolkit would tell a bug of ours to the model and go on
-            ledger.fatal = error
-            raise
+        return ToolChunk(content=[TextBlock(text=text)])
 
     return FunctionTool(
         run, name=tool.name, description=tool.description, input_schema=tool.arguments, permission=ALLOWED
@@ -64,7 +60,7 @@ def _calls(blocks: Sequence[Any], results: dict[str, ToolResultBlock]) -> Iterat
 
 def _arguments(written: str) -> dict[str, Any]:
     value = json_repair.loads(written)
-    return cast(dict[str, Any], value) if isinstance(value, dict) else {"unreadable": written}
+    return value if isinstance(value, dict) else {"unreadable": written}
 
 
 def _text(result: ToolResultBlock) -> str:

@@ -14,8 +14,10 @@ ENOUGH_KEYWORDS = 3
 TOP_AFFILIATIONS = 3
 
 
-def profile(papers: Sequence[RawPaper], masks: Mapping[str, str]) -> list[Scientist]:
+def profile(papers: Sequence[RawPaper], masks: Mapping[str, str]) -> tuple[list[Scientist], int]:
     """One profile per masked name, everything counted over `papers` (B_past), in the order of `masks`.
+
+    Also the number of scientists whose interests are keywords alone.
 
     Args:
         masks: real name to masked name, for every author in S.
@@ -26,8 +28,8 @@ def profile(papers: Sequence[RawPaper], masks: Mapping[str, str]) -> list[Scient
             if author in masks:
                 by_author[author].append(index)
     rows = count_collaborations([masks[a] for a in paper.authors if a in masks] for paper in papers)
-    interests = _interests(papers, {author: by_author[author] for author in masks})
-    return [
+    interests, from_keywords = _interests(papers, {author: by_author[author] for author in masks})
+    scientists = [
         Scientist(
             name=mask,
             affiliations=_most(place for i in by_author[real] for place in papers[i].affiliations_of(real)),
@@ -38,6 +40,7 @@ def profile(papers: Sequence[RawPaper], masks: Mapping[str, str]) -> list[Scient
         )
         for real, mask in masks.items()
     ]
+    return scientists, from_keywords
 
 
 def profile_text(scientist: Scientist) -> str:
@@ -52,15 +55,21 @@ def _most(terms: Iterable[str], top: int = TOP_AFFILIATIONS) -> tuple[str, ...]:
     return tuple(sorted(counts, key=lambda term: (-counts[term], term))[:top])
 
 
-def _interests(papers: Sequence[RawPaper], by_author: Mapping[str, list[int]]) -> dict[str, tuple[str, ...]]:
-    """Keywords by frequency where given; where there are too few, then phrases that stand out in the texts."""
-    found = {
-        author: _most((" ".join(k.split()).lower() for i in own for k in papers[i].keywords), TOP_INTERESTS)
-        for author, own in by_author.items()
-    }
+def _keywords(papers: Sequence[RawPaper], own: Iterable[int]) -> tuple[str, ...]:
+    return _most((" ".join(word.split()).lower() for i in own for word in papers[i].keywords), TOP_INTERESTS)
+
+
+def _interests(
+    papers: Sequence[RawPaper], by_author: Mapping[str, list[int]]
+) -> tuple[dict[str, tuple[str, ...]], int]:
+    """Keywords by frequency where given; where there are too few, phrases that stand out in the texts too.
+
+    Also for how many authors the keywords were enough.
+    """
+    found = {author: _keywords(papers, own) for author, own in by_author.items()}
     poor = {author: by_author[author] for author, words in found.items() if len(words) < ENOUGH_KEYWORDS}
     if poor:
         phrases = standout_phrases([f"{p.title}. {p.abstract}" for p in papers], poor, TOP_INTERESTS)
         for author in poor:
             found[author] = tuple(dict.fromkeys((*found[author], *phrases[author])))[:TOP_INTERESTS]
-    return found
+    return found, len(found) - len(poor)

@@ -1,0 +1,146 @@
+"""A research ecosystem on disk: B_past, B_con, the scientists and their collaborations (VirSci 2025, §3.1).
+
+with Ecosystem.open(Path("corpora/mine")) as ecosystem:
+    [papers] = await ecosystem.past(["robust retrieval"], k=8)
+    experts = await ecosystem.find_scientists("dense retrieval", k=3, exclude={"Scientist17"})
+"""
+
+from collections.abc import Collection as Names
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from pydantic import TypeAdapter, ValidationError
+
+from manyheads.bank.collection import Collection
+from manyheads.bank.embedding import Embedder, load_embedder
+from manyheads.bank.knowledge import KnowledgeBank
+from manyheads.bank.meta import AUTHORS, SCIENTISTS, Meta, read_json, read_meta, read_names
+from manyheads.bank.options import BuildOptions
+from manyheads.bank.records import Hit, Scientist
+from manyheads.bank.store import Filter
+from manyheads.errors import CorpusError
+
+if TYPE_CHECKING:
+    from manyheads.bank.build import Progress
+
+_SCIENTISTS = TypeAdapter(list[Scientist])
+
+
+class Ecosystem:
+    """A built corpus, open for reading; any number of processes may have it open. Made by `build` or `open`."""
+
+    def __init__(self, folder: Path, meta: Meta, papers: KnowledgeBank, authors: Collection) -> None:
+        self.folder, self.meta = folder, meta
+        self._papers, self._authors = papers, authors
+        self._scientists = _read_scientists(folder)
+
+    @classmethod
+    def build(
+        cls,
+        source: Path,
+        target: Path,
+        options: BuildOptions,
+        embedder: Embedder,
+        *,
+        name: str | None = None,
+        vectors: tuple[Path, Path] | None = None,
+        progress: "Progress | None" = None,
+    ) -> Self:
+        """Build a corpus from JSON Lines (plain or gzip) into the folder `target`, and open it.
+
+        What was embedded is remembered, so a build that was killed goes on from there when run again; `target`
+        appears at the end, whole.
+
+        Args:
+            name: the corpus's name; the folder's if not given.
+            vectors: a `.npy` file (n, dim) and a file of its n ids, instead of embedding those papers.
+            progress: told the step, how much of it is done and, where known, of how many.
+
+        Raises:
+            CorpusError: the source is no corpus, a filter left nothing, or `target` is there or unwritable.
+            EmbeddingError: texts cannot be embedded, or the vectors do not fit.
+        """
+        from manyheads.bank.build import build_corpus
+
+        build_corpus(source, target, options, embedder, name=name, vectors=vectors, progress=progress)
+        return cls.open(target, embedder)
+
+    @classmethod
+    def open(cls, folder: Path, embedder: Embedder | None = None) -> Self:
+        """Open a built corpus; without an embedder, the model that it was built with is looked for.
+
+        Raises:
+            CorpusError: the folder holds no built corpus, or another process is writing to it.
+            EmbeddingError: `embedder` is not its model, or its model is not to be had here.
+        """
+        meta = read_meta(folder)
+        model = embedder or load_embedder(meta.embedding.name)
+        papers = KnowledgeBank.open(folder, model, read_only=True)
+        try:
+            authors = Collection.open(folder, model, name=AUTHORS, read_only=True)
+        except BaseException:
+            papers.close()
+            raise
+        return cls(folder, meta, papers, authors)
+
+    @property
+    def scientists(self) -> list[Scientist]:
+        """S, in the order Scientist0, Scientist1, …"""
+        return list(self._scientists.values())
+
+    def scientist(self, name: str) -> Scientist:
+        """A scientist by masked name; raises CorpusError when there is no such one."""
+        try:
+            return self._scientists[name]
+        except KeyError as unknown:
+            known = f"Scientist0 … Scientist{len(self._scientists) - 1}"
+            raise CorpusError(f"{name!r}: no such scientist in {self.folder}", tried=known) from unknown
+
+    def names(self) -> dict[str, str]:
+        """Masked name to real name, for a person who asks; never for an agent."""
+        return read_names(self.folder)
+
+    def collaborations(self, name: str) -> Mapping[str, int]:
+        """A scientist's row of A: papers written together, by masked name; zeros are left out."""
+        return self.scientist(name).collaborators
+
+    async def past(self, queries: Sequence[str], k: int, *, before: int | None = None) -> list[list[Hit]]:
+        """B_past(q): the k past papers nearest to each query, only those before a year if one is given."""
+        years = None if before is None else (None, before)
+        return await self._papers.search(queries, k, years=years, where={"period": "past"})
+
+    async def contemporary(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        """B_con(q): the k contemporary papers nearest to each query."""
+        return await self._papers.search(queries, k, where={"period": "contemporary"})
+
+    async def find_scientists(self, query: str, k: int, *, exclude: Names[str] = ()) -> list[Scientist]:
+        """The k scientists whose profiles are nearest to the query, best first."""
+        [found] = await self._authors.search([query], k, Filter(exclude=frozenset(exclude)))
+        return [self.scientist(one.id) for one in found]
+
+    def close(self) -> None:
+        """Free the folder."""
+        self._papers.close()
+        self._authors.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _read_scientists(folder: Path) -> dict[str, Scientist]:
+    try:
+        scientists = _SCIENTISTS.validate_python(read_json(folder, SCIENTISTS))
+    except ValidationError as wrong:
+        first = wrong.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise CorpusError(
+            f"{folder / SCIENTISTS}, {where}: {first['msg']}", hint="build the corpus anew"
+        ) from wrong
+    return {one.name: one for one in scientists}

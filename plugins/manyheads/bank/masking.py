@@ -1,0 +1,65 @@
+"""Real names out, `Scientist{n}` in: nothing an agent can see tells who anyone is (VirSci 2025, §3.1, §7)."""
+
+import random
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from manyheads.bank.corpus import RawPaper
+from manyheads.bank.records import Paper
+
+_WORD = re.compile(r"\w+")
+
+
+def assign_masks(authors: Sequence[str], seed: int) -> dict[str, str]:
+    """Real name to masked name, in the order Scientist0, Scientist1, …; the seed decides who is which."""
+    shuffled = sorted(authors)
+    random.Random(seed).shuffle(shuffled)
+    return {real: f"Scientist{number}" for number, real in enumerate(shuffled)}
+
+
+class Masker:
+    """Hides the scientists of S in papers.
+
+    In the list of authors, the scientists stand masked and everyone else is left out. In titles, abstracts
+    and keywords, a scientist's full name of two words or more is replaced by the mask; a name of one word is
+    left alone there, since it may as well be a method's (Adam).
+    """
+
+    def __init__(self, masks: Mapping[str, str]) -> None:
+        self._masks = masks
+        self._by_last_word: dict[str, list[str]] = defaultdict(list)
+        for real in sorted(masks, key=len, reverse=True):
+            words = _WORD.findall(real)
+            if len(words) > 1:
+                self._by_last_word[words[-1]].append(real)
+
+    def text(self, text: str) -> str:
+        for word in set(_WORD.findall(text)) & self._by_last_word.keys():
+            for real in self._by_last_word[word]:
+                if real in text:
+                    text = re.sub(rf"(?<!\w){re.escape(real)}(?!\w)", self._masks[real], text)
+        return text
+
+    def wording(self, paper: RawPaper) -> RawPaper:
+        """The paper with names out of its texts; `byline` stays real."""
+        texts = {
+            "title": self.text(paper.title),
+            "abstract": self.text(paper.abstract),
+            "keywords": tuple(self.text(keyword) for keyword in paper.keywords),
+        }
+        return paper.model_copy(update=texts)
+
+    def paper(self, paper: RawPaper) -> Paper:
+        """What the bank keeps of a paper whose wording is masked."""
+        return Paper(
+            id=paper.id,
+            title=paper.title,
+            abstract=paper.abstract,
+            year=paper.year,
+            citations=paper.citations,
+            authors=tuple(self._masks[author] for author in paper.authors if author in self._masks),
+            venue=paper.venue,
+            keywords=paper.keywords,
+            affiliations=tuple(dict.fromkeys(filter(None, paper.affiliations))),
+        )

@@ -1,0 +1,90 @@
+"""Corpora by name: the sample that ships, built on first use, and folders that were built."""
+
+import hashlib
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from manyheads.bank.build import Progress
+from manyheads.bank.cache import cache_folder
+from manyheads.bank.embedding import Embedder, load_embedder
+from manyheads.bank.meta import META
+from manyheads.bank.options import BuildOptions
+from manyheads.errors import CorpusError
+from manyheads.resources import data_file
+
+SHIPPED = {"sample": BuildOptions(bound=2021)}
+"""Corpora that ship as `configs/corpora/<name>.jsonl`, and how they are built."""
+
+
+def resolve_corpus(
+    name_or_path: str,
+    cache_dir: Path | None = None,
+    *,
+    embedding: str | Embedder = "auto",
+    progress: Progress | None = None,
+) -> Path:
+    """The folder of a built corpus: a shipped one by name, built on first use, or a path.
+
+    Args:
+        cache_dir: where shipped corpora are built; the user's cache folder if not given.
+        embedding: what a shipped corpus is embedded with: an embedder, or a choice for `load_embedder`.
+
+    Raises:
+        CorpusError: there is no such corpus, or the path is one of papers not yet built.
+        EmbeddingError: a shipped corpus needs building and there is no embedding model.
+    """
+    if name_or_path in SHIPPED:
+        embedder = load_embedder(embedding) if isinstance(embedding, str) else embedding
+        return _shipped(name_or_path, cache_dir or cache_folder(), embedder, progress)
+    path = Path(name_or_path).expanduser()
+    if (path / META).is_file():
+        return path
+    if path.name.endswith((".jsonl", ".jsonl.gz")):
+        raise CorpusError(
+            f"{path}: papers, not a built corpus",
+            hint=f"manyheads corpus build {path} --bound YEAR, then name its folder",
+        )
+    raise CorpusError(
+        f"corpus {name_or_path!r}: no such corpus",
+        tried=f"{path / META}",
+        hint=f"one of {', '.join(SHIPPED)}, or a folder made by: manyheads corpus build papers.jsonl.gz --bound YEAR",
+    )
+
+
+def _shipped(name: str, cache: Path, embedder: Embedder, progress: Progress | None) -> Path:
+    from manyheads.bank.ecosystem import Ecosystem
+
+    source = data_file(f"configs/corpora/{name}.jsonl")
+    folder = cache / "corpora" / f"{name}-{_key(source)}-{_slug(embedder.name)}"
+    if not (folder / META).is_file():
+        with _only_one(folder):
+            if not (folder / META).is_file():
+                Ecosystem.build(source, folder, SHIPPED[name], embedder, name=name, progress=progress).close()
+    return folder
+
+
+@contextmanager
+def _only_one(folder: Path) -> Generator[None]:
+    """Processes that want the same corpus wait for the one that builds it."""
+    import portalocker
+
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with folder.with_name(folder.name + ".lock").open("a+") as file:
+            portalocker.lock(file, portalocker.LockFlags.EXCLUSIVE)
+            yield
+    except OSError as wrong:
+        raise CorpusError(
+            f"{folder.parent} cannot be written: {wrong.strerror or wrong}",
+            hint="set MANYHEADS_CACHE to a folder that can be written",
+        ) from wrong
+
+
+def _key(source: Path) -> str:
+    return hashlib.sha256(source.read_bytes()).hexdigest()[:12]
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9.]+", "-", name)

@@ -4,12 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from manyheads.config import ModelConfig
+from manyheads.models.window import window
 from manyheads.replies import ReplyModel
 from manyheads.structured import schema_of
-
-SMALLEST_WINDOW = 8192
-ROOM = 2048
-"""Tokens that are kept free for an answer whose length is not limited."""
 
 
 @dataclass(frozen=True)
@@ -62,17 +59,6 @@ def _response_format(schema: dict[str, Any] | None) -> dict[str, Any] | None:
 def _ollama(config: ModelConfig, ask: Ask) -> dict[str, Any]:
     sampling = {"temperature": config.temperature, "seed": config.seed, "num_predict": config.max_tokens}
     return _set({**sampling, "num_ctx": window(config, ask.tokens)})
-
-
-def window(config: ModelConfig, tokens: int) -> int:
-    """Ollama's context for a prompt: it cuts longer ones silently, and its default is a few thousand tokens.
-
-    A power of two, so that the server seldom has to load the model anew, and never more than the model's own.
-    """
-    size, need = SMALLEST_WINDOW, tokens + (config.max_tokens or ROOM)
-    while size < need:
-        size *= 2
-    return min(size, config.context)
 
 
 def _set(values: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """A store on a Qdrant server, by address, or in memory: both through qdrant-client."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -113,12 +113,13 @@ class ClientStore:
         return [ranked((point.score, point.payload) for point in answer.points) for answer in answers]
 
     def get(self, ids: Sequence[str], *, vectors: bool = False) -> dict[str, Record]:
-        points = [point_id(one) for one in ids]
+        points: list[Any] = [point_id(one) for one in ids]
         with _said(self._address):
             found = self._client.retrieve(
                 self._collection, ids=points, with_payload=True, with_vectors=vectors
             )
-        return {record.id: record for record in map(_record, found)}
+        records = {record.id: record for record in map(_record, found)}
+        return {one: records[one] for one in ids if one in records}
 
     def scroll(self, where: Filter = EVERYTHING, *, vectors: bool = False) -> Iterator[Record]:
         condition, start = _condition(where), None
@@ -164,7 +165,7 @@ def _create_indexes(client: "QdrantClient", collection: str, schema: Schema) -> 
 
 
 @contextmanager
-def _said(address: str) -> Iterator[None]:
+def _said(address: str) -> Generator[None]:
     """The server's failures come out as CorpusError."""
     from qdrant_client.common.client_exceptions import QdrantException
     from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse

@@ -136,9 +136,10 @@ class EdgeStore:
         return [ranked((point.score, point.payload) for point in points) for points in answers]
 
     def get(self, ids: Sequence[str], *, vectors: bool = False) -> dict[str, Record]:
-        points = [point_id(one) for one in ids]
+        points: list[Any] = [point_id(one) for one in ids]
         found = _said(self._folder, lambda: self._shard.retrieve(points, True, vectors))
-        return {record.id: record for record in map(_record, found)}
+        records = {record.id: record for record in map(_record, found)}
+        return {one: records[one] for one in ids if one in records}
 
     def scroll(self, where: Filter = EVERYTHING, *, vectors: bool = False) -> Iterator[Record]:
         import qdrant_edge as edge
@@ -219,8 +220,9 @@ def _condition(where: Filter) -> "qdrant_edge.Filter | None":
         edge.FieldCondition(key=key, range=edge.RangeFloat(gte=low, lt=high))
         for key, (low, high) in where.ranges.items()
     ]
-    barred = {point_id(one) for one in where.exclude}
-    return edge.Filter(must=must, must_not=[edge.HasIdCondition(barred)] if barred else None)
+    barred: set[Any] = {point_id(one) for one in where.exclude}
+    must_not: list[Any] = [edge.HasIdCondition(barred)] if barred else []
+    return edge.Filter(must=must, must_not=must_not)
 
 
 def _record(point: "qdrant_edge.Record") -> Record:

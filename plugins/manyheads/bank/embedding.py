@@ -58,7 +58,7 @@ def unit_rows(vectors: "NDArray[Any]") -> "Vectors":
 
     rows = np.asarray(vectors, dtype=np.float32)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.where(lengths > 0, lengths, np.float32(1))
+    return np.divide(rows, lengths, out=rows.copy(), where=lengths > 0)
 
 
 def load_embedder(choice: str = "auto", *, models_dir: Path | None = None) -> Embedder:

@@ -79,12 +79,22 @@ class FastEmbedder:
         return self._loaded
 
     def _open(self) -> "TextEmbedding":
-        folder = {} if self._folder is None else {"specific_model_path": str(self._folder)}
+        folder: dict[str, Any] = {} if self._folder is None else {"specific_model_path": str(self._folder)}
         cache = None if self._cache is None else str(self._cache)
         try:
             return _fastembed()(self._model, cache_dir=cache, local_files_only=True, **folder)
-        except (ValueError, OSError, RuntimeError) as error:
-            raise EmbeddingError(f"{self._model} cannot be loaded: {error}") from error
+        except Exception as error:
+            if not _is_about_files(error):
+                raise
+            hint = None if self._folder is None else f"put whole files into {self._folder}, or remove it"
+            raise EmbeddingError(f"{self._model} cannot be loaded: {error}", hint=hint) from error
+
+
+def _is_about_files(error: Exception) -> bool:
+    """Whether a loader means a missing or broken file: onnxruntime has its own classes right under
+    Exception, tokenizers raises Exception itself."""
+    known = isinstance(error, ValueError | OSError | RuntimeError) or type(error) is Exception
+    return known or type(error).__module__.startswith("onnxruntime")
 
 
 @cache
@@ -165,11 +175,18 @@ def embedder_from_folder(folder: Path) -> Embedder:
             tried="missing: " + ", ".join([*missing, *([] if file else ["model.onnx"])]),
             hint="put the model's ONNX file and its tokenizer there",
         )
-    dim = int(json.loads((folder / "config.json").read_text(encoding="utf-8"))["hidden_size"])
+    dim = _hidden_size(folder / "config.json")
     model = _register(folder, file, dim)
     return FastEmbedder(
         model, dim=dim, folder=folder, name=f"{folder.resolve().name}@{model.rpartition('/')[2]}"
     )
+
+
+def _hidden_size(config: Path) -> int:
+    try:
+        return int(json.loads(config.read_text(encoding="utf-8"))["hidden_size"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise EmbeddingError(f"{config} says no hidden_size: {error!r}") from error
 
 
 def _register(folder: Path, file: str, dim: int) -> str:

@@ -1,6 +1,6 @@
 """A folder that one process writes to, or several read from; the system frees the lock of a dead process."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -45,14 +45,14 @@ class FolderLock:
         return cls(folder, shared=True)
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def alone(self) -> Generator[None]:
         """Readers one at a time: the engine rewrites small files when it loads and closes a shard."""
         with (self._folder / _LOADING).open("a+") as file:
             portalocker.lock(file, portalocker.LockFlags.EXCLUSIVE)
             yield
 
     @contextmanager
-    def released_on_error(self) -> Iterator[None]:
+    def released_on_error(self) -> Generator[None]:
         """Let go of the lock when what follows fails."""
         with ExitStack() as undo:
             undo.callback(self.release)

@@ -3,7 +3,7 @@
 import hashlib
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -101,7 +101,7 @@ class CachedEmbedder:
             self._db.execute("COMMIT")
 
     @contextmanager
-    def _said(self) -> Iterator[None]:
+    def _said(self) -> Generator[None]:
         try:
             yield
         except (sqlite3.Error, OSError) as error:

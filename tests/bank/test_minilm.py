@@ -1,0 +1,140 @@
+"""all-MiniLM-L6-v2 from the package's weights: genuine, equal to the original, made once."""
+
+import importlib.metadata
+import json
+import multiprocessing
+import shutil
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from manyheads.bank import minilm
+from manyheads.bank.embedding import MINILM, Embedder, load_embedder
+from manyheads.bank.fast import embedder_from_folder
+from manyheads.errors import EmbeddingError
+
+REFERENCE = Path(__file__).with_name("minilm_reference.json")
+SHARED = Path(__file__).parents[3] / "shared" / "data" / "ml-venues"
+
+
+def installed() -> bool:
+    try:
+        importlib.metadata.distribution(minilm.PACKAGE)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+needs_package = pytest.mark.skipif(not installed(), reason=f"{minilm.PACKAGE} is not installed")
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def embedder(cache: Path) -> Embedder:
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("MANYHEADS_CACHE", str(cache))
+        return load_embedder()
+
+
+@needs_package
+def test_it_equals_the_reference_vectors(embedder: Embedder) -> None:
+    entries = json.loads(REFERENCE.read_text(encoding="utf-8"))
+    vectors = embedder.embed([entry["text"] for entry in entries])
+    assert (embedder.name, vectors.shape, vectors.dtype) == (MINILM, (6, 384), np.float32)
+    cosines = (vectors * np.array([entry["vector"] for entry in entries])).sum(axis=1)
+    assert cosines.min() >= 0.999
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-5)
+
+
+@needs_package
+def test_a_text_does_not_depend_on_its_neighbours(embedder: Embedder) -> None:
+    texts = ["short", "a much longer text about the habits of committees " * 20, ""]
+    alone = np.vstack([embedder.embed([text]) for text in texts])
+    assert (alone * embedder.embed(texts)).sum(axis=1).min() > 0.9999
+    assert embedder.embed([]).shape == (0, 384)
+
+
+@needs_package
+def test_texts_are_cut_at_256_tokens(embedder: Embedder) -> None:
+    start = "word " * 254  # two tokens more mark beginning and end
+    cut, same, other = embedder.embed([start, start + "robots " * 200, "robots " + start])
+    assert cut @ same == pytest.approx(1, abs=1e-5)
+    assert cut @ other < 0.9999
+
+
+@needs_package
+def test_it_is_made_once(embedder: Embedder, cache: Path, tmp_path: Path) -> None:
+    embedder.embed(["load it"])
+    made = minilm.onnx_folder(tmp_path / "not looked at", cache=cache)
+    assert {file.name for file in made.iterdir()} >= {"model.onnx", "tokenizer.json", "tokenizer_config.json"}
+    assert [file.name for file in cache.iterdir() if file.is_dir()] == [made.name]
+
+
+@needs_package
+@pytest.mark.slow
+def test_two_processes_may_make_it_at_once(tmp_path: Path) -> None:
+    source = minilm.package_folder()
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        folders = pool.map(partial(minilm.onnx_folder, cache=tmp_path), [source] * 2)
+    assert folders[0] == folders[1]
+    assert list(tmp_path.iterdir()) == [folders[0]]
+
+
+@needs_package
+def test_the_user_may_name_a_folder(embedder: Embedder, cache: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for file in minilm.onnx_folder(cache, cache=cache).iterdir():
+        (folder / file.name).hardlink_to(file)
+    text = ["Robots that ask before they act."]
+    named = load_embedder(str(folder))
+    assert named.name.startswith("mine@")
+    assert (named.embed(text) @ embedder.embed(text).T).item() > 0.9999
+    assert load_embedder(models_dir=folder).name == named.name
+
+
+@needs_package
+def test_a_folder_with_the_original_weights_will_do(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MANYHEADS_CACHE", str(cache))
+    assert embedder_from_folder(minilm.package_folder()).name == MINILM
+
+
+def test_weights_that_are_not_the_published_ones_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors").write_bytes(b"something else")
+    with pytest.raises(EmbeddingError, match="not the published file") as caught:
+        minilm.onnx_folder(tmp_path, cache=tmp_path / "cache")
+    assert "sha256" in str(caught.value)
+    assert not (tmp_path / "cache").exists()
+
+
+@needs_package
+@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json", "tokenizer_config.json"])
+def test_a_broken_file_is_named_without_a_traceback(name: str, cache: Path, tmp_path: Path) -> None:
+    folder = tmp_path / name.replace(".", "-")
+    shutil.copytree(minilm.onnx_folder(cache, cache=cache), folder)
+    (folder / name).write_text(f"not a {name}")
+    with pytest.raises(EmbeddingError, match="cannot be loaded") as caught:
+        embedder_from_folder(folder).embed(["a text"])
+    assert str(folder) in str(caught.value)
+
+
+@needs_package
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the large corpus is not here")
+def test_it_equals_vectors_of_a_large_corpus(embedder: Embedder) -> None:
+    import gzip
+    import itertools
+
+    ids = (SHARED / "vectors-ids.txt").read_text(encoding="utf-8").splitlines()
+    row = {name: number for number, name in enumerate(ids)}
+    vectors = np.load(SHARED / "vectors.npy", mmap_mode="r")
+    with gzip.open(SHARED / "papers.jsonl.gz", "rt", encoding="utf-8") as lines:
+        papers = [paper for paper in map(json.loads, itertools.islice(lines, 30)) if paper["id"] in row]
+    theirs = np.stack([vectors[row[paper["id"]]] for paper in papers]).astype(np.float32)
+    ours = embedder.embed([paper["abstract"] for paper in papers])
+    assert (ours * theirs).sum(axis=1).min() >= 0.999

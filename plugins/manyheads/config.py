@@ -191,6 +191,11 @@ class RunConfig(Strict):
     def _one_number(cls, value: object) -> object:
         return {"default": value} if isinstance(value, int | str) else value
 
+    @field_validator("topic")
+    @classmethod
+    def _blank_is_none(cls, value: str | None) -> str | None:
+        return (value or "").strip() or None
+
     @model_validator(mode="after")
     def _aliases_exist(self) -> "RunConfig":
         if "default" not in self.models:

@@ -7,7 +7,7 @@ speaker may know, so nothing is remembered twice and a blind call is the normal 
 import asyncio
 import re
 import unicodedata
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
@@ -310,7 +310,7 @@ AnyEvent = Annotated[
 Emit = Callable[[AnyEvent], None]
 
 
-async def stream(work: Callable[[Emit], Awaitable[Mapping[str, Any]]]) -> AsyncIterator[AnyEvent]:
+async def stream(work: Callable[[Emit], Awaitable[Mapping[str, Any]]]) -> AsyncGenerator[AnyEvent, None]:
     """Run `work` and yield its events as they happen; its return value comes last, as a `Result`.
 
     Closing the iterator cancels the work; what the work raises is raised here, unchanged.

@@ -7,8 +7,8 @@ recorded turns at once. A place whose request has changed means that a prompt or
 import hashlib
 import json
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -40,14 +40,13 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._db = sqlite3.connect(path, isolation_level=None, timeout=10)
+            self._db = sqlite3.connect(path, isolation_level=None, timeout=1)
+            self._db.execute("PRAGMA locking_mode=EXCLUSIVE")
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=FULL")
             self._db.execute(TABLE)
         except sqlite3.Error as error:
-            raise JournalError(
-                f"{path}: {error}", hint="check that the disk is writable and not full"
-            ) from error
+            raise JournalError(f"{path}: {error}", hint=_hint(error)) from error
 
     def get(self, place: Place) -> tuple[str, dict[str, Any]] | None:
         """The recorded hash and reply of a place, or None."""
@@ -68,17 +67,30 @@ class Journal:
                 f"{self.path}: {place} could not be kept: {error}", hint="make room on the disk, then resume"
             ) from error
 
-    def turns(self) -> Iterator[tuple[Place, dict[str, Any], dict[str, Any]]]:
-        """Every recorded turn with its request and reply, in the order they finished."""
-        rows = self._db.execute(
-            "SELECT stage, turn, speaker, task, ordinal, request, reply FROM turn ORDER BY rowid"
-        )
-        for *place, request, reply in rows:
-            yield Place(*place), json.loads(request), json.loads(reply)
-
     def close(self) -> None:
         with suppress(sqlite3.Error):
             self._db.close()
+
+
+def _hint(error: sqlite3.Error) -> str:
+    if "locked" in str(error):
+        return "another process is running in this folder; wait for it, or stop it"
+    return "check that the disk is writable and not full"
+
+
+def read_turns(path: Path) -> list[tuple[Place, dict[str, Any], dict[str, Any]]]:
+    """Every turn that a finished or stopped run has recorded, with request and reply, in the order they ended.
+
+    Raises:
+        JournalError: there is no journal, or a run is writing to it.
+    """
+    query = "SELECT stage, turn, speaker, task, ordinal, request, reply FROM turn ORDER BY rowid"
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=1)) as database:
+            rows = database.execute(query).fetchall()
+    except sqlite3.Error as error:
+        raise JournalError(f"{path}: no readable journal: {error}", hint="name a run folder") from error
+    return [(Place(*row[:5]), json.loads(row[5]), json.loads(row[6])) for row in rows]
 
 
 def _key(place: Place) -> tuple[str, int, str, str, int]:

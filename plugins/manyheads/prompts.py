@@ -48,7 +48,7 @@ class Prompts:
             ConfigError: no such prompt, a syntax error, or a variable that the task does not give.
         """
         try:
-            return self._environment.get_template(name).render(variables).strip() + "\n"
+            text = self._environment.get_template(name).render(variables)
         except UndefinedError as error:
             raise ConfigError(
                 f"{self._where(name)}: {error.message}",
@@ -57,6 +57,7 @@ class Prompts:
             ) from error
         except TemplateError as error:
             raise self._broken(name, error) from error
+        return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
     def needs(self, name: str) -> frozenset[str]:
         """The variables that `prompts/<name>` and everything that it includes or extends read."""

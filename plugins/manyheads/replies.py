@@ -18,6 +18,10 @@ class ReplyModel(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
+    def spoken(self) -> str:
+        """The reply as a reader, or another speaker, wants to see it; by default its first text."""
+        return next((value for value in self.model_dump().values() if isinstance(value, str)), "")
+
 
 class Seeks(ReplyModel):
     """Mixed into a reply where the model cannot call tools: the wish to hear an outside scientist."""
@@ -43,6 +47,9 @@ class Remark(ReplyModel):
 
     remark: Text = Field(description="What you say to the team.")
     topic: Text = Field(description="The research topic that you favour now, in one sentence.")
+
+    def spoken(self) -> str:
+        return f"{self.remark}\n\nTopic I favour: {self.topic}"
 
 
 class Summary(ReplyModel):
@@ -96,6 +103,9 @@ class Idea(ReplyModel):
     feasibility: Score = Field(description="1 (out of reach) to 10 (can start tomorrow).")
     novelty: Score = Field(description="1 (known) to 10 (unlike anything published).")
 
+    def spoken(self) -> str:
+        return f"{self.title}\n\n{self.idea}\n\nExperiment: {self.experiment}"
+
 
 class Vote(ReplyModel):
     """A blind vote for the most novel idea (VirSci 2024, Fig. 13)."""
@@ -113,6 +123,9 @@ class Abstract(ReplyModel):
     methods: Text = Field(description="How it will be done.")
     expected_results: Text = Field(description="What is expected to come out, and how it would be measured.")
     conclusion: Text = Field(description="What it would mean for the field.")
+
+    def spoken(self) -> str:
+        return f"{self.title}\n\n{self.as_text()}"
 
     def as_text(self) -> str:
         """The five sections as one paragraph, as the measures read it."""

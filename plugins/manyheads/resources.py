@@ -97,3 +97,24 @@ class Resources:
                 p.relative_to(base).as_posix(): p for p in sorted(base.rglob(f"*{suffix}")) if p.is_file()
             }
         return found
+
+
+def copy_out(resources: Resources, folder: Path, kinds: Sequence[str]) -> list[Path]:
+    """Copy every winning file of some kinds into a user's folder; files that are there already are kept.
+
+    Raises:
+        ConfigError: the folder cannot be written.
+    """
+    written: list[Path] = []
+    for kind in kinds:
+        for name, source in resources.names(kind).items():
+            target = folder / kind / name
+            if target.exists():
+                continue
+            try:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(source.read_bytes())
+            except OSError as error:
+                raise ConfigError(f"{target}: {error.strerror}") from error
+            written.append(target)
+    return written

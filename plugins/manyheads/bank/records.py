@@ -1,7 +1,8 @@
 """Papers and scientists as the knowledge bank keeps them (VirSci 2025, §3.1)."""
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -44,3 +45,30 @@ class Hit:
 
     paper: Paper
     score: float
+
+
+class Literature(Protocol):
+    """What a system reads of a research ecosystem; `bank.ecosystem.Ecosystem` is one."""
+
+    @property
+    def scientists(self) -> list[Scientist]:
+        """S, the scientists that can be asked."""
+        ...
+
+    def scientist(self, name: str) -> Scientist:
+        """One profile; raises `CorpusError` for a name that is not in S."""
+        ...
+
+    def collaborations(self, name: str) -> Mapping[str, int]:
+        """Row of A: papers written together with each past collaborator."""
+        ...
+
+    async def past(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        """B_past(q) for each query: its `k` nearest papers, best first."""
+        ...
+
+    async def find_scientists(
+        self, query: str, k: int, *, exclude: Collection[str] = ()
+    ) -> list[Scientist]:
+        """The `k` scientists whose profiles are nearest to a query, best first."""
+        ...

@@ -1,22 +1,20 @@
 """The agent frameworks. Each is imported only when it is asked for."""
 
-from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TypeAlias
+from typing import TYPE_CHECKING
 
-from manyheads.config import ModelConfig
-from manyheads.core import ManagedHost, Recall
 from manyheads.errors import ConfigError
 
-HostFactory: TypeAlias = Callable[[Mapping[str, ModelConfig], Recall, int], ManagedHost]
-"""Makes a host of the models by alias, what its retrieval hook recalls, and the attempts at a reply."""
+if TYPE_CHECKING:
+    from manyheads.config import RunConfig
+    from manyheads.session import HostFactory
 
 FRAMEWORKS = {"agentscope": "agentscope", "autogen": "autogen_agentchat"}
 """The import package that each host needs."""
 
 
-def host_factory(name: str) -> HostFactory:
+def host_factory(name: str) -> "HostFactory":
     """The factory of a host's runs; imports the framework.
 
     Raises:
@@ -35,3 +33,18 @@ def need_framework(name: str) -> None:
             f"host {name!r} needs {FRAMEWORKS[name]}, which is not installed",
             hint=f"pip install 'manyheads[{name}]'",
         )
+
+
+def component(config: "RunConfig") -> str:
+    """A config as the component JSON of its host.
+
+    Raises:
+        ConfigError: the host loads no components, or is not installed.
+    """
+    if config.host != "autogen":
+        raise ConfigError(
+            f"host {config.host!r} loads no component files; only autogen does",
+            hint="in code: manyheads.hosts.agentscope.VirSciPipeline(config)",
+        )
+    need_framework(config.host)
+    return import_module("manyheads.hosts.autogen.team").export(config)

@@ -1,0 +1,6 @@
+"""`python -m manyheads`."""
+
+from manyheads.cli import main
+
+if __name__ == "__main__":
+    main()

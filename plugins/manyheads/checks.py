@@ -1,0 +1,106 @@
+"""What a config needs before it can run, looked at one by one."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from manyheads.bank.ecosystem import Ecosystem
+from manyheads.bank.named import resolve_corpus
+from manyheads.config import ModelConfig, RunConfig
+from manyheads.errors import UserError
+from manyheads.journal import read_turns
+from manyheads.models.governor import key_variable
+from manyheads.resources import Resources
+from manyheads.roles import Roles
+
+PACKAGES = {"autogen": "autogen_agentchat", "agentscope": "agentscope"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked at: whether it is well, and what to do if not."""
+
+    ok: bool
+    subject: str
+    message: str
+
+
+def findings(config: RunConfig) -> list[Finding]:
+    """Look at the host, the roles and prompts, each model, and the corpus."""
+    return [_host(config), *_roles(config), *_models(config), _corpus(config)]
+
+
+def _host(config: RunConfig) -> Finding:
+    if find_spec(PACKAGES[config.host]) is None:
+        return Finding(
+            False, "host", f"{config.host} is not installed: pip install 'manyheads[{config.host}]'"
+        )
+    return Finding(True, "host", config.host)
+
+
+def _roles(config: RunConfig) -> Iterator[Finding]:
+    try:
+        roles = Roles(Resources.of(config.paths))
+        problems = roles.problems()
+        for role in config.roles:
+            roles.card(role)
+    except UserError as error:
+        yield Finding(False, "roles", str(error))
+        return
+    yield from (Finding(False, "prompts", problem) for problem in problems)
+    if not problems:
+        yield Finding(True, "roles", f"{len(roles.cards)} cards, every prompt reads only what its task gives")
+
+
+def _models(config: RunConfig) -> Iterator[Finding]:
+    for alias, model in config.models.items():
+        problem = _problem_of(model)
+        yield Finding(problem is None, f"models.{alias}", problem or f"{model.provider}/{model.name}")
+
+
+def _problem_of(model: ModelConfig) -> str | None:
+    if model.provider == "replay":
+        return _replayable(model)
+    variable = key_variable(model)
+    if variable and not model.base_url and not os.environ.get(variable):
+        return f"no key: export {variable}=…"
+    return _unreachable(model) if model.provider in ("openai", "ollama", "anthropic") else None
+
+
+def _replayable(model: ModelConfig) -> str | None:
+    path = Path(model.name)
+    try:
+        read_turns(path / "journal.sqlite" if path.is_dir() else path)
+    except UserError as error:
+        return str(error)
+    return None
+
+
+def _unreachable(model: ModelConfig) -> str | None:
+    """Whether anything listens at the model's address; no request is paid for."""
+    import socket
+
+    usual = {"openai": "https://api.openai.com", "anthropic": "https://api.anthropic.com"}
+    url = urlsplit(model.base_url or usual.get(model.provider, "http://localhost:11434"))
+    address = (url.hostname or "localhost", url.port or (443 if url.scheme == "https" else 80))
+    try:
+        socket.create_connection(address, timeout=3).close()
+    except OSError as error:
+        return (
+            f"{address[0]}:{address[1]} cannot be reached ({error}); start it, or set models.<alias>.base_url"
+        )
+    return None
+
+
+def _corpus(config: RunConfig) -> Finding:
+    try:
+        with Ecosystem.open(resolve_corpus(config.corpus, embedding=config.embedding)) as ecosystem:
+            scientists = len(ecosystem.scientists)
+    except UserError as error:
+        return Finding(False, "corpus", str(error))
+    if scientists < config.team.size:
+        return Finding(False, "corpus", f"{scientists} scientists, but team.size is {config.team.size}")
+    return Finding(True, "corpus", f"{config.corpus}: {scientists} scientists")

@@ -1,0 +1,19 @@
+"""The command line: Typer commands, one file each, without logic of their own."""
+
+import sys
+
+from manyheads.errors import UserError
+
+
+def main() -> None:
+    """Run `manyheads`; a user's mistake ends with a message and exit code 2, Ctrl-C with 130."""
+    from manyheads.cli.app import app
+
+    try:
+        app(standalone_mode=True)
+    except UserError as error:
+        print(f"manyheads: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("manyheads: stopped; what was said is kept: manyheads resume RUN", file=sys.stderr)
+        sys.exit(130)

@@ -1,0 +1,29 @@
+"""`manyheads export`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from manyheads.cli.options import Configs, HostName, Model, Paths, Sets, Topic, configured, settings
+
+
+def export(
+    configs: Configs,
+    host: HostName = None,
+    model: Model = None,
+    topic: Topic = None,
+    sets: Sets = None,
+    path: Paths = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="File to write; standard output if left out.")
+    ] = None,
+) -> None:
+    """Write a config as the component JSON that AutoGen's own loader and Studio take."""
+    from manyheads.hosts import component
+
+    text = component(configured(configs, settings(sets, host, model, None, topic), path))
+    if out:
+        out.write_text(text + "\n", encoding="utf-8")
+    else:
+        typer.echo(text)

@@ -1,0 +1,69 @@
+"""Options that several commands share, and how they become settings."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from manyheads.config import RunConfig, load
+from manyheads.errors import ConfigError
+from manyheads.resources import Resources
+
+Configs = Annotated[
+    list[str], typer.Argument(help="Config files or shipped names such as virsci, merged in order.")
+]
+Sets = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a key, such as team.size=8. Repeatable."),
+]
+Paths = Annotated[
+    list[Path] | None, typer.Option("--path", help="Folder with your own roles/ and prompts/. Repeatable.")
+]
+HostName = Annotated[str | None, typer.Option("--host", help="autogen or agentscope.")]
+Model = Annotated[
+    str | None,
+    typer.Option("--model", metavar="PROVIDER/NAME", help="Such as openai/gpt-4o-mini or ollama/llama3."),
+]
+Seed = Annotated[int | None, typer.Option("--seed", help="Seed of the run's one random generator.")]
+Topic = Annotated[str | None, typer.Option("--topic", help="A fixed topic; skips the topic discussion.")]
+
+
+def settings(
+    sets: Iterable[str] | None = None,
+    host: str | None = None,
+    model: str | None = None,
+    seed: int | None = None,
+    topic: str | None = None,
+) -> tuple[str, ...]:
+    """The flags as `key=value` settings; a flag not given says nothing. `--set` comes last and wins."""
+    named = {"host": host, "seed": None if seed is None else str(seed)}
+    flags = [f"{key}={value}" for key, value in named.items() if value is not None]
+    flags += [f"topic={_quoted(topic)}"] if topic is not None else []
+    return (*flags, *_model(model), *(sets or ()))
+
+
+def _quoted(text: str) -> str:
+    """A text as a YAML scalar that stays one, whatever it holds."""
+    import json
+
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _model(model: str | None) -> list[str]:
+    if model is None:
+        return []
+    provider, slash, name = model.partition("/")
+    if not slash:
+        name = provider if provider == "offline" else ""
+    if not name:
+        raise ConfigError(f"--model {model}: write it as PROVIDER/NAME, such as openai/gpt-4o-mini")
+    return [f"models.default.provider={provider}", f"models.default.name={_quoted(name)}"]
+
+
+def configured(names: list[str], sets: tuple[str, ...], paths: list[Path] | None) -> RunConfig:
+    """The run's config, its user folders those of `--path` first."""
+    resources = Resources.of(paths or ())
+    config = load(names, sets, resources=resources)
+    folders = (*(str(path.resolve()) for path in paths or ()), *config.paths)
+    return config.model_copy(update={"paths": folders})

@@ -1,0 +1,75 @@
+"""`manyheads run` and `manyheads resume`."""
+
+import asyncio
+from contextlib import aclosing
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from manyheads.cli.options import Configs, HostName, Model, Paths, Seed, Sets, Topic, configured, settings
+
+Json = Annotated[bool, typer.Option("--json", help="Print every event as a line of JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print only warnings and the result.")]
+
+
+def run(
+    configs: Configs,
+    host: HostName = None,
+    model: Model = None,
+    topic: Topic = None,
+    seed: Seed = None,
+    sets: Sets = None,
+    path: Paths = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="The run folder; runs/<time>-<name> if left out.")
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run a config: a team finds a topic, ideas, a vote and an abstract; the report's path is printed."""
+    from manyheads.session import Session, fresh, new_folder
+
+    config = configured(configs, settings(sets, host, model, seed, topic), path)
+    folder = fresh(out) if out else new_folder(config, Path("runs"))
+    asyncio.run(_drive(Session(config, folder), json, quiet))
+
+
+def resume(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder.")],
+    host: HostName = None,
+    model: Model = None,
+    sets: Sets = None,
+    accept_changes: Annotated[
+        bool,
+        typer.Option(
+            "--accept-changes", help="Go on from the first turn whose prompt or config has changed."
+        ),
+    ] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Go on with a run that was stopped; finished turns are not asked again."""
+    from manyheads.session import Session, reopen
+
+    config = reopen(folder, settings(sets, host, model))
+    asyncio.run(_drive(Session(config, folder, accept_changes), json, quiet))
+
+
+async def _drive(session: Any, json: bool, quiet: bool) -> None:
+    from manyheads.cli.progress import make_progress
+    from manyheads.hosts import host_factory
+
+    factory = host_factory(session.config.host)
+    with make_progress("json" if json else "quiet" if quiet else "auto") as progress:
+        async with aclosing(session.events(factory)) as events:
+            async for event in events:
+                progress.show(event)
+    if not json:
+        typer.echo(_closing(session))
+
+
+def _closing(session: Any) -> str:
+    from manyheads.report.closing import closing_lines
+
+    return closing_lines(session.folder)

@@ -1,0 +1,19 @@
+"""The team discussion that all systems share: asking, turns, topologies, summaries, invitations."""
+
+from manyheads.discussion.invitation import ask_with_advice, speak
+from manyheads.discussion.run import Guest, Remark, Run
+from manyheads.discussion.team import Member, Team
+from manyheads.discussion.turns import another_turns, speaking_order, summarise
+
+__all__ = [
+    "Guest",
+    "Member",
+    "Remark",
+    "Run",
+    "Team",
+    "another_turns",
+    "ask_with_advice",
+    "speak",
+    "speaking_order",
+    "summarise",
+]

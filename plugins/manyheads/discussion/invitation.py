@@ -1,0 +1,139 @@
+"""The invitation mechanism (VirSci 2025, §3.2, App. D.2.1): advice from scientists outside the team.
+
+Where the speaker's model can call tools, it finds and hears guests by tool calls; where not, its reply has a field
+for it. In open discussions the guest's answer joins this turn's replies; in blind stages it goes only to the one
+who asked, who then answers again, so that nobody else's prompt changes.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from manyheads.core import Invited, Message, Reply, Tool
+from manyheads.discussion.run import Guest, Question, Run
+from manyheads.discussion.team import Team
+from manyheads.replies import Advice, ReplyModel, Seeks, seeking
+from manyheads.tools import INVITE, ToolRefusedError, find_scientists_tool, invite_scientist_tool
+
+R = TypeVar("R", bound=ReplyModel)
+Check = Callable[[R], str | None]
+
+
+async def speak(
+    run: Run, team: Team, question: Question, reply_type: type[R], *, context: str = ""
+) -> tuple[Reply[R], list[Guest]]:
+    """Ask a speaker in an open discussion; the guests they heard come with the reply."""
+    asking = _Asking(run, team, question, context)
+    reply = await asking.first(reply_type)
+    return reply, asking.heard
+
+
+async def ask_with_advice(
+    run: Run,
+    team: Team,
+    question: Question,
+    reply_type: type[R],
+    check: Check[R] | None = None,
+    *,
+    context: str = "",
+) -> Reply[R]:
+    """Ask a speaker in a blind stage; after hearing a guest through the reply's field they answer again."""
+    asking = _Asking(run, team, question, context)
+    reply = await asking.first(reply_type, check)
+    if not asking.heard or asking.by_tool:
+        return reply
+    guest = asking.heard[0]
+    advice = {"guest": guest.name, "question": guest.question, "advice": guest.advice}
+    told = run.roles.prompts.render("partials/advice.md.j2", advice)
+    after = (*question.after, Message(reply.text, sender="assistant"), Message(told))
+    return await run.ask(replace(question, after=after), reply_type, check)
+
+
+@dataclass
+class _Asking:
+    """One speaker's question with the right to hear guests."""
+
+    run: Run
+    team: Team
+    question: Question
+    context: str
+    heard: list[Guest] = field(default_factory=list[Guest])
+    asked_by_tool: int = 0
+
+    @property
+    def by_tool(self) -> bool:
+        return self.run.calls_tools(self.question.speaker)
+
+    async def first(self, reply_type: type[R], check: Check[R] | None = None) -> Reply[R]:
+        """Ask the question, then make the guests known that came of it."""
+        if not self.run.config.invitation.enabled:
+            return await self.run.ask(self.question, reply_type, check)
+        if not self.by_tool:
+            reply = await self.run.ask(self.question, seeking(reply_type), check)
+            await self._by_field(reply)
+            return reply
+        reply = await self.run.ask(replace(self.question, tools=self._tools()), reply_type, check)
+        # From the reply and not from the tool's own run: a reply out of the journal runs no tools.
+        for call in reply.tool_calls:
+            if call.name == INVITE and not call.failed:
+                self._note(str(call.arguments["name"]), str(call.arguments["question"]), call.result)
+        return reply
+
+    async def _by_field(self, reply: Reply[R]) -> None:
+        wish = reply.value
+        if not isinstance(wish, Seeks) or not wish.invite:
+            return
+        name, asked = wish.invite.strip(), wish.question or "What do you think of this?"
+        if refusal := self._refusal(name):
+            speaker = self.question.speaker.name
+            self.run.warn(self.question.stage, f"{speaker} wished to hear {name!r}: {refusal}")
+            return
+        self._note(name, asked, await self._hear(name, asked))
+
+    async def _hear(self, name: str, asked: str) -> str:
+        """Spawn the guest with their own profile and ask once (App. D.2.1, Fig. 28)."""
+        by = self.question.speaker.name
+        guest = self.run.speaker("scientist", name, scientist=self.run.literature.scientist(name))
+        variables = {"asker": by, "question": asked, "context": self.context}
+        question = Question(
+            self.question.stage,
+            self.question.turn,
+            guest,
+            "scientist",
+            "advise",
+            variables,
+            part="guest",
+            asker=by,
+        )
+        reply = await self.run.ask(question, self.run.reply_type("scientist", "advise", Advice))
+        return reply.value.advice
+
+    async def _by_call(self, name: str, asked: str) -> str:
+        if refusal := self._refusal(name):
+            raise ToolRefusedError(refusal)
+        if self.asked_by_tool >= self.run.config.invitation.per_turn:
+            raise ToolRefusedError("no more guests in this turn; go on with what you know")
+        self.asked_by_tool += 1
+        return await self._hear(name, asked)
+
+    def _refusal(self, name: str) -> str | None:
+        """Why a name cannot be invited, in words for the model; None when it can."""
+        if name in self.team.names or name == self.question.speaker.name:
+            return "that scientist is in the team already"
+        if name not in {scientist.name for scientist in self.run.literature.scientists}:
+            return "there is no such scientist in the author knowledge bank"
+        return None
+
+    def _note(self, guest: str, asked: str, advice: str) -> None:
+        place = self.question
+        by = place.speaker.name
+        self.heard.append(Guest(guest, by, place.stage, place.turn, asked, advice))
+        self.run.guests.append(self.heard[-1])
+        self.run.emit(Invited(stage=place.stage, turn=place.turn, guest=guest, by=by, question=asked))
+
+    def _tools(self) -> tuple[Tool, ...]:
+        outside = {self.question.speaker.name, *self.team.names}
+        return (
+            find_scientists_tool(self.run.literature, outside),
+            invite_scientist_tool(self._by_call),
+        )

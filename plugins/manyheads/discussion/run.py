@@ -1,0 +1,187 @@
+"""What a system holds while it runs: its config, its host, its bank, one random generator, one event stream."""
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+from manyheads.bank.records import Hit, Literature
+from manyheads.config import RunConfig
+from manyheads.core import (
+    Asked,
+    Emit,
+    Host,
+    Message,
+    Ordinals,
+    Reply,
+    Retrieved,
+    Said,
+    Speaker,
+    Tool,
+    Turn,
+    Usage,
+    Warned,
+    safe_name,
+)
+from manyheads.replies import ReplyModel
+from manyheads.roles import Roles
+
+R = TypeVar("R", bound=ReplyModel)
+Part = Literal["member", "leader", "guest", "candidate"]
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something said that later speakers are shown. `guest` marks an invited scientist."""
+
+    name: str
+    text: str
+    guest: bool = False
+
+
+@dataclass(frozen=True)
+class Guest:
+    """An outside scientist's one answer."""
+
+    name: str
+    by: str
+    stage: str
+    turn: int
+    question: str
+    advice: str
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a speaker: a role's task with its variables, at a stage and turn.
+
+    Attributes:
+        role: whose card holds the task.
+        recall: query for the retrieval hook.
+        asker: who wants to know, where a guest is asked for a member; part of the turn's place.
+        after: messages that follow the rendered prompt, such as a guest's advice.
+    """
+
+    stage: str
+    turn: int
+    speaker: Speaker
+    role: str
+    task: str
+    variables: Mapping[str, object]
+    part: Part = "member"
+    recall: str | None = None
+    tools: tuple[Tool, ...] = ()
+    after: tuple[Message, ...] = ()
+    asker: str = ""
+
+    @property
+    def label(self) -> str:
+        return f"{self.task} {self.asker}".rstrip()
+
+
+@dataclass
+class Run:
+    """The context of one run. Draws of `rng` happen only between turns, never inside concurrent branches."""
+
+    config: RunConfig
+    host: Host
+    roles: Roles
+    literature: Literature
+    emit: Emit
+    insiders: set[str] = field(default_factory=set[str])
+    """Names of the team's present members; the retrieval hook shows others."""
+    rng: random.Random = field(init=False)
+    ordinals: Ordinals = field(default_factory=Ordinals)
+    guests: list[Guest] = field(default_factory=list[Guest])
+    warnings: list[str] = field(default_factory=list[str])
+    spent: dict[str, Usage] = field(default_factory=dict[str, Usage])
+    """Usage by stage."""
+    writers: set[str] = field(default_factory=set[str])
+    """Names of the models that have replied."""
+
+    def __post_init__(self) -> None:
+        self.rng = random.Random(self.config.seed)
+
+    def speaker(self, role: str, name: str, **variables: object) -> Speaker:
+        """A speaker in a role, with its system prompt rendered and its model chosen."""
+        changes = self.config.roles.get(role)
+        model = changes.model if changes else self.roles.card(role).model
+        return Speaker(safe_name(name), role, self.roles.system(role, variables), model)
+
+    def calls_tools(self, speaker: Speaker) -> bool:
+        return self.config.models[speaker.model].calls_tools
+
+    async def ask(
+        self,
+        question: Question,
+        reply_type: type[R],
+        check: Callable[[R], str | None] | None = None,
+    ) -> Reply[R]:
+        """Ask one speaker and tell the listeners."""
+        await self.host.gate()
+        speaker = question.speaker
+        place = self.ordinals.place(question.stage, question.turn, speaker.name, question.label)
+        prompt = self.roles.prompt(question.role, question.task, question.variables)
+        thread = (Message(prompt), *question.after)
+        turn = Turn(place, speaker, thread, reply_type, question.tools, self._recall(question), check)
+        self.emit(Asked(stage=place.stage, turn=place.turn, speaker=speaker.name, task=place.task))
+        reply = await self.host.ask(turn)
+        self._account(question, reply)
+        return reply
+
+    def _recall(self, question: Question) -> str | None:
+        """The hook shows whom one could invite; without invitations it has nothing to show."""
+        return question.recall if self.config.invitation.enabled else None
+
+    def _account(self, question: Question, reply: Reply[Any]) -> None:
+        for message in reply.warnings:
+            self.warn(question.stage, message)
+        self.writers.add(reply.model)
+        self.spent[question.stage] = self.spent.get(question.stage, Usage()) + reply.usage
+        self.emit(
+            Said(
+                stage=question.stage,
+                turn=question.turn,
+                speaker=question.speaker.name,
+                task=question.task,
+                part=question.part,
+                text=reply.value.spoken(),
+                data=reply.value.model_dump(mode="json"),
+                model=reply.model,
+                usage=reply.usage,
+                seconds=reply.seconds,
+                tool_calls=reply.tool_calls,
+            )
+        )
+
+    def reply_type(self, role: str, task: str, like: type[R]) -> type[R]:
+        """The reply type of a task, which must be `like` or narrower."""
+        found = self.roles.reply(role, task)
+        if not issubclass(found, like):
+            raise TypeError(f"{role}.{task} replies with {found.__name__}, not {like.__name__}")
+        return found
+
+    async def references(self, stage: str, turn: int, queries: list[str], k: int) -> list[list[Hit]]:
+        """B_past of each query, `k` papers each; nothing is looked up when `k` is 0."""
+        if not k:
+            return [[] for _ in queries]
+        found = await self.literature.past(queries, k)
+        for query, hits in zip(queries, found, strict=True):
+            shown = tuple(cite(hit) for hit in hits)
+            self.emit(Retrieved(stage=stage, turn=turn, query=query, hits=shown))
+        return found
+
+    def warn(self, stage: str, message: str) -> None:
+        """Tell the user of something that fell back; it also goes into the result."""
+        self.warnings.append(message)
+        self.emit(Warned(stage=stage, message=message))
+
+    @property
+    def usage(self) -> Usage:
+        return sum(self.spent.values(), Usage())
+
+
+def cite(hit: Hit) -> dict[str, Any]:
+    """A reference as results and reports keep it."""
+    paper = hit.paper
+    return {"id": paper.id, "title": paper.title, "year": paper.year, "score": round(hit.score, 4)}

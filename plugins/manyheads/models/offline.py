@@ -1,0 +1,93 @@
+"""The offline model: deterministic, needs no key and no server, and is no language model.
+
+It reads its prompt: it finds the reply's JSON Schema there and fills it from the profile, the references and the
+earlier words that it was shown. Its text shows how a run goes; nobody should mistake it for thought.
+"""
+
+import hashlib
+import json
+import random
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from manyheads.core import Message, Raw, Usage
+from manyheads.models.local import OFFLINE
+from manyheads.models.offline_text import Material, write
+
+SCHEMA = re.compile(r"```json schema\s*\n(.*?)```", re.DOTALL)
+LIKELY = {"accept": 0.75, "agree": 0.85, "stay": 0.95, "another_turn": 0.4}
+"""How often a yes-or-no field says yes; one half for the others."""
+INVITES = 0.15
+"""How often a speaker who may hear a guest does."""
+
+
+class OfflineModel:
+    """Fills the schema that a prompt ends with; the same prompt always gives the same answer."""
+
+    async def complete(self, system: str, thread: Sequence[Message], answered: int = 0) -> Raw:
+        """See `LocalModel.complete`; this model never calls tools."""
+        texts = [message.text for message in thread]
+        whole = "\n\n".join([system, *texts])
+        rng = random.Random(hashlib.sha256(whole.encode()).digest())
+        material = Material.read(system, texts)
+        schema = _schema(texts)
+        if schema is None:
+            text = write("remark", material, rng)
+        else:
+            filled = _Filler(schema, material, rng).fill(schema)
+            text = json.dumps(filled, ensure_ascii=False, indent=1)
+        usage = Usage(input_tokens=len(whole.split()), output_tokens=len(text.split()), calls=1)
+        return Raw(text, OFFLINE, usage)
+
+
+def _schema(texts: Sequence[str]) -> dict[str, Any] | None:
+    found = [block for text in texts for block in SCHEMA.findall(text)]
+    return json.loads(found[-1]) if found else None
+
+
+class _Filler:
+    """Fills one JSON Schema, field by field."""
+
+    def __init__(self, schema: Mapping[str, Any], material: Material, rng: random.Random) -> None:
+        self._defs: Mapping[str, Any] = schema.get("$defs", {})
+        self._material, self._rng = material, rng
+        guests = material.outsiders
+        self._guest = rng.choice(guests) if guests and rng.random() < INVITES else None
+
+    def fill(self, schema: Mapping[str, Any], key: str = "") -> Any:
+        schema = self._resolve(schema)
+        if key in ("invite", "question"):
+            return self._invitation(key)
+        if options := schema.get("enum"):
+            return self._rng.choice(cast(list[Any], options))
+        match schema.get("type"):
+            case "object":
+                fields: Mapping[str, Any] = schema.get("properties", {})
+                return {name: self.fill(field, name) for name, field in fields.items()}
+            case "array":
+                return [self.fill(schema["items"], key) for _ in range(max(2, schema.get("minItems", 0)))]
+            case "boolean":
+                return self._rng.random() < LIKELY.get(key, 0.5)
+            case "integer" | "number":
+                return self._number(schema, key)
+            case _:
+                return write(key, self._material, self._rng)
+
+    def _resolve(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        if reference := schema.get("$ref"):
+            return self._defs[str(reference).rsplit("/", 1)[-1]]
+        options: list[Mapping[str, Any]] = schema.get("anyOf", [])
+        return next((self._resolve(option) for option in options if option.get("type") != "null"), schema)
+
+    def _number(self, schema: Mapping[str, Any], key: str) -> int:
+        low, high = schema.get("minimum", 0), schema.get("maximum")
+        if high is None:
+            return self._rng.randint(low, max(low, self._material.choices))
+        # Sober self-ratings: the upper middle of the scale.
+        return self._rng.randint(low + (high - low) // 2, high - (high - low) // 9)
+
+    def _invitation(self, key: str) -> str | None:
+        if self._guest is None:
+            return None
+        return self._guest if key == "invite" else write("question", self._material, self._rng)

@@ -1,0 +1,222 @@
+"""The words of the offline model: sentences of ours around phrases that its prompt holds."""
+
+import random
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+TITLE = re.compile(r"^\[\d+\] (.+) \(\d{4}, cited", re.MULTILINE)
+SECTIONS = ("title", "introduction", "objective", "methods", "expected_results", "conclusion")
+KEPT = 0.7
+"""How often a section of an abstract is left as it stands when the abstract is rewritten."""
+BLOCK = re.compile(
+    r"<(topic|idea|question|reply|summary|title|introduction|objective|methods|expected_results|conclusion)>\n(.*?)\n</\1>",
+    re.DOTALL,
+)
+INTERESTS = re.compile(r"^Research interests: (.+)$", re.MULTILINE)
+NAME = re.compile(r"^Name: (\S+)$", re.MULTILINE)
+BANK = "From the author knowledge bank"
+SMALL = frozenset(
+    [
+        "a",
+        "an",
+        "and",
+        "as",
+        "at",
+        "by",
+        "for",
+        "from",
+        "in",
+        "into",
+        "of",
+        "on",
+        "or",
+        "the",
+        "to",
+        "under",
+        "using",
+        "via",
+        "when",
+        "with",
+        "without",
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Material:
+    """What a prompt holds that can be written about."""
+
+    interests: tuple[str, ...]
+    titles: tuple[str, ...]
+    topic: str
+    on_table: str
+    outsiders: tuple[str, ...]
+    sections: Mapping[str, str]
+    """The sections of an abstract that is to be rewritten."""
+    choices: int
+    """How many ideas stand to vote."""
+
+    @classmethod
+    def read(cls, system: str, texts: Sequence[str]) -> "Material":
+        bank = [text for text in texts if BANK in text]
+        shown = "\n".join(text for text in texts if text not in bank)
+        blocks = BLOCK.findall(shown)
+        topic = next((body for label, body in blocks if label in ("topic", "question")), "")
+        table = next((body for label, body in blocks if label in ("idea", "title")), "")
+        return cls(
+            interests=tuple(_listed(INTERESTS.search(system))) or ("open questions",),
+            titles=tuple(TITLE.findall(shown)),
+            topic=_first_line(topic),
+            on_table=_first_line(table),
+            outsiders=tuple(name for text in bank for name in NAME.findall(text)),
+            sections={label: body for label, body in blocks if label in SECTIONS},
+            choices=sum(label == "idea" for label, _ in blocks) or 1,
+        )
+
+    def phrase(self, rng: random.Random) -> str:
+        """A phrase from a reference's title, or an interest where no reference was shown."""
+        if not self.titles:
+            return rng.choice(self.interests).lower()
+        words = re.split(r"[:,;]| for | with | in | from | by | of ", rng.choice(self.titles))
+        return max(words, key=len).strip().lower()
+
+    def subject(self, rng: random.Random) -> str:
+        return self.topic.rstrip(".") or self.on_table or " and ".join(self.two(rng))
+
+    def interest(self, rng: random.Random) -> str:
+        return rng.choice(self.interests).lower()
+
+    def two(self, rng: random.Random) -> tuple[str, str]:
+        """An interest of the speaker's and another matter, from a reference or from the speaker again."""
+        one = self.interest(rng)
+        others = [phrase for phrase in (self.phrase(rng), *map(str.lower, self.interests)) if phrase != one]
+        return one, others[0] if others else "its limits"
+
+
+def _listed(match: re.Match[str] | None) -> list[str]:
+    return [part.strip() for part in match[1].split(";")] if match and match[1] != "not recorded" else []
+
+
+def _first_line(text: str) -> str:
+    line = text.strip().splitlines()[0] if text.strip() else ""
+    return line if len(line) <= 160 else line[:157] + "…"
+
+
+def headline(words: str) -> str:
+    """Words in the capitals of a title."""
+    return " ".join(
+        word if index and word in SMALL else word[:1].upper() + word[1:]
+        for index, word in enumerate(words.split())
+    )
+
+
+Writer = Callable[[Material, random.Random], str]
+
+
+def _title(m: Material, rng: random.Random) -> str:
+    if m.on_table and not m.titles:
+        return m.on_table
+    frames = (
+        "{a} meets {b}",
+        "{b} through {a}",
+        "{a} as a lens on {b}",
+        "what {a} can do for {b}",
+        "{b}, seen from {a}",
+    )
+    one, other = m.two(rng)
+    return headline(rng.choice(frames).format(a=one, b=other))
+
+
+def _topic(m: Material, rng: random.Random) -> str:
+    frames = (
+        "How {a} can make {b} hold up outside the laboratory",
+        "Using {a} to find out where {b} fails, and why",
+        "What {b} can learn from {a} when data are scarce",
+    )
+    one, other = m.two(rng)
+    return rng.choice(frames).format(a=one, b=other)
+
+
+def _idea(m: Material, rng: random.Random) -> str:
+    return (
+        f"We take up {m.subject(rng)}. Work such as “{_cited(m, rng)}” treats {m.phrase(rng)} on its own; we join it "
+        f"with {m.interest(rng)}, so that each supplies what the other lacks. The mechanism is a shared "
+        f"representation that is corrected whenever the two disagree, and the disagreement itself is the signal "
+        f"that we learn from."
+    )
+
+
+def _cited(m: Material, rng: random.Random) -> str:
+    return rng.choice(m.titles) if m.titles else m.on_table or m.interest(rng)
+
+
+def _experiment(m: Material, rng: random.Random) -> str:
+    return (
+        f"Three settings of growing difficulty around {m.phrase(rng)}; baselines are the strongest published method "
+        f"and the same system without {m.interest(rng)}. Five seeds each, paired tests, and one setting held back "
+        f"until the end. The idea fails if the held-back setting shows no gain."
+    )
+
+
+def _remark(m: Material, rng: random.Random) -> str:
+    return rng.choice(
+        (
+            f"From my work on {m.interest(rng)} I would look at where {m.phrase(rng)} breaks down, and ask why.",
+            f"I see a gap between {m.interest(rng)} and {m.phrase(rng)} that none of us could close alone.",
+            f"Let us be narrower: {m.interest(rng)} under realistic conditions, measured and not assumed.",
+        )
+    )
+
+
+def _reasoning(m: Material, rng: random.Random) -> str:
+    return rng.choice(
+        (
+            f"My interest in {m.interest(rng)} touches this directly, and what is asked can be tested.",
+            f"Seen from {m.interest(rng)}, the overlap is partial, which leaves room for something new.",
+            f"I weighed it against what I know of {m.interest(rng)}; the fit decides.",
+        )
+    )
+
+
+WRITERS: dict[str, Writer] = {
+    "title": _title,
+    "idea": _idea,
+    "experiment": _experiment,
+    "remark": _remark,
+    "advice": lambda m, rng: (
+        f"On “{m.topic}”: try it with {m.interest(rng)} first; that is where it will fail soonest."
+    ),
+    "topic": _topic,
+    "question": lambda m, rng: f"What has surprised you most about {m.interest(rng)} in practice?",
+    "summary": lambda m, rng: (
+        f"The turn circled around {m.interest(rng)}; the members differ on how narrow to be."
+    ),
+    "rationale": lambda m, rng: (
+        f"It joins {m.interest(rng)} with what the others bring, and it can be tested."
+    ),
+    "thought": lambda m, rng: (
+        f"Closest is “{_cited(m, rng)}”; it leaves {m.interest(rng)} aside, which is the opening."
+    ),
+    "introduction": lambda m, rng: (
+        f"Little is known about this once {m.interest(rng)} comes in: {m.subject(rng)}."
+    ),
+    "objective": lambda m, rng: (
+        f"We set out to learn whether {m.interest(rng)} makes a difference, and to whom."
+    ),
+    "methods": lambda m, rng: (
+        f"We build on {m.phrase(rng)} and compare against the same system without it, over five seeds."
+    ),
+    "expected_results": lambda m, rng: (
+        "We expect a gain on the held-back setting, and report its absence if there is none."
+    ),
+    "conclusion": lambda m, rng: f"Either outcome tells how far {m.interest(rng)} carries.",
+    "changes": lambda m, rng: f"Say earlier what {m.interest(rng)} contributes.",
+}
+
+
+def write(key: str, material: Material, rng: random.Random) -> str:
+    """A text for a field of a reply; a section that is being rewritten often stays as it is."""
+    if key in material.sections and rng.random() < KEPT:
+        return material.sections[key]
+    return WRITERS.get(key, _reasoning)(material, rng)

@@ -1,0 +1,26 @@
+"""The last lines that a finished run prints."""
+
+import json
+from pathlib import Path
+from textwrap import fill
+from typing import Any
+
+
+def closing_lines(folder: Path) -> str:
+    """Topic, title, abstract, what it cost, and where the report is."""
+    result: dict[str, Any] = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    abstract, usage = result["abstract"], result["usage"]
+    tokens = usage["input_tokens"] + usage["output_tokens"]
+    cost = f", cost {usage['cost']:.4f}" if usage["cost"] is not None else ""
+    lines = [
+        "",
+        f"Topic     {result['topic']['topic']}",
+        f"Title     {abstract['title']}",
+        "",
+        fill(abstract["text"], width=100),
+        "",
+        f"{usage['calls']} calls, {tokens} tokens{cost}; {len(result['warnings'])} warnings",
+    ]
+    if not result["written_by_language_model"]:
+        lines.append("Written by the offline model, which is no language model: this shows how a run goes, no more.")
+    return "\n".join([*lines, f"Report    {folder / 'report.html'}"])

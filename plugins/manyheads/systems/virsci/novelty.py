@@ -1,0 +1,110 @@
+"""Novelty assessment (VirSci 2025, §3.2, Eq. 3; 2024, Fig. 13): blind votes, majority, ties by rule."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from manyheads.bank.records import Hit
+from manyheads.core import Judged, Voted, together
+from manyheads.discussion import Member, Run, Team, another_turns, ask_with_advice
+from manyheads.discussion.run import Question
+from manyheads.replies import Vote
+from manyheads.systems.virsci.ideas import Proposed
+from manyheads.systems.virsci.stages import GOALS, stage_event
+
+STAGE = "novelty"
+
+
+@dataclass(frozen=True)
+class Ballot:
+    """One vote; `choice` counts from 1 in the order in which the ideas were shown."""
+
+    voter: str
+    turn: int
+    choice: int
+    reasoning: str
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An idea as the voters see it: its text and the papers of B_past closest to it."""
+
+    text: str
+    references: list[Hit]
+
+
+async def most_novel(
+    run: Run, team: Team, ideas: Sequence[Proposed]
+) -> tuple[Proposed, list[Ballot], str | None]:
+    """The idea with the most votes (R_idea), all ballots, and the rule that broke a tie, if one did.
+
+    `ideas` are in order of confidence; of the ideas with most votes the one of highest confidence wins.
+    """
+    run.emit(stage_event(STAGE))
+    references = await run.references(STAGE, 1, [idea.text for idea in ideas], run.config.novelty.references)
+    candidates = [Candidate(idea.text, hits) for idea, hits in zip(ideas, references, strict=True)]
+    ballots = await _vote(run, team, candidates, " / ".join(idea.idea.title for idea in ideas))
+    return _count(run, ideas, ballots)
+
+
+async def _vote(run: Run, team: Team, candidates: list[Candidate], recall: str) -> list[Ballot]:
+    """Turns of votes. They are blind, so with fixed turns all of them are cast at once."""
+    if not run.config.turns.adaptive:
+        turns = range(1, run.config.turns.of(STAGE) + 1)
+        return await _cast(run, team, candidates, recall, turns)
+    ballots = list[Ballot]()
+    async for turn in another_turns(run, team, STAGE, GOALS[STAGE], partial(_standing, ballots)):
+        ballots += await _cast(run, team, candidates, recall, [turn])
+    return ballots
+
+
+async def _cast(
+    run: Run, team: Team, candidates: list[Candidate], recall: str, turns: Sequence[int]
+) -> list[Ballot]:
+    votes = [
+        _ballot(run, team, member, turn, candidates, recall) for turn in turns for member in team.members
+    ]
+    return await together(*votes)
+
+
+async def _ballot(
+    run: Run, team: Team, member: Member, turn: int, candidates: list[Candidate], recall: str
+) -> Ballot:
+    """Eq. 3: ⟨Q_check, ∪ (I_j, B_past(I_j))⟩, without any memory of the dialogue."""
+
+    def among_them(vote: Vote) -> str | None:
+        return None if vote.choice <= len(candidates) else f"choice must be 1 to {len(candidates)}"
+
+    question = Question(
+        STAGE, turn, member.speaker, "scientist", "vote", {"ideas": candidates}, recall=recall
+    )
+    kind = run.reply_type("scientist", "vote", Vote)
+    vote = (await ask_with_advice(run, team, question, kind, among_them)).value
+    run.emit(Voted(stage=STAGE, turn=turn, voter=member.name, choice=vote.choice, reasoning=vote.thought))
+    return Ballot(member.name, turn, vote.choice, vote.thought)
+
+
+def _count(
+    run: Run, ideas: Sequence[Proposed], ballots: Sequence[Ballot]
+) -> tuple[Proposed, list[Ballot], str | None]:
+    counts = Counter(ballot.choice for ballot in ballots)
+    most = max(counts.values())
+    tied = sorted(choice for choice, votes in counts.items() if votes == most)
+    winner, tie = ideas[tied[0] - 1], None
+    if len(tied) > 1:
+        numbers = ", ".join(str(choice) for choice in tied)
+        tie = f"ideas {numbers} had {most} votes each; the one of highest confidence was taken"
+        run.emit(Judged(stage=STAGE, subject="tie", outcome=winner.idea.title, reasoning=tie))
+    return winner, list(ballots), tie
+
+
+def _standing(ballots: Sequence[Ballot]) -> str:
+    counts = Counter(ballot.choice for ballot in ballots)
+    return "; ".join(f"idea {choice}: {votes} votes" for choice, votes in sorted(counts.items()))
+
+
+def as_data(ballot: Ballot, ideas: Sequence[Proposed]) -> dict[str, Any]:
+    """A vote as `result.json` keeps it."""
+    return {**vars(ballot), "idea": ideas[ballot.choice - 1].idea.title}

@@ -1,0 +1,119 @@
+"""Topic discussion (VirSci 2025, §3.2, Eq. 1): turns, consensus, the leader's topic, who stays."""
+
+from dataclasses import dataclass, field
+
+from manyheads.core import Judged, together
+from manyheads.discussion import Member, Remark, Run, Team, another_turns, speak, speaking_order, summarise
+from manyheads.discussion.run import Question
+from manyheads.replies import Consensus, Interest, Topic
+from manyheads.replies import Remark as RemarkReply
+from manyheads.systems.virsci.stages import GOALS, stage_event
+
+STAGE = "topic"
+
+
+@dataclass
+class Thread:
+    """One discussion: summaries of its earlier turns (D̄_t) and the replies of its last one (R_K,j)."""
+
+    summaries: list[str] = field(default_factory=list[str])
+    replies: list[Remark] = field(default_factory=list[Remark])
+    speaker: Member | None = None
+    turn: int = 0
+
+    def shown(self) -> dict[str, object]:
+        return {"summaries": list(self.summaries), "replies": list(self.replies)}
+
+    def text(self) -> str:
+        return "\n\n".join([*self.summaries, *(f"{reply.name}: {reply.text}" for reply in self.replies)])
+
+    def say(self, remark: Remark) -> None:
+        self.replies.append(remark)
+
+
+async def find_topic(run: Run, team: Team) -> tuple[Topic, int]:
+    """The team's topic (R_topic) and the number of turns it took.
+
+    Without a majority for a shared direction the discussion starts over, `topics.max_restarts` times; after that
+    the leader decides, and a warning says so.
+    """
+    run.emit(stage_event(STAGE))
+    thread, turns = Thread(), 0
+    for attempt in range(run.config.topics.max_restarts + 1):
+        thread = await _discuss(run, team, turns)
+        turns = thread.turn
+        if await _agreed(run, team, thread):
+            break
+        if attempt == run.config.topics.max_restarts:
+            run.warn(STAGE, f"no majority after {attempt + 1} discussions; the leader decides the topic")
+    topic = await _settle(run, team, thread)
+    if run.config.topics.may_leave:
+        await _who_stays(run, team, topic, turns)
+    return topic, turns
+
+
+async def _discuss(run: Run, team: Team, before: int) -> Thread:
+    thread = Thread()
+    async for turn in another_turns(run, team, STAGE, GOALS[STAGE], thread.text):
+        if thread.replies:
+            thread.summaries.append(await summarise(run, team, STAGE, thread.turn, thread.replies))
+            thread.replies = []
+        thread.turn = before + turn
+        for member in speaking_order(team.members, run.config.topology, run.rng, thread.speaker):
+            await _remark(run, team, thread, member)
+    return thread
+
+
+async def _remark(run: Run, team: Team, thread: Thread, member: Member) -> None:
+    """Eq. 1: Q_k,i = ⟨Q_team, Q_topic, summaries of turns 1…k-1, replies of this turn⟩."""
+    variables = {"team": team.profiles(), **thread.shown()}
+    recall = thread.replies[-1].text if thread.replies else team.interests()
+    question = Question(STAGE, thread.turn, member.speaker, "scientist", "topic", variables, recall=recall)
+    kind = run.reply_type("scientist", "topic", RemarkReply)
+    reply, guests = await speak(run, team, question, kind, context=thread.text())
+    thread.say(Remark(member.name, reply.value.spoken()))
+    for guest in guests:
+        thread.say(Remark(guest.name, guest.advice, guest=True))
+    thread.speaker = member
+
+
+async def _agreed(run: Run, team: Team, thread: Thread) -> bool:
+    """Whether a majority of the members sees a direction that they share."""
+
+    async def ask(member: Member) -> bool:
+        question = Question(STAGE, thread.turn, member.speaker, "scientist", "consensus", thread.shown())
+        kind = run.reply_type("scientist", "consensus", Consensus)
+        return (await run.ask(question, kind)).value.agree
+
+    yes = sum(await together(*(ask(member) for member in team.members)))
+    outcome = f"{yes} of {len(team.members)} agree"
+    run.emit(Judged(stage=STAGE, turn=thread.turn, subject="consensus", outcome=outcome))
+    return 2 * yes > len(team.members)
+
+
+async def _settle(run: Run, team: Team, thread: Thread) -> Topic:
+    question = Question(
+        STAGE, thread.turn, team.leader.speaker, "leader", "topic", thread.shown(), part="leader"
+    )
+    return (await run.ask(question, run.reply_type("leader", "topic", Topic))).value
+
+
+async def _who_stays(run: Run, team: Team, topic: Topic, turn: int) -> None:
+    """Members who are not interested leave; the leader and the rest go on."""
+
+    async def ask(member: Member) -> Interest:
+        question = Question(STAGE, turn, member.speaker, "scientist", "interest", {"topic": topic.topic})
+        return (await run.ask(question, run.reply_type("scientist", "interest", Interest))).value
+
+    others = team.members[1:]
+    for member, answer in zip(others, await together(*(ask(member) for member in others)), strict=True):
+        if not answer.stay:
+            team.leave(member)
+            run.insiders.discard(member.name)
+            run.emit(
+                Judged(
+                    stage=STAGE, turn=turn, subject=member.name, outcome="leaves", reasoning=answer.reasoning
+                )
+            )
+    if others and len(team.members) == 1:
+        run.warn(STAGE, "every member left; the leader goes on alone")

@@ -33,7 +33,10 @@ Array = NDArray[np.float64]
 
 def embed(texts: list[str], folder: Path) -> Array:
     """(n, 384) float64 with rows of length one, one text at a time and without padding."""
-    weights = {name: value.astype(np.float64) for name, value in read_safetensors(folder / "model.safetensors").items()}
+    weights = {
+        name: value.astype(np.float64)
+        for name, value in read_safetensors(folder / "model.safetensors").items()
+    }
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.enable_truncation(MAX_TOKENS)
@@ -73,5 +76,7 @@ def forward(ids: list[int], weights: dict[str, NDArray[Any]]) -> Array:
 
 if __name__ == "__main__":
     vectors = [[round(number, 6) for number in row] for row in embed(TEXTS, package_folder()).tolist()]
-    entries = [f"  {json.dumps({'text': text, 'vector': row})}" for text, row in zip(TEXTS, vectors, strict=True)]
+    entries = [
+        f"  {json.dumps({'text': text, 'vector': row})}" for text, row in zip(TEXTS, vectors, strict=True)
+    ]
     sys.stdout.write("[\n" + ",\n".join(entries) + "\n]\n")

@@ -89,7 +89,11 @@ def test_looking_for_a_model_loads_no_heavy_library() -> None:
 def test_lexical_vectors_are_unit_rows_and_always_the_same(texts: list[str]) -> None:
     embedder = load_embedder("lexical")
     vectors = embedder.embed(texts)
-    assert (vectors.shape, vectors.dtype, embedder.name) == ((len(texts), 384), np.float32, "lexical-hash-384")
+    assert (vectors.shape, vectors.dtype, embedder.name) == (
+        (len(texts), 384),
+        np.float32,
+        "lexical-hash-384",
+    )
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-5)
     assert np.array_equal(vectors, LexicalEmbedder().embed(texts))
 
@@ -102,7 +106,9 @@ def test_lexical_vectors_put_texts_with_common_words_together() -> None:
 
 
 def test_lexical_vectors_do_not_depend_on_the_process() -> None:
-    code = "from manyheads.bank.lexical import LexicalEmbedder as L; print(L(8).embed(['many heads']).tolist())"
+    code = (
+        "from manyheads.bank.lexical import LexicalEmbedder as L; print(L(8).embed(['many heads']).tolist())"
+    )
     here = LexicalEmbedder(8).embed(["many heads"]).tolist()
     for seed in ("1", "2"):
         run = subprocess.run(

@@ -103,7 +103,9 @@ class ClientStore:
         checked(vectors, self.dim)
         if not len(vectors):
             return []
-        condition, exact = _condition(where), models.SearchParams(exact=True)
+        condition = _condition(where)
+        # in memory every search is exact, and saying so draws a warning
+        exact = None if self._address == MEMORY else models.SearchParams(exact=True)
         requests = [
             models.QueryRequest(query=one, filter=condition, limit=k, with_payload=True, params=exact)
             for one in vectors.tolist()

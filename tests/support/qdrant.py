@@ -1,0 +1,133 @@
+"""A Qdrant server's REST protocol, as far as qdrant-client asks for it, over the client's own engine in memory."""
+
+import json
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+
+from pydantic import TypeAdapter
+from qdrant_client import QdrantClient, models
+
+CONDITION = TypeAdapter[models.Filter | None](models.Filter | None)
+
+
+class QdrantServer:
+    """`with QdrantServer() as server:` listens at `server.url`; `asked` holds (method, path) of each request."""
+
+    def __init__(self, api_key: str | None = None) -> None:
+        self.engine, self.api_key = QdrantClient(":memory:"), api_key
+        self.asked: list[tuple[str, str]] = []
+        self.indexes: dict[str, str] = {}
+        self.lock = threading.Lock()
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                outer.serve(self)
+
+            do_PUT = do_POST = do_GET  # noqa: N815
+
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+                pass
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.http.server_port}"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self.http.serve_forever, args=(0.01,), daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.http.shutdown()
+        self.http.server_close()
+        self.engine.close()
+
+    def serve(self, handler: BaseHTTPRequestHandler) -> None:
+        path = handler.path.partition("?")[0]
+        body = handler.rfile.read(int(handler.headers.get("content-length") or 0))
+        self.asked.append((handler.command, path))
+        if self.api_key is not None and handler.headers.get("api-key") != self.api_key:
+            send(handler, 401, {"status": {"error": "Must provide an API key"}, "time": 0.0})
+            return
+        try:
+            with self.lock:
+                result = self.answer(handler.command, path, json.loads(body or b"{}"))
+        except ValueError as error:
+            send(handler, 404, {"status": {"error": str(error)}, "time": 0.0})
+        else:
+            send(handler, 200, {"result": result, "status": "ok", "time": 0.001})
+
+    def answer(self, method: str, path: str, body: dict[str, Any]) -> Any:
+        _, root, collection, *rest = path.split("/")
+        assert root == "collections", path
+        routes: dict[tuple[str, str], Callable[[str, dict[str, Any]], Any]] = {
+            ("GET", "exists"): lambda name, _: {"exists": self.engine.collection_exists(name)},
+            ("GET", ""): lambda name, _: plain(self.engine.get_collection(name)),
+            ("PUT", ""): self.create,
+            ("PUT", "index"): self.index,
+            ("PUT", "points"): self.upsert,
+            ("POST", "points"): self.retrieve,
+            ("POST", "points/query/batch"): self.query,
+            ("POST", "points/scroll"): self.scroll,
+            ("POST", "points/count"): self.count,
+        }
+        return routes[method, "/".join(rest)](collection, body)
+
+    def create(self, name: str, body: dict[str, Any]) -> bool:
+        vectors = models.VectorParams.model_validate(body["vectors"])
+        return self.engine.create_collection(name, vectors_config=vectors, metadata=body.get("metadata"))
+
+    def index(self, name: str, body: dict[str, Any]) -> Any:
+        assert self.engine.collection_exists(name)
+        self.indexes[body["field_name"]] = body["field_schema"]
+        return {"operation_id": len(self.indexes), "status": "completed"}
+
+    def upsert(self, name: str, body: dict[str, Any]) -> Any:
+        return plain(self.engine.upsert(name, points=models.Batch.model_validate(body["batch"])))
+
+    def retrieve(self, name: str, body: dict[str, Any]) -> Any:
+        return plain(
+            self.engine.retrieve(
+                name, body["ids"], with_payload=body["with_payload"], with_vectors=body["with_vector"]
+            )
+        )
+
+    def query(self, name: str, body: dict[str, Any]) -> Any:
+        exact = {"params": None}  # which the engine in memory always is
+        requests = [models.QueryRequest.model_validate({**one, **exact}) for one in body["searches"]]
+        return plain(self.engine.query_batch_points(name, requests=requests))
+
+    def scroll(self, name: str, body: dict[str, Any]) -> Any:
+        points, following = self.engine.scroll(
+            name,
+            scroll_filter=CONDITION.validate_python(body.get("filter")),
+            limit=body["limit"],
+            offset=body.get("offset"),
+            with_payload=body["with_payload"],
+            with_vectors=body["with_vector"],
+        )
+        return {"points": plain(points), "next_page_offset": following}
+
+    def count(self, name: str, body: dict[str, Any]) -> Any:
+        condition = CONDITION.validate_python(body.get("filter"))
+        return plain(self.engine.count(name, count_filter=condition, exact=body["exact"]))
+
+
+def plain(value: Any) -> Any:
+    """Pydantic models as JSON values."""
+    return TypeAdapter[Any](Any).dump_python(value, mode="json")
+
+
+def send(handler: BaseHTTPRequestHandler, status: int, data: Any) -> None:
+    body = json.dumps(data).encode()
+    handler.send_response(status)
+    handler.send_header("Content-Type", "application/json")
+    handler.send_header("Content-Length", str(len(body)))
+    handler.end_headers()
+    handler.wfile.write(body)

@@ -7,6 +7,7 @@ the response's metadata, where `GovernedModel` reads them.
 import json
 import os
 from collections.abc import Callable
+from copy import copy
 from datetime import datetime
 from typing import Any
 
@@ -24,7 +25,7 @@ from agentscope.model import (
 from agentscope.tool import ToolChoice
 from pydantic import SecretStr
 
-from manyheads.config import ModelConfig
+from manyheads.config import ModelConfig, Provider
 from manyheads.core import Raw
 from manyheads.errors import ConfigError
 from manyheads.hosts.agentscope.messages import to_thread
@@ -163,6 +164,31 @@ def _key(config: ModelConfig) -> SecretStr:
         f"{config.provider}/{config.name}: no key in the environment variable {variable}",
         hint=f"export {variable}=…",
     )
+
+
+def borrow(model: ChatModelBase) -> ChatModelBase:
+    """A user's model, answering in one piece and with its retries off; it shares the user's connections."""
+    ours = copy(model)
+    ours.stream, ours.max_retries = False, 0
+    if isinstance(ours, OpenAIChatModel):
+        ours.client = ours.client.with_options(max_retries=0)
+    if isinstance(ours, AnthropicChatModel):
+        ours.client = ours.client.with_options(max_retries=0)
+    return ours
+
+
+def describe(model: ChatModelBase, settings: ModelConfig) -> ModelConfig:
+    """The config of a user's model: what it says of itself, the settings for the rest."""
+    kinds: dict[Provider, type[ChatModelBase]] = {"anthropic": AnthropicChatModel, "ollama": OllamaChatModel}
+    known = (name for name, kind in kinds.items() if isinstance(model, kind))
+    update = {
+        "provider": next(known, "openai"),
+        "name": model.model,
+        "context": model.context_size,
+        # Other classes than these two hand a provider's options to APIs that may not take them.
+        "response_format": settings.response_format and isinstance(model, OpenAIChatModel | OllamaChatModel),
+    }
+    return settings.model_copy(update=update)
 
 
 async def close(client: ChatModelBase) -> None:

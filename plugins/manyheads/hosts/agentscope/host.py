@@ -12,6 +12,7 @@ from typing import Any
 from agentscope.agent import Agent, ContextConfig, InjectionConfig, ReActConfig
 from agentscope.message import Msg
 from agentscope.middleware import MiddlewareBase
+from agentscope.model import ChatModelBase
 from agentscope.state import AgentState
 from agentscope.tool import Toolkit
 from agentscope.types import ReplyFinishedReason
@@ -32,6 +33,7 @@ REACT = ReActConfig(max_iters=ROUNDS, interruption_raise_cancelled_error=True)
 NO_CLOCK = InjectionConfig(inject_runtime_state=False)
 # The limits on images and tool results are lifted, as `Whole` lifts the one on the context.
 UNCUT = ContextConfig(trigger_ratio=0.9, max_image_num=10_000, tool_result_limit=sys.maxsize)
+NO_MODELS: Mapping[str, ChatModelBase] = {}
 
 _in_turn: ContextVar[bool] = ContextVar("in_turn", default=False)
 
@@ -43,13 +45,18 @@ class AgentScopeHost(StructuredHost):
         models: settings of the models by alias.
         recall: the author knowledge bank behind the retrieval hook.
         attempts: how often a turn may be asked in all.
+        given: models of AgentScope that stand in for those of `models`; who made them closes them.
     """
 
     def __init__(
-        self, models: Mapping[str, ModelConfig], recall: Recall = recall_nothing, attempts: int = 3
+        self,
+        models: Mapping[str, ModelConfig],
+        recall: Recall = recall_nothing,
+        attempts: int = 3,
+        given: Mapping[str, ChatModelBase] = NO_MODELS,
     ) -> None:
         super().__init__(attempts)
-        self._aliases = {name: Alias(name, config) for name, config in models.items()}
+        self._aliases = {name: Alias(name, config, given.get(name)) for name, config in models.items()}
         self._recall = recall
         self._no_tools = Toolkit()
         self._open = asyncio.Event()

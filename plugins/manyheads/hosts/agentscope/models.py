@@ -67,15 +67,22 @@ def _cost(response: ChatResponse, config: ModelConfig) -> Usage:
 
 @dataclass
 class Alias:
-    """A model of the config: its native client, shared by all turns, and its governor."""
+    """A model of the config: its native client, shared by all turns, and its governor.
+
+    Args:
+        name: its name in the config.
+        config: its settings.
+        given: a ready model to use instead of one made from the settings; never closed here.
+    """
 
     name: str
     config: ModelConfig
+    given: ChatModelBase | None = None
 
     @cached_property
     def client(self) -> ChatModelBase:
         """Built when first asked for: it takes some 50 ms of TLS set-up."""
-        return clients.build(self.config)
+        return clients.borrow(self.given) if self.given else clients.build(self.config)
 
     @cached_property
     def governor(self) -> Governor:
@@ -108,7 +115,7 @@ class Alias:
 
     async def close(self) -> None:
         """Release the connections, if any were made."""
-        if "client" in self.__dict__:
+        if "client" in self.__dict__ and not self.given:
             await clients.close(self.client)
 
 

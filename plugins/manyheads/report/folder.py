@@ -1,0 +1,109 @@
+"""What a run folder holds for a reader: events, result and config, as far as the run has come."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from pydantic import TypeAdapter
+
+from manyheads.config import read_yaml
+from manyheads.core import AnyEvent, Event, Said, Stage
+from manyheads.errors import JournalError
+
+E = TypeVar("E", bound=Event)
+EVENT: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)
+
+
+@dataclass(frozen=True)
+class Record:
+    """A run as its folder tells it.
+
+    Attributes:
+        folder: the run folder.
+        events: of the latest start of the run, in the order they happened.
+        result: the content of `result.json`; None while the run is unfinished.
+        config: the resolved config as data, `config_text` as it is written.
+        unread: numbers of the lines of `events.jsonl` that no event could be read from.
+        seconds: wall time up to the last event.
+    """
+
+    folder: Path
+    events: tuple[AnyEvent, ...] = ()
+    result: dict[str, Any] | None = None
+    config: dict[str, Any] = field(default_factory=dict[str, Any])
+    config_text: str = ""
+    unread: tuple[int, ...] = ()
+    seconds: float = 0.0
+
+    def of(self, kind: type[E], *stages: str) -> list[E]:
+        """The events of one kind, of some stages or of all."""
+        return [e for e in self.events if isinstance(e, kind) and (not stages or e.stage in stages)]
+
+    def models(self) -> dict[str, str]:
+        """Each model that spoke, in the order of appearance, with the provider that the config names for it."""
+        configured = cast(dict[str, dict[str, Any]], self.config.get("models") or {}).values()
+        providers = {str(model.get("name")): str(model.get("provider", "")) for model in configured}
+        return {said.model: provider_of(said.model, providers) for said in self.of(Said) if said.model}
+
+
+def provider_of(label: str, providers: dict[str, str]) -> str:
+    """The provider behind a model's label, which is the model's name or `provider/name`."""
+    head, _, tail = label.partition("/")
+    return providers.get(label) or providers.get(tail) or head
+
+
+def read_run(folder: Path) -> Record:
+    """Read a run folder. A line that a kill has cut is left out and counted in `unread`.
+
+    Raises:
+        JournalError: there is no `events.jsonl`, or a file cannot be read.
+    """
+    lines = _text(folder / "events.jsonl").split("\n")
+    read = [_line(line) for line in lines]
+    unread = tuple(number for number, row in enumerate(read, 1) if row is None and lines[number - 1].strip())
+    rows = _latest([row for row in read if row is not None])
+    config = folder / "config.yaml"
+    return Record(
+        folder=folder,
+        events=tuple(event for event, _ in rows),
+        result=_result(folder / "result.json"),
+        config=read_yaml(config) if config.is_file() else {},
+        config_text=_text(config) if config.is_file() else "",
+        unread=unread,
+        seconds=rows[-1][1] if rows else 0.0,
+    )
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        hint = "give the folder of a run, such as runs/20260101-virsci"
+        raise JournalError(f"{path}: {error.strerror}", hint=hint) from error
+
+
+def _line(line: str) -> tuple[AnyEvent, float] | None:
+    try:
+        data = json.loads(line)
+        return EVENT.validate_python(data), float(data.get("at") or 0.0)
+    except (ValueError, TypeError, AttributeError):
+        return None
+
+
+def _latest(rows: list[tuple[AnyEvent, float]]) -> list[tuple[AnyEvent, float]]:
+    """A resumed run tells its story again from the first stage: keep the last telling."""
+    starts = [i for i, (event, _) in enumerate(rows) if isinstance(event, Stage) and event.number == 1]
+    return rows[starts[-1] :] if len(starts) > 1 else rows
+
+
+def _result(path: Path) -> dict[str, Any] | None:
+    if not path.is_file():
+        return None
+    try:
+        data = json.loads(_text(path))
+    except ValueError as error:
+        raise JournalError(f"{path}: not valid JSON: {error}", hint="run `manyheads resume` again") from error
+    if not isinstance(data, dict):
+        raise JournalError(f"{path}: a result is a JSON object")
+    return cast(dict[str, Any], data)

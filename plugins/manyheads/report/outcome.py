@@ -1,0 +1,187 @@
+"""The outcome of a run as the report reads it: `result.json` typed, or the same told from the events so far."""
+
+from typing import Annotated, Any, cast
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+
+from manyheads.core import NOTHING, Recruited, Said, Usage, Voted, Warned
+from manyheads.errors import JournalError
+from manyheads.report.folder import Record
+from manyheads.roles import describe
+
+SECTIONS = ("introduction", "objective", "methods", "expected_results", "conclusion")
+
+
+class Part(BaseModel):
+    """A part of a result. Keys that the report does not show are passed over."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Person(Part):
+    name: str
+    role: str = "member"
+    interests: str = ""
+    affiliations: str = ""
+    reasoning: str = ""
+
+
+class Topic(Part):
+    topic: str = ""
+    rationale: str = ""
+    fixed: bool = False
+
+
+class Reference(Part):
+    id: str = ""
+    title: str = ""
+    year: int | None = None
+    score: float | None = None
+
+
+class Idea(Part):
+    number: int = 0
+    title: str = ""
+    thought: str = ""
+    idea: str = ""
+    experiment: str = ""
+    clarity: int | None = None
+    feasibility: int | None = None
+    novelty: int | None = None
+    confidence: float | None = None
+    by: str = ""
+    turn: int = 0
+    references: tuple[Reference, ...] = ()
+    kept: bool = False
+    tie: str | None = None
+
+
+class Vote(Part):
+    voter: str
+    turn: int = 0
+    choice: int
+    idea: str = ""
+    reasoning: str = ""
+
+
+class Abstract(Part):
+    title: str = ""
+    introduction: str = ""
+    objective: str = ""
+    methods: str = ""
+    expected_results: str = ""
+    conclusion: str = ""
+
+
+class Draft(Abstract):
+    by: str = ""
+    turn: int = 0
+    evaluation: dict[str, int] | None = None
+    changes: tuple[str, ...] | None = None
+
+
+class Spent(Usage):
+    by_stage: dict[str, Usage] = {}
+
+
+def _words(value: object) -> object:
+    """Interests and affiliations are kept as one text or as a list."""
+    return ", ".join(map(str, cast(list[object], value))) if isinstance(value, list) else value or ""
+
+
+def _person(value: object) -> object:
+    if isinstance(value, str):
+        return {"name": value}
+    if not isinstance(value, dict):
+        return value
+    data = cast(dict[str, Any], value)
+    return {**data, **{key: _words(data.get(key)) for key in ("interests", "affiliations", "reasoning")}}
+
+
+People = tuple[Annotated[Person, BeforeValidator(_person)], ...]
+
+
+class Outcome(Part):
+    """What came out, complete or so far."""
+
+    system: str = ""
+    host: str = ""
+    team: People = ()
+    declined: People = ()
+    left: People = ()
+    topic: Topic = Topic()
+    ideas: tuple[Idea, ...] = ()
+    votes: tuple[Vote, ...] = ()
+    idea: Idea | None = None
+    abstract: Abstract | None = None
+    drafts: tuple[Draft, ...] = ()
+    usage: Spent = Spent()
+    warnings: tuple[str, ...] = ()
+    written_by_language_model: bool = True
+
+
+def outcome_of(record: Record) -> Outcome:
+    """The result of a finished run, or what the events of an unfinished one tell.
+
+    Raises:
+        JournalError: `result.json` is not what a run writes.
+    """
+    if record.result is None:
+        return _so_far(record)
+    try:
+        return Outcome.model_validate(record.result)
+    except ValidationError as error:
+        raise JournalError(f"{record.folder / 'result.json'}: {describe(error)}") from error
+
+
+def _so_far(record: Record) -> Outcome:
+    said = record.of(Said)
+    drafts = [_draft(s) for s in said if "expected_results" in s.data]
+    recruits = record.of(Recruited)
+    return Outcome(
+        system=str(record.config.get("system", "")),
+        host=str(record.config.get("host", "")),
+        team=tuple(Person(name=r.candidate, reasoning=r.reasoning) for r in recruits if r.accepted),
+        declined=tuple(Person(name=r.candidate, reasoning=r.reasoning) for r in recruits if not r.accepted),
+        topic=_topic(record),
+        ideas=tuple(_idea(number, s) for number, s in enumerate(filter(_is_idea, said), 1)),
+        votes=tuple(
+            Vote(voter=v.voter, turn=v.turn, choice=v.choice, reasoning=v.reasoning) for v in record.of(Voted)
+        ),
+        abstract=drafts[-1] if drafts else None,
+        drafts=tuple(drafts),
+        usage=_spent(said),
+        warnings=tuple(w.message for w in record.of(Warned)),
+        written_by_language_model=not unwritten(record),
+    )
+
+
+def unwritten(record: Record) -> frozenset[str]:
+    """The labels of those that spoke in the run and are no language model of this run."""
+    return frozenset(label for label, provider in record.models().items() if provider in ("offline", "replay"))
+
+
+def _is_idea(said: Said) -> bool:
+    return "experiment" in said.data and said.part != "guest"
+
+
+def _idea(number: int, said: Said) -> Idea:
+    return Idea.model_validate({**said.data, "number": number, "by": said.speaker, "turn": said.turn})
+
+
+def _draft(said: Said) -> Draft:
+    return Draft.model_validate({**said.data, "by": said.speaker, "turn": said.turn})
+
+
+def _topic(record: Record) -> Topic:
+    if fixed := record.config.get("topic"):
+        return Topic(topic=str(fixed), fixed=True)
+    written = [s.data for s in record.of(Said) if "rationale" in s.data]
+    return Topic.model_validate(written[-1]) if written else Topic()
+
+
+def _spent(said: list[Said]) -> Spent:
+    stages: dict[str, Usage] = {}
+    for s in said:
+        stages[s.stage] = stages.get(s.stage, NOTHING) + s.usage
+    return Spent(**sum((s.usage for s in said), NOTHING).model_dump(), by_stage=stages)

@@ -1,0 +1,187 @@
+"""What the template shows, worked out beforehand: it only has to print."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from manyheads.config import STAGES
+from manyheads.core import NOTHING, Judged, Said, Stage, Usage
+from manyheads.report.diff import Piece, changed_words, word_diff
+from manyheads.report.folder import Record
+from manyheads.report.outcome import SECTIONS, Abstract, Draft, Idea, Outcome, Vote, outcome_of, unwritten
+from manyheads.report.talk import Line, Round, guests, rounds
+
+CRITERIA = (
+    "clarity", "relevance", "structure", "conciseness", "technical_accuracy", "engagement", "originality", "overall",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Ballot:
+    """The votes of one turn and how many each idea got, most first."""
+
+    turn: int
+    votes: list[Vote]
+    tally: list[tuple[str, int]]
+
+
+@dataclass(frozen=True)
+class Version:
+    """A version of the abstract with its difference to the one before: pieces by section, title first."""
+
+    number: int
+    draft: Draft
+    sections: list[tuple[str, list[Piece]]]
+    came: int
+    went: int
+
+
+@dataclass(frozen=True)
+class Share:
+    """A row of the usage tables: `part` is its share of the tokens, 0 to 1."""
+
+    name: str
+    usage: Usage
+    seconds: float
+    part: float = 0.0
+
+
+@dataclass(frozen=True)
+class Page:
+    """The whole report."""
+
+    record: Record
+    outcome: Outcome
+    finished: bool
+    reached: frozenset[str]
+    discussion: list[Round]
+    ideation: list[Round]
+    novelty_guests: list[tuple[int, Line]]
+    abstract_guests: list[tuple[int, Line]]
+    ballots: list[Ballot]
+    versions: list[Version]
+    decisions: list[Judged]
+    stages: list[Share]
+    speakers: list[Share]
+    unwritten: frozenset[str]
+    hues: dict[str, int] = field(default_factory=dict[str, int])
+
+    @property
+    def chosen(self) -> Idea | None:
+        """The idea that the abstract was written on, as it stands in the list."""
+        idea = self.outcome.idea
+        return next((i for i in self.outcome.ideas if idea and i.title == idea.title), idea)
+
+    @property
+    def by_number(self) -> dict[int, Idea]:
+        """The ideas by their number."""
+        return {idea.number: idea for idea in self.outcome.ideas}
+
+    @property
+    def untold(self) -> list[Idea]:
+        """Ideas of the result that no turn of the discussion shows."""
+        told = {line.idea for held in self.ideation for line in held.lines}
+        return [idea for idea in self.outcome.ideas if idea.number not in told]
+
+    @property
+    def novelty_off(self) -> bool:
+        return (self.record.config.get("novelty") or {}).get("enabled") is False
+
+
+def page_of(record: Record) -> Page:
+    """Everything the report shows about a run.
+
+    Raises:
+        JournalError: `result.json` is not what a run writes.
+    """
+    outcome = outcome_of(record)
+    said = record.of(Said)
+    return Page(
+        record=record,
+        outcome=outcome,
+        finished=record.result is not None,
+        reached=frozenset(event.stage for event in record.events),
+        discussion=rounds(record, "topic"),
+        ideation=rounds(record, "idea", outcome.ideas),
+        novelty_guests=guests(record, "novelty"),
+        abstract_guests=guests(record, "abstract"),
+        ballots=ballots(outcome.votes),
+        versions=versions(outcome.drafts),
+        decisions=record.of(Judged),
+        stages=stage_shares(record, outcome, said),
+        speakers=speaker_shares(outcome, said),
+        unwritten=unwritten(record),
+        hues=_hues(outcome, said),
+    )
+
+
+def ballots(votes: tuple[Vote, ...]) -> list[Ballot]:
+    """The votes turn by turn."""
+    turns = sorted({vote.turn for vote in votes})
+    return [_ballot(turn, [vote for vote in votes if vote.turn == turn]) for turn in turns]
+
+
+def _ballot(turn: int, votes: list[Vote]) -> Ballot:
+    return Ballot(turn, votes, Counter(vote.idea or f"No. {vote.choice}" for vote in votes).most_common())
+
+
+def versions(drafts: tuple[Draft, ...]) -> list[Version]:
+    """Each draft beside the one before it; the first stands alone."""
+    before: list[Draft | None] = [None, *drafts][: len(drafts)]
+    return [_version(n, old, new) for n, (old, new) in enumerate(zip(before, drafts, strict=True), 1)]
+
+
+def _version(number: int, old: Abstract | None, new: Draft) -> Version:
+    sections: list[tuple[str, list[Piece]]] = []
+    for key in ("title", *SECTIONS):
+        text = getattr(new, key)
+        pieces = [Piece("same", text)] if old is None else word_diff(getattr(old, key), text)
+        sections.append((key, pieces))
+    counts = [changed_words(pieces) for _, pieces in sections]
+    return Version(number, new, sections, sum(c for c, _ in counts), sum(w for _, w in counts))
+
+
+def stage_shares(record: Record, outcome: Outcome, said: list[Said]) -> list[Share]:
+    """Usage and model time of each stage, in the order of the run."""
+    spent = outcome.usage.by_stage
+    names = [*(name for name in STAGES if name in spent), *(name for name in spent if name not in STAGES)]
+    titles = {stage.stage: stage.title for stage in record.of(Stage)}
+    rows = [(titles.get(n, n), spent[n], sum(s.seconds for s in said if s.stage == n)) for n in names]
+    return _shares(rows)
+
+
+def speaker_shares(outcome: Outcome, said: list[Said]) -> list[Share]:
+    """Usage and model time of each speaker, most tokens first; calls that no speech stands for come last."""
+    usage: dict[str, Usage] = {}
+    seconds: dict[str, float] = {}
+    for s in said:
+        usage[s.speaker] = usage.get(s.speaker, NOTHING) + s.usage
+        seconds[s.speaker] = seconds.get(s.speaker, 0.0) + s.seconds
+    rows = [(name, used, seconds[name]) for name, used in usage.items()]
+    rows.sort(key=lambda row: -_tokens(row[1]))
+    rest = outcome.usage.calls - sum(used.calls for used in usage.values())
+    if rest > 0:
+        rows.append(("not told apart", _minus(outcome.usage, sum(usage.values(), NOTHING)), 0))
+    return _shares(rows)
+
+
+def _minus(total: Usage, known: Usage) -> Usage:
+    return Usage(
+        input_tokens=max(0, total.input_tokens - known.input_tokens),
+        output_tokens=max(0, total.output_tokens - known.output_tokens),
+        calls=total.calls - known.calls,
+    )
+
+
+def _shares(rows: list[tuple[str, Usage, float]]) -> list[Share]:
+    total = sum(_tokens(usage) for _, usage, _ in rows) or 1
+    return [Share(name, usage, seconds, _tokens(usage) / total) for name, usage, seconds in rows]
+
+
+def _tokens(usage: Usage) -> int:
+    return usage.input_tokens + usage.output_tokens
+
+
+def _hues(outcome: Outcome, said: list[Said]) -> dict[str, int]:
+    """A hue for each scientist, far from their neighbours': turns of the golden angle."""
+    names = dict.fromkeys([*(p.name for p in outcome.team), *(s.speaker for s in said)])
+    return {name: int(n * 137.508 + 200) % 360 for n, name in enumerate(names)}

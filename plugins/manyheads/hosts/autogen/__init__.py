@@ -4,14 +4,14 @@ Importing this package is cheap; AutoGen itself is imported when one of the name
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from manyheads.errors import ConfigError
+from manyheads.hosts import need_framework
 
 if TYPE_CHECKING:
     from manyheads.hosts.autogen.agent import RoleAgent, role_agent
     from manyheads.hosts.autogen.host import AutoGenHost, make_host
-    from manyheads.hosts.autogen.memory import KnowledgeMemory
+    from manyheads.hosts.autogen.knowledge import KnowledgeMemory
     from manyheads.hosts.autogen.models import ModelClient
     from manyheads.hosts.autogen.team import ResearchTeam, VirSciTeam, export
 
@@ -29,7 +29,7 @@ __all__ = [
 
 _HOMES = {
     "AutoGenHost": "host",
-    "KnowledgeMemory": "memory",
+    "KnowledgeMemory": "knowledge",
     "ModelClient": "models",
     "ResearchTeam": "team",
     "RoleAgent": "agent",
@@ -40,14 +40,8 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    except ModuleNotFoundError as error:
-        if not (error.name or "").startswith("autogen"):
-            raise
-        raise ConfigError(
-            f"AutoGen is not installed ({error.name})", hint="pip install 'manyheads[autogen]'"
-        ) from error
+    need_framework("autogen")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

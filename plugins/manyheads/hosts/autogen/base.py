@@ -17,7 +17,19 @@ from autogen_core.tools import Tool, ToolSchema
 from pydantic import BaseModel
 
 from manyheads.config import ModelConfig
+from manyheads.core import Usage
 from manyheads.hosts.autogen.clients import model_info
+
+
+class Answered(CreateResult):
+    """An answer with what AutoGen's result has no place for."""
+
+    model: str
+    """Which model answered, in the server's words."""
+    cut: bool = False
+    """Whether the model stopped at its length limit."""
+    spent: Usage
+
 
 Tools = Sequence[Tool | ToolSchema]
 ToolChoice = Tool | Literal["auto", "required", "none"]
@@ -45,7 +57,7 @@ class BaseClient(ChatCompletionClient):
         self._total = RequestUsage(prompt_tokens=0, completion_tokens=0)
 
     @abstractmethod
-    async def answer(self, messages: Sequence[LLMMessage], options: Options) -> CreateResult:
+    async def answer(self, messages: Sequence[LLMMessage], options: Options) -> Answered:
         """One answer to the messages."""
 
     async def create(
@@ -88,7 +100,9 @@ class BaseClient(ChatCompletionClient):
 
     def count_tokens(self, messages: Sequence[LLMMessage], *, tools: Tools = ()) -> int:
         """An estimate, a token for four bytes of text: exact counts would need a download of the tokenizer."""
-        return sum(len(_words(message).encode()) for message in messages) // 4
+        return sum(len(_words(message).encode()) for message in messages) // 4 + len(str(tools)) // 4 * bool(
+            tools
+        )
 
     def remaining_tokens(self, messages: Sequence[LLMMessage], *, tools: Tools = ()) -> int:
         return self.config.context - self.count_tokens(messages, tools=tools)

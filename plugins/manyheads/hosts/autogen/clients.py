@@ -4,6 +4,8 @@ Retries of the SDKs are off: the governor is the one layer of retries.
 """
 
 import os
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 from autogen_core.models import ChatCompletionClient, ModelFamily, ModelInfo
@@ -11,9 +13,40 @@ from autogen_core.models import ChatCompletionClient, ModelFamily, ModelInfo
 from manyheads.config import ModelConfig
 from manyheads.errors import ConfigError
 from manyheads.models.governor import key_variable
+from manyheads.models.window import window
 
 NO_KEY = "none"
 """Sent to servers of one's own that ask for no key; the SDKs insist on one."""
+
+
+@dataclass
+class Note:
+    """What AutoGen's clients leave out of an SDK's answer."""
+
+    model: str = ""
+    stopped: str = ""
+
+    def take(self, response: Any) -> None:
+        """Read OpenAI's, Anthropic's or Ollama's response."""
+        self.model = getattr(response, "model", None) or ""
+        self.stopped = getattr(response, "done_reason", None) or ""
+
+
+NOTE: ContextVar[Note] = ContextVar("note")
+"""Of the request that is under way."""
+
+
+def _note_answers(api: Any, method: str) -> None:
+    """Make a method of an SDK's client also fill in the note."""
+    call = getattr(api, method)
+
+    async def noted(*args: Any, **kwargs: Any) -> Any:
+        response = await call(*args, **kwargs)
+        if note := NOTE.get(None):
+            note.take(response)
+        return response
+
+    setattr(api, method, noted)
 
 
 def native_client(alias: str, config: ModelConfig) -> ChatCompletionClient:
@@ -52,6 +85,8 @@ def model_info(config: ModelConfig) -> ModelInfo:
 def _openai(alias: str, config: ModelConfig) -> ChatCompletionClient:
     from autogen_ext.models.openai import OpenAIChatCompletionClient
 
+    # OpenAI's own models want the new name, many other servers know only the old one.
+    limit = "max_tokens" if config.base_url else "max_completion_tokens"
     client = OpenAIChatCompletionClient(
         model=config.name,
         base_url=config.base_url,  # pyright: ignore[reportArgumentType] - None keeps it from guessing by name
@@ -60,17 +95,18 @@ def _openai(alias: str, config: ModelConfig) -> ChatCompletionClient:
         max_retries=0,
         model_info=model_info(config),
         include_name_in_message=False,
-        **_given(temperature=config.temperature, max_tokens=config.max_tokens, seed=config.seed),
+        **_given(temperature=config.temperature, seed=config.seed, **{limit: config.max_tokens}),
     )
     # It warns on every call when a server answers with a longer name than it was asked for, as most do.
     client._resolved_model = None
+    _note_answers(client._client.chat.completions, "create")
     return client
 
 
 def _anthropic(alias: str, config: ModelConfig) -> ChatCompletionClient:
     from autogen_ext.models.anthropic import AnthropicChatCompletionClient
 
-    return AnthropicChatCompletionClient(
+    client = AnthropicChatCompletionClient(
         model=config.name,
         api_key=_key(alias, config),
         timeout=config.timeout,
@@ -78,6 +114,8 @@ def _anthropic(alias: str, config: ModelConfig) -> ChatCompletionClient:
         model_info=model_info(config),
         **_given(base_url=config.base_url, temperature=config.temperature, max_tokens=config.max_tokens),
     )
+    _note_answers(client._client.messages, "create")
+    return client
 
 
 def _ollama(config: ModelConfig) -> ChatCompletionClient:
@@ -86,17 +124,19 @@ def _ollama(config: ModelConfig) -> ChatCompletionClient:
     client = OllamaChatCompletionClient(
         model=config.name,
         model_info=model_info(config),
-        options=_ollama_options(config),
         **_given(host=config.base_url),
     )
     client._resolved_model = None
+    _note_answers(client._client, "chat")
     return client
 
 
-def _ollama_options(config: ModelConfig) -> dict[str, Any]:
-    options = _given(temperature=config.temperature, seed=config.seed, num_predict=config.max_tokens)
-    # Ollama cuts longer prompts silently; a window named in the config is one that it shall allocate.
-    return options | ({"num_ctx": config.context} if "context" in config.model_fields_set else {})
+def request_options(config: ModelConfig, tokens: int) -> dict[str, Any]:
+    """Arguments of `create` that depend on the prompt's length in tokens: Ollama's options."""
+    if config.provider != "ollama":
+        return {}
+    sampling = _given(temperature=config.temperature, seed=config.seed, num_predict=config.max_tokens)
+    return {"options": {**sampling, "num_ctx": window(config, tokens)}}
 
 
 def _given(**settings: Any) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from autogen_core import Component, FunctionCall, Image
 from autogen_core.models import (
     AssistantMessage,
-    CreateResult,
     FunctionExecutionResultMessage,
     LLMMessage,
     RequestUsage,
@@ -18,14 +17,8 @@ from autogen_core.models import (
 from manyheads.config import ModelConfig
 from manyheads.core import Image as Picture
 from manyheads.core import Message, Raw
-from manyheads.hosts.autogen.base import BaseClient, Options
+from manyheads.hosts.autogen.base import Answered, BaseClient, Options
 from manyheads.models.local import local_model
-
-
-class LocalResult(CreateResult):
-    """An answer of a local model, with what AutoGen's result has no place for."""
-
-    model: str
 
 
 class LocalClient(BaseClient, Component[ModelConfig]):
@@ -42,7 +35,7 @@ class LocalClient(BaseClient, Component[ModelConfig]):
         super().__init__(config)
         self._model = local_model(config)
 
-    async def answer(self, messages: Sequence[LLMMessage], options: Options) -> CreateResult:
+    async def answer(self, messages: Sequence[LLMMessage], options: Options) -> Answered:
         system = "\n".join(message.content for message in messages if isinstance(message, SystemMessage))
         answered = sum(
             len(message.content)
@@ -84,14 +77,16 @@ def _picture(image: Image) -> Picture:
     return Picture(b64decode(data), head.removeprefix("data:").removesuffix(";base64"))
 
 
-def _result(raw: Raw, answered: int) -> CreateResult:
+def _result(raw: Raw, answered: int) -> Answered:
     asks = raw.tool_calls and not raw.text
-    return LocalResult(
+    return Answered(
         finish_reason="function_calls" if asks else "length" if raw.truncated else "stop",
         content=_calls(raw, answered) if asks else raw.text,
         usage=RequestUsage(prompt_tokens=raw.usage.input_tokens, completion_tokens=raw.usage.output_tokens),
         cached=False,
         model=raw.model,
+        cut=raw.truncated,
+        spent=raw.usage,
     )
 
 

@@ -1,11 +1,12 @@
-"""Author knowledge through AutoGen's own retrieval hook, `Memory`."""
+"""What is recalled for a question, through AutoGen's own retrieval hook, `Memory`."""
 
 from abc import abstractmethod
+from typing import NamedTuple
 
 from autogen_core import CancellationToken
 from autogen_core.memory import Memory, MemoryContent, MemoryMimeType, MemoryQueryResult, UpdateContextResult
 from autogen_core.model_context import ChatCompletionContext
-from autogen_core.models import UserMessage
+from autogen_core.models import LLMMessage, UserMessage
 
 from manyheads.core import Recall
 from manyheads.errors import UserError
@@ -13,38 +14,48 @@ from manyheads.errors import UserError
 SOURCE = "knowledge_bank"
 
 
-class BankMemory(Memory):
-    """A memory that puts what it finds beside the question, as a user message.
+class Found(NamedTuple):
+    """What was found: the passage that the model reads, and its parts."""
 
-    AutoGen's own memories add a system message after the question, which several providers refuse.
+    text: str
+    parts: list[MemoryContent]
+
+
+class BankMemory(Memory):
+    """A memory that puts what it finds behind the question, as a user message.
+
+    AutoGen's own memories add a system message there, which several providers refuse.
     """
 
     @abstractmethod
-    async def passage(self, context: ChatCompletionContext) -> str:
-        """What to put beside the last question, fenced and labelled; empty for nothing."""
+    async def recollect(self, question: str) -> Found:
+        """What to put behind a question, fenced and labelled; empty for nothing."""
 
     async def update_context(self, model_context: ChatCompletionContext) -> UpdateContextResult:
-        text = await self.passage(model_context)
-        if not text:
-            return UpdateContextResult(memories=MemoryQueryResult(results=[]))
-        await model_context.add_message(UserMessage(content=text, source=SOURCE))
-        return UpdateContextResult(memories=MemoryQueryResult(results=[as_content(text)]))
+        """See `Memory.update_context`; a passage that stands in the context already is not added again."""
+        messages = await model_context.get_messages()
+        text, parts = await self.recollect(_question(messages))
+        if text and all(message.content != text for message in messages):
+            await model_context.add_message(UserMessage(content=text, source=SOURCE))
+        return UpdateContextResult(memories=MemoryQueryResult(results=parts))
+
+    async def query(
+        self,
+        query: str | MemoryContent,
+        cancellation_token: CancellationToken | None = None,
+        **kwargs: object,
+    ) -> MemoryQueryResult:
+        """What is found for a text."""
+        text = query if isinstance(query, str) else str(query.content)
+        return MemoryQueryResult(results=(await self.recollect(text)).parts)
 
     async def add(self, content: MemoryContent, cancellation_token: CancellationToken | None = None) -> None:
-        """The bank is built by `manyheads corpus build`, not by conversations.
-
-        Raises:
-            UserError: always.
-        """
-        raise UserError("the knowledge bank cannot be written to", hint="manyheads corpus build")
+        """Raises `UserError`: a bank is not written by conversations."""
+        raise UserError("agents only read the knowledge bank", hint="add papers with KnowledgeBank.add")
 
     async def clear(self) -> None:
-        """See `add`.
-
-        Raises:
-            UserError: always.
-        """
-        raise UserError("the knowledge bank cannot be cleared", hint="manyheads corpus build")
+        """Raises `UserError`, see `add`."""
+        raise UserError("agents only read the knowledge bank", hint="delete its folder to clear it")
 
     async def close(self) -> None:
         """Nothing to close."""
@@ -55,25 +66,27 @@ class RecallMemory(BankMemory):
 
     Args:
         recall: the author knowledge bank.
-        query: what to look up.
+        wanted: what to look up.
         speaker: who is asked.
     """
 
-    def __init__(self, recall: Recall, query: str, speaker: str) -> None:
-        self._recall, self._query, self._speaker = recall, query, speaker
+    def __init__(self, recall: Recall, wanted: str, speaker: str) -> None:
+        self._recall, self._wanted, self._speaker = recall, wanted, speaker
 
-    async def passage(self, context: ChatCompletionContext) -> str:
-        return await self._recall(self._query, self._speaker)
-
-    async def query(
-        self,
-        query: str | MemoryContent,
-        cancellation_token: CancellationToken | None = None,
-        **kwargs: object,
-    ) -> MemoryQueryResult:
-        text = await self._recall(query if isinstance(query, str) else str(query.content), self._speaker)
-        return MemoryQueryResult(results=[as_content(text)] if text else [])
+    async def recollect(self, question: str) -> Found:
+        text = await self._recall(self._wanted, self._speaker)
+        return Found(text, [as_content(text)] if text else [])
 
 
 def as_content(text: str, **metadata: object) -> MemoryContent:
-    return MemoryContent(content=text, mime_type=MemoryMimeType.TEXT, metadata=dict(metadata))
+    """A text as AutoGen's memories give it."""
+    return MemoryContent(content=text, mime_type=MemoryMimeType.TEXT, metadata=metadata)
+
+
+def _question(messages: list[LLMMessage]) -> str:
+    """The text of the last user message that no memory has put there."""
+    asked = (m for m in reversed(messages) if isinstance(m, UserMessage) and m.source != SOURCE)
+    content = last.content if (last := next(asked, None)) else ""
+    return (
+        content if isinstance(content, str) else "\n".join(part for part in content if isinstance(part, str))
+    )

@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from manyheads.config import ModelConfig
 from manyheads.core import Usage
 from manyheads.errors import ConfigError, ModelError
-from manyheads.hosts.autogen.base import BaseClient, Options
-from manyheads.hosts.autogen.clients import native_client
+from manyheads.hosts.autogen.base import Answered, BaseClient, Options
+from manyheads.hosts.autogen.clients import NOTE, Note, native_client, request_options
 from manyheads.models.governor import Governor
 
 log = logging.getLogger("manyheads")
@@ -66,7 +66,7 @@ class ModelClient(BaseClient, Component[ModelClientConfig]):
         takes_form = sends_form and config.response_format and config.provider in ("openai", "ollama")
         self._governor = Governor(alias, config.model_copy(update={"response_format": takes_form}))
 
-    async def answer(self, messages: Sequence[LLMMessage], options: Options) -> CreateResult:
+    async def answer(self, messages: Sequence[LLMMessage], options: Options) -> Answered:
         notes: list[str] = []
         try:
             return await self.send(messages, options, notes)
@@ -80,7 +80,7 @@ class ModelClient(BaseClient, Component[ModelClientConfig]):
         options: Options,
         notes: list[str],
         form: Mapping[str, Any] | None = None,
-    ) -> CreateResult:
+    ) -> Answered:
         """Send one request through the governor.
 
         Args:
@@ -93,31 +93,48 @@ class ModelClient(BaseClient, Component[ModelClientConfig]):
             ConfigError: the messages do not fit the model's window, or hold images that it cannot see.
             ModelError: the server cannot be reached, refuses, or answers nonsense.
         """
-        self._check(messages)
-        extra = options.get("extra_create_args", {})
+        tokens = self.count_tokens(messages, tools=options.get("tools", ()))
+        self._check(messages, tokens)
+        extra = {**request_options(self.config, tokens), **options.get("extra_create_args", {})}
 
-        async def request(with_form: bool) -> CreateResult:
+        async def request(with_form: bool) -> Answered:
             args = {**extra, **(form or {})} if with_form else extra
             return await self._request(messages, options | {"extra_create_args": args})
 
         return tidy(await self._governor.call(request, notes))
 
-    async def _request(self, messages: Sequence[LLMMessage], options: Options) -> CreateResult:
+    async def _request(self, messages: Sequence[LLMMessage], options: Options) -> Answered:
+        note = Note()
+        token = NOTE.set(note)
         try:
             async with asyncio.timeout(self.config.timeout):
-                return await self.inner.create(messages, **options)
+                return self._answered(await self.inner.create(messages, **options), note)
+        except TimeoutError as error:
+            raise TimeoutError(f"no answer within {self.config.timeout:g} s") from error
         except NO_COMPLETION as error:
             raise ModelError(
                 f"models.{self.alias}: what the server answered is no chat completion ({error})",
                 tried=self.config.base_url or f"the {self.config.provider} service",
                 hint=f"check models.{self.alias}.base_url (most end in /v1)",
             ) from error
+        finally:
+            NOTE.reset(token)
 
-    def _check(self, messages: Sequence[LLMMessage]) -> None:
-        if (needed := self.count_tokens(messages)) > self.config.context:
+    def _answered(self, result: CreateResult, note: Note) -> Answered:
+        if isinstance(result, Answered):
+            return result
+        return Answered.model_construct(
+            **vars(result),
+            model=note.model or self.config.name,
+            cut="length" in (result.finish_reason, note.stopped),
+            spent=self._price(result),
+        )
+
+    def _check(self, messages: Sequence[LLMMessage], tokens: int) -> None:
+        if tokens > self.config.context:
             raise ConfigError(
-                f"models.{self.alias}: a prompt of about {needed} tokens does not fit {self.config.name}, "
-                f"whose context is {self.config.context}",
+                f"models.{self.alias}: a prompt of about {tokens:,} tokens does not fit {self.config.name}, "
+                f"whose context is {self.config.context:,}",
                 hint=f"set models.{self.alias}.context if the model takes more, or shorten the discussion (turns)",
             )
         if not self.config.vision and any(_has_image(message) for message in messages):
@@ -126,7 +143,7 @@ class ModelClient(BaseClient, Component[ModelClientConfig]):
                 hint="give this role a model that can: roles.<role>.model",
             )
 
-    def price(self, result: CreateResult) -> Usage:
+    def _price(self, result: CreateResult) -> Usage:
         """What one request cost."""
         tokens, price = result.usage, self.config.price
         cost = price and (tokens.prompt_tokens * price.input + tokens.completion_tokens * price.output) / 1e6
@@ -154,7 +171,7 @@ async def close_native(client: ChatCompletionClient) -> None:
         await client.__dict__["_client"].close()
 
 
-def tidy(result: CreateResult) -> CreateResult:
+def tidy(result: Answered) -> Answered:
     """A result without the quirks of some servers: no empty list of tool calls, no call without arguments."""
     if isinstance(result.content, str):
         return result
@@ -167,7 +184,7 @@ def tidy(result: CreateResult) -> CreateResult:
     return result.model_copy(update={"content": calls})
 
 
-def as_text(result: CreateResult) -> CreateResult:
+def as_text(result: Answered) -> Answered:
     """A result as text: what the model wrote beside its tool calls, if it made any."""
     if isinstance(result.content, str):
         return result

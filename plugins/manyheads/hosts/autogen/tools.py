@@ -1,7 +1,7 @@
 """A tool of the core as an AutoGen tool, and what an agent's messages tell about its tool calls."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from autogen_agentchat.messages import (
@@ -12,10 +12,11 @@ from autogen_agentchat.messages import (
 )
 from autogen_core import CancellationToken, FunctionCall
 from autogen_core.tools import BaseTool
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from manyheads.core import Tool, ToolCall
 from manyheads.errors import UserError
+from manyheads.roles import describe
 
 
 class Answer(BaseModel):
@@ -27,16 +28,31 @@ class Answer(BaseModel):
 class CoreTool(BaseTool[BaseModel, Answer]):
     """A tool function of the core for AutoGen's agents.
 
+    What the model did wrong, and what a tool refuses, goes back to the model as AutoGen does it. AutoGen would
+    do the same with a user's mistake, a spent budget or a full disk: these end the turn.
+
     Args:
         tool: the tool.
-        on_failure: told of an error that must end the turn: AutoGen would show it to the model and go on.
+        on_failure: told of an error that must end the turn.
     """
-
-    component_config_schema = Answer
 
     def __init__(self, tool: Tool, on_failure: Callable[[UserError], None] = lambda error: None) -> None:
         super().__init__(tool.arguments, Answer, tool.name, tool.description)
         self._tool, self._on_failure = tool, on_failure
+
+    async def run_json(
+        self, args: Mapping[str, Any], cancellation_token: CancellationToken, call_id: str | None = None
+    ) -> Any:
+        """See `BaseTool.run_json`.
+
+        Raises:
+            ValueError: the arguments do not fit, in a line for the model.
+        """
+        try:
+            self._tool.arguments.model_validate(args)
+        except ValidationError as error:
+            raise ValueError(describe(error)) from error
+        return await super().run_json(args, cancellation_token, call_id)
 
     async def run(self, args: BaseModel, cancellation_token: CancellationToken) -> Answer:
         """Run the tool; see `Tool.run`."""

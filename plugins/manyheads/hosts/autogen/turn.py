@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from autogen_core.models import CreateResult, LLMMessage
+from autogen_core.models import LLMMessage
 
 from manyheads.config import ModelConfig
 from manyheads.core import NOTHING
 from manyheads.errors import UserError
-from manyheads.hosts.autogen.base import BaseClient, Options, Tools
-from manyheads.hosts.autogen.local import LocalResult
+from manyheads.hosts.autogen.base import Answered, BaseClient, Options, Tools
 from manyheads.hosts.autogen.models import ModelClient, as_text
 from manyheads.replies import ReplyModel
 from manyheads.structured import schema_of
@@ -37,12 +36,13 @@ class TurnClient(BaseClient):
         """End the turn with an error that AutoGen would show to the model: the next request raises it."""
         self._failure = error
 
-    async def answer(self, messages: Sequence[LLMMessage], options: Options) -> CreateResult:
+    async def answer(self, messages: Sequence[LLMMessage], options: Options) -> Answered:
         if self._failure:
             raise self._failure
         last = options.get("tool_choice") == "none"
         result = await self._client.send(messages, self._with_tools(options), self._warn, self._form(options))
-        self._count(result)
+        self.usage += result.spent
+        self.truncated, self.model = result.cut, result.model
         return as_text(result) if last else result
 
     async def close(self) -> None:
@@ -57,15 +57,6 @@ class TurnClient(BaseClient):
 
     def _form(self, options: Options) -> dict[str, Any]:
         return form_args(self.config, self._reply_type, with_tools=bool(options.get("tools")))
-
-    def _count(self, result: CreateResult) -> None:
-        self.usage += self._client.price(result)
-        limit = self.config.max_tokens
-        # AutoGen's Ollama client says "unknown" where Ollama said "length".
-        at_limit = result.finish_reason == "unknown" and limit and result.usage.completion_tokens >= limit
-        self.truncated = result.finish_reason == "length" or bool(at_limit)
-        if isinstance(result, LocalResult):
-            self.model = result.model
 
 
 def form_args(config: ModelConfig, reply_type: type[ReplyModel], *, with_tools: bool) -> dict[str, Any]:

@@ -7,10 +7,20 @@ Figs. 5–11, MAMORX App. A. Scores are never clipped or filled in: a value out 
 from functools import cache
 from typing import Annotated, Literal, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, create_model
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-Score = Annotated[int, Field(ge=1, le=10)]
+
+
+def _no_truth_value(value: object) -> object:
+    """Python takes true for 1; a number that was not given is not made up."""
+    if isinstance(value, bool):
+        raise ValueError("should be a number")
+    return value
+
+
+Number = Annotated[int, BeforeValidator(_no_truth_value)]
+Score = Annotated[Number, Field(ge=1, le=10)]
 
 
 class ReplyModel(BaseModel):
@@ -111,7 +121,7 @@ class Vote(ReplyModel):
     """A blind vote for the most novel idea (VirSci 2024, Fig. 13)."""
 
     thought: Text = Field(description="Compare each idea with its related papers.")
-    choice: int = Field(ge=1, description="Number of the one idea that overlaps least with existing work.")
+    choice: Number = Field(ge=1, description="Number of the one idea that overlaps least with existing work.")
 
 
 class Abstract(ReplyModel):

@@ -5,24 +5,22 @@ or spends dozens of calls on a model that answers JSON as plain text.
 """
 
 import json
-import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-import json_repair
 from pydantic import ValidationError
 
 from manyheads.core import NOTHING, Message, Raw, Reply, ToolCall, Turn, Usage
 from manyheads.errors import ReplyError
+from manyheads.extract import CutOffError, objects, printable
 from manyheads.replies import ReplyModel
 from manyheads.roles import describe
 
 R = TypeVar("R", bound=ReplyModel)
 
-FENCE = re.compile(r"```[ \t]*(?:json)?[ \t]*\n(.*?)```", re.DOTALL | re.IGNORECASE)
 FORM = """\
 Answer with one JSON object that fits this schema, in a ```json fence, and nothing after it:
 
@@ -62,32 +60,22 @@ def parse(text: str, reply_type: type[R], *, truncated: bool = False) -> R:
         raise UnusableReplyError("it was empty")
     if truncated:
         raise UnusableReplyError("it was cut off at the length limit; be briefer")
-    found = next(_objects(text), None)
-    if found is None:
-        cut = "{" in text and text.count("{") > text.count("}")
-        raise UnusableReplyError("its JSON object was cut off" if cut else "it held no JSON object")
     try:
-        return reply_type.model_validate(found)
+        return reply_type.model_validate(_answer(text, reply_type))
     except ValidationError as error:
         raise UnusableReplyError(describe(error)) from error
 
 
-def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """JSON objects in the text, most trustworthy first: fenced ones from the last, then the outermost braces."""
-    start, end = text.find("{"), text.rfind("}")
-    bare = [text[start : end + 1]] if 0 <= start < end else []
-    for candidate in [*reversed(FENCE.findall(text)), *bare]:
-        value = _loads(candidate.strip())
-        if isinstance(value, dict) and value:
-            yield value
-
-
-def _loads(candidate: str) -> Any:
+def _answer(text: str, reply_type: type[ReplyModel]) -> dict[str, Any]:
+    """The last object that has any of the reply's fields: what stands before it is a draft or an example."""
     try:
-        return json.loads(candidate, strict=False)
-    except json.JSONDecodeError:
-        # Repair closes what is open: on an object without its end it would pass half a reply for a whole one.
-        return json_repair.loads(candidate) if candidate.endswith("}") else None
+        found = objects(text)
+    except CutOffError as error:
+        raise UnusableReplyError("its JSON object was cut off") from error
+    if not found:
+        raise UnusableReplyError("it held no JSON object")
+    fields = reply_type.model_fields.keys()
+    return next((each for each in reversed(found) if fields & each.keys()), found[-1])
 
 
 @dataclass
@@ -139,6 +127,7 @@ class StructuredHost(ABC):
         thread = with_form(turn)
         while True:
             raw = await self.native(turn, thread, warn)
+            raw = replace(raw, text=printable(raw.text))
             so_far.add(raw)
             try:
                 value = so_far.read(raw)

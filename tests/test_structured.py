@@ -1,0 +1,254 @@
+"""What a model's text is taken for, and what a speaker is asked when it cannot be used."""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from manyheads.core import Message, Place, Raw, Speaker, ToolCall, Turn, Usage
+from manyheads.errors import ReplyError
+from manyheads.replies import Decision, Idea, ReplyModel, Revision, Summary, Vote, seeking
+from manyheads.structured import StructuredHost, UnusableReplyError, form, parse, schema_of
+
+WORDS = st.text(min_size=1).filter(str.strip)
+TRICKY = st.text(alphabet="ab{}[]\"'\\`,: \n\u00e9🙂", min_size=1).filter(str.strip)
+CHATTER = st.text(alphabet=st.characters(codec="utf-8", exclude_characters="{"))
+SCORES = st.integers(1, 10)
+
+
+def ideas(text: st.SearchStrategy[str]) -> st.SearchStrategy[dict[str, Any]]:
+    kind = {
+        name: SCORES if name in ("clarity", "feasibility", "novelty") else text for name in Idea.model_fields
+    }
+    return st.fixed_dictionaries(kind)
+
+
+REVISION = {
+    "title": "On {x}", "introduction": 'The "gap"', "objective": "o", "methods": "use {a}, then }", "conclusion": "c",
+    "expected_results": "r", "evaluation": dict.fromkeys(
+        ("clarity", "relevance", "structure", "conciseness", "technical_accuracy", "engagement", "originality",
+         "overall"), 7), "changes": ["use {b}", "say }"],
+}  # fmt: skip
+
+
+@given(value=ideas(TRICKY | WORDS), before=CHATTER, after=CHATTER)
+def test_chatter_around_an_object_is_ignored(value: dict[str, Any], before: str, after: str) -> None:
+    text = f"{before}{json.dumps(value, ensure_ascii=False)}{after}"
+    assert parse(text, Idea) == Idea.model_validate(value)
+
+
+@given(
+    value=ideas(TRICKY | WORDS),
+    before=CHATTER,
+    indent=st.sampled_from([None, 2]),
+    word=st.sampled_from(["", "json"]),
+)
+def test_fences_are_ignored(value: dict[str, Any], before: str, indent: int | None, word: str) -> None:
+    text = f"{before}\n```{word}\n{json.dumps(value, indent=indent)}\n```"
+    assert parse(text, Idea) == Idea.model_validate(value)
+
+
+PLAIN = st.text(alphabet=st.characters(categories=["L", "N"]), min_size=1)
+
+
+@given(value=ideas(PLAIN))
+def test_single_quotes_and_trailing_commas_are_mended(value: dict[str, Any]) -> None:
+    idea = Idea.model_validate(value)
+    assert parse(repr(value), Idea) == idea
+    assert parse(json.dumps(value, ensure_ascii=False)[:-1] + ",\n}", Idea) == idea
+
+
+@pytest.mark.parametrize(
+    ("text", "summary"),
+    [
+        ('{summary: "no quotes around the key"}', "no quotes around the key"),
+        ('{"summary": "two\nlines"}', "two\nlines"),
+        ('{"summary": "he said "no", and left"}', 'he said "no", and left'),
+        ("The sets {a, b} and {c} meet. {'summary': 'prose has braces'} in {d}", "prose has braces"),
+        ('{{"summary": "doubled braces"}}', "doubled braces"),
+        ('[{"summary": "in a list"}]', "in a list"),
+        ('Draft: {"summary": "first"}\nFinal:\n```json\n{"summary": "last"}\n```', "last"),
+        ('{"summary": "answered"}\n\nP.S. {"mood": "fine"}', "answered"),
+        ('{"summary": "half a smile \\ud83d"}', "half a smile ?"),
+        ('{"summary": "a whole one \\ud83d\\ude42"}', "a whole one 🙂"),
+        ('{"summary": "  trimmed  ", "extra": 1}', "trimmed"),
+    ],
+)
+def test_untidy_text_is_understood(text: str, summary: str) -> None:
+    assert parse(text, Summary).summary == summary
+
+
+def json_text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+@given(value=ideas(TRICKY), write=st.sampled_from([json_text, repr]), data=st.data(), before=CHATTER)
+def test_a_cut_reply_is_never_accepted(
+    value: dict[str, Any], write: Callable[[Any], str], data: st.DataObject, before: str
+) -> None:
+    text = write(value)
+    cut = data.draw(st.integers(0, len(text) - 1))
+    with pytest.raises(UnusableReplyError):
+        parse(before + text[:cut], Idea)
+
+
+@given(summary=TRICKY)
+@example(summary="use {x} and more")
+def test_a_cut_reply_of_one_field_is_never_accepted(summary: str) -> None:
+    whole = json_text({"summary": summary})
+    for cut in range(len(whole)):
+        with pytest.raises(UnusableReplyError):
+            parse(whole[:cut], seeking(Summary))
+
+
+def test_a_cut_nested_reply_is_never_accepted() -> None:
+    whole = f"```json\n{json.dumps(REVISION, indent=1)}\n```"
+    end = whole.rindex("}")
+    for cut in range(end + 1):
+        with pytest.raises(UnusableReplyError):
+            parse(whole[:cut], Revision)
+    assert parse(whole[: end + 1], Revision).changes == ["use {b}", "say }"]
+
+
+def test_an_earlier_draft_does_not_stand_in_for_a_cut_answer() -> None:
+    with pytest.raises(UnusableReplyError, match="cut off"):
+        parse('For example {"summary": "short"}.\n```json\n{"summary": "the real o', Summary)
+
+
+def test_a_reply_at_the_length_limit_is_not_accepted() -> None:
+    with pytest.raises(UnusableReplyError, match="length limit"):
+        parse('{"summary": "whole"}', Summary, truncated=True)
+
+
+@given(value=ideas(WORDS), name=st.sampled_from(sorted(Idea.model_fields)))
+def test_a_missing_field_is_named(value: dict[str, Any], name: str) -> None:
+    with pytest.raises(UnusableReplyError, match=rf"\b{name}: field required"):
+        parse(json.dumps({key: part for key, part in value.items() if key != name}), Idea)
+
+
+@given(
+    value=ideas(WORDS), score=st.integers().filter(lambda n: not 1 <= n <= 10) | st.just(7.5) | st.booleans()
+)
+def test_a_score_out_of_range_or_kind_is_named_never_clipped(value: dict[str, Any], score: object) -> None:
+    with pytest.raises(UnusableReplyError, match="novelty: "):
+        parse(json.dumps({**value, "novelty": score}), Idea)
+
+
+@given(
+    value=ideas(WORDS), wrong=st.none() | st.integers() | st.lists(WORDS) | st.just("  ") | st.just({"a": 1})
+)
+def test_a_text_of_the_wrong_kind_is_named(value: dict[str, Any], wrong: object) -> None:
+    with pytest.raises(UnusableReplyError, match="title: "):
+        parse(json.dumps({**value, "title": wrong}), Idea)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "  \n", "Never.", "{}", "null", "[1, 2]", "```json\n```", '{"a":' + "[" * 100_000]
+)
+def test_no_object_is_no_reply(text: str) -> None:
+    with pytest.raises(UnusableReplyError):
+        parse(text, Summary)
+
+
+@given(text=st.text(alphabet="{}[]\"':,\\ \nab1", max_size=40) | st.text())
+def test_any_text_gives_a_reply_or_a_reason(text: str) -> None:
+    with suppress(UnusableReplyError):
+        assert parse(text, Summary).summary
+
+
+@pytest.mark.parametrize("text", ['{"accept": 1' + "0" * 5000 + "}", '{"a":' * 3000 + "1" + "}" * 3000])
+def test_absurd_json_is_refused(text: str) -> None:
+    with pytest.raises(UnusableReplyError):
+        parse(text, Decision)
+
+
+def test_the_form_shows_the_schema() -> None:
+    shown = re.findall(r"```json schema\n(.*?)```", form(Vote), re.DOTALL)
+    assert [json.loads(each) for each in shown] == [schema_of(Vote)]
+
+
+def turn(kind: type[ReplyModel] = Vote, check: Callable[[Any], str | None] | None = None) -> Turn[Any]:
+    place = Place("novelty", 1, "Scientist3", "vote")
+    speaker = Speaker("Scientist3", "scientist", "You are Scientist3.")
+    return Turn(place, speaker, (Message("Background."), Message("Which one?\n")), kind, check=check)
+
+
+class Scripted(StructuredHost):
+    """A host whose model says these texts one after the other."""
+
+    def __init__(self, *texts: str, attempts: int = 3) -> None:
+        super().__init__(attempts)
+        self.texts, self.threads = list(texts), list[Sequence[Message]]()
+
+    async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
+        self.threads.append(thread)
+        text = self.texts.pop(0)
+        usage = Usage(input_tokens=100, output_tokens=10, calls=1, cost=0.5)
+        calls = (ToolCall(name="search", arguments={"n": len(self.threads)}),)
+        return Raw(text, "m-1", usage, calls, truncated=text.endswith("<length>"))
+
+
+GOOD = '{"thought": "Both are close.", "choice": 2}'
+
+
+async def test_a_good_reply_is_asked_once() -> None:
+    host = Scripted(GOOD)
+    reply = await host.ask(turn())
+    assert (reply.value.choice, reply.text, reply.model, reply.attempts) == (2, GOOD, "m-1", 1)
+    assert reply.warnings == ()
+    [thread] = host.threads
+    assert thread[0].text == "Background."
+    assert thread[1].text.startswith("Which one?\n\nAnswer with one JSON object")
+    assert json.dumps(schema_of(Vote), indent=1) in thread[1].text
+
+
+async def test_a_bad_reply_is_asked_again_with_the_reason_and_all_is_paid() -> None:
+    host = Scripted('{"thought": "x", "choice": 0}', "", GOOD)
+    reply = await host.ask(turn())
+    assert reply.attempts == 3
+    assert reply.usage == Usage(input_tokens=300, output_tokens=30, calls=3, cost=1.5)
+    assert [call.arguments for call in reply.tool_calls] == [{"n": 1}, {"n": 2}, {"n": 3}]
+    assert len(reply.warnings) == 2
+    assert "novelty, turn 1, Scientist3: vote: asked again, choice: input should be" in reply.warnings[0]
+    asked = host.threads[2]
+    assert [message.sender for message in asked] == ["user", "user", "assistant", "user", "assistant", "user"]
+    assert asked[2].text == '{"thought": "x", "choice": 0}'
+    assert "choice: input should be greater than or equal to 1" in asked[3].text
+    assert asked[4].text == "(nothing)"
+    assert "it was empty" in asked[5].text
+
+
+async def test_a_length_limit_is_asked_again() -> None:
+    reply = await Scripted(GOOD + "<length>", GOOD).ask(turn())
+    assert "be briefer" in reply.warnings[0]
+
+
+async def test_a_reply_that_its_check_refuses_is_asked_again() -> None:
+    host = Scripted('{"thought": "x", "choice": 9}', GOOD)
+    check: Callable[[Vote], str | None] = lambda vote: "there are 3 ideas" if vote.choice > 3 else None  # noqa: E731
+    reply = await host.ask(turn(check=check))
+    assert reply.value.choice == 2
+    assert "there are 3 ideas" in host.threads[1][-1].text
+
+
+async def test_an_error_keeps_the_raw_text_and_says_what_to_do() -> None:
+    last = "I would rather not. " * 100
+    with pytest.raises(ReplyError) as caught:
+        await Scripted("no", last, attempts=2).ask(turn())
+    assert caught.value.raw == last
+    shown = str(caught.value)
+    assert "novelty, turn 1, Scientist3: vote: no valid reply from m-1 in 2 attempts" in shown
+    assert "it held no JSON object" in shown
+    assert "roles.<role>.model" in shown
+    assert len(shown) < 1200
+
+
+async def test_half_characters_do_not_reach_files() -> None:
+    reply = await Scripted('{"thought": "cut \ud83d", "choice": 1} \ud83d').ask(turn())
+    reply.text.encode()
+    assert reply.value.thought == "cut ?"

@@ -1,0 +1,284 @@
+"""Ecosystems on disk: built, resumed, opened by many, masked everywhere."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from manyheads.bank.build import build_corpus
+from manyheads.bank.ecosystem import Ecosystem
+from manyheads.bank.embedding import Embedder, load_embedder
+from manyheads.bank.knowledge import KnowledgeBank
+from manyheads.bank.named import resolve_corpus
+from manyheads.bank.options import BuildOptions
+from manyheads.errors import CorpusError, EmbeddingError
+from support.papers import NAMES, paper, papers, write_corpus
+
+if TYPE_CHECKING:
+    from manyheads.bank.embedding import Vectors
+
+OPTIONS = BuildOptions(bound=2014, min_past_citations=5)
+
+
+@pytest.fixture(scope="module")
+def embedder() -> Embedder:
+    return load_embedder("lexical")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Path:
+    folder = tmp_path_factory.mktemp("built")
+    records = [*papers(120), paper(500, abstract=f"{NAMES[0]} has shown this.", venue="V", year=2016)]
+    source = write_corpus(folder / "papers.jsonl.gz", [*records, "{broken"])
+    Ecosystem.build(source, folder / "corpus", OPTIONS, embedder).close()
+    return folder / "corpus"
+
+
+@pytest.fixture
+def ecosystem(built: Path, embedder: Embedder) -> Iterator[Ecosystem]:
+    with Ecosystem.open(built, embedder) as opened:
+        yield opened
+
+
+async def test_past_and_contemporary_are_found_apart(ecosystem: Ecosystem) -> None:
+    queries = ["tactile grasping", "dense retrieval"]
+    past, contemporary = await ecosystem.past(queries, 5), await ecosystem.contemporary(queries, 5)
+    assert [len(hits) for hits in (*past, *contemporary)] == [5, 5, 5, 5]
+    assert all(hit.paper.year < 2014 for hits in past for hit in hits)
+    assert all(hit.paper.year >= 2014 for hits in contemporary for hit in hits)
+    assert "grasping" in past[0][0].paper.abstract
+
+
+async def test_past_papers_before_a_year(ecosystem: Ecosystem) -> None:
+    [hits] = await ecosystem.past(["tactile grasping"], 50, before=2012)
+    assert {hit.paper.year for hit in hits} == {2010, 2011}
+
+
+async def test_scientists_are_found_by_profile_but_not_those_excluded(ecosystem: Ecosystem) -> None:
+    best = await ecosystem.find_scientists("tactile grasping", len(NAMES))
+    others = await ecosystem.find_scientists("tactile grasping", len(NAMES), exclude={best[0].name})
+    assert others == best[1:]
+    assert "tactile" in " ".join(best[0].interests)
+    assert best[0] == ecosystem.scientist(best[0].name)
+
+
+def test_nothing_but_the_names_file_holds_a_real_name(built: Path, ecosystem: Ecosystem) -> None:
+    assert sorted(ecosystem.names().values()) == sorted(NAMES)
+    files = [path for path in built.rglob("*") if path.is_file() and path.name != "names.json"]
+    assert len(files) > 5
+    for path in files:
+        content = path.read_bytes()
+        assert not [name for name in NAMES if name.encode() in content], path
+
+
+def test_the_folder_says_what_is_in_it(built: Path, ecosystem: Ecosystem) -> None:
+    meta = ecosystem.meta
+    assert (meta.name, meta.source, meta.counts.read, meta.counts.rejected) == (
+        "corpus",
+        "papers.jsonl.gz",
+        121,
+        1,
+    )
+    assert meta.counts.past + meta.counts.contemporary + meta.counts.removed["past citations ≥ 5"] == 121
+    assert meta.counts.scientists == len(ecosystem.scientists) == len(NAMES)
+    assert meta.past_years == (2010, 2013)
+    assert json.loads((built / "rejects.jsonl").read_text())["line"] == 122
+    for one in ecosystem.scientists:
+        assert all(ecosystem.collaborations(other)[one.name] == n for other, n in one.collaborators.items())
+
+
+def test_the_same_source_and_options_give_the_same_fingerprint(tmp_path: Path, embedder: Embedder) -> None:
+    source = write_corpus(tmp_path / "papers.jsonl", papers(60))
+    prints: list[str] = []
+    for number, seed in enumerate((0, 0, 1)):
+        options = OPTIONS.model_copy(update={"seed": seed})
+        with Ecosystem.build(source, tmp_path / str(number), options, embedder) as made:
+            prints.append(made.meta.fingerprint)
+    assert prints[0] == prints[1] != prints[2]
+
+
+def test_several_readers_share_a_corpus_also_across_processes(built: Path, ecosystem: Ecosystem) -> None:
+    code = (
+        "import sys; from pathlib import Path; from manyheads.bank.ecosystem import Ecosystem\n"
+        "print(len(Ecosystem.open(Path(sys.argv[1])).scientists))"
+    )
+    other = subprocess.run(
+        [sys.executable, "-c", code, str(built)], capture_output=True, text=True, check=True
+    )
+    assert int(other.stdout) == len(ecosystem.scientists)
+
+
+def test_a_corpus_that_is_being_written_is_not_opened(tmp_path: Path, embedder: Embedder) -> None:
+    source = write_corpus(tmp_path / "papers.jsonl", papers(60))
+    Ecosystem.build(source, tmp_path / "corpus", OPTIONS, embedder).close()
+    with (
+        KnowledgeBank.open(tmp_path / "corpus", embedder),
+        pytest.raises(CorpusError, match="another process"),
+    ):
+        Ecosystem.open(tmp_path / "corpus", embedder)
+
+
+def test_another_model_than_the_corpus_was_built_with_is_refused(built: Path) -> None:
+    with pytest.raises(EmbeddingError, match="was built with"):
+        Ecosystem.open(built, Counting(load_embedder("lexical"), name="another"))
+
+
+def test_an_unknown_scientist_is_told(ecosystem: Ecosystem) -> None:
+    with pytest.raises(CorpusError, match="'Scientist99': no such scientist"):
+        ecosystem.scientist("Scientist99")
+
+
+def test_a_folder_that_is_no_corpus_names_the_next_command(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="no built corpus") as told:
+        Ecosystem.open(tmp_path)
+    assert "manyheads corpus build" in str(told.value)
+
+
+@pytest.mark.parametrize("content", ["{", '{"format": "something else"}'])
+def test_a_damaged_corpus_is_told(tmp_path: Path, content: str) -> None:
+    (tmp_path / "meta.json").write_text(content)
+    with pytest.raises(CorpusError, match=r"meta\.json: not of a corpus that this version reads"):
+        Ecosystem.open(tmp_path)
+
+
+class Counting:
+    """An embedder that counts what it was asked for, and can be made to stop its process or raise."""
+
+    def __init__(self, inner: Embedder, *, name: str, stop_after: int | None = None) -> None:
+        self.name, self.dim, self.asked = name, inner.dim, 0
+        self._inner, self._stop_after = inner, stop_after
+
+    def embed(self, texts: Sequence[str]) -> "Vectors":
+        if self._stop_after is not None and self.asked >= self._stop_after:
+            raise KeyboardInterrupt
+        self.asked += len(texts)
+        return self._inner.embed(texts)
+
+
+def test_an_interrupted_build_leaves_no_corpus_and_goes_on(tmp_path: Path, embedder: Embedder) -> None:
+    source, target = write_corpus(tmp_path / "papers.jsonl", papers(700)), tmp_path / "corpus"
+    stopping = Counting(embedder, name=f"counting-{tmp_path}", stop_after=256)
+    with pytest.raises(KeyboardInterrupt):
+        build_corpus(source, target, OPTIONS, stopping)
+    assert not target.exists()
+    going_on = Counting(embedder, name=stopping.name)
+    with Ecosystem.build(source, target, OPTIONS, going_on) as made:
+        total = made.meta.counts.past + made.meta.counts.contemporary + made.meta.counts.scientists
+    assert stopping.asked + going_on.asked == total
+    assert not target.with_name("corpus.partial").exists()
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from manyheads.bank.build import build_corpus
+from manyheads.bank.embedding import load_embedder
+from manyheads.bank.options import BuildOptions
+
+class Dying:
+    inner = load_embedder("lexical")
+    name, dim, asked = sys.argv[3], inner.dim, 0
+    def embed(self, texts):
+        if self.asked:
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.asked += len(texts)
+        return self.inner.embed(texts)
+
+build_corpus(Path(sys.argv[1]), Path(sys.argv[2]), BuildOptions(bound=2014, min_past_citations=5), Dying())
+"""
+
+
+def test_a_killed_build_goes_on(tmp_path: Path, embedder: Embedder) -> None:
+    source, target = write_corpus(tmp_path / "papers.jsonl", papers(700)), tmp_path / "corpus"
+    name = f"dying-{tmp_path}"
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(source), str(target), name], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert not target.exists()
+    going_on = Counting(embedder, name=name)
+    with Ecosystem.build(source, target, OPTIONS, going_on) as made:
+        total = made.meta.counts.past + made.meta.counts.contemporary + made.meta.counts.scientists
+    assert going_on.asked == total - 256
+
+
+def test_vectors_are_imported_and_the_missing_ones_embedded(tmp_path: Path, embedder: Embedder) -> None:
+    records = [paper(n, year=2010 + n % 8, authors=NAMES[:1]) for n in range(40)]
+    source = write_corpus(tmp_path / "papers.jsonl", records)
+    rows = embedder.embed([one["abstract"] for one in records[:30]])
+    np.save(tmp_path / "vectors.npy", rows.astype(np.float16))
+    (tmp_path / "ids.txt").write_text("".join(f"{one['id']}\n" for one in records[:30]))
+    counting = Counting(embedder, name=f"importing-{tmp_path}")
+    pair = (tmp_path / "vectors.npy", tmp_path / "ids.txt")
+    with Ecosystem.build(source, tmp_path / "corpus", OPTIONS, counting, vectors=pair) as made:
+        assert made.meta.counts.vectors_imported == 30
+        assert counting.asked == 10 + 1  # the papers without a vector, and the scientist's profile
+
+
+def test_a_bad_source_leaves_nothing_behind(tmp_path: Path, embedder: Embedder) -> None:
+    with pytest.raises(CorpusError, match="no such file"):
+        Ecosystem.build(tmp_path / "none.jsonl", tmp_path / "corpus", OPTIONS, embedder)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_target_in_the_way_is_told_before_any_work(built: Path, tmp_path: Path, embedder: Embedder) -> None:
+    with pytest.raises(CorpusError, match="holds a built corpus already"):
+        Ecosystem.build(tmp_path / "none.jsonl", built, OPTIONS, embedder)
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(CorpusError, match="in the way"):
+        Ecosystem.build(tmp_path / "none.jsonl", tmp_path, OPTIONS, embedder)
+
+
+def test_a_place_that_cannot_be_written_is_told(tmp_path: Path, embedder: Embedder) -> None:
+    source = write_corpus(tmp_path / "papers.jsonl", papers(60))
+    with pytest.raises(CorpusError, match="Not a directory"):
+        Ecosystem.build(source, source / "corpus", OPTIONS, embedder)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+def test_a_full_disk_is_told_and_what_was_done_is_kept(tmp_path: Path, embedder: Embedder) -> None:
+    source, target = write_corpus(tmp_path / "papers.jsonl", papers(60)), tmp_path / "corpus"
+
+    def fill_up(step: str, done: int, total: int | None) -> None:
+        names = tmp_path / "corpus.partial" / "names.json"
+        if step == "storing scientists" and not names.is_symlink():
+            names.symlink_to("/dev/full")
+
+    with pytest.raises(CorpusError, match=r"No space left.*") as told:
+        Ecosystem.build(source, target, OPTIONS, embedder, progress=fill_up)
+    assert "run the same command again" in str(told.value)
+    assert (tmp_path / "corpus.partial" / "papers").is_dir()
+    Ecosystem.build(source, target, OPTIONS, embedder).close()
+
+
+def test_the_sample_is_built_once_and_then_found(tmp_path: Path) -> None:
+    first = resolve_corpus("sample", tmp_path, embedding="lexical")
+    built_at = (first / "meta.json").stat().st_mtime_ns
+    assert resolve_corpus("sample", tmp_path, embedding="lexical") == first
+    assert (first / "meta.json").stat().st_mtime_ns == built_at
+    with Ecosystem.open(first) as sample:
+        counts = sample.meta.counts
+        assert (sample.meta.name, counts.past, counts.contemporary, counts.scientists) == (
+            "sample",
+            80,
+            40,
+            24,
+        )
+        assert counts.interests_from_keywords == 24
+        assert not counts.removed
+        assert all(one.affiliations for one in sample.scientists)
+
+
+def test_a_corpus_by_path_and_by_wrong_path(built: Path, tmp_path: Path) -> None:
+    assert resolve_corpus(str(built), tmp_path) == built
+    source = write_corpus(tmp_path / "mine.jsonl.gz", [paper()])
+    with pytest.raises(CorpusError, match="not a built corpus") as told:
+        resolve_corpus(str(source), tmp_path)
+    assert f"manyheads corpus build {source}" in str(told.value)
+    with pytest.raises(CorpusError, match="no such corpus"):
+        resolve_corpus("smaple", tmp_path)

@@ -106,6 +106,7 @@ class AutoGenHost(StructuredHost):
     def _client(self, alias: str) -> ModelClient:
         if alias not in self._clients:
             ready = self._ready.get(alias)
+            ready = ready.inner if isinstance(ready, ModelClient) else ready
             self._clients[alias] = ModelClient(self._models[alias], alias, ready, sends_form=True)
         return self._clients[alias]
 

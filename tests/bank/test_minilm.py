@@ -105,6 +105,24 @@ def test_a_folder_with_the_original_weights_will_do(cache: Path, monkeypatch: py
     assert embedder_from_folder(minilm.package_folder()).name == MINILM
 
 
+@needs_package
+def test_fastembeds_cache_will_do_and_gives_the_same_vectors(
+    embedder: Embedder, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = tmp_path / "models--Qdrant--all-MiniLM-L6-v2-onnx"
+    snapshot = repository / "snapshots" / "0123456789abcdef0123456789abcdef01234567"
+    shutil.copytree(minilm.onnx_folder(cache, cache=cache), snapshot)
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text(snapshot.name)
+    settings = json.loads((snapshot / "tokenizer_config.json").read_text())
+    (snapshot / "tokenizer_config.json").write_text(json.dumps({**settings, "max_length": 128}))
+    monkeypatch.setattr(minilm, "PACKAGE", "no-such-package-here")
+    monkeypatch.setenv("FASTEMBED_CACHE_PATH", str(tmp_path))
+    found, text = load_embedder(), ["the third figure of a long paper " * 60]
+    assert found.name == embedder.name
+    assert (found.embed(text) @ embedder.embed(text).T).item() > 0.9999
+
+
 def test_weights_that_are_not_the_published_ones_are_refused(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").write_bytes(b"something else")
     with pytest.raises(EmbeddingError, match="not the published file") as caught:

@@ -284,6 +284,18 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         EdgeStore.create(tmp_path / "file" / "bank", SCHEMA)
 
 
+def test_a_full_disk_is_said_before_the_engine_dies_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = EdgeStore.create(tmp_path / "bank", SCHEMA)
+    monkeypatch.setattr("manyheads.bank.edge.ROOM", 2**60)
+    with pytest.raises(CorpusError, match="nearly full"):
+        store.upsert(["one"], vectors(1, seed=1), [{}])
+    with pytest.raises(CorpusError, match="nearly full"):
+        EdgeStore.create(tmp_path / "another", SCHEMA)
+    store.close()
+
+
 def test_the_server_is_given_indexes_and_asked_in_batches(server: QdrantServer) -> None:
     store = ClientStore.create(server.url, "indexed", SCHEMA)
     assert server.indexes == {"year": "integer", "period": "keyword", "authors": "keyword"}

@@ -29,7 +29,7 @@ class QdrantServer:
             def do_GET(self) -> None:
                 outer.serve(self)
 
-            do_PUT = do_POST = do_GET  # noqa: N815
+            do_PUT = do_POST = do_HEAD = do_GET  # noqa: N815
 
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
                 pass

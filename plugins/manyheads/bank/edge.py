@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 META = "meta.json"
+ROOM = 128 * 2**20
 
 
 class EdgeStore:
@@ -59,6 +60,7 @@ class EdgeStore:
             )
         lock = FolderLock.writer(folder)
         with lock.released_on_error():
+            _check_room(folder)
             shard_folder = folder / "shard"
             _said(
                 folder, lambda: shutil.rmtree(shard_folder, ignore_errors=True)
@@ -111,6 +113,7 @@ class EdgeStore:
             for one, vector, payload in zip(ids, vectors, payloads, strict=True)
         ]
         if points:
+            _check_room(self._folder)
             _said(self._folder, lambda: self._shard.update(edge.UpdateOperation.upsert_points(points)))
             _said(self._folder, self._shard.flush)
             self._write_meta()
@@ -192,6 +195,16 @@ def _said(folder: Path, call: Callable[[], T]) -> T:
         raise CorpusError(
             f"the bank {folder} failed: {error}", hint="look at the disk's space and rights"
         ) from error
+
+
+def _check_room(folder: Path) -> None:
+    """The engine maps its files into memory, so that a full disk would end the process without a word."""
+    free = shutil.disk_usage(folder).free
+    if free < ROOM:
+        raise CorpusError(
+            f"the disk of {folder} is nearly full: {free >> 20} MB are free, {ROOM >> 20} MB are needed",
+            hint="make room and run the same command again: what is stored already is kept",
+        )
 
 
 def _read_meta(folder: Path) -> dict[str, Any]:

@@ -248,7 +248,7 @@ def _probe(address: str, answer: list[str | None]) -> None:
     import httpx
 
     try:
-        status = httpx.head(address, timeout=PROBE_SECONDS, follow_redirects=True).status_code
+        status = httpx.get(address, timeout=PROBE_SECONDS, follow_redirects=True).status_code
     except httpx.HTTPError as error:
         answer.append(f"{address} cannot be reached: {error}")
     else:

@@ -32,7 +32,10 @@ class FolderLock:
             ) from error
         except OSError as error:
             self._held.close()
-            raise CorpusError(f"the bank {folder} cannot be opened: {error.strerror}") from error
+            raise CorpusError(
+                f"the bank {folder} cannot be opened: {error.strerror}",
+                hint="the engine writes to it even when it only reads: copy it to where you may write",
+            ) from error
 
     @classmethod
     def writer(cls, folder: Path) -> "FolderLock":

@@ -4,15 +4,18 @@ Both hosts send every model request through here, so that there is one layer of 
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from json import JSONDecodeError
 from typing import Any, TypeVar
 
 from tenacity import (
     AsyncRetrying,
     RetryCallState,
     retry_if_exception,
-    stop_after_attempt,
     wait_random_exponential,
 )
 
@@ -37,13 +40,16 @@ def status_of(error: BaseException | None) -> int | None:
 
 
 def retry_after(error: BaseException | None) -> float | None:
-    """Seconds that the server asked to wait, from its Retry-After header."""
+    """Seconds that the server asked to wait, from its Retry-After header: a number, or a date (RFC 9110, §10.2.3)."""
     headers: Any = getattr(getattr(error, "response", None), "headers", None)
     value = headers.get("retry-after") if headers is not None else None
-    try:
-        return max(0.0, float(value)) if value is not None else None
-    except ValueError:
+    if value is None:
         return None
+    with suppress(ValueError):
+        return max(0.0, float(value))
+    with suppress(ValueError):
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    return None
 
 
 def is_transport(error: BaseException) -> bool:
@@ -52,8 +58,13 @@ def is_transport(error: BaseException) -> bool:
     return isinstance(error, ConnectionError | TimeoutError) or bool(names & {*UNREACHABLE, *TIMED_OUT})
 
 
+def is_garbled(error: BaseException) -> bool:
+    """Whether an exception means that the answer was no JSON: the SDKs let that of the parser through."""
+    return isinstance(error, JSONDecodeError)
+
+
 def is_model_failure(error: BaseException) -> bool:
-    return status_of(error) is not None or is_transport(error)
+    return status_of(error) is not None or is_transport(error) or is_garbled(error)
 
 
 @dataclass
@@ -84,7 +95,7 @@ class Governor:
         """
         tries = _Tries(self, with_format=self.config.response_format and self._server not in _refusing)
         retrying = AsyncRetrying(
-            stop=stop_after_attempt(self.config.retries + 1 + tries.with_format),
+            stop=tries.are_spent,
             wait=tries.pause,
             retry=retry_if_exception(tries.goes_on),
             before_sleep=lambda state: warn.append(tries.note(state)),
@@ -95,7 +106,7 @@ class Governor:
         except Exception as error:  # every SDK has its own tree; what is not theirs is raised again
             if not is_model_failure(error):
                 raise
-            raise self._in_words(error) from error
+            raise self._in_words(error, tries.count) from error
         if tries.refused:
             _refusing.add(self._server)
         return answer
@@ -108,13 +119,13 @@ class Governor:
         asked = retry_after(error)
         if asked is not None and asked > self.config.max_wait:
             return False
-        return status_of(error) in PASSING or is_transport(error)
+        return status_of(error) in PASSING or is_transport(error) or is_garbled(error)
 
     @property
     def _server(self) -> tuple[str, str]:
         return (self.config.base_url or self.config.provider, self.config.name)
 
-    def _in_words(self, error: Exception) -> ModelError:
+    def _in_words(self, error: Exception, count: int) -> ModelError:
         where = self.config.base_url or f"the {self.config.provider} service"
         named = f"models.{self.alias} ({self.config.provider}/{self.config.name} at {where})"
         status = status_of(error)
@@ -125,8 +136,9 @@ class Governor:
                 f"{named}: no such model or address (404)",
                 hint=f"check models.{self.alias}.name and .base_url (most end in /v1)",
             )
-        tried = f"{self.config.retries + 1} times" if self.worth_another(error) else "once"
+        tried = f"{count} times" if count > 1 else "once"
         what = "cannot be reached" if is_transport(error) else "failed"
+        what = "answers with broken JSON" if is_garbled(error) else what
         hint = "start the server or mend the address, then: manyheads resume RUN"
         return ModelError(f"{named}: {what}: {_short(error)}", tried=tried, hint=hint)
 
@@ -139,8 +151,14 @@ class _Tries:
     with_format: bool
     refused: bool = False
     just_dropped: bool = False
+    count: int = 0
+
+    def are_spent(self, state: RetryCallState) -> bool:
+        """The try that found out that the server refuses the schema does not count as one of the retries."""
+        return state.attempt_number >= self.governor.config.retries + 1 + self.refused
 
     def goes_on(self, error: BaseException) -> bool:
+        self.count += 1
         self.just_dropped = self.with_format and status_of(error) in REFUSALS
         if self.just_dropped:
             self.with_format, self.refused = False, True

@@ -1,0 +1,245 @@
+"""Retries, back-off and refusals, with the OpenAI client against a server that misbehaves."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine
+from email.utils import formatdate
+from typing import Any
+
+import httpx
+import pytest
+from openai import AsyncOpenAI
+
+from manyheads.config import ModelConfig
+from manyheads.errors import ModelError
+from manyheads.models.governor import Governor, key_variable, retry_after
+from support.faults import Fault, Kind, refuses_format
+from support.llm import LLM
+
+Ask = Callable[..., Coroutine[Any, Any, str]]
+FORMAT: Any = {"type": "json_object"}
+
+
+@pytest.fixture
+async def client(llm: LLM) -> AsyncIterator[AsyncOpenAI]:
+    async with AsyncOpenAI(api_key="none", base_url=llm.base_url, max_retries=0, timeout=5) as client:
+        yield client
+
+
+def governor(llm: LLM, **settings: Any) -> Governor:
+    given: dict[str, Any] = {"retries": 2, "max_wait": 0.05, "concurrency": 4} | settings
+    return Governor("writer", ModelConfig(provider="openai", name="m", base_url=llm.base_url, **given))
+
+
+async def send(client: AsyncOpenAI, with_format: bool = False) -> str:
+    more = {"response_format": FORMAT} if with_format else {}
+    messages: Any = [{"role": "user", "content": "hello"}]
+    answer = await client.chat.completions.create(model="m", messages=messages, **more)
+    return answer.choices[0].message.content or ""
+
+
+@pytest.fixture
+def ask(client: AsyncOpenAI) -> Ask:
+    """One request through a governor, notes into `warn`."""
+
+    async def ask(through: Governor, warn: list[str] | None = None) -> str:
+        return await through.call(lambda with_format: send(client, with_format), [] if warn is None else warn)
+
+    return ask
+
+
+async def test_passes_an_answer_on(llm: LLM, ask: Ask) -> None:
+    warn: list[str] = []
+    assert await ask(governor(llm), warn)
+    assert (llm.calls, warn) == (1, [])
+    assert "response_format" in llm.requests[0].body
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 529])
+async def test_passing_failures_are_tried_again(llm: LLM, ask: Ask, status: int) -> None:
+    llm.faults.append(Fault("status", status=status, times=2))
+    warn: list[str] = []
+    assert await ask(governor(llm, response_format=False), warn)
+    assert llm.calls == 3
+    assert len(warn) == 2
+    assert warn[0].startswith("models.writer: ")
+
+
+@pytest.mark.parametrize("response_format", [True, False])
+async def test_a_server_that_stays_down_is_given_up_after_the_retries(
+    llm: LLM, ask: Ask, response_format: bool
+) -> None:
+    llm.faults.append(Fault("status", status=503, times=None))
+    with pytest.raises(ModelError) as caught:
+        await ask(governor(llm, response_format=response_format))
+    assert llm.calls == 3
+    assert f"models.writer (openai/m at {llm.base_url}): failed" in str(caught.value)
+    assert caught.value.tried == "3 times"
+    assert "manyheads resume" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (401, "export OPENAI_API_KEY"),
+        (403, "key is refused (403)"),
+        (404, "no such model or address"),
+        (400, "tried: once"),
+        (422, "fault 422"),
+    ],
+)
+async def test_our_own_mistakes_are_not_tried_again(llm: LLM, ask: Ask, status: int, words: str) -> None:
+    llm.faults.append(Fault("status", status=status, times=None))
+    with pytest.raises(ModelError) as caught:
+        await ask(governor(llm, response_format=False))
+    assert llm.calls == 1
+    assert words in str(caught.value)
+
+
+async def test_the_wait_that_a_server_asks_for_is_kept(llm: LLM, ask: Ask) -> None:
+    llm.faults.append(Fault("status", status=429, retry_after=0.3))
+    await ask(governor(llm, max_wait=10))
+    first, second = llm.requests
+    assert 0.3 <= second.at - first.at < 1
+
+
+async def test_a_server_that_asks_for_too_long_a_wait_is_given_up(llm: LLM, ask: Ask) -> None:
+    llm.faults.append(Fault("status", status=429, retry_after=3600, times=None))
+    began = time.monotonic()
+    with pytest.raises(ModelError, match="fault 429"):
+        await ask(governor(llm, max_wait=60))
+    assert llm.calls == 1
+    assert time.monotonic() - began < 2
+
+
+@pytest.mark.parametrize(
+    ("header", "least", "most"),
+    [("7", 7, 7), ("0.5", 0.5, 0.5), ("-1", 0, 0), (formatdate(time.time() + 90, usegmt=True), 60, 90)],
+)
+def test_reads_retry_after(header: str, least: float, most: float) -> None:
+    waits = retry_after(Refusal(header))
+    assert waits is not None
+    assert least <= waits <= most
+
+
+def test_an_unreadable_retry_after_asks_for_nothing() -> None:
+    assert retry_after(Refusal("soon")) is None
+    assert retry_after(ValueError()) is None
+
+
+class Refusal(Exception):
+    """Carries its response, as the SDKs' exceptions do."""
+
+    def __init__(self, header: str) -> None:
+        self.response = httpx.Response(429, headers={"Retry-After": header})
+
+
+@pytest.mark.parametrize("kind", ["drop", "drop_body", "malformed"])
+async def test_broken_answers_are_tried_again(llm: LLM, ask: Ask, kind: Kind) -> None:
+    llm.faults.append(Fault(kind))
+    warn: list[str] = []
+    assert await ask(governor(llm), warn)
+    assert (llm.calls, len(warn)) == (2, 1)
+
+
+@pytest.mark.parametrize("kind", ["drop", "drop_body", "malformed"])
+async def test_answers_that_stay_broken_are_one_clear_error(llm: LLM, ask: Ask, kind: Kind) -> None:
+    llm.faults.append(Fault(kind, times=None))
+    with pytest.raises(ModelError, match=r"models\.writer"):
+        await ask(governor(llm))
+    assert llm.calls == 3
+
+
+async def test_a_slow_server_is_tried_again(llm: LLM, client: AsyncOpenAI, ask: Ask) -> None:
+    client.timeout = 0.2
+    llm.faults.append(Fault("slow", seconds=5))
+    assert await ask(governor(llm))
+    assert llm.calls == 2
+
+
+async def test_no_server_is_one_clear_error() -> None:
+    through = Governor("default", ModelConfig(provider="openai", base_url="http://127.0.0.1:9/v1", retries=0))
+    async with AsyncOpenAI(api_key="none", base_url="http://127.0.0.1:9/v1", max_retries=0) as client:
+        with pytest.raises(ModelError, match=r"at http://127\.0\.0\.1:9/v1\): cannot be reached"):
+            await through.call(lambda _: send(client), [])
+
+
+@pytest.mark.parametrize("status", [400, 422, 500])
+async def test_a_refused_response_format_is_left_out_and_remembered(llm: LLM, ask: Ask, status: int) -> None:
+    llm.faults.append(refuses_format(status))
+    warn: list[str] = []
+    through = governor(llm, retries=0)
+    assert await ask(through, warn)
+    assert await ask(through, warn)
+    assert await ask(governor(llm), warn)  # another alias of the same server and model
+    assert [request.has_form for request in llm.requests] == [True, False, False, False]
+    assert warn == ["models.writer: the server refused response_format; the schema stays in the prompt"]
+
+
+async def test_a_request_that_is_wrong_anyway_blames_no_response_format(llm: LLM, ask: Ask) -> None:
+    llm.faults.append(Fault("status", status=400, times=2))
+    with pytest.raises(ModelError):
+        await ask(governor(llm))
+    assert llm.calls == 2
+    await ask(governor(llm))
+    assert llm.requests[-1].has_form
+
+
+async def test_other_models_of_a_server_keep_their_response_format(llm: LLM, ask: Ask) -> None:
+    llm.faults.append(Fault("refuse_format"))
+    await ask(governor(llm))
+    other = Governor("other", ModelConfig(provider="openai", name="other", base_url=llm.base_url))
+    await ask(other)
+    assert llm.requests[-1].has_form
+
+
+async def test_no_more_requests_than_allowed_at_once(llm: LLM, ask: Ask) -> None:
+    llm.delay = 0.05
+    through = governor(llm, concurrency=3)
+    await asyncio.gather(*(ask(through) for _ in range(12)))
+    assert llm.peak == 3
+
+
+async def test_a_waiting_retry_holds_no_place(llm: LLM, ask: Ask) -> None:
+    llm.faults.append(Fault("status", status=429, retry_after=0.5))
+    through = governor(llm, concurrency=1, max_wait=5)
+    slow = asyncio.create_task(ask(through))
+    await asyncio.sleep(0.1)
+    began = time.monotonic()
+    await ask(through)
+    assert time.monotonic() - began < 0.3
+    await slow
+
+
+@pytest.mark.parametrize("fault", [Fault("slow", seconds=60), Fault("status", status=429, retry_after=30)])
+async def test_cancelling_stops_at_once(llm: LLM, ask: Ask, fault: Fault) -> None:
+    llm.faults.append(fault)
+    through = governor(llm, concurrency=1, max_wait=60)
+    task = asyncio.create_task(ask(through))
+    await asyncio.sleep(0.2)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(task, 1)
+    assert llm.calls == 1
+    assert await asyncio.wait_for(ask(through), 1)
+
+
+async def test_our_own_bugs_keep_their_name(llm: LLM) -> None:
+    async def broken(with_format: bool) -> str:
+        raise KeyError("a bug")
+
+    with pytest.raises(KeyError):
+        await governor(llm).call(broken, [])
+
+
+@pytest.mark.parametrize(
+    ("settings", "variable"),
+    [
+        ({"provider": "openai"}, "OPENAI_API_KEY"),
+        ({"provider": "anthropic"}, "ANTHROPIC_API_KEY"),
+        ({"provider": "openai", "api_key_env": "MINE"}, "MINE"),
+        ({"provider": "ollama"}, None),
+    ],
+)
+def test_key_variable(settings: dict[str, Any], variable: str | None) -> None:
+    assert key_variable(ModelConfig(**settings)) == variable

@@ -19,8 +19,9 @@ def _no_truth_value(value: object) -> object:
     return value
 
 
-Number = Annotated[int, BeforeValidator(_no_truth_value)]
-Score = Annotated[Number, Field(ge=1, le=10)]
+# The limits stand before the validator: behind one, pydantic leaves them out of the JSON Schema.
+Score = Annotated[int, Field(ge=1, le=10), BeforeValidator(_no_truth_value)]
+Choice = Annotated[int, Field(ge=1), BeforeValidator(_no_truth_value)]
 
 
 class ReplyModel(BaseModel):
@@ -121,7 +122,7 @@ class Vote(ReplyModel):
     """A blind vote for the most novel idea (VirSci 2024, Fig. 13)."""
 
     thought: Text = Field(description="Compare each idea with its related papers.")
-    choice: Number = Field(ge=1, description="Number of the one idea that overlaps least with existing work.")
+    choice: Choice = Field(description="Number of the one idea that overlaps least with existing work.")
 
 
 class Abstract(ReplyModel):

@@ -1,14 +1,16 @@
 """Options that several commands share, and how they become settings."""
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from manyheads.config import RunConfig, load
 from manyheads.errors import ConfigError
-from manyheads.resources import Resources
+
+if TYPE_CHECKING:
+    from manyheads.config import RunConfig
 
 Configs = Annotated[
     list[str], typer.Argument(help="Config files or shipped names such as virsci, merged in order.")
@@ -45,8 +47,6 @@ def settings(
 
 def _quoted(text: str) -> str:
     """A text as a YAML scalar that stays one, whatever it holds."""
-    import json
-
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -61,8 +61,11 @@ def _model(model: str | None) -> list[str]:
     return [f"models.default.provider={provider}", f"models.default.name={_quoted(name)}"]
 
 
-def configured(names: list[str], sets: tuple[str, ...], paths: list[Path] | None) -> RunConfig:
+def configured(names: list[str], sets: tuple[str, ...], paths: list[Path] | None) -> "RunConfig":
     """The run's config, its user folders those of `--path` first."""
+    from manyheads.config import load
+    from manyheads.resources import Resources
+
     resources = Resources.of(paths or ())
     config = load(names, sets, resources=resources)
     folders = (*(str(path.resolve()) for path in paths or ()), *config.paths)

@@ -1,0 +1,263 @@
+"""The rules of the five stages, each switched and seen in a run."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyheads.core import Invited, Judged, Recruited, Stage, Voted, Warned
+from manyheads.errors import CorpusError
+from support.llm import LLM
+from support.play import Played, config_for, play
+from support.requests import Request
+
+Play = Callable[..., Any]
+
+
+@pytest.fixture
+def run(llm: LLM, tmp_path: Path) -> Play:
+    async def runner(*sets: str, **answers: object) -> Played:
+        llm.answers.update(answers)
+        return await play(config_for(llm, *sets), tmp_path / "run", llm)
+
+    return runner
+
+
+def every_other(yes: bool = True) -> Callable[[Request], bool]:
+    """Answers yes, no, yes, no…"""
+    state = {"next": not yes}
+
+    def answer(request: Request) -> bool:
+        state["next"] = not state["next"]
+        return state["next"]
+
+    return answer
+
+
+async def test_declining_candidates_are_passed_over(run: Play):
+    played = await run("turns=1", accept=every_other(yes=False))
+    asked = played.of(Recruited)
+    assert [event.accepted for event in asked] == [False, True, False, True]
+    assert [person["name"] for person in played.result["declined"]] == [asked[0].candidate, asked[2].candidate]
+    assert len(played.result["team"]) == 3
+
+
+async def test_a_team_that_stays_small_says_so(run: Play):
+    played = await run("turns=1", "team.max_invitations=4", accept=False)
+    assert len(played.result["team"]) == 1
+    assert any("1 of 3 members; 4 were invited" in warning for warning in played.result["warnings"])
+
+
+async def test_a_team_larger_than_the_corpus_is_refused(run: Play):
+    with pytest.raises(CorpusError, match=r"team\.size is 25, but the corpus has 24"):
+        await run("team.size=25")
+
+
+async def test_a_named_leader_leads(run: Play):
+    played = await run("turns=1", "team.leader=Scientist7")
+    assert played.result["team"][0]["name"] == "Scientist7"
+    assert "Scientist7" not in [event.candidate for event in played.of(Recruited)]
+
+
+async def test_a_fixed_topic_skips_the_discussion(run: Play):
+    played = await run("topic=Robust retrieval for robots")
+    assert [event.stage for event in played.of(Stage)] == ["selection", "idea", "novelty", "abstract"]
+    assert played.result["topic"] == {
+        "topic": "Robust retrieval for robots", "rationale": "Given by the user.", "fixed": True,
+    }  # fmt: skip
+
+
+async def test_no_majority_starts_the_discussion_over_and_then_the_leader_decides(run: Play):
+    played = await run("turns=1", agree=False)
+    outcomes = [event.outcome for event in played.of(Judged) if event.subject == "consensus"]
+    assert outcomes == ["0 of 3 agree", "0 of 3 agree"]
+    assert played.result["turns"]["topic"] == 2
+    assert played.result["warnings"] == ["no majority after 2 discussions; the leader decides the topic"]
+    second = played.asked("Finding a research topic")[3].asking
+    assert "You open the discussion." in second
+
+
+async def test_members_who_are_not_interested_leave_and_the_rest_go_on(run: Play):
+    played = await run("turns=1", stay=every_other(yes=False))
+    [gone] = played.result["left"]
+    assert gone not in {said.speaker for said in played.said("idea")}
+    assert gone not in {event.voter for event in played.of(Voted)}
+    assert gone in {member["name"] for member in played.result["team"]}
+
+
+async def test_nobody_is_asked_to_leave_when_members_must_stay(run: Play):
+    played = await run("turns=1", "topics.may_leave=false", stay=False)
+    assert played.result["left"] == []
+    assert not played.said("interest")
+
+
+async def test_three_ideas_of_highest_confidence_go_on(run: Play):
+    played = await run()
+    ideas = played.result["ideas"]
+    confidence = {idea["number"]: idea["clarity"] + idea["feasibility"] + idea["novelty"] for idea in ideas}
+    kept = {idea["number"] for idea in ideas if idea["kept"]}
+    assert len(ideas) == 6
+    assert len(kept) == 3
+    assert min(confidence[n] for n in kept) >= max(confidence[n] for n in confidence if n not in kept)
+
+
+async def test_novelty_can_count_double(run: Play):
+    played = await run("turns=1", "ideas.novelty_weight=2")
+    for idea in played.result["ideas"]:
+        assert idea["confidence"] == idea["clarity"] + idea["feasibility"] + 2 * idea["novelty"]
+
+
+async def test_the_majority_wins(run: Play):
+    played = await run("turns=1", choice=2)
+    kept_second = played.asked("Which idea is the most novel?")[0].asking.split("## Idea 2")[1]
+    assert played.result["idea"]["idea"] in kept_second.split("## Idea 3")[0]
+    assert played.result["idea"]["votes"] == 3
+    assert played.result["idea"]["tie"] is None
+
+
+async def test_a_tie_goes_to_the_higher_confidence_and_is_recorded(run: Play):
+    count = iter([3, 2] * 3)
+    played = await run("turns=1", "team.size=2", "ideas.keep=3", "turns.idea=2", choice=lambda request: next(count))
+    assert "ideas 2, 3 had 1 votes each" in played.result["idea"]["tie"]
+    second = played.asked("Which idea is the most novel?")[0].asking.split("## Idea 2")[1].split("## Idea 3")[0]
+    assert played.result["idea"]["idea"] in second
+    assert [event.subject for event in played.of(Judged)][-1] == "tie"
+
+
+async def test_a_vote_for_an_idea_that_is_not_there_is_asked_again(run: Play):
+    seen: set[str] = set()
+
+    def choice(request: Request) -> int:
+        again = "choice must be 1 to 3" in request.text
+        seen.add("again" if again else "first")
+        return 1 if again else 9
+
+    played = await run("turns=1", choice=choice)
+    assert seen == {"again", "first"}
+    assert {vote["choice"] for vote in played.result["votes"]} == {1}
+
+
+async def test_without_novelty_assessment_the_last_idea_is_taken(run: Play):
+    played = await run("turns=1", "novelty.enabled=false")
+    assert played.result["idea"]["number"] == 3
+    assert played.result["votes"] == []
+    assert "novelty" not in {event.stage for event in played.of(Stage)}
+
+
+async def test_references_can_be_left_out(run: Play):
+    played = await run("turns=1", "ideas.references=0", "novelty.references=0")
+    assert not any("<abstract>" in request.asking for request in played.asked("Finding an idea"))
+    assert all(idea["references"] == [] for idea in played.result["ideas"])
+
+
+async def test_adaptive_turns_end_when_the_leader_says_so(run: Play):
+    played = await run("turns.default=4", "turns.adaptive=true", another_turn=every_other(yes=True))
+    assert played.result["turns"] == {"topic": 2, "idea": 2, "novelty": 2, "abstract": 2}
+    assert len(played.said("progress")) == 8
+
+
+async def test_adaptive_turns_never_pass_their_cap(run: Play):
+    played = await run("turns.default=2", "turns.adaptive=true", another_turn=True)
+    assert set(played.result["turns"].values()) == {2}
+    assert len(played.said("progress")) == 4
+
+
+async def test_fixed_turns_cost_members_times_turns(run: Play):
+    played = await run("turns.default=3", "turns.topic=1")
+    spoken = {task: len(played.said(task)) for task in ("topic", "idea", "vote", "draft", "revise")}
+    assert spoken == {"topic": 3, "idea": 9, "vote": 9, "draft": 1, "revise": 8}
+
+
+async def test_random_topology_never_has_one_speak_twice_in_a_row(run: Play):
+    played = await run("topology=random", "turns=4")
+    for task in ("topic", "idea", "revise"):
+        speakers = [said.speaker for said in played.said(task)]
+        assert all(one != other for one, other in zip(speakers, speakers[1:], strict=False)), task
+    assert [said.speaker for said in played.said("topic")] != [m["name"] for m in played.result["team"]] * 4
+
+
+async def test_invitations_can_be_switched_off(run: Play):
+    played = await run("turns=1")
+    assert not any("invite" in (request.schema or {}).get("properties", {}) for request in played.requests)
+    assert not any("From the author knowledge bank" in request.text for request in played.requests)
+
+
+async def test_a_guest_answers_once_into_the_discussion_and_does_not_join(run: Play):
+    once = iter(["Scientist5"])
+
+    def invite(request: Request) -> str | None:
+        return next(once, None) if request.asking.startswith("# Finding a research topic") else None
+
+    played = await run("turns=1", "team.leader=Scientist1", "invitation.enabled=true", invite=invite, question="Why?")
+    team = {member["name"] for member in played.result["team"]}
+    [guest] = played.result["guests"]
+    [advice] = [said for said in played.said("advise")]
+    assert guest["name"] == "Scientist5"
+    assert "Scientist5" not in team
+    assert advice.speaker == "Scientist5"
+    next_prompt = played.asked("Finding a research topic")[1].asking
+    assert f"Scientist5 (invited guest):\n<reply>\n{guest['advice']}" in next_prompt
+    assert played.asked("A team asks for your advice")[0].system.startswith("You are Scientist5")
+
+
+@pytest.mark.parametrize(
+    ("stage", "heading"),
+    [
+        ("selection", "An invitation to a research team"),
+        ("topic", "Finding a research topic"),
+        ("idea", "Finding an idea"),
+        ("novelty", "Which idea is the most novel?"),
+        ("abstract", "Improving the abstract"),
+    ],
+)
+async def test_guests_can_be_invited_in_every_stage(run: Play, stage: str, heading: str):
+    def invite(request: Request) -> str | None:
+        return "Scientist9" if request.asking.startswith(f"# {heading}") else None
+
+    played = await run("turns=1", "team.leader=Scientist1", "invitation.enabled=true", invite=invite, question="Why?")
+    guests = [event for event in played.of(Invited) if event.guest == "Scientist9"]
+    assert {event.stage for event in guests} == {stage}
+
+
+async def test_in_blind_stages_only_the_one_who_asked_hears_the_guest(run: Play):
+    asked: list[str] = []
+
+    def invite(request: Request) -> str | None:
+        if not asked and request.asking.startswith("# Which idea"):
+            asked.append(request.system.split()[2].rstrip(","))
+            return "Scientist9"
+        return None
+
+    played = await run("turns=1", "team.leader=Scientist1", "invitation.enabled=true", invite=invite, question="Why?")
+    [guest] = played.result["guests"]
+    told = [request for request in played.requests if guest["advice"] in request.text]
+    assert [request.system.split()[2].rstrip(",") for request in told] == asked
+    assert len(played.result["votes"]) == 3
+    assert len(played.said("vote")) == 4
+
+
+async def test_a_wish_for_an_impossible_guest_is_noted(run: Play):
+    played = await run("turns=1", "invitation.enabled=true", invite="Dr. Nobody")
+    assert not played.of(Invited)
+    warned = [event.message for event in played.of(Warned)]
+    assert any("'Dr. Nobody'" in message and "no such scientist" in message for message in warned)
+
+
+async def test_guests_come_by_tool_calls_where_the_model_can_make_them(llm: LLM, run: Play):
+    llm.tool_calls = [("invite_scientist", {"name": "Scientist9", "question": "What would you measure?"})]
+    played = await run(
+        "turns=1", "team.leader=Scientist1", "invitation.enabled=true", "models.default.tools=true"
+    )
+    assert {event.guest for event in played.of(Invited)} == {"Scientist9"}
+    assert not any("invite" in (request.schema or {}).get("properties", {}) for request in played.requests)
+    answered = [message for request in played.requests for message in request.messages if message.role == "tool"]
+    assert {guest["advice"] for guest in played.result["guests"]} <= {message.text for message in answered}
+
+
+async def test_the_same_seed_gives_the_same_team_and_another_seed_another(llm: LLM, tmp_path: Path):
+    async def team(seed: int, name: str) -> list[str]:
+        played = await play(config_for(llm, "turns=1", "topic=T", f"seed={seed}"), tmp_path / name, llm)
+        return [member["name"] for member in played.result["team"]]
+
+    assert await team(1, "a") == await team(1, "b") != await team(2, "c")

@@ -170,10 +170,8 @@ def borrow(model: ChatModelBase) -> ChatModelBase:
     """A user's model, answering in one piece and with its retries off; it shares the user's connections."""
     ours = copy(model)
     ours.stream, ours.max_retries = False, 0
-    if isinstance(ours, OpenAIChatModel):
-        ours.client = ours.client.with_options(max_retries=0)
-    if isinstance(ours, AnthropicChatModel):
-        ours.client = ours.client.with_options(max_retries=0)
+    if isinstance(model, OpenAIChatModel | AnthropicChatModel):
+        vars(ours)["client"] = model.client.with_options(max_retries=0)
     return ours
 
 

@@ -8,7 +8,18 @@ from typing import Any, Literal
 import pytest
 
 from manyheads.core import (
-    AnyEvent, Asked, Invited, Judged, Recruited, Result, Retrieved, Said, Stage, Usage, Voted, Warned,
+    AnyEvent,
+    Asked,
+    Invited,
+    Judged,
+    Recruited,
+    Result,
+    Retrieved,
+    Said,
+    Stage,
+    Usage,
+    Voted,
+    Warned,
 )  # fmt: skip
 
 Write = Callable[..., Path]
@@ -67,7 +78,8 @@ def hits(n: int) -> list[dict[str, Any]]:
         "Learning when to stop searching",
     )
     return [
-        {"id": f"P{n}{i}", "title": t, "year": 2011 + i, "score": 0.71 - 0.06 * i} for i, t in enumerate(titles)
+        {"id": f"P{n}{i}", "title": t, "year": 2011 + i, "score": 0.71 - 0.06 * i}
+        for i, t in enumerate(titles)
     ]
 
 
@@ -91,8 +103,10 @@ def said(
 
 def selection() -> list[AnyEvent]:
     events: list[AnyEvent] = [Stage(stage="selection", title="Collaborator selection", number=1, total=5)]
-    asked = [*zip(TEAM[1:], REASONS, strict=True)]
-    asked.insert(1, ("Scientist31", "My group is bound to another project, and the topic lies far from my field."))
+    asked = list[tuple[str, str]](zip(TEAM[1:], REASONS, strict=True))
+    asked.insert(
+        1, ("Scientist31", "My group is bound to another project, and the topic lies far from my field.")
+    )
     for name, reason in asked:
         yes = name in TEAM
         events += [
@@ -116,9 +130,7 @@ def topic() -> list[AnyEvent]:
         for name, remark in zip(TEAM, remarks, strict=True):
             if name == "Scientist9":
                 question = "Which rules of forgetting have been tried on robots, and where did they fail?"
-                advice = (
-                    "Mostly age and novelty. Age fails with the seasons: what is needed each autumn is dropped each spring."
-                )
+                advice = "Mostly age and novelty. Age fails with the seasons: what is needed each autumn is dropped each spring."
                 events += [
                     Invited(stage="topic", turn=turn, guest="Scientist88", by=name, question=question),
                     Asked(stage="topic", turn=turn, speaker="Scientist88", task="advise"),
@@ -135,10 +147,15 @@ def topic() -> list[AnyEvent]:
         reason = "We share the direction; the measure remains to be settled."
         data = {"reasoning": reason, "agree": name != "Scientist23"}
         events.append(said("topic", 2, name, "consensus", reason, data))
-    chosen = {"topic": "Memory that forgets by use in long robot missions", "rationale": "It is open, testable and ours."}
+    chosen = {
+        "topic": "Memory that forgets by use in long robot missions",
+        "rationale": "It is open, testable and ours.",
+    }
     return [
         *events,
-        Judged(stage="topic", turn=2, subject="Consensus", outcome="3 of 4 agree", reasoning="more than half"),
+        Judged(
+            stage="topic", turn=2, subject="Consensus", outcome="3 of 4 agree", reasoning="more than half"
+        ),
         said("topic", 2, TEAM[0], "topic", chosen["topic"], chosen, "leader"),
     ]
 
@@ -164,7 +181,9 @@ def novelty() -> list[AnyEvent]:
     reason = "Idea {0} overlaps least: the nearest paper keeps a replay buffer and never prices a memory."
     events: list[AnyEvent] = [Stage(stage="novelty", title="Novelty assessment", number=4, total=5)]
     for name, choice in zip(TEAM, (1, 1, 2, 2), strict=True):
-        events.append(Voted(stage="novelty", turn=1, voter=name, choice=choice, reasoning=reason.format(choice)))
+        events.append(
+            Voted(stage="novelty", turn=1, voter=name, choice=choice, reasoning=reason.format(choice))
+        )
     rule = "Ideas 1 and 2 got two votes each; the one of higher confidence goes on."
     events.append(Judged(stage="novelty", turn=1, subject="Tie", outcome="idea 1", reasoning=rule))
     return events
@@ -174,15 +193,30 @@ def abstract() -> list[AnyEvent]:
     events: list[AnyEvent] = [Stage(stage="abstract", title="Abstract generation", number=5, total=5)]
     for n, draft in enumerate(drafts()):
         data = {key: value for key, value in draft.items() if value is not None}
-        events.append(said("abstract", draft["turn"], draft["by"], "draft" if n == 0 else "revise", draft["title"], data))
-    events.insert(2, Warned(stage="abstract", turn=1, message="Scientist9: the first reply was not valid and was asked for again."))
+        events.append(
+            said(
+                "abstract", draft["turn"], draft["by"], "draft" if n == 0 else "revise", draft["title"], data
+            )
+        )
+    events.insert(
+        2,
+        Warned(
+            stage="abstract",
+            turn=1,
+            message="Scientist9: the first reply was not valid and was asked for again.",
+        ),
+    )
     return events
 
 
 def drafts() -> list[dict[str, Any]]:
     first = {"by": TEAM[0], "turn": 1, "evaluation": None, "changes": None, "title": TITLES[0], **SECTIONS}
     ratings = [dict.fromkeys(CRITERIA, 7) | {"originality": 5 + n, "overall": 6 + n} for n in range(3)]
-    mixed = [SECTIONS | {"introduction": LATER["introduction"]}, SECTIONS | LATER | {"conclusion": SECTIONS["conclusion"]}, LATER]
+    mixed = [
+        SECTIONS | {"introduction": LATER["introduction"]},
+        SECTIONS | LATER | {"conclusion": SECTIONS["conclusion"]},
+        LATER,
+    ]
     changes = ["Name what is done today and why it is costly.", "Say how the result is measured."]
     revised = [
         {"by": name, "turn": 1, "evaluation": rating, "changes": changes, "title": TITLES[0], **text}
@@ -201,13 +235,22 @@ def result() -> dict[str, Any]:
         for n, title in enumerate(TITLES)
     ]  # fmt: skip
     votes = [
-        {"voter": e.voter, "turn": 1, "choice": e.choice, "idea": TITLES[e.choice - 1], "reasoning": e.reasoning}
+        {
+            "voter": e.voter,
+            "turn": 1,
+            "choice": e.choice,
+            "idea": TITLES[e.choice - 1],
+            "reasoning": e.reasoning,
+        }
         for e in novelty()
         if isinstance(e, Voted)
     ]
     final = {k: v for k, v in drafts()[-1].items() if k in (*SECTIONS, "title")}
     spent = [e for e in story() if isinstance(e, Said)]
-    stages = {s: sum((e.usage for e in spent if e.stage == s), Usage()) for s in dict.fromkeys(e.stage for e in spent)}
+    stages = {
+        s: sum((e.usage for e in spent if e.stage == s), Usage())
+        for s in dict.fromkeys(e.stage for e in spent)
+    }
     total = sum((e.usage for e in spent), Usage())
     return {
         "system": "virsci",
@@ -266,7 +309,10 @@ def write_run(
     if finished:
         events = [*events, Result(data=outcome)]
         (folder / "result.json").write_text(json.dumps(outcome), encoding="utf-8")
-    lines = [json.dumps({**e.model_dump(mode="json"), "at": n * 1.7}, ensure_ascii=False) for n, e in enumerate(events)]
+    lines = [
+        json.dumps({**e.model_dump(mode="json"), "at": n * 1.7}, ensure_ascii=False)
+        for n, e in enumerate(events)
+    ]
     (folder / "events.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (folder / "config.yaml").write_text(config, encoding="utf-8")
     return folder

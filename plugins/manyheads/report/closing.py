@@ -22,5 +22,7 @@ def closing_lines(folder: Path) -> str:
         f"{usage['calls']} calls, {tokens} tokens{cost}; {len(result['warnings'])} warnings",
     ]
     if not result["written_by_language_model"]:
-        lines.append("Written by the offline model, which is no language model: this shows how a run goes, no more.")
+        lines.append(
+            "Written by the offline model, which is no language model: this shows how a run goes, no more."
+        )
     return "\n".join([*lines, f"Report    {folder / 'report.html'}"])

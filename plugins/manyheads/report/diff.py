@@ -27,7 +27,8 @@ def word_diff(old: str, new: str) -> list[Piece]:
         if tag == "equal":
             pieces.append(Piece("same", "".join(b[k:m])))
             continue
-        pieces += [Piece(kind, "".join(words)) for kind, words in (("del", a[i:j]), ("ins", b[k:m])) if words]
+        changed = (Piece("del", "".join(a[i:j])), Piece("ins", "".join(b[k:m])))
+        pieces += [piece for piece in changed if piece.text]
     return pieces
 
 
@@ -48,7 +49,7 @@ def _opcodes(a: list[str], b: list[str]) -> list[Opcode]:
     if max(len(a), len(b)) > LONGEST:
         return [("equal" if a == b else "replace", 0, len(a), 0, len(b))]
     stripped = ([w.rstrip() for w in a], [w.rstrip() for w in b])
-    return [tuple(code) for code in SequenceMatcher(None, *stripped, autojunk=False).get_opcodes()]
+    return list[Opcode](SequenceMatcher(None, *stripped, autojunk=False).get_opcodes())
 
 
 def _smooth(codes: list[Opcode]) -> Iterator[Opcode]:

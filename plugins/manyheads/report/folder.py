@@ -8,8 +8,9 @@ from typing import Any, TypeVar, cast
 from pydantic import TypeAdapter
 
 from manyheads.config import read_yaml
-from manyheads.core import AnyEvent, Event, Said, Stage
+from manyheads.core import AnyEvent, Event, Said
 from manyheads.errors import JournalError
+from manyheads.models.local import OFFLINE
 
 E = TypeVar("E", bound=Event)
 EVENT: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)
@@ -21,7 +22,7 @@ class Record:
 
     Attributes:
         folder: the run folder.
-        events: of the latest start of the run, in the order they happened.
+        events: in the order they happened.
         result: the content of `result.json`; None while the run is unfinished.
         config: the resolved config as data, `config_text` as it is written.
         unread: numbers of the lines of `events.jsonl` that no event could be read from.
@@ -41,16 +42,19 @@ class Record:
         return [e for e in self.events if isinstance(e, kind) and (not stages or e.stage in stages)]
 
     def models(self) -> dict[str, str]:
-        """Each model that spoke, in the order of appearance, with the provider that the config names for it."""
-        configured = cast(dict[str, dict[str, Any]], self.config.get("models") or {}).values()
+        """Each model that spoke, in the order of appearance, with its provider as far as the config tells."""
+        configured = list(cast(dict[str, dict[str, Any]], self.config.get("models") or {}).values())
         providers = {str(model.get("name")): str(model.get("provider", "")) for model in configured}
-        return {said.model: provider_of(said.model, providers) for said in self.of(Said) if said.model}
+        replays = "replay" in providers.values()
+        labels = dict.fromkeys(said.model for said in self.of(Said) if said.model)
+        return {label: _provider(label, providers, replays) for label in labels}
 
 
-def provider_of(label: str, providers: dict[str, str]) -> str:
-    """The provider behind a model's label, which is the model's name or `provider/name`."""
-    head, _, tail = label.partition("/")
-    return providers.get(label) or providers.get(tail) or head
+def _provider(label: str, providers: dict[str, str], replays: bool) -> str:
+    """The provider behind a reply's model. A replayed reply bears the name of the model that once wrote it."""
+    if label == OFFLINE:
+        return OFFLINE
+    return providers.get(label) or providers.get(label.partition("/")[2]) or ("replay" if replays else "")
 
 
 def read_run(folder: Path) -> Record:
@@ -62,7 +66,7 @@ def read_run(folder: Path) -> Record:
     lines = _text(folder / "events.jsonl").split("\n")
     read = [_line(line) for line in lines]
     unread = tuple(number for number, row in enumerate(read, 1) if row is None and lines[number - 1].strip())
-    rows = _latest([row for row in read if row is not None])
+    rows = [row for row in read if row is not None]
     config = folder / "config.yaml"
     return Record(
         folder=folder,
@@ -89,12 +93,6 @@ def _line(line: str) -> tuple[AnyEvent, float] | None:
         return EVENT.validate_python(data), float(data.get("at") or 0.0)
     except (ValueError, TypeError, AttributeError):
         return None
-
-
-def _latest(rows: list[tuple[AnyEvent, float]]) -> list[tuple[AnyEvent, float]]:
-    """A resumed run tells its story again from the first stage: keep the last telling."""
-    starts = [i for i, (event, _) in enumerate(rows) if isinstance(event, Stage) and event.number == 1]
-    return rows[starts[-1] :] if len(starts) > 1 else rows
 
 
 def _result(path: Path) -> dict[str, Any] | None:

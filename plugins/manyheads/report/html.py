@@ -3,6 +3,7 @@
 import re
 from functools import cache
 from pathlib import Path
+from typing import Any, cast
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -26,7 +27,9 @@ def write_report(folder: Path) -> Path:
         JournalError: the folder is no run folder, or the report cannot be written.
     """
     page = page_of(read_run(folder))
-    html = _environment().get_template("report.html.j2").render(page=page, run=page.outcome, record=page.record)
+    html = (
+        _environment().get_template("report.html.j2").render(page=page, run=page.outcome, record=page.record)
+    )
     path = folder / "report.html"
     try:
         path.write_text(html, encoding="utf-8")
@@ -46,10 +49,10 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_clean,
     )
-    env.filters |= {
-        "whole": whole, "duration": duration, "monogram": monogram, "label": label, "split": split, "number": number,
-    }  # fmt: skip
-    env.globals |= {"SECTIONS": SECTIONS, "CRITERIA": CRITERIA}
+    cast(dict[str, Any], env.filters).update(
+        {f.__name__: f for f in (whole, number, duration, monogram, label, split)}
+    )
+    cast(dict[str, Any], env.globals).update({"SECTIONS": SECTIONS, "CRITERIA": CRITERIA})
     return env
 
 

@@ -1,8 +1,9 @@
 """The outcome of a run as the report reads it: `result.json` typed, or the same told from the events so far."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from manyheads.core import NOTHING, Recruited, Said, Usage, Voted, Warned
 from manyheads.errors import JournalError
@@ -81,7 +82,7 @@ class Draft(Abstract):
 
 
 class Spent(Usage):
-    by_stage: dict[str, Usage] = {}
+    by_stage: dict[str, Usage] = Field(default_factory=dict[str, Usage])
 
 
 def _words(value: object) -> object:
@@ -129,14 +130,14 @@ def outcome_of(record: Record) -> Outcome:
     if record.result is None:
         return _so_far(record)
     try:
-        return Outcome.model_validate(record.result)
+        return Outcome.model_validate({"host": str(record.config.get("host", "")), **record.result})
     except ValidationError as error:
         raise JournalError(f"{record.folder / 'result.json'}: {describe(error)}") from error
 
 
 def _so_far(record: Record) -> Outcome:
     said = record.of(Said)
-    drafts = [_draft(s) for s in said if "expected_results" in s.data]
+    drafts = _drafts(s for s in said if "expected_results" in s.data)
     recruits = record.of(Recruited)
     return Outcome(
         system=str(record.config.get("system", "")),
@@ -158,7 +159,9 @@ def _so_far(record: Record) -> Outcome:
 
 def unwritten(record: Record) -> frozenset[str]:
     """The labels of those that spoke in the run and are no language model of this run."""
-    return frozenset(label for label, provider in record.models().items() if provider in ("offline", "replay"))
+    return frozenset(
+        label for label, provider in record.models().items() if provider in ("offline", "replay")
+    )
 
 
 def _is_idea(said: Said) -> bool:
@@ -169,8 +172,14 @@ def _idea(number: int, said: Said) -> Idea:
     return Idea.model_validate({**said.data, "number": number, "by": said.speaker, "turn": said.turn})
 
 
-def _draft(said: Said) -> Draft:
-    return Draft.model_validate({**said.data, "by": said.speaker, "turn": said.turn})
+def _drafts(said: Iterable[Said]) -> list[Draft]:
+    """The versions of the abstract; who has heard a guest writes theirs again, and the later one counts."""
+    drafts: list[Draft] = []
+    for s in said:
+        if drafts and (drafts[-1].by, drafts[-1].turn) == (s.speaker, s.turn):
+            drafts.pop()
+        drafts.append(Draft.model_validate({**s.data, "by": s.speaker, "turn": s.turn}))
+    return drafts
 
 
 def _topic(record: Record) -> Topic:

@@ -1,8 +1,7 @@
 """The discussion as a reader follows it: turns, in each what was said, who was asked from outside, what was decided."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
 
 from manyheads.core import AnyEvent, Invited, Judged, Retrieved, Said, ToolCall
 from manyheads.report.folder import Record
@@ -16,8 +15,8 @@ STANCES = {
 }
 """Yes-or-no replies in words, by the field that holds them."""
 
-Numbers = dict[tuple[int, str], int]
-"""The number of an idea by the turn it was put forward in and its title."""
+Numbers = dict[tuple[str, int, str], int]
+"""The number of an idea by who put it forward, in which turn, under which title."""
 
 
 @dataclass
@@ -65,39 +64,75 @@ class Round:
         return ", ".join(f"{n} {word}{'s' * (n > 1)}" for n, word in parts if n)
 
 
-def rounds(record: Record, stage: str, ideas: Iterable[Idea] = ()) -> list[Round]:
-    """The turns of a stage in the order they were held; a discussion that started over has its numbers twice."""
-    numbers = {(idea.turn, idea.title): idea.number for idea in ideas}
-    events = [event for event in record.events if event.stage == stage]
-    found = [_round(turn, group, numbers) for turn, group in groupby(events, key=lambda event: event.turn)]
-    return [r for r in found if r.lines or r.summary]
+def rounds(record: Record, stage: str, ideas: Sequence[Idea] = ()) -> list[Round]:
+    """The turns of a stage in the order they were held; what belongs to no turn stays with the one under way.
+
+    Look-ups are left out where the ideas themselves name what was found.
+    """
+    cited = any(idea.references for idea in ideas)
+    numbers = {(idea.by, idea.turn, idea.title): idea.number for idea in ideas}
+    held: list[Round] = []
+    for event in record.events:
+        if event.stage != stage or not isinstance(event, Said | Invited | Retrieved | Judged):
+            continue
+        if cited and isinstance(event, Retrieved):
+            continue
+        if not held or event.turn not in (0, held[-1].turn):
+            held.append(Round(event.turn))
+        _hear(held[-1], event, numbers)
+    for one in held:
+        _complete(one)
+    return held
 
 
 def guests(record: Record, stage: str) -> list[tuple[int, Line]]:
     """The exchanges with outside scientists in a stage, each with its turn."""
-    return [(r.turn, line) for r in rounds(record, stage) for line in r.lines if line.kind == "guest"]
+    turns: dict[int, Round] = {}
+    for event in record.events:
+        if event.stage == stage and isinstance(event, Said | Invited):
+            _hear(turns.setdefault(event.turn, Round(event.turn)), event, {})
+    for one in turns.values():
+        _complete(one)
+    return [(turn, line) for turn, one in turns.items() for line in one.lines if line.kind == "guest"]
 
 
-def _round(turn: int, events: Iterable[AnyEvent], numbers: Numbers) -> Round:
-    held = Round(turn)
-    for event in events:
-        if isinstance(event, Said) and event.part == "guest":
-            _answer(held.lines, event)
-        elif isinstance(event, Said) and "summary" in event.data:
-            held.summary = _said(event, numbers)
-        else:
-            held.lines += _lines(event, numbers)
-    return held
+def _hear(held: Round, event: AnyEvent, numbers: Numbers) -> None:
+    if isinstance(event, Invited):
+        line = _guest(held.lines, event.guest, lambda line: not line.question)
+        line.by, line.question = event.by, event.question
+    elif isinstance(event, Said) and event.part == "guest":
+        line = _guest(held.lines, event.speaker, lambda line: not line.text)
+        line.text, line.model = event.text, event.model
+    elif isinstance(event, Said) and "summary" in event.data:
+        held.summary = _said(event, numbers)
+    else:
+        held.lines += _lines(event, numbers)
+
+
+def _guest(lines: list[Line], name: str, lacks: Callable[[Line], bool]) -> Line:
+    """The guest's line that lacks the other half of the exchange, which may come first, or a new one."""
+    for line in lines:
+        if line.kind == "guest" and line.speaker == name and lacks(line):
+            return line
+    lines.append(Line("guest", name))
+    return lines[-1]
+
+
+def _complete(held: Round) -> None:
+    """A reply out of the journal calls no guest again: their advice then stands in the asker's tool call."""
+    calls = [call for line in held.lines for call in line.tools if not call.failed]
+    for line in held.lines:
+        if line.kind == "guest" and not line.text:
+            line.text = next((c.result for c in calls if c.arguments.get("name") == line.speaker), "")
 
 
 def _lines(event: AnyEvent, numbers: Numbers) -> Iterator[Line]:
     match event:
         case Said():
             yield _said(event, numbers)
-        case Invited():
-            yield Line("guest", event.guest, by=event.by, question=event.question)
         case Retrieved() if event.hits:
-            yield Line("looked", "", event.query, titles=tuple(str(hit.get("title", "")) for hit in event.hits))
+            titles = tuple(str(hit.get("title", "")) for hit in event.hits)
+            yield Line("looked", "", event.query, titles=titles)
         case Judged():
             yield Line("judged", event.subject, event.reasoning, note=event.outcome)
         case _:
@@ -106,24 +141,14 @@ def _lines(event: AnyEvent, numbers: Numbers) -> Iterator[Line]:
 
 def _said(said: Said, numbers: Numbers) -> Line:
     stance = [words[0 if said.data[key] else 1] for key, words in STANCES.items() if key in said.data]
-    """An idea stands in the report as a card; beside it only the thought that led to it is told."""
-    idea = numbers.get((said.turn, str(said.data.get("title", ""))), 0)
+    idea = numbers.get((said.speaker, said.turn, str(said.data.get("title", ""))), 0)
     return Line(
         "said",
         said.speaker,
-        str(said.data.get("thought", "")) if idea else said.text,
+        str(said.data.get("remark") or said.text),
         note=stance[0] if stance else "",
         favours=str(said.data.get("topic", "")) if "remark" in said.data else "",
         idea=idea,
         model=said.model,
         tools=said.tool_calls,
     )
-
-
-def _answer(lines: list[Line], said: Said) -> None:
-    """Put a guest's answer to the question that awaits it."""
-    for line in reversed(lines):
-        if line.kind == "guest" and line.speaker == said.speaker and not line.text:
-            line.text, line.model = said.text, said.model
-            return
-    lines.append(Line("guest", said.speaker, said.text, model=said.model))

@@ -17,11 +17,10 @@ CRITERIA = (
 
 @dataclass(frozen=True)
 class Ballot:
-    """The votes of one turn and how many each idea got, most first."""
+    """The votes of one turn."""
 
     turn: int
     votes: list[Vote]
-    tally: list[tuple[str, int]]
 
 
 @dataclass(frozen=True)
@@ -52,11 +51,10 @@ class Page:
     record: Record
     outcome: Outcome
     finished: bool
-    reached: frozenset[str]
     discussion: list[Round]
     ideation: list[Round]
-    novelty_guests: list[tuple[int, Line]]
-    abstract_guests: list[tuple[int, Line]]
+    guests: dict[str, list[tuple[int, Line]]]
+    tally: list[tuple[str, int]]
     ballots: list[Ballot]
     versions: list[Version]
     decisions: list[Judged]
@@ -70,6 +68,16 @@ class Page:
         """The idea that the abstract was written on, as it stands in the list."""
         idea = self.outcome.idea
         return next((i for i in self.outcome.ideas if idea and i.title == idea.title), idea)
+
+    @property
+    def mixed(self) -> bool:
+        """Whether some texts were written by a language model and some were not."""
+        return bool(self.unwritten) and len(self.unwritten) < len(self.record.models())
+
+    @property
+    def replayed(self) -> bool:
+        """Whether nothing but an earlier run's record has spoken."""
+        return set(self.record.models().values()) == {"replay"}
 
     @property
     def by_number(self) -> dict[int, Idea]:
@@ -99,11 +107,10 @@ def page_of(record: Record) -> Page:
         record=record,
         outcome=outcome,
         finished=record.result is not None,
-        reached=frozenset(event.stage for event in record.events),
         discussion=rounds(record, "topic"),
         ideation=rounds(record, "idea", outcome.ideas),
-        novelty_guests=guests(record, "novelty"),
-        abstract_guests=guests(record, "abstract"),
+        guests={stage: guests(record, stage) for stage in ("selection", "novelty", "abstract")},
+        tally=tally(outcome.votes),
         ballots=ballots(outcome.votes),
         versions=versions(outcome.drafts),
         decisions=record.of(Judged),
@@ -117,11 +124,13 @@ def page_of(record: Record) -> Page:
 def ballots(votes: tuple[Vote, ...]) -> list[Ballot]:
     """The votes turn by turn."""
     turns = sorted({vote.turn for vote in votes})
-    return [_ballot(turn, [vote for vote in votes if vote.turn == turn]) for turn in turns]
+    return [Ballot(turn, [vote for vote in votes if vote.turn == turn]) for turn in turns]
 
 
-def _ballot(turn: int, votes: list[Vote]) -> Ballot:
-    return Ballot(turn, votes, Counter(vote.idea or f"No. {vote.choice}" for vote in votes).most_common())
+def tally(votes: tuple[Vote, ...]) -> list[tuple[str, int]]:
+    """How many votes each idea got in all turns together, most first."""
+    titles = {vote.choice: vote.idea or f"Idea {vote.choice}" for vote in votes}
+    return [(titles[choice], n) for choice, n in Counter(vote.choice for vote in votes).most_common()]
 
 
 def versions(drafts: tuple[Draft, ...]) -> list[Version]:

@@ -79,7 +79,7 @@ def role_agent(
         client,
         description=roles.card(role).description,
         system_message=system,
-        tools=[CoreTool(tool) for tool in tools],
+        tools=[CoreTool(tool) for tool in tools] or None,
         memory=_memory(knowledge),
         max_tool_iterations=TOOL_ROUNDS,
         reflect_on_tool_use=True,

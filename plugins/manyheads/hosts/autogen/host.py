@@ -12,6 +12,7 @@ from autogen_core.models import ChatCompletionClient
 
 from manyheads.config import ModelConfig
 from manyheads.core import Message, Raw, Recall, Turn, recall_nothing
+from manyheads.errors import ConfigError
 from manyheads.hosts.autogen.memory import RecallMemory
 from manyheads.hosts.autogen.models import ModelClient
 from manyheads.hosts.autogen.threads import as_context, as_task
@@ -96,7 +97,7 @@ class AutoGenHost(StructuredHost):
             client,
             description=speaker.role,
             system_message=speaker.system or None,
-            tools=[CoreTool(tool, client.fail) for tool in callable_tools],
+            tools=[CoreTool(tool, client.fail) for tool in callable_tools] or None,
             model_context=UnboundedChatCompletionContext(initial_messages=as_context(earlier, speaker.name)),
             memory=[*recalled],
             max_tool_iterations=TOOL_ROUNDS,
@@ -104,6 +105,8 @@ class AutoGenHost(StructuredHost):
         )
 
     def _client(self, alias: str) -> ModelClient:
+        if alias not in self._models:
+            raise ConfigError(f"models.{alias} is missing", tried=f"models: {', '.join(self._models)}")
         if alias not in self._clients:
             ready = self._ready.get(alias)
             ready = ready.inner if isinstance(ready, ModelClient) else ready

@@ -1,5 +1,6 @@
 """A run's events as AutoGen's messages: text that a console or a Studio shows, metadata that a program reads."""
 
+import json
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -21,6 +22,7 @@ from manyheads.core import (
     Warned,
     safe_name,
 )
+from manyheads.replies import Abstract
 
 
 def as_message(event: AnyEvent, team: str) -> TextMessage | None:
@@ -45,14 +47,16 @@ def as_usage(usage: Usage) -> RequestUsage:
 
 
 def final_text(data: Mapping[str, Any]) -> str:
-    """A result as Markdown: its abstract, section by section."""
-    abstract = cast(dict[str, Any], data.get("abstract") or {})
+    """A result as Markdown: its abstract section by section, or else all of it as JSON."""
+    abstract = cast(dict[str, str], data.get("abstract") or {})
+    if "title" not in abstract:
+        return f"```json\n{json.dumps(data, ensure_ascii=False, indent=1)}\n```"
     sections = [
-        f"**{key.replace('_', ' ').capitalize()}.** {text}"
-        for key, text in abstract.items()
-        if key != "title"
+        f"**{key.replace('_', ' ').capitalize()}.** {abstract[key]}"
+        for key in Abstract.model_fields
+        if key in abstract and key != "title"
     ]
-    return "\n\n".join([f"# {abstract.get('title', 'Result')}", *sections])
+    return "\n\n".join([f"# {abstract['title']}", *sections])
 
 
 def _speaker(event: AnyEvent) -> str:
@@ -95,8 +99,9 @@ def _text(event: AnyEvent) -> str:
 def _note(event: AnyEvent) -> str:
     match event:
         case Retrieved():
+            query = event.query.split("\n", 1)[0]
             found = "\n".join(f"- {hit['title']} ({hit['year']})" for hit in event.hits)
-            return f"Looked up “{event.query}”:\n{found or '- nothing'}"
+            return f"Looked up “{query}”:\n{found or '- nothing'}"
         case Judged():
             return f"{event.subject}: {event.outcome}" + (f" ({event.reasoning})" if event.reasoning else "")
         case Warned():

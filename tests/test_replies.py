@@ -7,7 +7,15 @@ from pydantic import ValidationError
 
 from manyheads.replies import REPLIES, Idea, ReplyModel, Revision, Seeks, Vote, seeking
 
-FIELDS = dict(thought="t", title="t", idea="i", experiment="e", clarity=5, feasibility=5, novelty=5)
+FIELDS = {
+    "thought": "t",
+    "title": "t",
+    "idea": "i",
+    "experiment": "e",
+    "clarity": 5,
+    "feasibility": 5,
+    "novelty": 5,
+}
 
 
 @pytest.mark.parametrize("field", ["clarity", "feasibility", "novelty"])

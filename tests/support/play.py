@@ -48,7 +48,9 @@ def config_for(llm: LLM, *sets: str) -> RunConfig:
         "seed": 3,
         "team": {"size": 3},
         "turns": 2,
-        "models": {"default": {"provider": "openai", "name": "test", "base_url": llm.base_url, "tools": False}},
+        "models": {
+            "default": {"provider": "openai", "name": "test", "base_url": llm.base_url, "tools": False}
+        },
         "invitation": {"enabled": False},
     }
     for setting in sets:

@@ -16,7 +16,9 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
 
 
 def remarks(played: Played, turn: int) -> list[str]:
-    return [said.data["remark"] for said in played.said("topic") if said.part == "member" and said.turn == turn]
+    return [
+        said.data["remark"] for said in played.said("topic") if said.part == "member" and said.turn == turn
+    ]
 
 
 def ideas(played: Played) -> list[Said]:
@@ -119,7 +121,12 @@ class TestNovelty:
 
     def test_no_history_reaches_it(self, played: Played):
         for request in played.asked("Which idea is the most novel?"):
-            history = [*remarks(played, 1), *remarks(played, 2), *summaries(played, "topic"), *summaries(played, "idea")]
+            history = [
+                *remarks(played, 1),
+                *remarks(played, 2),
+                *summaries(played, "topic"),
+                *summaries(played, "idea"),
+            ]
             assert not any(words in request.text for words in history)
             assert [message.role for message in request.messages] == ["system", "user"]
 

@@ -1,5 +1,6 @@
 """The rules of the five stages, each switched and seen in a run."""
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,22 +25,39 @@ def run(llm: LLM, tmp_path: Path) -> Play:
     return runner
 
 
-def every_other(yes: bool = True) -> Callable[[Request], bool]:
-    """Answers yes, no, yes, no…"""
-    state = {"next": not yes}
+def in_order(field: str, *values: Any) -> Callable[[Request], Any]:
+    """Gives the values one after the other, over and over, to the requests that ask for `field`."""
+    given: dict[int, Any] = {}
 
-    def answer(request: Request) -> bool:
-        state["next"] = not state["next"]
-        return state["next"]
+    def answer(request: Request) -> Any:
+        if field not in (request.schema or {}).get("properties", {}):
+            return None
+        return given.setdefault(id(request), values[len(given) % len(values)])
+
+    return answer
+
+
+def once(value: str, heading: str) -> Callable[[Request], str | None]:
+    """Gives the value to the first request under a heading, None to the others."""
+    given: list[int] = []
+
+    def answer(request: Request) -> str | None:
+        if request.asking.startswith(f"# {heading}") and given in ([], [id(request)]):
+            given[:] = [id(request)]
+            return value
+        return None
 
     return answer
 
 
 async def test_declining_candidates_are_passed_over(run: Play):
-    played = await run("turns=1", accept=every_other(yes=False))
+    played = await run("turns=1", accept=in_order("accept", False, True))
     asked = played.of(Recruited)
     assert [event.accepted for event in asked] == [False, True, False, True]
-    assert [person["name"] for person in played.result["declined"]] == [asked[0].candidate, asked[2].candidate]
+    assert [person["name"] for person in played.result["declined"]] == [
+        asked[0].candidate,
+        asked[2].candidate,
+    ]
     assert len(played.result["team"]) == 3
 
 
@@ -79,7 +97,7 @@ async def test_no_majority_starts_the_discussion_over_and_then_the_leader_decide
 
 
 async def test_members_who_are_not_interested_leave_and_the_rest_go_on(run: Play):
-    played = await run("turns=1", stay=every_other(yes=False))
+    played = await run("turns=1", stay=in_order("stay", False, True))
     [gone] = played.result["left"]
     assert gone not in {said.speaker for said in played.said("idea")}
     assert gone not in {event.voter for event in played.of(Voted)}
@@ -117,10 +135,11 @@ async def test_the_majority_wins(run: Play):
 
 
 async def test_a_tie_goes_to_the_higher_confidence_and_is_recorded(run: Play):
-    count = iter([3, 2] * 3)
-    played = await run("turns=1", "team.size=2", "ideas.keep=3", "turns.idea=2", choice=lambda request: next(count))
+    played = await run("turns=1", "team.size=2", "turns.idea=2", choice=in_order("choice", 3, 2))
     assert "ideas 2, 3 had 1 votes each" in played.result["idea"]["tie"]
-    second = played.asked("Which idea is the most novel?")[0].asking.split("## Idea 2")[1].split("## Idea 3")[0]
+    second = (
+        played.asked("Which idea is the most novel?")[0].asking.split("## Idea 2")[1].split("## Idea 3")[0]
+    )
     assert played.result["idea"]["idea"] in second
     assert [event.subject for event in played.of(Judged)][-1] == "tie"
 
@@ -152,7 +171,9 @@ async def test_references_can_be_left_out(run: Play):
 
 
 async def test_adaptive_turns_end_when_the_leader_says_so(run: Play):
-    played = await run("turns.default=4", "turns.adaptive=true", another_turn=every_other(yes=True))
+    played = await run(
+        "turns.default=4", "turns.adaptive=true", another_turn=in_order("another_turn", True, False)
+    )
     assert played.result["turns"] == {"topic": 2, "idea": 2, "novelty": 2, "abstract": 2}
     assert len(played.said("progress")) == 8
 
@@ -173,7 +194,7 @@ async def test_random_topology_never_has_one_speak_twice_in_a_row(run: Play):
     played = await run("topology=random", "turns=4")
     for task in ("topic", "idea", "revise"):
         speakers = [said.speaker for said in played.said(task)]
-        assert all(one != other for one, other in zip(speakers, speakers[1:], strict=False)), task
+        assert all(one != other for one, other in itertools.pairwise(speakers)), task
     assert [said.speaker for said in played.said("topic")] != [m["name"] for m in played.result["team"]] * 4
 
 
@@ -184,21 +205,19 @@ async def test_invitations_can_be_switched_off(run: Play):
 
 
 async def test_a_guest_answers_once_into_the_discussion_and_does_not_join(run: Play):
-    once = iter(["Scientist5"])
-
-    def invite(request: Request) -> str | None:
-        return next(once, None) if request.asking.startswith("# Finding a research topic") else None
-
-    played = await run("turns=1", "team.leader=Scientist1", "invitation.enabled=true", invite=invite, question="Why?")
+    invite = once("Scientist9", "Finding a research topic")
+    played = await run(
+        "turns=1", "team.leader=Scientist1", "invitation.enabled=true", invite=invite, question="Why?"
+    )
     team = {member["name"] for member in played.result["team"]}
     [guest] = played.result["guests"]
-    [advice] = [said for said in played.said("advise")]
-    assert guest["name"] == "Scientist5"
-    assert "Scientist5" not in team
-    assert advice.speaker == "Scientist5"
+    [advice] = list(played.said("advise"))
+    assert guest["name"] == "Scientist9"
+    assert "Scientist9" not in team
+    assert advice.speaker == "Scientist9"
     next_prompt = played.asked("Finding a research topic")[1].asking
-    assert f"Scientist5 (invited guest):\n<reply>\n{guest['advice']}" in next_prompt
-    assert played.asked("A team asks for your advice")[0].system.startswith("You are Scientist5")
+    assert f"Scientist9 (invited guest):\n<reply>\n{guest['advice']}" in next_prompt
+    assert played.asked("A team asks for your advice")[0].system.startswith("You are Scientist9")
 
 
 @pytest.mark.parametrize(
@@ -215,24 +234,21 @@ async def test_guests_can_be_invited_in_every_stage(run: Play, stage: str, headi
     def invite(request: Request) -> str | None:
         return "Scientist9" if request.asking.startswith(f"# {heading}") else None
 
-    played = await run("turns=1", "team.leader=Scientist1", "invitation.enabled=true", invite=invite, question="Why?")
+    played = await run(
+        "turns=1", "team.leader=Scientist1", "invitation.enabled=true", invite=invite, question="Why?"
+    )
     guests = [event for event in played.of(Invited) if event.guest == "Scientist9"]
     assert {event.stage for event in guests} == {stage}
 
 
 async def test_in_blind_stages_only_the_one_who_asked_hears_the_guest(run: Play):
-    asked: list[str] = []
-
-    def invite(request: Request) -> str | None:
-        if not asked and request.asking.startswith("# Which idea"):
-            asked.append(request.system.split()[2].rstrip(","))
-            return "Scientist9"
-        return None
-
-    played = await run("turns=1", "team.leader=Scientist1", "invitation.enabled=true", invite=invite, question="Why?")
+    invite = once("Scientist9", "Which idea")
+    played = await run(
+        "turns=1", "team.leader=Scientist1", "invitation.enabled=true", invite=invite, question="Why?"
+    )
     [guest] = played.result["guests"]
     told = [request for request in played.requests if guest["advice"] in request.text]
-    assert [request.system.split()[2].rstrip(",") for request in told] == asked
+    assert [request.system.split()[2].rstrip(",") for request in told] == [guest["by"]]
     assert len(played.result["votes"]) == 3
     assert len(played.said("vote")) == 4
 
@@ -251,7 +267,9 @@ async def test_guests_come_by_tool_calls_where_the_model_can_make_them(llm: LLM,
     )
     assert {event.guest for event in played.of(Invited)} == {"Scientist9"}
     assert not any("invite" in (request.schema or {}).get("properties", {}) for request in played.requests)
-    answered = [message for request in played.requests for message in request.messages if message.role == "tool"]
+    answered = [
+        message for request in played.requests for message in request.messages if message.role == "tool"
+    ]
     assert {guest["advice"] for guest in played.result["guests"]} <= {message.text for message in answered}
 
 

@@ -93,9 +93,9 @@ async def _agreed(run: Run, team: Team, thread: Thread) -> bool:
 
 async def _settle(run: Run, team: Team, thread: Thread) -> Topic:
     question = Question(
-        STAGE, thread.turn, team.leader.speaker, "leader", "topic", thread.shown(), part="leader"
+        STAGE, thread.turn, team.leader.speaker, "leader", "settle", thread.shown(), part="leader"
     )
-    return (await run.ask(question, run.reply_type("leader", "topic", Topic))).value
+    return (await run.ask(question, run.reply_type("leader", "settle", Topic))).value
 
 
 async def _who_stays(run: Run, team: Team, topic: Topic, turn: int) -> None:

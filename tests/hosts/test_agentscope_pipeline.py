@@ -1,0 +1,229 @@
+"""VirSci as a pipeline of AgentScope: in a console, interrupted, paused, gone on with."""
+
+import asyncio
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agentscope.console import ConsoleRenderer, launch_console
+from agentscope.credential import OpenAICredential
+from agentscope.event import ModelCallEndEvent, ReplyEndEvent, ReplyStartEvent, UserInterruptEvent
+from agentscope.message import AssistantMsg, Msg, UserMsg
+from agentscope.model import OpenAIChatModel
+from pydantic import SecretStr
+from rich.console import Console
+
+from manyheads.config import RunConfig
+from manyheads.errors import ConfigError, ModelError
+from manyheads.hosts.agentscope import SystemPipeline, VirSciPipeline
+from support.faults import Fault
+from support.llm import LLM
+
+TOPIC = UserMsg("user", "Robust retrieval for robots")
+
+
+def settings(llm: LLM, **more: Any) -> dict[str, Any]:
+    server = {"provider": "openai", "name": "test-model", "base_url": llm.base_url, "retries": 0}
+    small: dict[str, Any] = {"embedding": "lexical", "team": {"size": 2}, "turns": 1, "seed": 3}
+    return {**small, "models": {"default": server}, **more}
+
+
+@pytest.fixture
+def pipeline(llm: LLM, tmp_path: Path) -> VirSciPipeline:
+    return VirSciPipeline(settings(llm), out=tmp_path)
+
+
+def result(pipeline: SystemPipeline) -> dict[str, Any]:
+    folder = pipeline.state.folder
+    assert folder is not None
+    return json.loads((Path(folder) / "result.json").read_text())
+
+
+async def run(pipeline: SystemPipeline, inputs: Any = TOPIC) -> tuple[list[Any], Msg, str]:
+    """Events of a reply, its message, and what a console shows of it."""
+    shown = io.StringIO()
+    renderer = ConsoleRenderer(console=Console(file=shown, width=200))
+    events: list[Any] = []
+    async for event in pipeline.reply_stream(inputs):
+        assert not isinstance(event, Msg)
+        renderer.render(event)
+        events.append(event)
+    assert renderer.last_msg is not None
+    return events, renderer.last_msg, shown.getvalue()
+
+
+async def collect(pipeline: SystemPipeline, events: list[Any]) -> None:
+    async for event in pipeline.reply_stream(TOPIC):
+        events.append(event)
+
+
+async def test_a_run_is_one_reply_with_its_usage(pipeline: VirSciPipeline) -> None:
+    events, message, shown = await run(pipeline)
+    assert [isinstance(event, ReplyStartEvent) for event in events].count(True) == 1
+    assert isinstance(events[0], ReplyStartEvent)
+    assert isinstance(events[-1], ReplyEndEvent)
+    found = result(pipeline)
+    assert message.usage is not None
+    assert message.usage.input_tokens == found["usage"]["input_tokens"] > 0
+    assert message.usage.output_tokens == found["usage"]["output_tokens"]
+    assert (message.get_text_content() or "").endswith(found["abstract"]["text"])
+    assert "## 5/5" in shown
+    assert f"{found['team'][0]['name']}, idea, turn 1:" in shown
+
+
+async def test_the_message_fixes_the_topic(pipeline: VirSciPipeline) -> None:
+    await run(pipeline, [UserMsg("user", "Old"), TOPIC, AssistantMsg("other", "Noise")])
+    assert result(pipeline)["topic"] == {"topic": "Robust retrieval for robots", "rationale": "Given by the user.", "fixed": True}  # fmt: skip
+
+
+@pytest.mark.parametrize("inputs", [None, UserMsg("user", " ")])
+async def test_without_a_topic_the_team_finds_one(pipeline: VirSciPipeline, inputs: Msg | None) -> None:
+    _, _, shown = await run(pipeline, inputs)
+    assert "## 2/5" in shown
+    assert not result(pipeline)["topic"]["fixed"]
+
+
+async def test_each_message_is_a_run_of_its_own(pipeline: VirSciPipeline) -> None:
+    await run(pipeline)
+    first = pipeline.state.folder
+    await run(pipeline)
+    assert pipeline.state.folder != first
+
+
+async def test_it_runs_in_the_console_of_agentscope(
+    pipeline: VirSciPipeline, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    typed = iter(["Robust retrieval for robots", "exit"])
+
+    def type_in(prompt: str = "") -> str:
+        return next(typed)
+
+    monkeypatch.setattr("builtins.input", type_in)
+    await launch_console(pipeline)
+    assert result(pipeline)["abstract"]["text"].splitlines()[0][:40] in capsys.readouterr().out
+
+
+async def test_a_time_limit_surfaces_and_the_run_goes_on_later(pipeline: VirSciPipeline, llm: LLM) -> None:
+    llm.delay = 0.1
+    seen: list[Any] = []
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(collect(pipeline, seen), 0.35)
+    assert seen[-1].finished_reason == "interrupted"
+    llm.delay, before, folder = 0.0, llm.calls, pipeline.state.folder
+    finished_before = [request.seed for request in llm.requests[:-1]]
+    await run(pipeline)
+    assert pipeline.state.folder == folder
+    again = [request.seed for request in llm.requests[before:]]
+    assert not set(finished_before) & set(again)
+
+
+async def test_another_pipeline_goes_on_with_the_run(
+    pipeline: VirSciPipeline, llm: LLM, tmp_path: Path
+) -> None:
+    llm.faults.append(Fault("status", when=lambda request: request.title == "Vote", status=403))
+    with pytest.raises(ModelError):
+        await run(pipeline)
+    state = json.loads(json.dumps(pipeline.save_state()))
+    before = llm.calls
+    other = VirSciPipeline(settings(llm), out=tmp_path / "elsewhere")
+    other.load_state(state)
+    _, message, _ = await run(other, None)
+    assert other.state.finished
+    assert other.state.folder == pipeline.state.folder
+    assert "Idea" not in [request.title for request in llm.requests[before:]]
+    assert message.usage is not None
+    assert message.usage.input_tokens == result(other)["usage"]["input_tokens"]
+
+
+async def test_an_interrupt_from_elsewhere_ends_the_reply(pipeline: VirSciPipeline, llm: LLM) -> None:
+    llm.delay = 0.2
+    asking = asyncio.create_task(run(pipeline))
+    await asyncio.sleep(0.5)
+    assert [event async for event in pipeline.reply_stream(UserInterruptEvent(reply_id="any"))] == []
+    events, message, _ = await asyncio.wait_for(asking, 2)
+    assert events[-1].finished_reason == message.finished_reason == "interrupted"
+    assert not pipeline.state.finished
+
+
+async def test_an_interrupt_without_a_run_does_nothing(pipeline: VirSciPipeline) -> None:
+    assert [event async for event in pipeline.reply_stream(UserInterruptEvent(reply_id="any"))] == []
+
+
+async def test_leaving_early_stops_the_run(pipeline: VirSciPipeline, llm: LLM) -> None:
+    llm.delay = 0.05
+    stream = pipeline.reply_stream(TOPIC)
+    async for event in stream:
+        if isinstance(event, ModelCallEndEvent):
+            break
+    await stream.aclose()
+    after = llm.calls
+    await asyncio.sleep(0.3)
+    assert llm.calls <= after + 1
+    assert not pipeline.state.finished
+
+
+async def test_a_paused_run_asks_nobody(pipeline: VirSciPipeline, llm: LLM) -> None:
+    pipeline.pause()
+    asking = asyncio.create_task(run(pipeline))
+    await asyncio.sleep(1)
+    assert llm.calls == 0
+    pipeline.resume()
+    await asking
+    assert pipeline.state.finished
+
+
+async def test_what_went_wrong_is_said_and_raised(pipeline: VirSciPipeline, llm: LLM) -> None:
+    llm.faults.append(Fault("status", times=None, status=401))
+    events: list[Any] = []
+    with pytest.raises(ModelError, match="the key is refused"):
+        await collect(pipeline, events)
+    assert events[-1].finished_reason == "error"
+    assert "the key is refused" in events[-1].error.message
+
+
+async def test_one_pipeline_runs_one_at_a_time(pipeline: VirSciPipeline, llm: LLM) -> None:
+    llm.delay = 0.05
+    asking = asyncio.create_task(run(pipeline))
+    await asyncio.sleep(0.05)
+    with pytest.raises(ConfigError, match="is running"):
+        await run(pipeline)
+    await asking
+
+
+async def test_a_model_of_agentscope_takes_the_place_of_the_default(llm: LLM, tmp_path: Path) -> None:
+    key = SecretStr("mine")
+    native = OpenAIChatModel(OpenAICredential(api_key=key, base_url=llm.base_url), "my-model")
+    llm.faults.append(Fault("status", status=429, retry_after=0))
+    config = settings(llm, models={"default": {"retries": 1}})
+    pipeline = VirSciPipeline(config, model=native, out=tmp_path)
+    await run(pipeline)
+    assert {request.body["model"] for request in llm.requests} == {"my-model"}
+    assert {request.stream for request in llm.requests} == {False}
+    assert native.stream
+    assert native.max_retries == 3
+    assert result(pipeline)["models"] == {"default": "openai/my-model"}
+    await native.client.close()
+
+
+def test_configs_come_in_many_forms(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("seed: 9\n")
+    assert VirSciPipeline(file).config.seed == 9
+    assert VirSciPipeline(str(file)).name == "mine"
+    assert VirSciPipeline("virsci").config.team.size == VirSciPipeline().config.team.size == 4
+    assert VirSciPipeline(RunConfig(seed=5)).config.seed == 5
+
+
+def test_a_pipeline_runs_its_own_system_only() -> None:
+    class Other(SystemPipeline):
+        system = "other"
+
+    with pytest.raises(ConfigError, match="Other runs other, the config says virsci"):
+        Other(RunConfig())
+
+
+def test_an_unknown_key_is_named() -> None:
+    with pytest.raises(ConfigError, match="tems"):
+        VirSciPipeline({"tems": {}})

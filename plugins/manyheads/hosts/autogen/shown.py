@@ -28,8 +28,8 @@ from manyheads.replies import Abstract
 def as_message(event: AnyEvent, team: str) -> TextMessage | None:
     """The message of an event, None where there is nothing to show.
 
-    `team` is the source of what no speaker says. Metadata holds kind, stage, turn and, where somebody acts,
-    speaker. Usage stands on the message of the reply that cost it, and nowhere else.
+    `team` is the source of what no speaker says. Metadata holds kind, stage, turn and speaker, empty
+    where there is none. Usage stands on the message of the reply that cost it, and nowhere else.
     """
     if isinstance(event, Asked):
         return None
@@ -77,7 +77,7 @@ def _metadata(event: AnyEvent, speaker: str) -> dict[str, str]:
     about = {"kind": event.kind, "stage": event.stage, "turn": str(event.turn), "speaker": speaker}
     if isinstance(event, Said):
         about |= {"task": event.task, "part": event.part, "model": event.model}
-    return {key: value for key, value in about.items() if value}
+    return about
 
 
 def _text(event: AnyEvent) -> str:

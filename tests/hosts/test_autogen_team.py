@@ -1,0 +1,274 @@
+"""The systems as AutoGen teams: in its console, in its group chats, as its tools, from its JSON."""
+
+import asyncio
+import json
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from autogen_agentchat.agents import AssistantAgent, SocietyOfMindAgent
+from autogen_agentchat.base import TaskResult
+from autogen_agentchat.messages import TextMessage, ToolCallExecutionEvent
+from autogen_agentchat.teams import BaseGroupChat, RoundRobinGroupChat
+from autogen_agentchat.tools import TeamTool
+from autogen_agentchat.ui import Console
+from autogen_core import CancellationToken, ComponentModel
+from autogen_core.models import ModelInfo
+from autogen_ext.models.openai import OpenAIChatCompletionClient
+from autogen_ext.models.replay import ReplayChatCompletionClient
+from pydantic import ValidationError
+
+from manyheads.config import RunConfig, validate
+from manyheads.errors import ConfigError, ModelError
+from manyheads.hosts.autogen import ResearchTeam, VirSciTeam, export
+from support.faults import Fault
+from support.llm import LLM
+
+TOPIC = "Robust retrieval for robots"
+INFO = ModelInfo(
+    vision=False, function_calling=True, json_output=True, structured_output=True, family="unknown"
+)
+
+
+class MyTeam(VirSciTeam):
+    """A user's own."""
+
+
+def config(llm: LLM | None = None, **more: Any) -> RunConfig:
+    """A run of two scientists and one turn a stage."""
+    model = {"provider": "openai", "name": "test", "base_url": llm.base_url, "retries": 0} if llm else {}
+    data = {"seed": 3, "team": {"size": 2}, "turns": 1, "embedding": "lexical", "models": {"default": model}}
+    return validate(data | more, "test")
+
+
+def team(llm: LLM, folder: Path, **more: Any) -> VirSciTeam:
+    return VirSciTeam(config(llm), out=folder, **more)
+
+
+def echo(*texts: str) -> AssistantAgent:
+    client = ReplayChatCompletionClient(list(texts), model_info=INFO)
+    return AssistantAgent("critic", client, system_message="You are a critic.")
+
+
+def as_json(component: ComponentModel) -> dict[str, Any]:
+    """A component as a file gives it."""
+    return json.loads(component.model_dump_json())
+
+
+def texts(result: TaskResult) -> list[TextMessage]:
+    return [message for message in result.messages if isinstance(message, TextMessage)]
+
+
+async def test_a_console_shows_it_with_its_totals(
+    llm: LLM, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = team(llm, tmp_path)
+    result = await Console(made.run_stream(task=TOPIC), output_stats=True)
+    shown = capsys.readouterr().out
+    assert made.folder
+    kept = json.loads((made.folder / "result.json").read_text())
+    assert kept["topic"] == {"topic": TOPIC, "rationale": "Given by the user.", "fixed": True}
+    assert f"Total prompt tokens: {kept['usage']['input_tokens']}" in shown
+    assert texts(result)[-1].content.startswith(f"# {kept['abstract']['title']}\n\n**Introduction.** ")
+    assert result.stop_reason == f"virsci finished: {made.folder}"
+
+
+async def test_messages_say_who_and_where(llm: LLM, tmp_path: Path) -> None:
+    result = await team(llm, tmp_path).run(task=TOPIC)
+    first, *rest = texts(result)
+    assert (first.source, first.content) == ("user", TOPIC)
+    said = [message for message in rest if message.metadata["kind"] == "said"]
+    assert all(message.models_usage and message.source == message.metadata["speaker"] for message in said)
+    assert not any(message.models_usage for message in rest if message not in said)
+    vote = next(message for message in said if message.metadata["task"] == "vote")
+    assert vote.metadata | {"speaker": ""} == {
+        "kind": "said", "stage": "novelty", "turn": "1", "speaker": "", "task": "vote", "part": "member", "model": "test"
+    }  # fmt: skip
+
+
+async def test_without_a_task_the_topic_is_discussed(llm: LLM, tmp_path: Path) -> None:
+    result = await team(llm, tmp_path).run()
+    stages = {message.metadata["stage"] for message in texts(result)}
+    assert {"selection", "topic", "idea", "novelty", "abstract"} <= stages
+    assert [message.source for message in texts(result)][-1] == "VirSciTeam"
+
+
+async def test_only_the_result_is_said_when_asked_for(llm: LLM, tmp_path: Path) -> None:
+    made = team(llm, tmp_path, emit="final")
+    result = await made.run(task=TOPIC, output_task_messages=False)
+    assert made.folder
+    [only] = texts(result)
+    usage = json.loads((made.folder / "result.json").read_text())["usage"]
+    assert only.models_usage
+    assert only.models_usage.prompt_tokens == usage["input_tokens"]
+
+
+async def test_it_nests_in_a_round_robin_also_from_json(llm: LLM, tmp_path: Path) -> None:
+    outer = RoundRobinGroupChat([team(llm, tmp_path, emit="final"), echo("Good.", "Fine.")], max_turns=2)
+    result = await outer.run(task=TOPIC)
+    assert [message.source for message in texts(result)] == ["user", "VirSciTeam", "critic"]
+    again = RoundRobinGroupChat.load_component(as_json(outer.dump_component()))
+    assert isinstance(again._participants[0], VirSciTeam)
+    assert len((await again.run(task=TOPIC)).messages) == 3
+
+
+async def test_it_serves_as_a_tool_also_from_json(llm: LLM, tmp_path: Path) -> None:
+    tool = TeamTool(team(llm, tmp_path), "research", "Finds an idea.", return_value_as_last_message=True)
+    for one in (tool, TeamTool.load_component(as_json(tool.dump_component()))):
+        calls = [("research", {"task": TOPIC})]
+        with LLM(tool_calls=calls, answers={}) as caller:
+            client = OpenAIChatCompletionClient(
+                model="m", base_url=caller.base_url, api_key="none", model_info=INFO
+            )
+            agent = AssistantAgent("boss", client, tools=[one], system_message="Use the tool.")
+            result = await agent.run(task="Find an idea.")
+            await client.close()
+        [done] = [message for message in result.messages if isinstance(message, ToolCallExecutionEvent)]
+        assert not done.content[0].is_error
+        assert done.content[0].content.startswith("# title")
+
+
+async def test_it_serves_as_a_society_of_mind(llm: LLM, tmp_path: Path) -> None:
+    client = ReplayChatCompletionClient(["In short: retrieval."], model_info=INFO)
+    result = await SocietyOfMindAgent("society", team(llm, tmp_path), client).run(task=TOPIC)
+    assert texts(result)[-1].content == "In short: retrieval."
+
+
+async def test_it_pauses_and_goes_on(llm: LLM, tmp_path: Path) -> None:
+    made = team(llm, tmp_path)
+    await made.pause()
+    running = asyncio.create_task(made.run(task=TOPIC))
+    await asyncio.sleep(0.5)
+    assert (running.done(), llm.calls) == (False, 0)
+    await made.resume()
+    assert (await running).stop_reason
+
+
+async def run_until(made: VirSciTeam, llm: LLM, calls: int) -> None:
+    """Run, and cancel when so many requests have come."""
+    token = CancellationToken()
+    async with aclosing(made.run_stream(task=TOPIC, cancellation_token=token)) as items:
+        async for _ in items:
+            if llm.calls >= calls:
+                token.cancel()
+
+
+async def test_a_cancelled_run_is_taken_up_by_another_team(llm: LLM, tmp_path: Path) -> None:
+    whole = await team(llm, tmp_path / "whole").run(task=TOPIC)
+    needed = llm.calls
+    made = team(llm, tmp_path)
+    with pytest.raises(asyncio.CancelledError):
+        await run_until(made, llm, needed + 4)
+    state = json.loads(json.dumps(await made.save_state()))
+
+    other = BaseGroupChat.load_component(made.dump_component())
+    assert isinstance(other, VirSciTeam)
+    await other.load_state(state)
+    result = await other.run()
+    assert other.folder == made.folder
+    assert texts(result)[-1].content == texts(whole)[-1].content
+    assert llm.calls <= 2 * needed + 1, "a finished turn was asked again"
+    assert (await other.save_state())["folder"] is None
+
+
+async def test_a_new_task_or_a_reset_begins_anew(llm: LLM, tmp_path: Path) -> None:
+    llm.faults.append(Fault("status", times=1, status=404))
+    made = team(llm, tmp_path)
+    with pytest.raises(ModelError):
+        await made.run(task=TOPIC)
+    failed = made.folder
+    await made.reset()
+    await made.run(task=TOPIC)
+    done = made.folder
+    await made.run(task="Another topic")
+    assert len({failed, done, made.folder}) == 3
+
+
+async def test_errors_keep_their_type_and_leave_it_usable(llm: LLM, tmp_path: Path) -> None:
+    llm.faults.append(Fault("status", times=1, status=401))
+    made = team(llm, tmp_path)
+    with pytest.raises(ModelError, match="the key is refused"):
+        await made.run(task=TOPIC)
+    assert (await made.run()).stop_reason
+
+
+async def test_two_runs_at_once_are_refused(llm: LLM, tmp_path: Path) -> None:
+    made = team(llm, tmp_path)
+    async with aclosing(made.run_stream(task=TOPIC)) as items:
+        await anext(items)
+        with pytest.raises(ValueError, match="running already"):
+            await made.run(task=TOPIC)
+    assert (await made.run(task=TOPIC)).stop_reason
+
+
+async def test_a_client_of_autogens_takes_the_default_models_place(llm: LLM, tmp_path: Path) -> None:
+    client = OpenAIChatCompletionClient(
+        model="mine", base_url=llm.base_url, api_key="sk-secret", model_info=INFO, temperature=0.4,
+        default_headers={"X-Team": "blue", "Authorization": "Bearer sk-other"},
+    )  # fmt: skip
+    made = VirSciTeam(config(), model_client=client, out=tmp_path)
+    await made.run(task=TOPIC)
+    await client.close()
+    assert {request.body["model"] for request in llm.requests} == {"mine"}
+    assert llm.requests[0].has_form
+    assert made.folder
+    assert json.loads((made.folder / "result.json").read_text())["models"] == {"default": "openai/mine"}
+    written = made.dump_component().model_dump_json()
+    assert "sk-" not in written
+    assert '"temperature":0.4' in written
+    assert "blue" in written
+
+
+async def test_a_loaded_client_is_closed_with_its_team(
+    llm: LLM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-environment")
+    client = OpenAIChatCompletionClient(model="mine", base_url=llm.base_url, model_info=INFO)
+    made = VirSciTeam(config(), model_client=client, out=tmp_path)
+    loaded = VirSciTeam.load_component(made.dump_component())
+    await loaded.run(task=TOPIC)
+    await loaded.close()
+    await client.close()
+    assert llm.requests[0].headers["authorization"] == "Bearer sk-environment"
+    assert loaded._model_client
+    assert vars(loaded._model_client)["_client"].is_closed()
+
+
+def test_a_config_is_exported_without_keys(llm: LLM, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    written = export(config(llm))
+    assert "sk-secret" not in written
+    data = json.loads(written)
+    assert (data["provider"], data["component_type"]) == ("manyheads.hosts.autogen.team.VirSciTeam", "team")
+    loaded = BaseGroupChat.load_component(data)
+    assert isinstance(loaded, VirSciTeam)
+    assert loaded.config == config(llm)
+
+
+def test_an_unknown_key_is_refused_by_name(llm: LLM) -> None:
+    data = json.loads(export(config(llm)))
+    data["config"]["config"]["team"]["sise"] = 3
+    with pytest.raises(ValidationError, match=r"config\.team\.sise"):
+        VirSciTeam.load_component(data)
+
+
+def test_a_subclass_is_written_as_itself(llm: LLM) -> None:
+    written = MyTeam(config(llm)).dump_component()
+    assert written.provider.endswith("test_autogen_team.MyTeam")
+    assert (written.config.get("name"), MyTeam(config(llm), name="blue team").name) == (None, "blue_team")
+
+
+def test_a_team_is_of_its_system(llm: LLM) -> None:
+    class Other(ResearchTeam):
+        """Another system's."""
+
+        system = "other"
+        about = "Another."
+
+    with pytest.raises(ConfigError, match="system 'virsci'"):
+        Other(config(llm))
+
+
+def test_without_a_config_it_is_the_shipped_one() -> None:
+    assert VirSciTeam().config.team.size == 4

@@ -117,17 +117,17 @@ async def test_a_server_that_asks_for_too_long_a_wait_is_given_up(llm: LLM, ask:
     [("7", 7, 7), ("0.5", 0.5, 0.5), ("-1", 0, 0), (formatdate(time.time() + 90, usegmt=True), 60, 90)],
 )
 def test_reads_retry_after(header: str, least: float, most: float) -> None:
-    waits = retry_after(Refusal(header))
+    waits = retry_after(RefusedError(header))
     assert waits is not None
     assert least <= waits <= most
 
 
 def test_an_unreadable_retry_after_asks_for_nothing() -> None:
-    assert retry_after(Refusal("soon")) is None
+    assert retry_after(RefusedError("soon")) is None
     assert retry_after(ValueError()) is None
 
 
-class Refusal(Exception):
+class RefusedError(Exception):
     """Carries its response, as the SDKs' exceptions do."""
 
     def __init__(self, header: str) -> None:

@@ -23,8 +23,9 @@ T = TypeVar("T")
 def safe_name(name: str) -> str:
     """A speaker name that both hosts and OpenAI's `name` field take: an ASCII identifier of at most 64 letters."""
     ascii_only = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
-    slug = re.sub(r"\W+", "_", ascii_only).strip("_")[:60]
-    return slug if slug.isidentifier() else f"agent_{slug}" if slug else "agent"
+    slug = re.sub(r"\W+", "_", ascii_only).strip("_")
+    safe = slug if slug.isidentifier() else f"agent_{slug}"
+    return safe[:64].rstrip("_")
 
 
 @dataclass(frozen=True)

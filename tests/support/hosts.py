@@ -1,0 +1,40 @@
+"""A host for tests that need none of the frameworks."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from manyheads.core import NOTHING, Reply, ToolCall, Turn, Usage
+from manyheads.replies import ReplyModel
+from support.fill import fill
+
+R = TypeVar("R", bound=ReplyModel)
+
+
+class FilledHost:
+    """Answers every turn with a valid reply made from the turn's place, and keeps what it was asked.
+
+    Args:
+        usage: what each reply costs.
+        tool_calls: made in each turn.
+        before: called with each turn before it is answered; what it raises is raised.
+    """
+
+    def __init__(
+        self,
+        usage: Usage = NOTHING,
+        tool_calls: tuple[ToolCall, ...] = (),
+        before: Callable[[Turn[Any]], None] = lambda turn: None,
+    ) -> None:
+        self.usage, self.tool_calls, self._before = usage, tool_calls, before
+        self.asked: list[Turn[Any]] = []
+        self.gated = 0
+
+    async def gate(self) -> None:
+        self.gated += 1
+
+    async def ask(self, turn: Turn[R]) -> Reply[R]:
+        self._before(turn)
+        self.asked.append(turn)
+        value = turn.reply_type.model_validate(fill(turn.reply_type.model_json_schema(), str(turn.place)))
+        text = value.model_dump_json()
+        return Reply(text, value, "filled", self.usage, self.tool_calls, seconds=1.5, warnings=("a note",))

@@ -1,0 +1,82 @@
+"""A turn that cannot be paid is not asked."""
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from manyheads.budget import BudgetConfig, Budgeted, Ledger
+from manyheads.core import Usage
+from manyheads.errors import BudgetError
+from support.hosts import FilledHost
+from support.turns import turn
+
+EACH = Usage(input_tokens=70, output_tokens=30, calls=2, cost=0.5)
+
+
+@pytest.mark.parametrize(
+    ("limits", "asked"),
+    [
+        ({"tokens": 250}, 3),
+        ({"tokens": 200}, 2),
+        ({"calls": 4}, 2),
+        ({"calls": 5}, 3),
+        ({"money": 1.0}, 2),
+    ],
+)
+async def test_asks_until_a_limit_is_reached(limits: dict[str, Any], asked: int) -> None:
+    host = FilledHost(EACH)
+    budgeted = Budgeted(host, Ledger(BudgetConfig(**limits)))
+    for _ in range(asked):
+        await budgeted.ask(turn())
+    key = next(iter(limits))
+    with pytest.raises(
+        BudgetError, match=rf"budget\.{key} is {limits[key]}[\s\S]*--set budget\.{key}=<larger>"
+    ):
+        await budgeted.ask(turn())
+    assert len(host.asked) == asked
+
+
+async def test_time_is_a_limit() -> None:
+    ledger = Ledger(BudgetConfig(seconds=0.05))
+    budgeted = Budgeted(FilledHost(EACH), ledger)
+    await budgeted.ask(turn())
+    await asyncio.sleep(0.06)
+    with pytest.raises(BudgetError, match=r"budget\.seconds"):
+        await budgeted.ask(turn())
+
+
+async def test_recorded_turns_count() -> None:
+    ledger = Ledger(BudgetConfig(tokens=100))
+    ledger.pay(EACH)
+    with pytest.raises(BudgetError):
+        await Budgeted(FilledHost(EACH), ledger).ask(turn())
+
+
+async def test_what_was_spent_is_known() -> None:
+    ledger = Ledger(BudgetConfig())
+    budgeted = Budgeted(FilledHost(EACH), ledger)
+    for _ in range(3):
+        await budgeted.ask(turn())
+    assert ledger.spent == Usage(input_tokens=210, output_tokens=90, calls=6, cost=1.5)
+
+
+async def test_waiting_is_the_hosts_matter() -> None:
+    host = FilledHost()
+    await Budgeted(host, Ledger(BudgetConfig())).gate()
+    assert host.gated == 1
+
+
+@pytest.mark.parametrize("limits", [{"tokens": 0}, {"calls": -1}, {"money": 0}, {"seconds": 0}, {"token": 5}])
+def test_limits_that_mean_nothing_are_refused(limits: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        BudgetConfig(**limits)
+
+
+def test_time_starts_with_the_ledger() -> None:
+    ledger = Ledger(BudgetConfig(seconds=60))
+    began = time.monotonic()
+    ledger.need()
+    assert time.monotonic() - began < 1

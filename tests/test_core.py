@@ -1,0 +1,189 @@
+"""Names, places, streams of events and concurrent calls."""
+
+import asyncio
+import re
+from collections.abc import Mapping
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
+
+from manyheads.core import AnyEvent, Emit, Ordinals, Place, Result, Usage, Warned, safe_name, stream, together
+from manyheads.errors import ModelError
+
+
+@given(st.text())
+@example("1" * 80)
+@example("é" * 80)
+@example("area-chair")
+@example("Łukasz Müller 3rd")
+@example("王")
+@example("a" * 63 + " b")
+def test_safe_names_suit_both_hosts_and_openai(name: str) -> None:
+    safe = safe_name(name)
+    assert safe.isidentifier()
+    assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", safe)
+    assert safe_name(safe) == safe
+
+
+def test_names_that_are_safe_stay() -> None:
+    assert safe_name("Scientist17") == "Scientist17"
+    assert safe_name("Zoë Quinn") == "Zoe_Quinn"
+
+
+def test_places_say_where_and_count_what_is_asked_again() -> None:
+    ordinals = Ordinals()
+    first, again = (ordinals.place("topic", 2, "Scientist1", "topic") for _ in range(2))
+    other = ordinals.place("topic", 2, "Scientist2", "topic")
+    assert str(first) == "topic, turn 2, Scientist1: topic"
+    assert str(again) == "topic, turn 2, Scientist1: topic (again, 1)"
+    assert len({first, again, other}) == 3
+    assert Ordinals().place("topic", 2, "Scientist1", "topic") == first
+
+
+USAGES = st.builds(Usage, input_tokens=st.integers(0), output_tokens=st.integers(0), calls=st.integers(0))
+
+
+@given(USAGES, USAGES)
+def test_usage_adds_up(one: Usage, two: Usage) -> None:
+    assert one + Usage() == one
+    assert one + two == two + one
+    assert (one + two).input_tokens == one.input_tokens + two.input_tokens
+    assert (one + two).cost is None
+
+
+def test_an_unknown_cost_is_not_taken_for_zero() -> None:
+    assert (Usage(cost=1.0) + Usage(cost=0.5)).cost == 1.5
+    assert (Usage(cost=1.0) + Usage()).cost == 1.0
+    assert (Usage() + Usage()).cost is None
+
+
+def note(text: str) -> Warned:
+    return Warned(message=text)
+
+
+async def test_events_come_in_order_and_the_result_last() -> None:
+    async def work(emit: Emit) -> Mapping[str, Any]:
+        emit(note("one"))
+        await asyncio.sleep(0)
+        emit(note("two"))
+        emit(note("three"))
+        return {"done": True}
+
+    events = [event async for event in stream(work)]
+    assert events == [note("one"), note("two"), note("three"), Result(data={"done": True})]
+
+
+async def test_events_come_as_they_happen() -> None:
+    go_on = asyncio.Event()
+
+    async def work(emit: Emit) -> Mapping[str, Any]:
+        emit(note("waiting"))
+        await go_on.wait()
+        return {}
+
+    async with aclosing(stream(work)) as events:
+        assert await anext(events) == note("waiting")
+        go_on.set()
+        assert await anext(events) == Result(data={})
+
+
+async def test_an_error_comes_out_unchanged_after_what_was_said() -> None:
+    error = ModelError("gone", hint="start it")
+
+    async def work(emit: Emit) -> Mapping[str, Any]:
+        emit(note("before"))
+        raise error
+
+    seen: list[AnyEvent] = []
+
+    async def read() -> None:
+        async for event in stream(work):
+            seen.append(event)
+
+    with pytest.raises(ModelError) as caught:
+        await read()
+    assert caught.value is error
+    assert seen == [note("before")]
+
+
+async def test_closing_cancels_the_work_and_waits_for_its_end() -> None:
+    ended: list[str] = []
+
+    async def work(emit: Emit) -> Mapping[str, Any]:
+        emit(note("begun"))
+        try:
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0.01)
+            ended.append("cleaned up")
+        return {}
+
+    async with aclosing(stream(work)) as events:
+        await anext(events)
+    assert ended == ["cleaned up"]
+
+
+async def test_cancelling_the_reader_cancels_the_work() -> None:
+    ended: list[str] = []
+
+    async def work(emit: Emit) -> Mapping[str, Any]:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append("cancelled")
+        return {}
+
+    async def read() -> None:
+        async for _ in stream(work):
+            pass
+
+    task = asyncio.create_task(read())
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ended == ["cancelled"]
+
+
+def test_events_are_read_back_by_their_kind() -> None:
+    adapter: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)
+    event = note("x")
+    assert adapter.validate_json(event.model_dump_json()) == event
+
+
+async def test_together_runs_at_once_and_keeps_order() -> None:
+    both = asyncio.Barrier(3)
+
+    async def call(value: int) -> int:
+        await asyncio.wait_for(both.wait(), 1)
+        await asyncio.sleep(0.01 * (3 - value))
+        return value
+
+    assert await together(*(call(value) for value in range(3))) == [0, 1, 2]
+    assert await together() == []
+
+
+async def test_together_cancels_the_rest_on_an_error_and_raises_it_bare() -> None:
+    ended: list[str] = []
+
+    async def fails() -> None:
+        await asyncio.sleep(0)
+        raise ModelError("gone")
+
+    async def long() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append("cancelled")
+
+    with pytest.raises(ModelError, match="gone"):
+        await together(long(), fails(), long())
+    assert ended == ["cancelled"] * 2
+
+
+def test_a_place_is_a_key() -> None:
+    assert {Place("a", 1, "b", "c"): 1}[Place("a", 1, "b", "c")] == 1

@@ -1,0 +1,194 @@
+"""What was said is kept, answered again without asking, and never mistaken for an answer to something else."""
+
+import subprocess
+import sys
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyheads.core import Host, Image, Message, Place, Reply, Speaker, ToolCall, Turn, Usage
+from manyheads.errors import JournalError
+from manyheads.journal import Journal, Recorded, read_turns
+from manyheads.replies import REPLIES, Idea, Remark
+from support.hosts import FilledHost
+
+PAID = Usage(input_tokens=90, output_tokens=9, calls=2, cost=0.25)
+ADA = Speaker("Ada", "scientist", "You are Ada.")
+
+
+def turn(number: int = 1, text: str = "What now? 🙂", **changes: Any) -> Turn[Any]:
+    place = Place("topic", number, "Ada", "topic")
+    return replace(Turn(place, ADA, (Message(text),), Remark), **changes)
+
+
+def settings_of(alias: str) -> dict[str, Any]:
+    return {"alias": alias, "temperature": 0.5}
+
+
+async def ask(path: Path, host: Host, *turns: Turn[Any], **settings: Any) -> list[Reply[Any]]:
+    """Ask as a run that opens the journal, and closes it in the end, would."""
+    with closing(Journal(path)) as journal:
+        through = Recorded(host, journal, settings.pop("model_of", settings_of), **settings)
+        return [await through.ask(each) for each in turns]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "journal.sqlite"
+
+
+async def test_a_finished_turn_is_never_asked_again(path: Path) -> None:
+    host, paid = FilledHost(PAID), list[Usage]()
+    first = await ask(path, host, turn())
+    again = await ask(path, host, turn(), on_replayed=paid.append)
+    assert again == first
+    assert len(host.asked) == 1
+    assert paid == [PAID]
+
+
+async def test_turns_of_every_reply_type_come_back_whole(path: Path) -> None:
+    host = FilledHost(PAID)
+    kinds = [turn(number, reply_type=kind) for number, kind in enumerate(REPLIES.values())]
+    said = await ask(path, host, *kinds)
+    assert await ask(path, host, *kinds) == said
+    assert len(host.asked) == len(REPLIES)
+
+
+async def test_turns_are_listed_in_the_order_they_finished(path: Path) -> None:
+    await ask(path, FilledHost(), turn(2), turn(1), turn(3))
+    listed = read_turns(path)
+    assert [place.turn for place, _, _ in listed] == [2, 1, 3]
+    _, request, reply = listed[0]
+    assert request["thread"] == [{"sender": "user", "text": "What now? 🙂", "images": []}]
+    assert request["system"] == "You are Ada."
+    assert reply["model"] == "filled"
+
+
+async def test_a_failed_turn_is_not_kept(path: Path) -> None:
+    def fail(turn: Turn[Any]) -> None:
+        raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        await ask(path, FilledHost(before=fail), turn())
+    assert read_turns(path) == []
+
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "text": {"text": "Something else"},
+    "thread": {"thread": (Message("What now? 🙂"), Message("And?"))},
+    "sender": {"thread": (Message("What now? 🙂", "assistant"),)},
+    "picture": {"thread": (Message("What now? 🙂", images=(Image(b"png"),)),)},
+    "system": {"speaker": replace(ADA, system="You are Ada Lovelace.")},
+    "model": {"speaker": replace(ADA, model="cheap")},
+    "reply": {"reply_type": Idea},
+    "recall": {"recall": "retrieval"},
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+async def test_a_changed_request_stops_at_its_place(path: Path, change: dict[str, Any]) -> None:
+    host = FilledHost()
+    await ask(path, host, turn())
+    with pytest.raises(JournalError) as caught:
+        await ask(path, host, turn(**change))
+    assert "from here on the record no longer applies: topic, turn 1, Ada: topic" in str(caught.value)
+    assert "--accept-changes" in str(caught.value)
+    assert len(host.asked) == 1
+
+
+def warmer(alias: str) -> dict[str, Any]:
+    return {**settings_of(alias), "temperature": 0.9}
+
+
+async def test_a_changed_model_setting_stops_too(path: Path) -> None:
+    await ask(path, FilledHost(), turn())
+    with pytest.raises(JournalError):
+        await ask(path, FilledHost(), turn(), model_of=warmer)
+
+
+async def test_accepted_changes_are_asked_and_kept(path: Path) -> None:
+    host = FilledHost()
+    changed = turn(text="Something else")
+    await ask(path, host, turn())
+    await ask(path, host, changed, accept_changes=True)
+    await ask(path, host, changed)
+    assert len(host.asked) == 2
+
+
+async def test_the_same_question_asked_again_has_a_record_of_its_own(path: Path) -> None:
+    host = FilledHost()
+    both = [turn(), turn(place=replace(turn().place, ordinal=1))]
+    one, two = await ask(path, host, *both)
+    assert one.value != two.value
+    assert await ask(path, host, *both) == [one, two]
+
+
+async def test_tool_calls_are_kept(path: Path) -> None:
+    call = ToolCall(name="search", arguments={"query": "x", "k": [1, 2]}, result="none", failed=True)
+    await ask(path, FilledHost(tool_calls=(call,)), turn())
+    [again] = await ask(path, FilledHost(), turn())
+    assert again.tool_calls == (call,)
+
+
+PUTS = """
+import os, signal, sys
+from pathlib import Path
+from manyheads.core import Place
+from manyheads.journal import Journal
+journal = Journal(Path(sys.argv[1]))
+for number in range(20):
+    journal.put(Place("topic", number, "Ada", "topic"), "hash", {}, {"number": number})
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_was_put_survives_a_kill(path: Path) -> None:
+    ended = subprocess.run([sys.executable, "-c", PUTS, str(path)], check=False)
+    assert ended.returncode == -9
+    assert [reply["number"] for _, _, reply in read_turns(path)] == list(range(20))
+    with closing(Journal(path)) as journal:
+        assert journal.get(Place("topic", 19, "Ada", "topic")) == ("hash", {"number": 19})
+
+
+async def test_waiting_is_the_hosts_matter(path: Path) -> None:
+    host = FilledHost()
+    with closing(Journal(path)) as journal:
+        await Recorded(host, journal, settings_of).gate()
+    assert host.gated == 1
+
+
+def test_a_folder_that_is_not_there_is_one_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(JournalError, match="unable to open"):
+        Journal(tmp_path / "nowhere" / "journal.sqlite")
+    with pytest.raises(JournalError, match="unable to open"):
+        read_turns(tmp_path / "nowhere" / "journal.sqlite")
+
+
+def test_a_file_that_is_no_journal_is_one_clear_error(path: Path) -> None:
+    path.write_bytes(b"not a database, but long enough to look at" * 50)
+    with pytest.raises(JournalError, match=r"journal\.sqlite: file is not a database"):
+        Journal(path)
+    with pytest.raises(JournalError, match="file is not a database"):
+        read_turns(path)
+
+
+def test_a_full_disk_is_one_clear_error(path: Path) -> None:
+    with closing(Journal(path)) as journal:
+        journal._db.execute("PRAGMA max_page_count = 4")
+        with pytest.raises(JournalError, match=r"topic, turn 1, Ada: topic could not be kept.*full"):
+            journal.put(turn().place, "hash", {"text": "x" * 100_000}, {})
+
+
+def test_two_runs_do_not_share_a_journal(path: Path) -> None:
+    with closing(Journal(path)), pytest.raises(JournalError, match="another process is running"):
+        Journal(path)
+    Journal(path).close()
+
+
+def test_closing_twice_is_harmless(path: Path) -> None:
+    journal = Journal(path)
+    journal.close()
+    journal.close()

@@ -16,6 +16,7 @@ BLOCK = re.compile(
 INTERESTS = re.compile(r"^Research interests: (.+)$", re.MULTILINE)
 NAME = re.compile(r"^Name: (\S+)$", re.MULTILINE)
 BANK = "From the author knowledge bank"
+SEAMS = re.compile(r"[:,;?]| (?:for|with|in|from|by|of|and|to) ")
 SMALL = frozenset(
     [
         "a",
@@ -50,6 +51,7 @@ class Material:
     interests: tuple[str, ...]
     titles: tuple[str, ...]
     topic: str
+    question: str
     on_table: str
     outsiders: tuple[str, ...]
     sections: Mapping[str, str]
@@ -62,12 +64,14 @@ class Material:
         bank = [text for text in texts if BANK in text]
         shown = "\n".join(text for text in texts if text not in bank)
         blocks = BLOCK.findall(shown)
-        topic = next((body for label, body in blocks if label in ("topic", "question")), "")
+        topic = next((body for label, body in blocks if label == "topic"), "")
+        question = next((body for label, body in blocks if label == "question"), "")
         table = next((body for label, body in blocks if label in ("idea", "title")), "")
         return cls(
             interests=tuple(_listed(INTERESTS.search(system))) or ("open questions",),
             titles=tuple(TITLE.findall(shown)),
             topic=_first_line(topic),
+            question=_first_line(question),
             on_table=_first_line(table),
             outsiders=tuple(name for text in bank for name in NAME.findall(text)),
             sections={label: body for label, body in blocks if label in SECTIONS},
@@ -78,8 +82,10 @@ class Material:
         """A phrase from a reference's title, or an interest where no reference was shown."""
         if not self.titles:
             return rng.choice(self.interests).lower()
-        words = re.split(r"[:,;]| for | with | in | from | by | of ", rng.choice(self.titles))
-        return max(words, key=len).strip().lower()
+        title = rng.choice(self.titles)
+        parts = [part.strip() for part in SEAMS.split(title)]
+        whole = [part for part in parts if part and part.split()[0].lower() not in SMALL]
+        return max(whole or [title], key=len).lower()
 
     def subject(self, rng: random.Random) -> str:
         return self.topic.rstrip(".") or self.on_table or " and ".join(self.two(rng))
@@ -179,16 +185,26 @@ def _reasoning(m: Material, rng: random.Random) -> str:
     )
 
 
+def _question(m: Material, rng: random.Random) -> str:
+    frames = (
+        "What has surprised you most about {a} in practice?",
+        "Where would {a} break first here?",
+        "Which data would you use to test {a}?",
+        "Who has tried {a} before, and what stopped them?",
+    )
+    return rng.choice(frames).format(a=m.interest(rng))
+
+
 WRITERS: dict[str, Writer] = {
     "title": _title,
     "idea": _idea,
     "experiment": _experiment,
     "remark": _remark,
     "advice": lambda m, rng: (
-        f"On “{m.topic}”: try it with {m.interest(rng)} first; that is where it will fail soonest."
+        f"On “{m.question}”: try it with {m.interest(rng)} first; that is where it will fail soonest."
     ),
     "topic": _topic,
-    "question": lambda m, rng: f"What has surprised you most about {m.interest(rng)} in practice?",
+    "question": _question,
     "summary": lambda m, rng: (
         f"The turn circled around {m.interest(rng)}; the members differ on how narrow to be."
     ),
@@ -199,10 +215,10 @@ WRITERS: dict[str, Writer] = {
         f"Closest is “{_cited(m, rng)}”; it leaves {m.interest(rng)} aside, which is the opening."
     ),
     "introduction": lambda m, rng: (
-        f"Little is known about this once {m.interest(rng)} comes in: {m.subject(rng)}."
+        f"{m.subject(rng)}: little is known about it once {m.interest(rng)} comes in."
     ),
     "objective": lambda m, rng: (
-        f"We set out to learn whether {m.interest(rng)} makes a difference, and to whom."
+        f"We set out to learn whether work on {m.interest(rng)} makes a difference, and to whom."
     ),
     "methods": lambda m, rng: (
         f"We build on {m.phrase(rng)} and compare against the same system without it, over five seeds."
@@ -210,7 +226,7 @@ WRITERS: dict[str, Writer] = {
     "expected_results": lambda m, rng: (
         "We expect a gain on the held-back setting, and report its absence if there is none."
     ),
-    "conclusion": lambda m, rng: f"Either outcome tells how far {m.interest(rng)} carries.",
+    "conclusion": lambda m, rng: f"Either outcome tells how far what is known of {m.interest(rng)} carries.",
     "changes": lambda m, rng: f"Say earlier what {m.interest(rng)} contributes.",
 }
 

@@ -1,0 +1,75 @@
+"""The offline model: deterministic, reads its prompt, fills any schema, never passes for a language model."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from manyheads.core import Message
+from manyheads.models.local import OFFLINE
+from manyheads.models.offline import OfflineModel
+from manyheads.replies import REPLIES, Idea, ReplyModel, Vote, seeking
+from manyheads.structured import form, parse
+
+SYSTEM = "<profile>\nName: Scientist3\nResearch interests: soft grippers; tactile sensing\n</profile>"
+REFERENCES = "[1] Feeling in the Dark: Tactile Search (2019, cited 12 times)\n<abstract>\nx\n</abstract>"
+BANK = "From the author knowledge bank, scientists outside your team:\n<profile>\nName: Scientist8\n</profile>"
+
+
+async def ask(kind: type[ReplyModel], *texts: str) -> Any:
+    *before, last = texts
+    thread = [*map(Message, before), Message(f"{last}\n\n{form(kind)}")]
+    raw = await OfflineModel().complete(SYSTEM, thread)
+    return parse(raw.text, kind)
+
+
+@pytest.mark.parametrize("kind", REPLIES.values(), ids=list(REPLIES))
+async def test_it_fills_every_reply(kind: type[ReplyModel]):
+    assert isinstance(await ask(kind, f"Question.\n{REFERENCES}"), kind)
+
+
+@given(text=st.text(max_size=300))
+async def test_it_answers_whatever_it_is_shown(text: str):
+    assert isinstance(await ask(Idea, text), Idea)
+
+
+async def test_the_same_prompt_gives_the_same_answer_and_another_prompt_another():
+    assert await ask(Idea, REFERENCES) == await ask(Idea, REFERENCES)
+    assert await ask(Idea, REFERENCES) != await ask(Idea, f"Otherwise.\n{REFERENCES}")
+
+
+async def test_its_ideas_are_made_of_the_profile_and_the_references():
+    idea = await ask(Idea, REFERENCES)
+    assert any(interest in idea.idea for interest in ("soft grippers", "tactile sensing"))
+    assert "Feeling in the Dark: Tactile Search" in idea.idea
+
+
+async def test_its_votes_are_for_ideas_that_stand_to_vote():
+    shown = "<idea>\none\n</idea>\n<idea>\ntwo\n</idea>"
+    choices = {(await ask(Vote, f"{number}\n{shown}")).choice for number in range(40)}
+    assert choices == {1, 2}
+
+
+async def test_it_sometimes_invites_a_guest_that_the_bank_named_and_sometimes_not():
+    kind = seeking(Idea)
+    wishes = {getattr(await ask(kind, str(number), BANK), "invite") for number in range(60)}
+    assert wishes == {None, "Scientist8"}
+
+
+async def test_it_invites_nobody_when_the_bank_names_nobody():
+    assert getattr(await ask(seeking(Idea), REFERENCES), "invite") is None
+
+
+async def test_it_says_what_it_is_and_counts_words():
+    raw = await OfflineModel().complete(SYSTEM, [Message(f"Go.\n\n{form(Idea)}")])
+    assert raw.model == OFFLINE
+    assert raw.usage.calls == 1
+    assert raw.usage.output_tokens == len(raw.text.split())
+    json.loads(raw.text)
+
+
+async def test_without_a_schema_it_says_something():
+    raw = await OfflineModel().complete(SYSTEM, [Message("Hello")])
+    assert raw.text

@@ -9,6 +9,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
@@ -38,8 +39,9 @@ def form(reply_type: type[ReplyModel]) -> str:
     return FORM.format(schema=json.dumps(schema_of(reply_type), ensure_ascii=False, indent=1))
 
 
+@cache
 def schema_of(reply_type: type[ReplyModel]) -> dict[str, Any]:
-    """The JSON Schema of a reply type, as a model is shown it and as `response_format` takes it."""
+    """The JSON Schema of a reply type, as a model is shown it and as `response_format` takes it; not to be changed."""
     return reply_type.model_json_schema()
 
 

@@ -102,7 +102,7 @@ async def test_the_offline_model_by_name() -> None:
 )
 def test_mistakes_are_named(role: str, given: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
-        role_agent(role, **{"model": "offline/offline", **given})
+        role_agent(role, given.pop("model", "offline/offline"), **given)
 
 
 def test_tools_need_a_model_that_calls_them() -> None:
@@ -173,7 +173,7 @@ async def test_a_model_client_bears_the_system_messages_of_other_memories(llm: L
     agent = role_agent("reviewer", model(llm))
     memory = ListMemory()
     await memory.add(MemoryContent(content="Be kind.", mime_type="text/plain"))
-    agent._memory = [memory]
+    agent._memory = list[Memory]([memory])
     await agent.run(task="Review this.")
     await agent.close()
     assert "Be kind." in llm.requests[0].text

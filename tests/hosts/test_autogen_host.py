@@ -5,7 +5,7 @@ import base64
 import gc
 import json
 import warnings
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from io import BytesIO
 from typing import Any
@@ -29,7 +29,7 @@ from support.wires import Call
 @asynccontextmanager
 async def host(
     models: ModelConfig | Mapping[str, ModelConfig], recall: Recall = recall_nothing, attempts: int = 3
-) -> AsyncIterator[AutoGenHost]:
+) -> AsyncGenerator[AutoGenHost]:
     made = AutoGenHost({"default": models} if isinstance(models, ModelConfig) else models, recall, attempts)
     try:
         yield made

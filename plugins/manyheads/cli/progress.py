@@ -1,0 +1,214 @@
+"""What a run shows while it goes on: a live view on a terminal, JSON lines for machines, else only warnings.
+
+All that models write is stripped of control characters first: a reply must not command the terminal.
+"""
+
+import json
+import re
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Literal, Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from manyheads.core import (
+    NOTHING,
+    AnyEvent,
+    Asked,
+    Invited,
+    Judged,
+    Recruited,
+    Result,
+    Said,
+    Stage,
+    Usage,
+    Voted,
+    Warned,
+)
+
+UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
+NAMES_SHOWN = 6
+
+
+class Progress:
+    """Shows nothing but warnings, on stderr: the quiet way, and what a pipe or a log gets."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+    def show(self, event: AnyEvent) -> None:
+        """Take note of an event."""
+        if isinstance(event, Warned):
+            print(f"warning: {plain(event.message)}", file=sys.stderr, flush=True)
+
+
+class JsonProgress(Progress):
+    """Every event as one line of JSON on stdout, in ASCII: half a surrogate pair from a model stays printable."""
+
+    def show(self, event: AnyEvent) -> None:
+        """Print an event."""
+        sys.stdout.write(json.dumps(event.model_dump(mode="json")) + "\n")
+        sys.stdout.flush()
+
+
+@dataclass
+class Standing:
+    """Where a run stands, counted from its events alone."""
+
+    stage: str = "Setting up"
+    number: int = 0
+    total: int = 0
+    turn: int = 0
+    usage: Usage = NOTHING
+    thinking: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
+    """Since when each speaker is asked, in seconds of the clock; one entry a question."""
+
+    def note(self, event: AnyEvent, now: float) -> None:
+        """Count an event that happened at `now`."""
+        self.turn = event.turn or self.turn
+        match event:
+            case Stage():
+                self.stage, self.number, self.total, self.turn = event.title, event.number, event.total, 0
+                self.thinking.clear()
+            case Asked():
+                self.thinking.setdefault(event.speaker, []).append(now)
+            case Said():
+                self._answered(event.speaker)
+                self.usage += event.usage
+            case Result():
+                self.thinking.clear()
+            case _:
+                pass
+
+    def _answered(self, speaker: str) -> None:
+        waits = self.thinking.get(speaker, [])
+        if len(waits) > 1:
+            waits.pop(0)
+        else:
+            self.thinking.pop(speaker, None)
+
+
+class LiveProgress(Progress):
+    """The live view: what happens scrolls by in one line each, below it stands where the run is.
+
+    Args:
+        console: where to; a terminal.
+        clock: seconds, for the elapsed time.
+    """
+
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+        self._console, self._clock, self._began = console, clock, clock()
+        self._standing = Standing()
+        self._spinner = Spinner("dots", style="cyan")
+        self._live = Live(
+            console=console, get_renderable=self._view, refresh_per_second=8, transient=True,
+            redirect_stdout=False,
+        )  # fmt: skip
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.stop()
+
+    def show(self, event: AnyEvent) -> None:
+        """Count the event, and print it where a reader would want to know."""
+        self._standing.note(event, self._clock())
+        if line := line_of(event, self._console.width):
+            self._console.print(line, no_wrap=True, overflow="ellipsis", crop=True)
+
+    def _view(self) -> Group:
+        now, at = self._clock(), self._standing
+        head = Text.assemble((f" {at.stage}", "bold"), (f"  turn {at.turn}" if at.turn else "", "default"))
+        if at.total:
+            head = Text.assemble((f" {at.number}/{at.total}", "bold cyan"), head)
+        rows = Table.grid(padding=(0, 1))
+        rows.add_row(self._spinner, _thinking(at, now) if at.thinking else Text("", style="dim"))
+        return Group(Text(), head, rows, Text(f" {_figures(at.usage, now - self._began)}", style="dim"))
+
+
+def make_progress(mode: Literal["auto", "json", "quiet"]) -> Progress:
+    """The progress for a mode; `auto` is live where stderr is a terminal that can move its cursor."""
+    if mode == "json":
+        return JsonProgress()
+    console = Console(stderr=True)
+    if mode == "quiet" or not sys.stderr.isatty() or console.is_dumb_terminal:
+        return Progress()
+    return LiveProgress(console)
+
+
+def plain(text: str) -> str:
+    """A model's text in one line that cannot move the cursor, change colours or turn the writing round."""
+    return " ".join(UNPRINTABLE.sub(" ", text).split())
+
+
+def line_of(event: AnyEvent, width: int = 100) -> Text | None:
+    """An event in one line, or None for those that the view only counts.
+
+    What a candidate, a guest or a voter says is told by the decision, invitation or vote that comes of it.
+    """
+    match event:
+        case Stage():
+            return Text(f"\n{event.number}/{event.total} {event.title}", style="bold cyan")
+        case Recruited():
+            verb, style = ("joins", "green") if event.accepted else ("declines", "magenta")
+            return _line(event.candidate, verb, style, event.reasoning, width)
+        case Invited():
+            return _line(event.guest, f"advises {plain(event.by)} on", "blue", event.question, width)
+        case Voted():
+            return _line(event.voter, f"votes for idea {event.choice}", "cyan", event.reasoning, width)
+        case Judged():
+            return _line(event.subject, plain(event.outcome), "bold", event.reasoning, width)
+        case Warned():
+            return Text(f"  warning: {plain(event.message)}", style="yellow")
+        case Said() if event.part not in ("candidate", "guest") and "choice" not in event.data:
+            return _line(event.speaker, _verb(event), "dim", event.text, width)
+        case _:
+            return None
+
+
+def _verb(said: Said) -> str:
+    verbs = {
+        "summary": "sums up",
+        "experiment": "proposes",
+        "changes": "rewrites",
+        "expected_results": "drafts",
+    }
+    return next((verb for key, verb in verbs.items() if key in said.data), "says")
+
+
+def _line(who: str, what: str, style: str, said: str, width: int) -> Text:
+    line = Text.assemble(
+        "  ", (plain(who), "bold"), " ", (what, style), "  ", (plain(said[: 2 * width]), "dim")
+    )
+    line.truncate(width, overflow="ellipsis")
+    return line
+
+
+def _thinking(at: Standing, now: float) -> Text:
+    waits = [(plain(name), now - min(since)) for name, since in at.thinking.items()]
+    shown = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in waits[:NAMES_SHOWN])
+    more = f" and {len(waits) - NAMES_SHOWN} more" if len(waits) > NAMES_SHOWN else ""
+    return Text(f"{shown}{more} thinking", overflow="ellipsis", no_wrap=True)
+
+
+def _figures(usage: Usage, seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    cost = f" · cost {usage.cost:.4f}" if usage.cost is not None else ""
+    tokens = f"{usage.input_tokens:,} tokens in · {usage.output_tokens:,} out · {usage.calls:,} calls"
+    return f"{minutes}:{rest:02d} · {tokens}{cost}"

@@ -153,7 +153,9 @@ def describe(error: ValidationError) -> str:
 
 
 def _line(item: Any) -> str:
-    key = ".".join(str(part) for part in item["loc"]) or "(top)"
+    problem = f"{item['msg'][:1].lower()}{item['msg'][1:]}"
+    if not item["loc"]:
+        return problem.removeprefix("value error, ")
     given = repr(item["input"])
     shown = given if len(given) <= 60 else given[:57] + "..."
-    return f"{key}: {item['msg'][:1].lower()}{item['msg'][1:]} (given: {shown})"
+    return f"{'.'.join(map(str, item['loc']))}: {problem} (given: {shown})"

@@ -1,0 +1,51 @@
+"""Every Python block of the README runs, as a reader would run it."""
+
+import ast
+import inspect
+import re
+import shutil
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from manyheads.config import validate
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+def title(block: str) -> str:
+    return next(line for line in block.splitlines() if "manyheads" in line).strip()
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=title)
+async def test_block_runs(
+    block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    shutil.copytree(ROOT / "configs", tmp_path / "configs")
+    monkeypatch.chdir(tmp_path)
+    code = compile(block, "README.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    scope: dict[str, Any] = {}
+    done = eval(code, scope)
+    if inspect.iscoroutine(done):
+        await _finish(done)
+    assert capsys.readouterr().out.strip()
+
+
+async def _finish(block: Awaitable[Any]) -> None:
+    await block
+
+
+def test_the_yaml_block_is_a_valid_config():
+    [block] = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+    assert validate(yaml.safe_load(block), "README.md").roles["leader"].model == "careful"
+
+
+def test_the_shown_output_is_labelled():
+    [shown] = re.findall(r"<!-- output: .*? -->\n```text\n(.*?)```", README, re.DOTALL)
+    assert "no language model" in shown
+    assert "report.html" in shown

@@ -164,7 +164,7 @@ class Counting:
 
 def test_an_interrupted_build_leaves_no_corpus_and_goes_on(tmp_path: Path, embedder: Embedder) -> None:
     source, target = write_corpus(tmp_path / "papers.jsonl", papers(700)), tmp_path / "corpus"
-    stopping = Counting(embedder, name=f"counting-{tmp_path}", stop_after=256)
+    stopping = Counting(embedder, name=f"counting-{tmp_path}", stop_after=192)
     with pytest.raises(KeyboardInterrupt):
         build_corpus(source, target, OPTIONS, stopping)
     assert not target.exists()
@@ -204,7 +204,7 @@ def test_a_killed_build_goes_on(tmp_path: Path, embedder: Embedder) -> None:
     going_on = Counting(embedder, name=name)
     with Ecosystem.build(source, target, OPTIONS, going_on) as made:
         total = made.meta.counts.past + made.meta.counts.contemporary + made.meta.counts.scientists
-    assert going_on.asked == total - 256
+    assert going_on.asked == total - 64
 
 
 def test_vectors_are_imported_and_the_missing_ones_embedded(tmp_path: Path, embedder: Embedder) -> None:
@@ -218,6 +218,17 @@ def test_vectors_are_imported_and_the_missing_ones_embedded(tmp_path: Path, embe
     with Ecosystem.build(source, tmp_path / "corpus", OPTIONS, counting, vectors=pair) as made:
         assert made.meta.counts.vectors_imported == 30
         assert counting.asked == 10 + 1  # the papers without a vector, and the scientist's profile
+
+
+def test_vectors_of_other_papers_are_refused(tmp_path: Path, embedder: Embedder) -> None:
+    source = write_corpus(tmp_path / "papers.jsonl", papers(40))
+    np.save(tmp_path / "vectors.npy", embedder.embed(["one"]))
+    (tmp_path / "ids.txt").write_text("another-corpus-1\n")
+    with pytest.raises(EmbeddingError, match="none of its ids"):
+        build_corpus(
+            source, tmp_path / "corpus", OPTIONS, embedder,
+            vectors=(tmp_path / "vectors.npy", tmp_path / "ids.txt"),
+        )  # fmt: skip
 
 
 def test_a_bad_source_leaves_nothing_behind(tmp_path: Path, embedder: Embedder) -> None:

@@ -4,36 +4,27 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TypeAlias
 
-from manyheads.bank.collection import Collection, Item
 from manyheads.bank.corpus import RawPaper, Rejects, read_papers
 from manyheads.bank.embedding import LEXICAL, Embedder
-from manyheads.bank.knowledge import PAPERS, KnowledgeBank
+from manyheads.bank.filling import Progress, fill_papers, fill_scientists
+from manyheads.bank.knowledge import PAPERS
 from manyheads.bank.locks import FolderLock
 from manyheads.bank.masking import Masker, assign_masks
 from manyheads.bank.meta import AUTHORS, META, NAMES, REJECTS, SCIENTISTS, Counts, EmbeddingMeta, Meta
 from manyheads.bank.options import BuildOptions
-from manyheads.bank.profiles import profile, profile_text
+from manyheads.bank.profiles import profile
 from manyheads.bank.records import Paper, Period, Scientist
 from manyheads.bank.selection import Selection, select
 from manyheads.bank.vector_cache import CachedEmbedder
-from manyheads.bank.vector_files import import_vectors
 from manyheads.errors import CorpusError
 
-Progress: TypeAlias = Callable[[str, int, int | None], None]
-"""Told the step, how much of it is done and, where known, of how many."""
-READING, PROFILING, EMBEDDING, KNOWING = (
-    "reading papers",
-    "profiling scientists",
-    "storing papers",
-    "storing scientists",
-)
+READING, PROFILING = "reading papers", "profiling scientists"
 TOLD_EVERY = 1000
 
 
@@ -70,7 +61,9 @@ def build_corpus(
         selection = _read(source, partial, options, rejects, tell)
         content = _mask_and_profile(selection, options, tell)
         model = held.enter_context(_remembering(embedder))
-        imported = _store(partial, content, model, vectors, tell)
+        papers: dict[Period, list[Paper]] = {"past": content.past, "contemporary": content.contemporary}
+        imported = fill_papers(partial, papers, model, vectors, tell)
+        fill_scientists(partial, content.scientists, model, tell)
         _write_json(partial / SCIENTISTS, [one.model_dump(mode="json") for one in content.scientists])
         _write_json(partial / NAMES, content.names)
         meta = Meta(
@@ -173,55 +166,6 @@ def _remembering(embedder: Embedder) -> Generator[Embedder]:
         yield cached
     finally:
         cached.close()
-
-
-def _store(
-    folder: Path, content: _Content, model: Embedder, vectors: tuple[Path, Path] | None, tell: Progress
-) -> int:
-    """Write both banks; the number of papers whose vectors were imported."""
-    papers = {"past": content.past, "contemporary": content.contemporary}
-    total, imported = sum(map(len, papers.values())), 0
-    count = _Counter(tell, EMBEDDING, total)
-    with KnowledgeBank.create(folder, model) as bank:
-        for period in ("past", "contemporary"):
-            imported += _add(bank, papers[period], period, vectors, count)
-    count = _Counter(tell, KNOWING, len(content.scientists))
-    with Collection.create(folder, model, name=AUTHORS) as authors:
-        authors.add(map(_item, content.scientists), progress=count)
-    return imported
-
-
-def _add(
-    bank: KnowledgeBank,
-    papers: Sequence[Paper],
-    period: Period,
-    vectors: tuple[Path, Path] | None,
-    count: "_Counter",
-) -> int:
-    if vectors is None:
-        bank.add(papers, progress=count, period=period)
-        return 0
-    made = import_vectors(*vectors, [paper.id for paper in papers], dim=bank.collection.embedder.dim)
-    by_id = {paper.id: paper for paper in papers}
-    bank.add([by_id[one] for one in made.ids], made.vectors, count, period=period)
-    bank.add([by_id[one] for one in made.missing], progress=count, period=period)
-    return len(made.ids)
-
-
-class _Counter:
-    """Adds up what each chunk reports."""
-
-    def __init__(self, tell: Progress, step: str, total: int) -> None:
-        self._tell, self._step, self._total, self._done = tell, step, total, 0
-        tell(step, 0, total)
-
-    def __call__(self, more: int) -> None:
-        self._done += more
-        self._tell(self._step, self._done, self._total)
-
-
-def _item(one: Scientist) -> Item:
-    return Item(one.name, profile_text(one), one.model_dump(mode="json", exclude={"collaborators"}))
 
 
 def _counts(selection: Selection, rejects: Rejects, content: _Content, imported: int) -> Counts:

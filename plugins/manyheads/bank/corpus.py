@@ -30,8 +30,8 @@ from pydantic import (
 from manyheads.errors import CorpusError
 
 FIRST_YEAR, LAST_YEAR = 1500, 2100
-LISTED = 10
-"""Rejected lines that are told one by one; all of them are counted and written to `rejects.jsonl`."""
+LISTED, TOLD = 10, 3
+"""Rejected lines listed by a build, and in an error; all of them are counted and written to `rejects.jsonl`."""
 GIVE_UP_AFTER = 1000
 """Lines without a single paper among them after which the file is taken for another kind of file."""
 MOST_BROKEN, MOST_UNDECODABLE = 0.5, 0.01
@@ -124,9 +124,10 @@ class Rejects:
         if self.log:
             self.log.write(json.dumps(asdict(reject), ensure_ascii=False) + "\n")
 
-    def told(self) -> str:
-        more = self.total - len(self.first)
-        return "; ".join(map(str, self.first)) + (f"; and {more:,} more" if more else "")
+    def told(self, most: int = TOLD) -> str:
+        """The first few in one sentence, and how many more there are."""
+        more = self.total - len(self.first[:most])
+        return "; ".join(map(str, self.first[:most])) + (f"; and {more:,} more" if more else "")
 
 
 def read_papers(source: Path, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:

@@ -23,7 +23,7 @@ from manyheads.bank.store import Filter
 from manyheads.errors import CorpusError
 
 if TYPE_CHECKING:
-    from manyheads.bank.build import Progress
+    from manyheads.bank.filling import Progress
 
 _SCIENTISTS = TypeAdapter(list[Scientist])
 

@@ -6,9 +6,9 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from manyheads.bank.build import Progress
 from manyheads.bank.cache import cache_folder
 from manyheads.bank.embedding import Embedder, load_embedder
+from manyheads.bank.filling import Progress
 from manyheads.bank.meta import META
 from manyheads.bank.options import BuildOptions
 from manyheads.errors import CorpusError

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from manyheads.bank.build import Progress
+    from manyheads.bank.filling import Progress
     from manyheads.bank.meta import Meta
 
 app = typer.Typer(

@@ -295,4 +295,5 @@ def _relative_to(path: Path, data: dict[str, Any]) -> dict[str, Any]:
     folders = data.get("paths")
     if not isinstance(folders, list):
         return data
-    return {**data, "paths": [str(path.parent / str(folder)) for folder in cast(list[object], folders)]}
+    named = [Path(str(folder)).expanduser() for folder in cast(list[object], folders)]
+    return {**data, "paths": [str(path.parent / folder) for folder in named]}

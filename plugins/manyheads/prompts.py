@@ -19,7 +19,7 @@ from jinja2 import (
     nodes,
 )
 from jinja2.loaders import FunctionLoader
-from jinja2.sandbox import SandboxedEnvironment
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from manyheads.errors import ConfigError
 from manyheads.resources import Resources
@@ -57,6 +57,8 @@ class Prompts:
             ) from error
         except TemplateError as error:
             raise self._broken(name, error) from error
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            raise ConfigError(f"{self._where(name)}: cannot be rendered: {error}") from error
         return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
     def needs(self, name: str) -> frozenset[str]:
@@ -80,8 +82,8 @@ class Prompts:
             raise self._broken(name, error) from error
 
     @cached_property
-    def _environment(self) -> SandboxedEnvironment:
-        environment = SandboxedEnvironment(
+    def _environment(self) -> ImmutableSandboxedEnvironment:
+        environment = ImmutableSandboxedEnvironment(
             loader=FunctionLoader(self._source),
             undefined=StrictUndefined,
             trim_blocks=True,
@@ -93,7 +95,11 @@ class Prompts:
         return environment
 
     def _source(self, name: str) -> str:
-        return self._resources.need("prompts", name).read_text(encoding="utf-8")
+        path = self._resources.need("prompts", name)
+        try:
+            return path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"{path}: not UTF-8 text: {error}", hint="save it as UTF-8") from error
 
     def _where(self, name: str) -> str:
         return str(self._resources.find("prompts", name) or f"prompts/{name}")

@@ -135,7 +135,7 @@ def read_card(path: Path) -> RoleCard:
     """
     try:
         card = RoleCard.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not valid YAML: {error}") from error
     except ValidationError as error:
         raise ConfigError(f"{path}: {describe(error)}", hint="see roles/role.schema.json") from error

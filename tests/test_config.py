@@ -1,0 +1,197 @@
+"""Run configs: merged in order, then `--set`; every mistake named by key and file."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from manyheads.config import ModelConfig, RunConfig, load, merge, parse_set, validate
+from manyheads.errors import ConfigError
+from manyheads.resources import Resources, shipped
+
+NESTED = st.recursive(
+    st.integers() | st.text() | st.none(),
+    lambda inner: st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    max_leaves=8,
+)
+MAPPINGS = st.dictionaries(st.sampled_from("abc"), NESTED, max_size=3)
+
+
+def config(folder: Path, text: str, name: str = "my.yaml") -> str:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def test_nothing_said_is_the_offline_run() -> None:
+    run = load([])
+    assert (run.host, run.seed, run.corpus, run.team.size) == ("autogen", 0, "sample", 4)
+    assert run.models["default"].provider == "offline"
+
+
+@pytest.mark.parametrize("path", sorted((shipped() / "configs").glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_config_that_ships_loads(path: Path) -> None:
+    assert load([path.stem]).name == path.stem
+    assert load([str(path)]) == load([path.stem])
+
+
+def test_files_merge_in_order_then_settings(tmp_path: Path) -> None:
+    first = config(tmp_path, "seed: 1\nteam: {size: 3, exploration: none}\nturns: 2\n", "first.yaml")
+    second = config(tmp_path, "team: {size: 6}\ntopic: Robots\n", "second.yaml")
+    run = load([first, second], ["team.size=8", "budget.tokens=5000"])
+    assert (run.seed, run.team.size, run.team.exploration, run.topic) == (1, 8, "none", "Robots")
+    assert (run.turns.default, run.budget.tokens, run.name) == (2, 5000, "second")
+    assert load([second, first]).team.size == 3
+
+
+@pytest.mark.parametrize(
+    ("settings", "turns"),
+    [
+        (["turns=3"], (3, 3, 3, 3)),
+        (["turns=3", "turns.idea=7"], (3, 7, 3, 3)),
+        (["turns.topic=1"], (1, 5, 5, 5)),
+        (["turns.abstract=2", "turns=4"], (4, 4, 4, 4)),
+        (["turns.default=2", "turns.adaptive=true"], (2, 2, 2, 2)),
+    ],
+)
+def test_turns_are_a_number_or_a_number_a_stage(settings: list[str], turns: tuple[int, ...]) -> None:
+    run = load([], settings)
+    assert tuple(run.turns.of(stage) for stage in ("topic", "idea", "novelty", "abstract")) == turns
+
+
+def test_models_and_their_roles() -> None:
+    sets = [
+        "models.default.provider=openai",
+        "models.default.name=a",
+        "models.big.provider=ollama",
+        "roles.leader.model=big",
+    ]
+    run = load([], sets)
+    assert (run.models["default"].name, run.models["big"].provider) == ("a", "ollama")
+    assert run.roles["leader"].model == "big"
+
+
+def test_folders_in_a_file_are_relative_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ada")
+    run = load([config(tmp_path, "paths: [mine, /abs, ~/hers]\n")])
+    assert run.paths == (str(tmp_path / "mine"), "/abs", "/home/ada/hers")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("team: {sise: 8}", r"team\.sise: extra inputs are not permitted \(given: 8\)"),
+        ("hots: autogen", "hots: extra inputs"),
+        ("team: {size: 0}", r"team\.size: input should be greater than or equal to 1 \(given: 0\)"),
+        ("team: {size: many}", r"team\.size: input should be a valid integer"),
+        ("turns: 0", r"turns\.default: "),
+        ("turns: soon", r"turns\.default: "),
+        ("turns: {novel: 3}", r"turns\.novel: extra inputs"),
+        ("host: langchain", "host: input should be 'autogen' or 'agentscope'"),
+        ("models: {big: {}}", r"models\.default is missing"),
+        ("models: {default: {key: sk-1}}", r"models\.default\.key: extra inputs"),
+        ("models: {default: {temperature: 3}}", r"models\.default\.temperature: "),
+        ("roles: {leader: {model: big}}", r"roles\.leader\.model: no model 'big' among default"),
+        ("budget: {money: 5}", r"budget\.money needs models\.default\.price"),
+        ("topic: 'a: [", "not valid YAML"),
+        ("- a\n- b", "a config is a mapping"),
+        ("1: 2", "keys should be strings"),
+    ],
+)
+def test_a_mistake_in_a_file_is_named_with_file_and_key(tmp_path: Path, text: str, words: str) -> None:
+    path = config(tmp_path, text)
+    with pytest.raises(ConfigError, match=words) as caught:
+        load([path])
+    assert path in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("team.size", "write it as key=value"),
+        ("=8", "write it as key=value"),
+        ("topic=[a", "not valid YAML"),
+        ("team.sise=8", r"team\.sise=8: team\.sise: extra inputs"),
+        ("team=8", "team: input should be a valid"),
+    ],
+)
+def test_a_mistake_in_a_setting_is_named(setting: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        load([], [setting])
+
+
+def test_a_file_that_is_not_there_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"mine\.yaml: no such file"):
+        load(["mine.yaml"])
+    with pytest.raises(ConfigError, match=r"configs/virsky\.yaml: not found[\s\S]*virsci\.yaml"):
+        load(["virsky"])
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "my.yaml"
+    path.write_bytes(b"\xff\xfe\x00topic")
+    with pytest.raises(ConfigError, match=r"my\.yaml: not valid YAML"):
+        load([str(path)])
+
+
+def test_a_users_config_is_found_by_name(folder: Path) -> None:
+    config(folder, "seed: 9", "configs/mine.yaml")
+    assert load(["mine"], resources=Resources((folder,))).seed == 9
+
+
+@given(MAPPINGS, MAPPINGS, MAPPINGS)
+def test_merging_in_steps_is_merging(one: dict[str, Any], two: dict[str, Any], three: dict[str, Any]) -> None:
+    assert merge(one, {}) == one
+    assert merge({}, one) == one
+    assert merge(one, one) == one
+    before = repr((one, two))
+    merged = merge(one, two)
+    assert repr((one, two)) == before
+    assert {key: merged[key] for key in two if not isinstance(two[key], dict)} == {
+        key: value for key, value in two.items() if not isinstance(value, dict)
+    }
+    assert set(merge(merged, three)) == {*one, *two, *three}
+
+
+@given(
+    st.lists(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), min_size=1, max_size=4),
+    st.integers() | st.booleans(),
+)
+def test_a_setting_is_a_path_to_a_value(keys: list[str], value: int | bool) -> None:
+    nested: Any = parse_set(f"{'.'.join(keys)}={value}")
+    for key in keys:
+        nested = nested[key]
+    assert nested == value
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("a=b=c", "b=c"), ("a=", None), ("a=[1, 2]", [1, 2]), ("a='1'", "1")]
+)
+def test_a_settings_value_is_yaml(text: str, value: object) -> None:
+    assert parse_set(text) == {"a": value}
+
+
+def test_a_run_goes_there_and_back() -> None:
+    run = load(["virsci"], ["models.default.price={input: 1, output: 2}", "budget.money=3", "paths=[/a]"])
+    assert validate(run.model_dump(mode="json"), "again") == run
+    assert RunConfig.model_validate_json(run.model_dump_json(exclude_none=True)) == run
+
+
+def test_only_what_changes_an_answer_is_a_models_identity() -> None:
+    model = ModelConfig(provider="openai", name="m", base_url="http://127.0.0.1:1/v1", temperature=0.2)
+    moved = model.model_copy(
+        update={"base_url": "http://127.0.0.1:2/v1", "timeout": 5, "retries": 0, "concurrency": 1}
+    )
+    assert moved.identity() == model.identity()
+    assert model.model_copy(update={"temperature": 0.3}).identity() != model.identity()
+
+
+@pytest.mark.parametrize(
+    ("settings", "calls"),
+    [({"provider": "openai"}, True), ({"provider": "ollama"}, False), ({"provider": "ollama", "tools": True}, True),
+     ({"provider": "anthropic", "tools": False}, False)],
+)  # fmt: skip
+def test_who_calls_tools(settings: dict[str, Any], calls: bool) -> None:
+    assert ModelConfig(**settings).calls_tools is calls

@@ -1,7 +1,9 @@
 """A small VirSci run, told in events as a system tells them, and the folder it leaves."""
 
 import json
+import re
 from collections.abc import Callable
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,6 +23,7 @@ from manyheads.core import (
     Voted,
     Warned,
 )  # fmt: skip
+from manyheads.report.html import write_report
 
 Write = Callable[..., Path]
 TEAM = ("Scientist17", "Scientist4", "Scientist9", "Scientist23")
@@ -132,9 +135,9 @@ def topic() -> list[AnyEvent]:
                 question = "Which rules of forgetting have been tried on robots, and where did they fail?"
                 advice = "Mostly age and novelty. Age fails with the seasons: what is needed each autumn is dropped each spring."
                 events += [
-                    Invited(stage="topic", turn=turn, guest="Scientist88", by=name, question=question),
-                    Asked(stage="topic", turn=turn, speaker="Scientist88", task="advise"),
+                    Asked(stage="topic", turn=turn, speaker="Scientist88", task="advise Scientist9"),
                     said("topic", turn, "Scientist88", "advise", advice, {"advice": advice}, "guest"),
+                    Invited(stage="topic", turn=turn, guest="Scientist88", by=name, question=question),
                 ]
             data = {"remark": remark, "topic": "Memory that forgets by use in long robot missions"}
             events.append(said("topic", turn, name, "discuss", remark, data))
@@ -318,6 +321,45 @@ def write_run(
     return folder
 
 
+class Reader(HTMLParser):
+    """Reads a page strictly: every element is closed in order; collects headings, ids, links and words."""
+
+    VOID = frozenset({"meta", "br", "hr", "img", "link", "input"})
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.headings: list[int] = []
+        self.text = ""
+        self.feed(html)
+        self.close()
+        assert not self.open, f"not closed: {self.open}"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert not (tag in {"p", "h1", "h2", "h3", "h4", "div", "ul", "section"} and "p" in self.open), tag
+        self.tags.append((tag, dict(attrs)))
+        if re.fullmatch(r"h[1-6]", tag):
+            self.headings.append(int(tag[1]))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.text += data
+
+    @property
+    def words(self) -> str:
+        return " ".join(self.text.split())
+
+    def values(self, attribute: str) -> list[str]:
+        return [attrs[attribute] or "" for _, attrs in self.tags if attribute in attrs]
+
+
 @pytest.fixture
 def told() -> dict[str, Any]:
     """The result of the sample run."""
@@ -338,3 +380,13 @@ def run(tmp_path: Path) -> Write:
         return write_run(tmp_path / "run", **changes)
 
     return write
+
+
+@pytest.fixture
+def read() -> Callable[[Path], Reader]:
+    """Writes the report of a folder and reads it."""
+
+    def report(folder: Path) -> Reader:
+        return Reader(write_report(folder).read_text(encoding="utf-8"))
+
+    return report

@@ -1,0 +1,86 @@
+"""The report in a real browser: nothing runs, nothing is fetched, nothing overflows, all of it prints."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyheads.report.html import write_report
+
+Write = Callable[..., Path]
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update", "--allow-file-access-from-files",
+)  # fmt: skip
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")]
+
+
+def browse(tmp_path: Path, page: Path, *flags: str) -> str:
+    profile = tmp_path / "profile"
+    shutil.rmtree(profile, ignore_errors=True)
+    command = [str(CHROMIUM), *FLAGS, f"--user-data-dir={profile}", *flags, page.as_uri()]
+    return subprocess.run(command, capture_output=True, text=True, timeout=100, check=True).stdout
+
+
+def test_a_script_in_a_model_text_does_not_run(tmp_path: Path, run: Write, told: dict[str, Any]) -> None:
+    told["abstract"]["title"] = "</title><script>document.documentElement.dataset.owned = 1</script>"
+    told["ideas"][0]["idea"] = "<img src=x onerror='document.documentElement.dataset.owned = 1'>"
+    dom = browse(tmp_path, write_report(run(outcome=told)), "--dump-dom")
+    assert "data-owned" not in dom
+    assert "&lt;script&gt;" in dom
+
+
+def test_even_unescaped_markup_could_not_run(tmp_path: Path, run: Write) -> None:
+    page = write_report(run())
+    script = "<script>document.documentElement.dataset.owned = 1</script>"
+    page.write_text(page.read_text(encoding="utf-8").replace("</main>", f"{script}</main>"), encoding="utf-8")
+    assert "data-owned" not in browse(tmp_path, page, "--dump-dom")
+
+
+@pytest.mark.parametrize("width", [320, 390, 768, 1280])
+def test_nothing_is_wider_than_the_window(
+    tmp_path: Path, run: Write, told: dict[str, Any], width: int
+) -> None:
+    told["ideas"][0]["title"] = "Unbreakable" * 30
+    told["topic"]["topic"] = "x" * 500
+    report = write_report(run(outcome=told))
+    frame = tmp_path / "frame.html"
+    frame.write_text(
+        f"<iframe id=f src='{report.as_uri()}' style='width:{width}px;height:900px;border:0'></iframe>"
+        "<script>onload = () => { const page = f.contentDocument;"
+        "for (const d of page.querySelectorAll('details')) d.open = true;"
+        "document.title = page.documentElement.scrollWidth; }</script>",
+        encoding="utf-8",
+    )
+    title = re.search(r"<title>(\d+)", browse(tmp_path, frame, "--dump-dom"))
+    assert title
+    assert int(title[1]) <= width
+
+
+def test_folded_parts_are_printed(tmp_path: Path, run: Write) -> None:
+    pdf = tmp_path / "report.pdf"
+    browse(tmp_path, write_report(run()), "--no-pdf-header-footer", f"--print-to-pdf={pdf}")
+    assert pdf.read_bytes().startswith(b"%PDF")
+    if reader := shutil.which("pdftotext"):
+        text = subprocess.run(
+            [reader, pdf, "-"], capture_output=True, text=True, timeout=60, check=True
+        ).stdout
+        words = " ".join(text.split())
+        assert "Mostly age and novelty." in words
+        assert "A Ledger of Surprises" in words
+        assert words.count("Three office robots, eight weeks") == 4
+        assert "Version 1" in words
+        assert "provider: offline" in words
+
+
+@pytest.mark.parametrize("scheme", ["0", "1"])
+def test_draws_light_and_dark(tmp_path: Path, run: Write, scheme: str) -> None:
+    picture = tmp_path / "report.png"
+    flags = (f"--blink-settings=preferredColorScheme={scheme}", "--window-size=600,400")
+    browse(tmp_path, write_report(run()), *flags, f"--screenshot={picture}")
+    assert picture.read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,55 @@
+"""Word-level differences: complete, readable, and quick for long texts."""
+
+import time
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from manyheads.report.diff import LONGEST, Piece, changed_words, word_diff
+
+TEXTS = st.lists(
+    st.sampled_from(["we", "ask", "which", "memories", "a", "robot", "may", "forget", "and", "why"]),
+    max_size=30,
+).map(" ".join)
+
+
+def without(kind: str, pieces: list[Piece]) -> list[str]:
+    return " ".join(piece.text for piece in pieces if piece.kind != kind).split()
+
+
+@given(TEXTS | st.text(), TEXTS | st.text())
+def test_both_texts_can_be_read_off_the_difference(old: str, new: str) -> None:
+    pieces = word_diff(old, new)
+    assert without("ins", pieces) == old.split()
+    assert without("del", pieces) == new.split()
+
+
+@given(TEXTS)
+def test_a_text_does_not_differ_from_itself(text: str) -> None:
+    assert all(piece.kind == "same" for piece in word_diff(text, text))
+
+
+def test_a_changed_word_is_marked_alone() -> None:
+    assert word_diff("We run three robots for weeks", "We run four robots for weeks") == [
+        Piece("same", "We run "),
+        Piece("del", "three "),
+        Piece("ins", "four "),
+        Piece("same", "robots for weeks"),
+    ]
+
+
+def test_single_words_between_changes_are_no_islands() -> None:
+    pieces = word_diff("alpha and beta stay here", "gamma and delta stay here")
+    assert [piece.kind for piece in pieces] == ["del", "ins", "same"]
+    assert pieces[0].text.strip() == "alpha and beta"
+
+
+def test_counts_what_came_and_went() -> None:
+    assert changed_words(word_diff("one two", "one two three four")) == (2, 0)
+
+
+def test_very_long_texts_are_compared_whole_and_at_once() -> None:
+    old, new = "word " * LONGEST * 20, "term " * LONGEST * 20
+    began = time.monotonic()
+    assert [piece.kind for piece in word_diff(old, new)] == ["del", "ins"]
+    assert time.monotonic() - began < 2

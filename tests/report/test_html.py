@@ -1,0 +1,187 @@
+"""The report as a page: whole, safe, and honest about what is missing."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyheads.core import AnyEvent, Said
+from manyheads.errors import JournalError
+from manyheads.report.html import FOLD_AT, duration, monogram, number, split, write_report
+
+Write = Callable[..., Path]
+Read = Callable[[Path], Any]
+EVIL = "<script>document.title='owned'</script><img src=x onerror=alert(1)>{{ 7 * 7 }}{% raw %}\"'>&amp;"
+
+
+def changed(data: Any, text: str) -> Any:
+    """The same data with every free text replaced."""
+    if isinstance(data, dict):
+        return {k: v if k in ("kind", "stage", "part") else changed(v, text) for k, v in data.items()}
+    if isinstance(data, list | tuple):
+        return [changed(item, text) for item in data]
+    return text if isinstance(data, str) else data
+
+
+def test_tells_the_whole_run(run: Write, read: Read) -> None:
+    words = read(run()).words
+    for expected in (
+        "Forgetting on Purpose: Budgeted Episodic Memory", "Not written by a language model.",
+        "Scientist31", "My group is bound to another project", "asks outside the team: Which rules of forgetting",
+        "Scientist17 sums up", "Lifelong localization under changing appearance 2011 P00 similarity 0.71",
+        "kept for the vote", "The vote was tied.", "2 of 4", "Name what is done today", "Technical accuracy",
+        "consensus", "3 of 4 agree", "was not valid and was asked for again", "By speaker", "provider: offline",
+    ):  # fmt: skip
+        assert expected.lower() in words.lower(), expected
+
+
+def test_is_one_page_that_asks_for_nothing_else(run: Write, read: Read) -> None:
+    page = read(run())
+    assert page.values("src") == []
+    assert all(link.startswith("#") for link in page.values("href"))
+    html = (run() / "report.html").read_text(encoding="utf-8")
+    assert not re.search(r"@import|url\(|https?://", html)
+    assert "default-src 'none'" in html
+    assert "script" not in {tag for tag, _ in page.tags}
+
+
+def test_can_be_walked_by_headings_and_links(run: Write, read: Read) -> None:
+    page = read(run())
+    ids = page.values("id")
+    assert len(ids) == len(set(ids))
+    assert {link[1:] for link in page.values("href")} <= set(ids)
+    assert set(page.values("aria-labelledby")) <= set(ids)
+    assert page.headings[0] == 1
+    assert page.headings.count(1) == 1
+    assert all(after <= before + 1 for before, after in zip(page.headings, page.headings[1:], strict=False))
+    assert ("html", {"lang": "en"}) in page.tags
+
+
+def test_shows_words_that_came_and_went(run: Write) -> None:
+    html = write_report(run()).read_text(encoding="utf-8")
+    assert "<ins>far</ins>" in html
+    assert re.search(r"<del>[^<]*nothing\.</del>", html)
+
+
+@pytest.mark.parametrize("finished", [True, False])
+def test_a_model_text_is_never_markup(
+    run: Write, read: Read, tale: list[AnyEvent], told: dict[str, Any], finished: bool
+) -> None:
+    events = [type(e).model_validate(changed(e.model_dump(mode="json"), EVIL)) for e in tale]
+    folder = run(
+        events=events, outcome=changed(told, EVIL), finished=finished, config=json.dumps({"topic": EVIL})
+    )
+    page = read(folder)
+    assert "script" not in {tag for tag, _ in page.tags}
+    assert "img" not in {tag for tag, _ in page.tags}
+    assert not [name for _, attrs in page.tags for name in attrs if name.startswith("on")]
+    assert EVIL in page.text
+
+
+def test_characters_that_no_page_may_hold_are_replaced(run: Write, read: Read, told: dict[str, Any]) -> None:
+    folder = run()
+    told["abstract"]["title"] = "Half \ud83d a pair, \x00 and \x1b[31m red"
+    (folder / "result.json").write_text(json.dumps(told), encoding="utf-8")
+    title = next(line for line in read(folder).text.splitlines() if "Half" in line)
+    assert "Half \ufffd a pair, \ufffd and \ufffd[31m red" in title
+
+
+def test_huge_texts_fold_and_are_kept_whole(run: Write, read: Read, told: dict[str, Any]) -> None:
+    told["ideas"][0]["idea"] = "wordy " * 50_000 + "the end."
+    told["ideas"][1]["idea"] = "x" * 100_000
+    folder = run(outcome=told)
+    page = read(folder)
+    assert page.words.count("wordy") == 50_000
+    assert page.text.count("x" * 90_000) == 1
+    assert "the other 29" in page.words
+
+
+def test_an_unfinished_run_says_so(run: Write, read: Read, tale: list[AnyEvent]) -> None:
+    words = read(run(events=tale[:20], finished=False)).words
+    assert "This run is not finished." in words
+    assert "manyheads resume" in words
+    assert "No idea has been put forward yet." in words
+    assert "The abstract has not been written yet." in words
+
+
+def test_a_run_that_never_began_has_a_report(run: Write, read: Read) -> None:
+    assert "A run without a title yet" in read(run(events=[], finished=False, config="")).words
+
+
+def test_a_line_cut_by_a_kill_is_told(run: Write, read: Read) -> None:
+    folder = run(finished=False)
+    with (folder / "events.jsonl").open("a", encoding="utf-8") as log:
+        log.write('{"kind": "sa')
+    assert "1 line of events.jsonl could not be read" in read(folder).words
+
+
+def test_a_given_topic_was_not_discussed(
+    run: Write, read: Read, tale: list[AnyEvent], told: dict[str, Any]
+) -> None:
+    told["topic"] = {"topic": "Robust retrieval", "rationale": "Given by the user.", "fixed": True}
+    words = read(run(events=[e for e in tale if e.stage != "topic"], outcome=told)).words
+    assert "The topic was given with the run; it was not discussed." in words
+
+
+def test_novelty_switched_off_is_told(
+    run: Write, read: Read, tale: list[AnyEvent], told: dict[str, Any]
+) -> None:
+    events = [e for e in tale if e.stage != "novelty"]
+    folder = run(events=events, outcome={**told, "votes": []}, config="novelty: {enabled: false}")
+    assert "the last idea was taken" in read(folder).words
+
+
+def test_only_some_speakers_without_a_language_model(run: Write, read: Read, tale: list[AnyEvent]) -> None:
+    events = [
+        e.model_copy(update={"model": "gpt-4o-mini"}) if isinstance(e, Said) and e.stage == "topic" else e
+        for e in tale
+    ]
+    config = "models: {default: {name: offline}, good: {provider: openai, name: gpt-4o-mini}}"
+    words = read(run(events=events, config=config)).words
+    assert "Some texts, marked as such, come from the offline model" in words
+
+
+def test_a_language_model_needs_no_banner(
+    run: Write, read: Read, tale: list[AnyEvent], told: dict[str, Any]
+) -> None:
+    events = [e.model_copy(update={"model": "gpt-4o-mini"}) if isinstance(e, Said) else e for e in tale]
+    config = "models: {default: {provider: openai, name: gpt-4o-mini}}"
+    words = read(run(events=events, config=config, outcome={**told, "written_by_language_model": True})).words
+    assert "language model" not in words.lower()
+    replay = "models: {default: {provider: replay, name: runs/one}}"
+    words = read(run(events=events, config=replay, outcome={**told, "written_by_language_model": True})).words
+    assert "Not written by a language model in this run." in words
+
+
+def test_costs_are_shown_where_they_are_known(run: Write, read: Read, told: dict[str, Any]) -> None:
+    assert "Cost" not in read(run()).words
+    told["usage"]["cost"] = 0.01234
+    assert "0.0123" in read(run(outcome=told)).words
+
+
+def test_calls_that_no_speech_stands_for_are_told_apart(run: Write, read: Read, told: dict[str, Any]) -> None:
+    told["usage"]["calls"] += 3
+    assert "not told apart" in read(run(outcome=told)).words
+
+
+def test_a_folder_that_takes_no_report_is_named(run: Write) -> None:
+    folder = run()
+    (folder / "report.html").mkdir()
+    with pytest.raises(JournalError, match=r"report\.html"):
+        write_report(folder)
+
+
+def test_figures_and_names_in_words() -> None:
+    assert [duration(s) for s in (0.44, 12.4, 185, 7441)] == ["0.4 s", "12 s", "3 min 05 s", "2 h 04 min"]
+    assert [monogram(n) for n in ("Scientist17", "Ada Lovelace", "x_1234", "")] == ["17", "AL", "234", "?"]
+    assert [number(v) for v in (8.0, 7.3333, None, 100)] == ["8", "7.33", "–", "100"]
+
+
+def test_splits_long_texts_between_words() -> None:
+    shown, rest = split("word " * FOLD_AT)
+    assert shown.endswith("word")
+    assert shown + rest == "word " * FOLD_AT
+    assert split("short") == ("short", "")

@@ -271,7 +271,7 @@ def export(config: RunConfig) -> str:
     if config.system not in TEAMS:
         raise ConfigError(f"no AutoGen team for system {config.system!r}", tried=", ".join(TEAMS))
     team = TEAMS[config.system](config)
-    return json.dumps(team.dump_component().model_dump(mode="json"), ensure_ascii=False, indent=2) + "\n"
+    return json.dumps(team.dump_component().model_dump(mode="json"), ensure_ascii=False, indent=2)
 
 
 async def _linked(

@@ -1,0 +1,82 @@
+"""Looking up papers by meaning and year, against exact search over the same vectors in numpy."""
+
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bench.figures import Figure, Size, Watch, typical
+from manyheads.bank.embedding import PrecomputedEmbedder, unit_rows
+from manyheads.bank.knowledge import KnowledgeBank
+from manyheads.bank.records import Paper
+
+if TYPE_CHECKING:
+    from manyheads.bank.embedding import Vectors
+
+DIM, K, CLUSTERS = 384, 8, 200
+YEARS = (2010, 2015)
+
+
+async def bench(size: Size) -> AsyncIterator[Figure]:
+    papers, vectors = _papers(size.papers), _clustered(size.papers)
+    queries = _clustered(size.queries, seed=1)
+    with tempfile.TemporaryDirectory() as base:
+        with KnowledgeBank.create(Path(base), PrecomputedEmbedder("synthetic", DIM)) as bank:
+            watch = Watch()
+            bank.add(papers, vectors)
+            yield _filling(watch.read().wall, vectors, Path(base), size)
+        with KnowledgeBank.open(Path(base), PrecomputedEmbedder("synthetic", DIM), read_only=True) as bank:
+            yield _looking_up(bank, papers, vectors, queries, size)
+
+
+def _looking_up(
+    bank: KnowledgeBank, papers: list[Paper], vectors: "Vectors", queries: "Vectors", size: Size
+) -> Figure:
+    years = np.array([paper.year for paper in papers])
+
+    def ours(query: "Vectors") -> list[str]:
+        [hits] = bank.search_vectors(query[None], K, years=YEARS)
+        return [hit.paper.id for hit in hits]
+
+    def exact(query: "Vectors") -> list[str]:
+        among = np.flatnonzero((years >= YEARS[0]) & (years < YEARS[1]))
+        best = among[np.argsort(-(vectors[among] @ query), kind="stable")[:K]]
+        return [papers[row].id for row in best]
+
+    agree = median(len({*ours(query)} & {*exact(query)}) / K for query in queries)
+    mine = median(typical(lambda query=query: ours(query), 3) for query in queries)
+    theirs = median(typical(lambda query=query: exact(query), 3) for query in queries)
+    return Figure(
+        f"retrieval: top {K} of {size.papers:,}, years {YEARS[0]}-{YEARS[1] - 1}",
+        mine * 1000,
+        "ms",
+        theirs * 1000,
+        "exact search in numpy",
+        "≤ 10 ms",
+        f"{agree:.0%} the same papers",
+    )
+
+
+def _filling(seconds: float, vectors: "Vectors", base: Path, size: Size) -> Figure:
+    watch = Watch()
+    np.save(base / "vectors.npy", vectors)
+    baseline = watch.read().wall
+    return Figure(f"retrieval: storing {size.papers:,} papers", seconds, "s", baseline, "numpy.save of the vectors")
+
+
+def _papers(count: int) -> list[Paper]:
+    text = "word " * 150
+    return [
+        Paper(id=f"p{n}", title=f"Paper {n}", abstract=text, authors=("A. Author",), year=2000 + n % 24)
+        for n in range(count)
+    ]
+
+
+def _clustered(count: int, seed: int = 0) -> "Vectors":
+    """(count, DIM) unit vectors around shared centres, as embeddings of papers lie."""
+    centres = np.random.default_rng(7).normal(size=(CLUSTERS, DIM))
+    rng = np.random.default_rng(seed)
+    return unit_rows(centres[rng.integers(CLUSTERS, size=count)] + rng.normal(scale=0.7, size=(count, DIM)))

@@ -1,0 +1,38 @@
+"""Turn-taking: the wall time of a run against its longest chain of dependent calls."""
+
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+from statistics import median
+
+from bench.figures import Figure, Size
+from bench.runs import config_for, critical_path, timed
+from bench.server import model_server, server_alone
+
+
+async def bench(size: Size) -> AsyncIterator[Figure]:
+    with model_server(size.delay) as base_url, tempfile.TemporaryDirectory() as base:
+        yield await server_alone(base_url, size)
+        for embedding in size.embeddings:
+            for host in size.hosts:
+                async for figure in _of(base_url, host, embedding, size, Path(base)):
+                    yield figure
+
+
+async def _of(base_url: str, host: str, embedding: str, size: Size, base: Path) -> AsyncIterator[Figure]:
+    config = config_for(base_url, host, size, embedding)
+    rounds = [await timed(config, base) for _ in range(size.rounds)]
+    calls = critical_path(rounds[0].said)
+    walls = [one.talk.wall for one in rounds]
+    name, path = f"{host}, {embedding} embedding", calls * size.delay
+    against = f"critical path: {calls} of {len(rounds[0].said)} calls x {size.delay * 1000:.0f} ms"
+    spread = f"median of {size.rounds}, {min(walls):.2f} to {max(walls):.2f} s"
+    cpu = f"CPU {median(one.talk.cpu for one in rounds):.2f} s"
+    yield Figure(
+        f"turns: {name}", median(walls), "s", path, against, "ratio ≤ 1.25", f"{spread}; {cpu}"
+    )
+    for part, took in (
+        ("set-up", [one.set_up.wall for one in rounds]),
+        ("report", [one.closing.wall for one in rounds]),
+    ):
+        yield Figure(f"  {part}: {name}", median(took), "s", path, "critical path", note=f"first {took[0]:.2f} s")

@@ -1,0 +1,192 @@
+"""What a run shows while it goes on, on a terminal, in a pipe, and to a machine."""
+
+import io
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import manyheads
+from manyheads.cli.progress import LiveProgress, Standing, line_of, make_progress, plain
+from manyheads.core import (
+    AnyEvent,
+    Asked,
+    Invited,
+    Judged,
+    Recruited,
+    Result,
+    Said,
+    Stage,
+    Usage,
+    Voted,
+    Warned,
+)
+
+USAGE = Usage(input_tokens=1200, output_tokens=80, calls=1, cost=0.25)
+STORY: list[AnyEvent] = [
+    Stage(stage="selection", title="Collaborator selection", number=1, total=5),
+    Asked(stage="selection", speaker="Scientist4", task="join"),
+    Recruited(stage="selection", candidate="Scientist4", accepted=True, reasoning="A close fit."),
+    Recruited(stage="selection", candidate="Scientist31", accepted=False, reasoning="Too far."),
+    Stage(stage="topic", title="Topic discussion", number=2, total=5),
+    Asked(stage="topic", turn=3, speaker="Scientist4", task="topic"),
+    Asked(stage="topic", turn=3, speaker="Scientist9", task="topic"),
+    Said(
+        stage="topic", turn=3, speaker="Scientist9", task="topic", text="Forget by use.",
+        data={"remark": "Forget by use."}, model="offline", usage=USAGE,
+    ),
+    Invited(stage="topic", turn=3, guest="Scientist88", by="Scientist9", question="What fails?"),
+    Voted(stage="novelty", turn=1, voter="Scientist4", choice=2, reasoning="Overlaps least."),
+    Judged(stage="novelty", subject="tie", outcome="Forgetting", reasoning="higher confidence"),
+    Warned(stage="novelty", message="the first reply was not valid"),
+    Result(data={}),
+]  # fmt: skip
+
+
+class Clock:
+    """A clock that a test moves."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_quiet_shows_nothing_but_warnings(capsys: pytest.CaptureFixture[str]) -> None:
+    with make_progress("quiet") as progress:
+        for event in STORY:
+            progress.show(event)
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", "warning: the first reply was not valid\n")
+
+
+def test_auto_is_quiet_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
+    with make_progress("auto") as progress:
+        progress.show(STORY[0])
+    assert capsys.readouterr() == ("", "")
+
+
+def test_json_gives_every_event_on_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with make_progress("json") as progress:
+        for event in STORY:
+            progress.show(event)
+    out, err = capsys.readouterr()
+    assert [json.loads(line) for line in out.splitlines()] == [e.model_dump(mode="json") for e in STORY]
+    assert err == ""
+
+
+def test_counts_where_a_run_stands() -> None:
+    standing = Standing()
+    for second, event in enumerate(STORY[:9]):
+        standing.note(event, float(second))
+    assert (standing.stage, standing.number, standing.total, standing.turn) == ("Topic discussion", 2, 5, 3)
+    assert standing.thinking == {"Scientist4": [5.0]}
+    assert standing.usage == USAGE
+    standing.note(STORY[-1], 20.0)
+    assert standing.thinking == {}
+
+
+def test_one_speaker_may_be_asked_twice_at_once() -> None:
+    standing = Standing()
+    asked, said = STORY[6], STORY[7]
+    for second, event in enumerate((asked, asked, said)):
+        standing.note(event, float(second))
+    assert standing.thinking == {"Scientist9": [1.0]}
+    standing.note(said, 3.0)
+    assert standing.thinking == {}
+
+
+def test_the_live_view_tells_stage_turn_speakers_tokens_cost_and_time() -> None:
+    clock = Clock()
+    console = Console(record=True, force_terminal=True, width=100, height=40, file=io.StringIO())
+    progress = LiveProgress(console, clock)
+    with progress:
+        for event in STORY[:8]:
+            progress.show(event)
+        clock.now = 75.0
+        console.print(progress._view())
+    text = console.export_text()
+    for expected in (
+        "Scientist4 joins  A close fit.", "Scientist31 declines  Too far.", "Scientist9 says  Forget by use.",
+        "2/5 Topic discussion  turn 3", "Scientist4 75 s thinking", "1,200 tokens in · 80 out · 1 calls",
+        "cost 0.2500", "1:15",
+    ):  # fmt: skip
+        assert expected in text, expected
+
+
+def test_lines_are_concise() -> None:
+    lines = [str(line) for event in STORY if (line := line_of(event, 40))]
+    assert "  Scientist88 advises Scientist9 on  Wh…" in lines
+    assert "  Scientist4 votes for idea 2  Overlaps…" in lines
+    assert all(len(line.strip("\n")) <= 40 for line in lines[:-1])
+
+
+@pytest.mark.parametrize(
+    "text", ["a\x1b[2Jb", "a\rb", "a\n\tb", "a\x9bb", "a\u202eb", "a\ud83db", "a \x07 b"]
+)
+def test_a_reply_cannot_command_the_terminal(text: str) -> None:
+    assert re.fullmatch(r"a ?(\[2J)?b", plain(text))
+
+
+SCRIPT = """
+import time
+from manyheads.cli.progress import make_progress
+from manyheads.core import Asked, Stage
+with make_progress("auto") as progress:
+    progress.show(Stage(stage="topic", title="Topic discussion", number=2, total=5))
+    progress.show(Asked(stage="topic", turn=1, speaker="Scientist4", task="topic"))
+    time.sleep(30)
+"""
+
+
+@pytest.fixture
+def terminal() -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
+    """A process on a terminal of its own, in the middle of a run."""
+    ours, theirs = pty.openpty()
+    path = str(Path(manyheads.__file__).parents[1])
+    env = {**os.environ, "TERM": "xterm-256color", "PYTHONPATH": path}
+    process = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env=env,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    yield ours, process
+    process.kill()
+    process.wait()
+    os.close(ours)
+
+
+def shown(ours: int, until: str, seconds: float = 20.0) -> str:
+    """What the terminal was sent, up to a text."""
+    text, end = "", time.monotonic() + seconds
+    while until not in text and time.monotonic() < end:
+        if select.select([ours], [], [], 0.2)[0]:
+            try:
+                text += os.read(ours, 65536).decode(errors="replace")
+            except OSError:
+                break
+    return text
+
+
+def test_ctrl_c_gives_the_terminal_back(terminal: tuple[int, subprocess.Popen[bytes]]) -> None:
+    ours, process = terminal
+    before = shown(ours, "thinking")
+    assert "Topic discussion" in before
+    assert "\x1b[?25l" in before
+    process.send_signal(signal.SIGINT)
+    assert "\x1b[?25h" in shown(ours, "KeyboardInterrupt")
+    assert process.wait(10) != 0

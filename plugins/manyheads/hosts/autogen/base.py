@@ -100,9 +100,7 @@ class BaseClient(ChatCompletionClient):
 
     def count_tokens(self, messages: Sequence[LLMMessage], *, tools: Tools = ()) -> int:
         """An estimate, a token for four bytes of text: exact counts would need a download of the tokenizer."""
-        return sum(len(_words(message).encode()) for message in messages) // 4 + len(str(tools)) // 4 * bool(
-            tools
-        )
+        return (sum(len(_words(message).encode()) for message in messages) + len(str(tools))) // 4
 
     def remaining_tokens(self, messages: Sequence[LLMMessage], *, tools: Tools = ()) -> int:
         return self.config.context - self.count_tokens(messages, tools=tools)

@@ -102,9 +102,13 @@ class TurnsConfig(Strict):
     default: int = Field(default=5, ge=1)
     """For the stages not named."""
     topic: int | None = Field(default=None, ge=1)
+    """For the topic stage; `default` when left out."""
     idea: int | None = Field(default=None, ge=1)
+    """For the idea stage; `default` when left out."""
     novelty: int | None = Field(default=None, ge=1)
+    """For the novelty stage; `default` when left out."""
     abstract: int | None = Field(default=None, ge=1)
+    """For the abstract stage; `default` when left out."""
     adaptive: bool = False
     """The leader decides after each turn whether the stage goes on; the numbers become caps (App. D.3.2)."""
 
@@ -145,6 +149,7 @@ class InvitationConfig(Strict):
     """Advice from scientists outside the team (App. D.2.1)."""
 
     enabled: bool = True
+    """Whether members may ask outsiders."""
     per_turn: int = Field(default=1, ge=1)
     """Guests that one speaker may hear in one turn."""
     suggestions: int = Field(default=4, ge=1)

@@ -1,0 +1,72 @@
+"""The schemas that editors use are those of the models, and what ships fits them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from manyheads.resources import shipped
+from manyheads.schemas import FILES, schema_text, stale
+
+ROLES = sorted((shipped() / "roles").glob("*.yaml"))
+CONFIGS = sorted((shipped() / "configs").glob("*.yaml"))
+
+
+def validator(name: str) -> Draft202012Validator:
+    schema: Any = json.loads((shipped() / name).read_text("utf-8"))
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema)
+
+
+def test_the_schemas_are_fresh() -> None:
+    assert stale() == [], "refresh them: python -m manyheads.schemas"
+
+
+@pytest.mark.parametrize(
+    ("path", "schema"),
+    [(path, "role.schema.json") for path in ROLES] + [(path, "run.schema.json") for path in CONFIGS],
+    ids=lambda value: getattr(value, "stem", ""),
+)
+def test_what_ships_names_its_schema_and_fits_it(path: Path, schema: str) -> None:
+    text = path.read_text("utf-8")
+    assert text.startswith(f"# yaml-language-server: $schema={schema}\n")
+    validator(f"{path.parent.name}/{schema}").validate(yaml.safe_load(text))
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("roles/role.schema.json", {"name": "x", "description": "y", "modle": "z"}),
+        (
+            "roles/role.schema.json",
+            {"name": "x", "description": "y", "tasks": {"a": {"description": "", "reply": "Vot"}}},
+        ),
+        ("configs/run.schema.json", {"team": {"sise": 8}}),
+        ("configs/run.schema.json", {"host": "langchain"}),
+        ("configs/run.schema.json", {"turns": 0}),
+    ],
+)
+def test_an_editor_sees_mistakes(name: str, data: Any) -> None:
+    assert not validator(name).is_valid(data)
+
+
+@pytest.mark.parametrize(
+    "data", [{"turns": 5}, {"turns": {"idea": 3}}, {"team": {"size": 8}, "topic": "Robots"}]
+)
+def test_an_editor_takes_what_the_command_takes(data: Any) -> None:
+    assert validator("configs/run.schema.json").is_valid(data)
+
+
+def test_every_field_is_documented() -> None:
+    schemas: list[Any] = [json.loads(schema_text(model)) for model in FILES.values()]
+    parts = [part for schema in schemas for part in (schema, *schema["$defs"].values())]
+    bare = [
+        f"{part['title']}.{name}"
+        for part in parts
+        for name, field in part["properties"].items()
+        if not {"description", "$ref"} & field.keys() and part["title"] != "Price"
+    ]
+    assert bare == []

@@ -29,16 +29,16 @@ class Masker:
     def __init__(self, masks: Mapping[str, str]) -> None:
         self._masks = masks
         self._by_last_word: dict[str, list[str]] = defaultdict(list)
-        for real in sorted(masks, key=len, reverse=True):
+        for real in masks:
             words = _WORD.findall(real)
             if len(words) > 1:
                 self._by_last_word[words[-1]].append(real)
 
     def text(self, text: str) -> str:
-        for word in set(_WORD.findall(text)) & self._by_last_word.keys():
-            for real in self._by_last_word[word]:
-                if real in text:
-                    text = re.sub(rf"(?<!\w){re.escape(real)}(?!\w)", self._masks[real], text)
+        last_words = set(_WORD.findall(text)) & self._by_last_word.keys()
+        named = {real for word in last_words for real in self._by_last_word[word] if real in text}
+        for real in sorted(named, key=lambda name: (-len(name), name)):  # a long name before one it holds
+            text = re.sub(rf"(?<!\w){re.escape(real)}(?!\w)", self._masks[real], text)
         return text
 
     def wording(self, paper: RawPaper) -> RawPaper:

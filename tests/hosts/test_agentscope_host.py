@@ -3,6 +3,8 @@
 import asyncio
 import base64
 import logging
+import subprocess
+import sys
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -344,6 +346,12 @@ def test_a_missing_framework_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(ConfigError) as caught:
         host_factory("agentscope")
     assert caught.value.hint == "pip install 'manyheads[agentscope]'"
+
+
+def test_naming_the_host_does_not_import_its_framework() -> None:
+    code = "import sys, manyheads.hosts.agentscope; print('agentscope' in sys.modules, 'openai' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["False", "False"]
 
 
 async def test_the_factory_makes_the_host() -> None:

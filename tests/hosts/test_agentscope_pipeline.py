@@ -227,3 +227,15 @@ def test_a_pipeline_runs_its_own_system_only() -> None:
 def test_an_unknown_key_is_named() -> None:
     with pytest.raises(ConfigError, match="tems"):
         VirSciPipeline({"tems": {}})
+
+
+async def test_a_recorded_run_replays(pipeline: VirSciPipeline, llm: LLM, tmp_path: Path) -> None:
+    llm.faults.append(Fault("prose"))
+    await run(pipeline)
+    recorded, calls = result(pipeline), llm.calls
+    model = {"provider": "replay", "name": str(pipeline.state.folder), "tools": True}
+    again = VirSciPipeline(settings(llm, models={"default": model}), out=tmp_path)
+    await run(again)
+    assert llm.calls == calls
+    assert result(again)["abstract"] == recorded["abstract"]
+    assert result(again)["team"] == recorded["team"]

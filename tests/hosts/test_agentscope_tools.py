@@ -58,13 +58,14 @@ async def test_a_model_that_cannot_call_tools_is_offered_none(llm: LLM) -> None:
     assert "tools" not in llm.requests[0].body
 
 
-async def test_calls_are_recorded_in_the_models_order(llm: LLM) -> None:
+async def test_results_keep_the_models_order(llm: LLM) -> None:
     async def slow_first(asked: Invitation) -> str:
         await asyncio.sleep(0.1 if asked.name == "A" else 0)
         return asked.name
 
     llm.tool_calls = [("invite", {"name": "A"}), ("invite", {"name": "B"}), ("invite", {"name": "C"})]
     assert [call.result for call in await ask(llm, tool(slow_first))] == ["A", "B", "C"]
+    assert [said.text for said in llm.requests[1].messages if said.role == "tool"] == ["A", "B", "C"]
 
 
 @pytest.mark.parametrize(
@@ -111,12 +112,19 @@ async def test_cancellation_inside_a_tool_surfaces(llm: LLM) -> None:
 
 
 async def test_a_model_that_only_calls_tools_is_given_up(llm: LLM, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[str] = []
+
+    async def listen(asked: Invitation) -> str:
+        heard.append(asked.name)
+        return "yes?"
+
     monkeypatch.setattr("support.requests.Request.tools_answered", 0)
     monkeypatch.setattr("support.requests.Request.tools", ["invite"])
-    llm.tool_calls = [("invite", {"name": "Bo"})]
+    llm.tool_calls = [("invite", {"name": "Bo"})]  # under the same id each time
     with pytest.raises(ModelError, match="gave no answer"):
-        await ask(llm, tool())
+        await ask(llm, tool(listen))
     assert llm.calls == 9
+    assert len(heard) == 9
 
 
 async def test_agents_with_tools_do_not_meet(llm: LLM) -> None:

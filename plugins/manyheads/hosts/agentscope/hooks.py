@@ -11,6 +11,7 @@ from agentscope.model import ChatModelBase
 
 from manyheads.errors import ConfigError
 from manyheads.hosts.agentscope.models import Ledger
+from manyheads.hosts.agentscope.tools import order_results
 
 BANK = "author knowledge bank"
 
@@ -38,6 +39,7 @@ class Whole(MiddlewareBase):
     ) -> Any:
         """Raises `ConfigError` when the prompt cannot fit the model's context window."""
         self._ledger.stop_if_failed()
+        order_results(agent.state.context)
         model: ChatModelBase = input_kwargs["current_model"]
         tokens = await model.count_tokens(input_kwargs["messages"], input_kwargs["tools"])
         if tokens > model.context_size:

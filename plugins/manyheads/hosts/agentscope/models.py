@@ -4,9 +4,10 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
+from uuid import uuid4
 
 from agentscope.message import Msg, ThinkingBlock, ToolCallBlock
 from agentscope.model import ChatModelBase, ChatResponse
@@ -40,6 +41,7 @@ class Ledger:
     """What ends the turn although it happened in a tool: the toolkit tells it to the model and goes on."""
     warn: list[str] | None = None
     """Where notes for the user go; to the log when None."""
+    _ids: set[str] = field(default_factory=set[str])
 
     def stop_if_failed(self) -> None:
         """Raise a tool's failure, once."""
@@ -52,7 +54,16 @@ class Ledger:
         self.usage += _cost(response, config)
         self.model = str(response.metadata.get(clients.ANSWERED_BY) or config.name)
         self.truncated = bool(response.metadata.get(clients.TRUNCATED))
-        self.wants_tools = any(isinstance(block, ToolCallBlock) for block in response.content)
+        calls = [block for block in response.content if isinstance(block, ToolCallBlock)]
+        self.wants_tools = bool(calls)
+        for call in calls:
+            self._name(call)
+
+    def _name(self, call: ToolCallBlock) -> None:
+        """Some servers use an id again: AgentScope would take the call for one that is done, and not make it."""
+        if not call.id or call.id in self._ids:
+            call.id = uuid4().hex[:9]  # Mistral's servers take ids of nine letters and digits only
+        self._ids.add(call.id)
 
 
 def _cost(response: ChatResponse, config: ModelConfig) -> Usage:

@@ -39,6 +39,17 @@ def _function_tool(tool: Tool, ledger: Ledger) -> FunctionTool:
     )
 
 
+def order_results(context: Sequence[Msg]) -> None:
+    """Put tool results into the order of their calls; tools run at once, and results come as each is done."""
+    for msg in context:
+        calls = [block.id for block in msg.content if isinstance(block, ToolCallBlock)]
+        order = {call: calls.index(call) for call in calls}
+        places = [i for i, block in enumerate(msg.content) if isinstance(block, ToolResultBlock)]
+        results = sorted((msg.content[i] for i in places), key=lambda block: order.get(block.id, len(calls)))
+        for place, result in zip(places, results, strict=True):
+            msg.content[place] = result
+
+
 def calls_in(context: Sequence[Msg], reply_id: str) -> tuple[ToolCall, ...]:
     """The tool calls of a reply, in the model's order, also those that never reached a tool."""
     blocks = [block for msg in context if msg.id == reply_id for block in msg.content]

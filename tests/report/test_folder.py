@@ -71,6 +71,7 @@ def test_the_events_alone_tell_what_a_result_would(run: Write) -> None:
     so_far = outcome_of(replace(read_run(run()), result=None))
     assert [idea.title for idea in so_far.ideas] == [idea.title for idea in complete.ideas]
     assert [draft.by for draft in so_far.drafts] == [draft.by for draft in complete.drafts]
+    assert [(p.name, p.role) for p in so_far.team] == [(p.name, p.role) for p in complete.team]
     assert so_far.declined[0].name == "Scientist31"
     assert so_far.topic.topic == complete.topic.topic
     assert so_far.usage == complete.usage

@@ -34,7 +34,7 @@ def write_report(folder: Path) -> Path:
     try:
         path.write_text(html, encoding="utf-8")
     except OSError as error:
-        hint = "make room on the disk or make the folder writable, then `manyheads report` again"
+        hint = "make room on the disk or make the folder writable, then: manyheads resume RUN"
         raise JournalError(f"{path}: {error.strerror}", hint=hint) from error
     return path
 

@@ -142,7 +142,10 @@ def _so_far(record: Record) -> Outcome:
     return Outcome(
         system=str(record.config.get("system", "")),
         host=str(record.config.get("host", "")),
-        team=tuple(Person(name=r.candidate, reasoning=r.reasoning) for r in recruits if r.accepted),
+        team=(
+            *_leader(said),
+            *(Person(name=r.candidate, reasoning=r.reasoning) for r in recruits if r.accepted),
+        ),
         declined=tuple(Person(name=r.candidate, reasoning=r.reasoning) for r in recruits if not r.accepted),
         topic=_topic(record),
         ideas=tuple(_idea(number, s) for number, s in enumerate(filter(_is_idea, said), 1)),
@@ -162,6 +165,11 @@ def unwritten(record: Record) -> frozenset[str]:
     return frozenset(
         label for label, provider in record.models().items() if provider in ("offline", "replay")
     )
+
+
+def _leader(said: list[Said]) -> list[Person]:
+    """The leader, who is not recruited: known from the first turn that they sum up."""
+    return [Person(name=s.speaker, role="leader") for s in said if s.part == "leader"][:1]
 
 
 def _is_idea(said: Said) -> bool:

@@ -67,7 +67,7 @@ class Page:
     def chosen(self) -> Idea | None:
         """The idea that the abstract was written on, as it stands in the list."""
         idea = self.outcome.idea
-        return next((i for i in self.outcome.ideas if idea and i.title == idea.title), idea)
+        return self.by_number.get(idea.number, idea) if idea else None
 
     @property
     def mixed(self) -> bool:

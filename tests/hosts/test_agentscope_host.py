@@ -349,7 +349,9 @@ def test_a_missing_framework_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_naming_the_host_does_not_import_its_framework() -> None:
-    code = "import sys, manyheads.hosts.agentscope; print('agentscope' in sys.modules, 'openai' in sys.modules)"
+    code = (
+        "import sys, manyheads.hosts.agentscope; print('agentscope' in sys.modules, 'openai' in sys.modules)"
+    )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.split() == ["False", "False"]
 

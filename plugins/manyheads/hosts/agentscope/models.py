@@ -185,6 +185,10 @@ class GovernedModel(ChatModelBase):
         self.ledger.enter(response, config)
         return _spoken(response)
 
+    async def close(self) -> None:
+        """Release the connections of a model that was made from a config; for roles' agents, when done."""
+        await self._alias.close()
+
     async def _governed(self, once: Callable[[bool], Awaitable[ChatResponse]]) -> ChatResponse:
         notes = list[str]() if self.ledger.warn is None else self.ledger.warn
         try:

@@ -96,6 +96,7 @@ class Turn(Generic[R]):
         tools: what the speaker may call, where its model can.
         recall: what the host's retrieval hook looks up in the author knowledge bank, None for nothing.
         check: says what is wrong with a reply that its schema lets pass, None if nothing is.
+        nested: a tool call within another turn asks; should that turn be asked again, it may ask something else.
     """
 
     place: Place
@@ -105,6 +106,7 @@ class Turn(Generic[R]):
     tools: tuple[Tool, ...] = ()
     recall: str | None = None
     check: Callable[[R], str | None] | None = None
+    nested: bool = False
 
 
 class Usage(BaseModel):
@@ -123,7 +125,7 @@ class Usage(BaseModel):
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
             calls=self.calls + other.calls,
-            cost=sum(costs) if costs else None,
+            cost=round(sum(costs), 10) if costs else None,
         )
 
 

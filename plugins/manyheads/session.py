@@ -21,6 +21,7 @@ from typing import Any, TextIO
 import yaml
 
 from manyheads.bank.ecosystem import Ecosystem
+from manyheads.bank.embedding import load_embedder
 from manyheads.bank.named import resolve_corpus
 from manyheads.budget import Budgeted, Ledger
 from manyheads.config import ModelConfig, RunConfig, load
@@ -122,7 +123,8 @@ class Session:
 
     async def _ecosystem(self) -> Ecosystem:
         folder = await asyncio.to_thread(resolve_corpus, self.config.corpus, embedding=self.config.embedding)
-        return await asyncio.to_thread(Ecosystem.open, folder)
+        chosen = None if self.config.embedding == "auto" else load_embedder(self.config.embedding)
+        return await asyncio.to_thread(Ecosystem.open, folder, chosen)
 
     def _open_folder(self) -> tuple[Journal, TextIO]:
         with _writing(self.folder):

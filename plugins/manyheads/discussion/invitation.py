@@ -73,11 +73,18 @@ class _Asking:
             await self._by_field(reply)
             return reply
         reply = await self.run.ask(replace(self.question, tools=self._tools()), reply_type, check)
-        # From the reply and not from the tool's own run: a reply out of the journal runs no tools.
-        for call in reply.tool_calls:
-            if call.name == INVITE and not call.failed:
-                self._note(str(call.arguments["name"]), str(call.arguments["question"]), call.result)
+        await self._by_calls(reply)
         return reply
+
+    async def _by_calls(self, reply: Reply[R]) -> None:
+        """Make the guests of the reply's tool calls known; a reply out of the journal has run no tools."""
+        for call in reply.tool_calls:
+            if call.name != INVITE or call.failed:
+                continue
+            name, asked = str(call.arguments["name"]).strip(), str(call.arguments["question"])
+            if not self.asked_by_tool:
+                await self._hear(name, asked, nested=True)
+            self._note(name, asked, call.result)
 
     async def _by_field(self, reply: Reply[R]) -> None:
         wish = reply.value
@@ -90,7 +97,7 @@ class _Asking:
             return
         self._note(name, asked, await self._hear(name, asked))
 
-    async def _hear(self, name: str, asked: str) -> str:
+    async def _hear(self, name: str, asked: str, *, nested: bool = False) -> str:
         """Spawn the guest with their own profile and ask once (App. D.2.1, Fig. 28)."""
         by = self.question.speaker.name
         guest = self.run.speaker("scientist", name, scientist=self.run.literature.scientist(name))
@@ -104,6 +111,7 @@ class _Asking:
             variables,
             part="guest",
             asker=by,
+            nested=nested,
         )
         reply = await self.run.ask(question, self.run.reply_type("scientist", "advise", Advice))
         return reply.value.advice
@@ -114,7 +122,7 @@ class _Asking:
         if self.asked_by_tool >= self.run.config.invitation.per_turn:
             raise ToolRefusedError("no more guests in this turn; go on with what you know")
         self.asked_by_tool += 1
-        return await self._hear(name, asked)
+        return await self._hear(name, asked, nested=True)
 
     def _refusal(self, name: str) -> str | None:
         """Why a name cannot be invited, in words for the model; None when it can."""

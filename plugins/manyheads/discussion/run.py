@@ -59,6 +59,7 @@ class Question:
         role: whose card holds the task.
         recall: query for the retrieval hook.
         asker: who wants to know, where a guest is asked for a member; part of the turn's place.
+        nested: see `Turn`.
         after: messages that follow the rendered prompt, such as a guest's advice.
     """
 
@@ -73,6 +74,7 @@ class Question:
     tools: tuple[Tool, ...] = ()
     after: tuple[Message, ...] = ()
     asker: str = ""
+    nested: bool = False
 
     @property
     def label(self) -> str:
@@ -93,7 +95,8 @@ class Run:
     rng: random.Random = field(init=False)
     ordinals: Ordinals = field(default_factory=Ordinals)
     guests: list[Guest] = field(default_factory=list[Guest])
-    warnings: list[str] = field(default_factory=list[str])
+    warned: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """What fell back or failed on the way, by stage."""
     spent: dict[str, Usage] = field(default_factory=dict[str, Usage])
     """Usage by stage."""
     writers: set[str] = field(default_factory=set[str])
@@ -123,7 +126,8 @@ class Run:
         place = self.ordinals.place(question.stage, question.turn, speaker.name, question.label)
         prompt = self.roles.prompt(question.role, question.task, question.variables)
         thread = (Message(prompt), *question.after)
-        turn = Turn(place, speaker, thread, reply_type, question.tools, self._recall(question), check)
+        recall, nested = self._recall(question), question.nested
+        turn = Turn(place, speaker, thread, reply_type, question.tools, recall, check, nested)
         self.emit(Asked(stage=place.stage, turn=place.turn, speaker=speaker.name, task=place.task))
         reply = await self.host.ask(turn)
         self._account(question, reply)
@@ -173,8 +177,13 @@ class Run:
 
     def warn(self, stage: str, message: str) -> None:
         """Tell the user of something that fell back; it also goes into the result."""
-        self.warnings.append(message)
+        self.warned.setdefault(stage, []).append(message)
         self.emit(Warned(stage=stage, message=message))
+
+    @property
+    def warnings(self) -> list[str]:
+        """All warnings; sorted within a stage, whose questions may be asked at once, so that like runs are alike."""
+        return [message for messages in self.warned.values() for message in sorted(messages)]
 
     @property
     def usage(self) -> Usage:

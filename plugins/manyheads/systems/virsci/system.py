@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from manyheads.config import STAGES
 from manyheads.core import Recruited
-from manyheads.discussion import Run, Team
+from manyheads.discussion import Guest, Member, Run, Team
 from manyheads.replies import Abstract, Topic
 from manyheads.systems.virsci import novelty
 from manyheads.systems.virsci.abstract import Manuscript, write_abstract
@@ -31,7 +32,7 @@ async def virsci(run: Run) -> Mapping[str, Any]:
         **_ideas(run, ideas, kept, chosen, ballots, tie),
         **_abstract(manuscript),
         "turns": _turns(topic_turns, ideas, ballots, manuscript),
-        "guests": [asdict(guest) for guest in run.guests],
+        "guests": [asdict(guest) for guest in _in_order(run.guests, joined)],
     }
 
 
@@ -50,7 +51,18 @@ async def _choose(
     return kept, *await novelty.most_novel(run, team, kept)
 
 
-def _people(team: Team, joined: list[Any], decisions: list[Recruited]) -> dict[str, Any]:
+def _in_order(guests: list[Guest], members: list[Member]) -> list[Guest]:
+    """Guests as the stages went. Votes are cast all at once, so there the order is the table's, not the clock's."""
+    seats = {member.name: seat for seat, member in enumerate(members)}
+
+    def place(guest: Guest) -> tuple[int, int, int]:
+        seat = seats[guest.by] if guest.stage == novelty.STAGE else 0
+        return STAGES.index(guest.stage), guest.turn, seat
+
+    return sorted(guests, key=place)
+
+
+def _people(team: Team, joined: list[Member], decisions: list[Recruited]) -> dict[str, Any]:
     return {
         "team": [
             {

@@ -20,7 +20,9 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """One cache for all tests, not the user's; `MANYHEADS_CACHE` keeps one between sessions."""
     patch = pytest.MonkeyPatch()
     if not os.environ.get("MANYHEADS_CACHE"):
-        patch.setenv("MANYHEADS_CACHE", str(tmp_path_factory.getbasetemp().parent / "manyheads-cache"))
+        base = tmp_path_factory.getbasetemp()
+        shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+        patch.setenv("MANYHEADS_CACHE", str(shared / "manyheads-cache"))
     yield
     patch.undo()
 

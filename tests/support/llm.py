@@ -112,8 +112,8 @@ class LLM:
         try:
             while incoming := await connection.receive():
                 await self._handle(connection, incoming)
-        except ConnectionError:
-            pass
+        except (ConnectionError, asyncio.CancelledError):
+            pass  # the client has gone, or the server ends: nothing that anybody needs to read of
         finally:
             writer.close()
 

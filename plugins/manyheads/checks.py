@@ -12,7 +12,7 @@ from manyheads.bank.named import resolve_corpus
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.errors import UserError
 from manyheads.journal import read_turns
-from manyheads.models.governor import key_variable
+from manyheads.models.keys import key_variable
 from manyheads.resources import Resources
 from manyheads.roles import Roles
 

@@ -22,6 +22,8 @@ from manyheads.roles import describe
 
 R = TypeVar("R", bound=ReplyModel)
 
+TOOL_ROUNDS = 6
+"""How often a speaker may call tools in one turn, on either host."""
 FORM = """\
 Answer with one JSON object that fits this schema, in a ```json fence, and nothing after it:
 

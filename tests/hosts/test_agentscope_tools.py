@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 from manyheads.core import Tool, ToolCall
 from manyheads.errors import BudgetError, ModelError
 from manyheads.hosts.agentscope import AgentScopeHost
+from manyheads.structured import TOOL_ROUNDS
 from support.llm import LLM
 from support.turns import model, turn
 
@@ -123,7 +124,7 @@ async def test_a_model_that_only_calls_tools_is_given_up(llm: LLM, monkeypatch: 
     llm.tool_calls = [("invite", {"name": "Bo"})]  # under the same id each time
     with pytest.raises(ModelError, match="gave no answer"):
         await ask(llm, tool(listen))
-    assert llm.calls == 9
+    assert llm.calls == TOOL_ROUNDS + 1
     assert len(heard) == 9
 
 

@@ -21,6 +21,7 @@ from tenacity import (
 
 from manyheads.config import ModelConfig
 from manyheads.errors import ModelError
+from manyheads.models.keys import key_variable
 
 T = TypeVar("T")
 
@@ -187,12 +188,6 @@ class _Tries:
 def _short(error: BaseException | None) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= 200 else text[:200] + " …"
-
-
-def key_variable(config: ModelConfig) -> str | None:
-    """The environment variable that holds a model's key, None for providers without one."""
-    usual = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}.get(config.provider)
-    return config.api_key_env or usual
 
 
 def _key_hint(config: ModelConfig) -> str:

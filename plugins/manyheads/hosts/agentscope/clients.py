@@ -5,7 +5,6 @@ the response's metadata, where `GovernedModel` reads them.
 """
 
 import json
-import os
 from collections.abc import Callable
 from copy import copy
 from datetime import datetime
@@ -29,7 +28,7 @@ from manyheads.config import ModelConfig, Provider
 from manyheads.core import Raw
 from manyheads.errors import ConfigError
 from manyheads.hosts.agentscope.messages import to_thread
-from manyheads.models.governor import key_variable
+from manyheads.models.keys import key_of
 from manyheads.models.local import LocalModel, local_model
 
 TRUNCATED, ANSWERED_BY, USAGE = "truncated", "answered_by", "usage"
@@ -123,13 +122,13 @@ def _shared(config: ModelConfig) -> dict[str, Any]:
 
 
 def _openai(config: ModelConfig) -> ChatModelBase:
-    credential = OpenAICredential(api_key=_key(config), base_url=config.base_url)
+    credential = OpenAICredential(api_key=SecretStr(key_of(config)), base_url=config.base_url)
     client = {"timeout": config.timeout, "max_retries": 0}
     return OpenAIClient(credential, client_kwargs=client, **_shared(config))
 
 
 def _anthropic(config: ModelConfig) -> ChatModelBase:
-    credential = AnthropicCredential(api_key=_key(config), base_url=config.base_url)
+    credential = AnthropicCredential(api_key=SecretStr(key_of(config)), base_url=config.base_url)
     client = {"timeout": config.timeout, "max_retries": 0}
     parameters = AnthropicChatModel.Parameters(max_tokens=config.max_tokens)
     return AnthropicClient(credential, parameters=parameters, client_kwargs=client, **_shared(config))
@@ -151,19 +150,6 @@ _BUILDERS: dict[str, Callable[[ModelConfig], ChatModelBase]] = {
     "offline": _local,
     "replay": _local,
 }
-
-
-def _key(config: ModelConfig) -> SecretStr:
-    """The key from the environment; a server of one's own may do without."""
-    variable = key_variable(config)
-    if variable and (value := os.environ.get(variable)):
-        return SecretStr(value)
-    if config.base_url and not config.api_key_env:
-        return SecretStr("none")
-    raise ConfigError(
-        f"{config.provider}/{config.name}: no key in the environment variable {variable}",
-        hint=f"export {variable}=…",
-    )
 
 
 def borrow(model: ChatModelBase) -> ChatModelBase:

@@ -24,12 +24,9 @@ from manyheads.hosts.agentscope.hooks import Recollection, Whole
 from manyheads.hosts.agentscope.messages import to_msg
 from manyheads.hosts.agentscope.models import Alias, Ledger
 from manyheads.hosts.agentscope.tools import calls_in, toolkit
-from manyheads.structured import StructuredHost
+from manyheads.structured import TOOL_ROUNDS, StructuredHost
 
-ROUNDS = 8
-"""How often a speaker may call tools in one turn before it must answer."""
-
-REACT = ReActConfig(max_iters=ROUNDS, interruption_raise_cancelled_error=True)
+REACT = ReActConfig(max_iters=TOOL_ROUNDS, interruption_raise_cancelled_error=True)
 NO_CLOCK = InjectionConfig(inject_runtime_state=False)
 # The limits on images and tool results are lifted, as `Whole` lifts the one on the context.
 UNCUT = ContextConfig(trigger_ratio=0.9, max_image_num=10_000, tool_result_limit=sys.maxsize)
@@ -148,7 +145,7 @@ def _answer(turn: Turn[Any], reply: Msg, ledger: Ledger) -> str:
     done = {ReplyFinishedReason.COMPLETED, ReplyFinishedReason.EXCEED_MAX_ITERS}
     if reply.finished_reason not in done or ledger.wants_tools:
         raise ModelError(
-            f"{turn.place}: {ledger.model} called tools {ROUNDS} times and gave no answer",
+            f"{turn.place}: {ledger.model} called tools {TOOL_ROUNDS} times and gave no answer",
             hint="try another model, or resume the run",
         )
     return reply.get_text_content() or ""

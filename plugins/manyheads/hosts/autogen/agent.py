@@ -12,11 +12,11 @@ from manyheads.bank.knowledge import KnowledgeBank
 from manyheads.config import ModelConfig, Provider
 from manyheads.core import Tool, safe_name
 from manyheads.errors import ConfigError
-from manyheads.hosts.autogen.host import TOOL_ROUNDS
 from manyheads.hosts.autogen.models import ModelClient, close_native
 from manyheads.hosts.autogen.tools import CoreTool
 from manyheads.resources import Resources
 from manyheads.roles import Roles
+from manyheads.structured import TOOL_ROUNDS
 
 
 class RoleAgent(AssistantAgent):

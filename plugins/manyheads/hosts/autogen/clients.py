@@ -3,7 +3,6 @@
 Retries of the SDKs are off: the governor is the one layer of retries.
 """
 
-import os
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -11,12 +10,8 @@ from typing import Any
 from autogen_core.models import ChatCompletionClient, ModelFamily, ModelInfo
 
 from manyheads.config import ModelConfig
-from manyheads.errors import ConfigError
-from manyheads.models.governor import key_variable
+from manyheads.models.keys import key_of
 from manyheads.models.window import window
-
-NO_KEY = "none"
-"""Sent to servers of one's own that ask for no key; the SDKs insist on one."""
 
 
 @dataclass
@@ -90,7 +85,7 @@ def _openai(alias: str, config: ModelConfig) -> ChatCompletionClient:
     client = OpenAIChatCompletionClient(
         model=config.name,
         base_url=config.base_url,  # pyright: ignore[reportArgumentType] - None keeps it from guessing by name
-        api_key=_key(alias, config),
+        api_key=key_of(config, alias),
         timeout=config.timeout,
         max_retries=0,
         model_info=model_info(config),
@@ -108,7 +103,7 @@ def _anthropic(alias: str, config: ModelConfig) -> ChatCompletionClient:
 
     client = AnthropicChatCompletionClient(
         model=config.name,
-        api_key=_key(alias, config),
+        api_key=key_of(config, alias),
         timeout=config.timeout,
         max_retries=0,
         model_info=model_info(config),
@@ -141,16 +136,3 @@ def request_options(config: ModelConfig, tokens: int) -> dict[str, Any]:
 
 def _given(**settings: Any) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value is not None}
-
-
-def _key(alias: str, config: ModelConfig) -> str:
-    variable = key_variable(config) or ""
-    if key := os.environ.get(variable):
-        return key
-    if config.base_url and not config.api_key_env:
-        return NO_KEY
-    raise ConfigError(
-        f"models.{alias}: no key for {config.provider}/{config.name}",
-        tried=f"the environment variable {variable}",
-        hint=f"export {variable}=…, or name a server of your own in models.{alias}.base_url",
-    )

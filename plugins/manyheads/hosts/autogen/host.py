@@ -18,10 +18,7 @@ from manyheads.hosts.autogen.models import ModelClient
 from manyheads.hosts.autogen.threads import as_context, as_task
 from manyheads.hosts.autogen.tools import CoreTool, calls_made
 from manyheads.hosts.autogen.turn import TurnClient
-from manyheads.structured import StructuredHost
-
-TOOL_ROUNDS = 6
-"""How often an agent may call tools in one turn before it must answer."""
+from manyheads.structured import TOOL_ROUNDS, StructuredHost
 
 
 class AutoGenHost(StructuredHost):

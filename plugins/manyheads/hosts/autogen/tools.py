@@ -11,12 +11,16 @@ from autogen_agentchat.messages import (
     ToolCallRequestEvent,
 )
 from autogen_core import CancellationToken, FunctionCall
-from autogen_core.tools import BaseTool
+from autogen_core.tools import BaseTool, ToolSchema
 from pydantic import BaseModel, ValidationError
 
 from manyheads.core import Tool, ToolCall
 from manyheads.errors import UserError
 from manyheads.roles import describe
+
+
+_schemas: dict[tuple[type[BaseModel], str, str], ToolSchema] = {}
+"""Of each kind of tool: AutoGen asks a tool for its schema with every request."""
 
 
 class Answer(BaseModel):
@@ -39,6 +43,13 @@ class CoreTool(BaseTool[BaseModel, Answer]):
     def __init__(self, tool: Tool, on_failure: Callable[[UserError], None] = lambda error: None) -> None:
         super().__init__(tool.arguments, Answer, tool.name, tool.description)
         self._tool, self._on_failure = tool, on_failure
+
+    @property
+    def schema(self) -> ToolSchema:
+        kind = (self._args_type, self._name, self._description)
+        if kind not in _schemas:
+            _schemas[kind] = super().schema
+        return _schemas[kind]
 
     async def run_json(
         self, args: Mapping[str, Any], cancellation_token: CancellationToken, call_id: str | None = None

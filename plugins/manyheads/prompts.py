@@ -6,18 +6,20 @@ by the `quoted` filter so that it cannot pass for the prompt's own words.
 
 import re
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from jinja2 import (
+    BaseLoader,
+    BytecodeCache,
     StrictUndefined,
     TemplateError,
     TemplateNotFound,
     TemplateSyntaxError,
     UndefinedError,
     meta,
-    nodes,
 )
+from jinja2.bccache import Bucket
 from jinja2.loaders import FunctionLoader
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -69,30 +71,17 @@ class Prompts:
         while pending:
             current = pending.pop()
             seen.add(current)
-            tree = self._parse(current)
-            found |= meta.find_undeclared_variables(tree)
-            referenced = [part for part in meta.find_referenced_templates(tree) if part]
+            try:
+                variables, referenced = _reads(self._source(current))
+            except TemplateSyntaxError as error:
+                raise self._broken(current, error) from error
+            found |= variables
             pending += [part for part in referenced if part not in seen]
         return frozenset(found)
 
-    def _parse(self, name: str) -> nodes.Template:
-        try:
-            return self._environment.parse(self._source(name), name)
-        except TemplateSyntaxError as error:
-            raise self._broken(name, error) from error
-
     @cached_property
     def _environment(self) -> ImmutableSandboxedEnvironment:
-        environment = ImmutableSandboxedEnvironment(
-            loader=FunctionLoader(self._source),
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            autoescape=False,
-        )
-        filters: dict[str, Any] = environment.filters
-        filters["quoted"] = quoted
-        return environment
+        return _environment(FunctionLoader(self._source))
 
     def _source(self, name: str) -> str:
         path = self._resources.need("prompts", name)
@@ -111,3 +100,42 @@ class Prompts:
         return ConfigError(
             f"{self._where(name)}{line}: {error.message}", hint="see the Jinja2 template syntax"
         )
+
+
+class _Compiled(BytecodeCache):
+    """What was compiled in this process, so that a second run need not do it again; jinja checks the content."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, bytes] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        if kept := self._kept.get(bucket.key):
+            bucket.bytecode_from_string(kept)
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._kept[bucket.key] = bucket.bytecode_to_string()
+
+
+_compiled = _Compiled()
+
+
+def _environment(loader: BaseLoader | None = None) -> ImmutableSandboxedEnvironment:
+    environment = ImmutableSandboxedEnvironment(
+        loader=loader,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,
+        bytecode_cache=_compiled,
+    )
+    filters: dict[str, Any] = environment.filters
+    filters["quoted"] = quoted
+    return environment
+
+
+@lru_cache(maxsize=1024)
+def _reads(source: str) -> tuple[frozenset[str], tuple[str, ...]]:
+    """The variables that a template's text reads, and the templates that it names."""
+    tree = _environment().parse(source)
+    referenced = tuple(part for part in meta.find_referenced_templates(tree) if part)
+    return frozenset(meta.find_undeclared_variables(tree)), referenced

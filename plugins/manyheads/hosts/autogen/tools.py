@@ -18,7 +18,6 @@ from manyheads.core import Tool, ToolCall
 from manyheads.errors import UserError
 from manyheads.roles import describe
 
-
 _schemas: dict[tuple[type[BaseModel], str, str], ToolSchema] = {}
 """Of each kind of tool: AutoGen asks a tool for its schema with every request."""
 

@@ -20,7 +20,9 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
         embedder.embed(texts[:1])
         rate = _rate(embedder, texts)
         if isinstance(embedder, FastEmbedder):
-            yield _figure(f"embedding: {choice}", rate, _fastembed(embedder, texts), "fastembed, its own batches")
+            yield _figure(
+                f"embedding: {choice}", rate, _fastembed(embedder, texts), "fastembed, its own batches"
+            )
         with tempfile.TemporaryDirectory() as base:
             cached = CachedEmbedder(embedder, Path(base) / "vectors.sqlite")
             cached.embed(texts)

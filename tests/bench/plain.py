@@ -1,6 +1,6 @@
 """The hosts' plain agents, as one would call them without us: a fresh agent a call, one shared client."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 Ask = Callable[[str, str], Awaitable[object]]
@@ -8,13 +8,17 @@ Ask = Callable[[str, str], Awaitable[object]]
 
 
 @asynccontextmanager
-async def autogen(base_url: str) -> AsyncIterator[Ask]:
+async def autogen(base_url: str) -> AsyncGenerator[Ask]:
     from autogen_agentchat.agents import AssistantAgent
     from autogen_core.models import ModelFamily, ModelInfo
     from autogen_ext.models.openai import OpenAIChatCompletionClient
 
     info = ModelInfo(
-        vision=False, function_calling=True, json_output=True, structured_output=True, family=ModelFamily.UNKNOWN
+        vision=False,
+        function_calling=True,
+        json_output=True,
+        structured_output=True,
+        family=ModelFamily.UNKNOWN,
     )
     client = OpenAIChatCompletionClient(
         model="test", base_url=base_url, api_key="none", max_retries=0, model_info=info
@@ -28,7 +32,7 @@ async def autogen(base_url: str) -> AsyncIterator[Ask]:
 
 
 @asynccontextmanager
-async def agentscope(base_url: str) -> AsyncIterator[Ask]:
+async def agentscope(base_url: str) -> AsyncGenerator[Ask]:
     from agentscope.agent import Agent
     from agentscope.credential import OpenAICredential
     from agentscope.message import UserMsg

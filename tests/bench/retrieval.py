@@ -64,7 +64,9 @@ def _filling(seconds: float, vectors: "Vectors", base: Path, size: Size) -> Figu
     watch = Watch()
     np.save(base / "vectors.npy", vectors)
     baseline = watch.read().wall
-    return Figure(f"retrieval: storing {size.papers:,} papers", seconds, "s", baseline, "numpy.save of the vectors")
+    return Figure(
+        f"retrieval: storing {size.papers:,} papers", seconds, "s", baseline, "numpy.save of the vectors"
+    )
 
 
 def _papers(count: int) -> list[Paper]:

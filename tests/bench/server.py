@@ -4,7 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,7 +16,7 @@ TESTS = Path(__file__).parents[1]
 
 
 @contextmanager
-def model_server(delay: float) -> Iterator[str]:
+def model_server(delay: float) -> Generator[str]:
     """The base URL of a server that takes `delay` seconds for each answer."""
     command = [sys.executable, "-m", "support.llm", "--delay", str(delay)]
     path = os.pathsep.join(filter(None, (str(TESTS), os.environ.get("PYTHONPATH"))))

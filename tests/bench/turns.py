@@ -28,11 +28,11 @@ async def _of(base_url: str, host: str, embedding: str, size: Size, base: Path) 
     against = f"critical path: {calls} of {len(rounds[0].said)} calls x {size.delay * 1000:.0f} ms"
     spread = f"median of {size.rounds}, {min(walls):.2f} to {max(walls):.2f} s"
     cpu = f"CPU {median(one.talk.cpu for one in rounds):.2f} s"
-    yield Figure(
-        f"turns: {name}", median(walls), "s", path, against, "ratio ≤ 1.25", f"{spread}; {cpu}"
-    )
+    yield Figure(f"turns: {name}", median(walls), "s", path, against, "ratio ≤ 1.25", f"{spread}; {cpu}")
     for part, took in (
         ("set-up", [one.set_up.wall for one in rounds]),
         ("report", [one.closing.wall for one in rounds]),
     ):
-        yield Figure(f"  {part}: {name}", median(took), "s", path, "critical path", note=f"first {took[0]:.2f} s")
+        yield Figure(
+            f"  {part}: {name}", median(took), "s", path, "critical path", note=f"first {took[0]:.2f} s"
+        )

@@ -108,8 +108,18 @@ async def test_it_runs_in_the_console_of_agentscope(
 async def test_a_time_limit_surfaces_and_the_run_goes_on_later(pipeline: VirSciPipeline, llm: LLM) -> None:
     llm.delay = 0.1
     seen: list[Any] = []
+    loop, limit = asyncio.get_running_loop(), asyncio.timeout(None)
+
+    async def end_at_the_third_question() -> None:
+        while llm.calls < 3:
+            await asyncio.sleep(0.01)
+        limit.reschedule(loop.time())
+
+    watch = asyncio.create_task(end_at_the_third_question())
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(collect(pipeline, seen), 0.35)
+        async with limit:
+            await collect(pipeline, seen)
+    await watch
     assert seen[-1].finished_reason == "interrupted"
     llm.delay, before, folder = 0.0, llm.calls, pipeline.state.folder
     finished_before = [request.seed for request in llm.requests[:-1]]

@@ -8,6 +8,7 @@ UserError
 │   └── ReplyError       a model never gave a valid reply; keeps the raw text
 ├── BudgetError          the run's budget is spent
 └── JournalError         a run folder cannot be read, written or continued
+    └── ChangedError     what is recorded there answers other questions than today's
 """
 
 
@@ -63,3 +64,7 @@ class BudgetError(UserError):
 
 class JournalError(UserError):
     """A run folder cannot be read, written or continued."""
+
+
+class ChangedError(JournalError):
+    """A run's record answers other questions than today's config and prompts ask."""

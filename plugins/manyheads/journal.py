@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from manyheads.core import Host, Message, Place, Reply, ToolCall, Turn, Usage
-from manyheads.errors import JournalError
+from manyheads.errors import ChangedError, JournalError
 from manyheads.replies import ReplyModel
 from manyheads.structured import schema_of
 
@@ -64,7 +64,8 @@ class Journal:
             )
         except sqlite3.Error as error:
             raise JournalError(
-                f"{self.path}: {place} could not be kept: {error}", hint="make room on the disk, then resume"
+                f"{self.path}: {place} could not be kept: {error}",
+                hint="make room on the disk, then: manyheads resume RUN",
             ) from error
 
     def close(self) -> None:
@@ -131,7 +132,7 @@ class Recorded:
         """See `Host.ask`.
 
         Raises:
-            JournalError: the record at this place answers another request, and changes are not accepted.
+            ChangedError: the record at this place answers another request, and changes are not accepted.
         """
         request = request_of(turn, self._model_of(turn.speaker.model))
         digest = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
@@ -141,14 +142,14 @@ class Recorded:
                 reply = _load(data, turn.reply_type)
                 self._on_replayed(reply.usage)
                 return reply
-            if not self._accept_changes:
+            if not (self._accept_changes or turn.nested):
                 raise self._changed(turn.place)
         reply = await self._host.ask(turn)
         self._journal.put(turn.place, digest, request, _save(reply))
         return reply
 
-    def _changed(self, place: Place) -> JournalError:
-        return JournalError(
+    def _changed(self, place: Place) -> ChangedError:
+        return ChangedError(
             f"{self._journal.path}: from here on the record no longer applies: {place}",
             tried="the recorded request differs from today's: a prompt, a role, a config key or the corpus changed",
             hint="undo the change, or go on from that turn: manyheads resume RUN --accept-changes",

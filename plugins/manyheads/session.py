@@ -10,8 +10,9 @@ runs/<time>-<name>/
 
 import asyncio
 import json
+import shlex
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import AsyncExitStack, aclosing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,7 +28,7 @@ from manyheads.budget import Budgeted, Ledger
 from manyheads.config import ModelConfig, RunConfig, load
 from manyheads.core import AnyEvent, Emit, ManagedHost, Recall, Result, stream
 from manyheads.discussion import Run
-from manyheads.errors import ConfigError, JournalError
+from manyheads.errors import ChangedError, ConfigError, JournalError, UserError
 from manyheads.journal import Journal, Recorded
 from manyheads.models.local import OFFLINE
 from manyheads.recall import AuthorRecall
@@ -37,6 +38,8 @@ from manyheads.systems.virsci import virsci
 
 HostFactory = Callable[[Mapping[str, ModelConfig], Recall, int], ManagedHost]
 """Makes a host of the models by alias, what its retrieval hook recalls, and the attempts at a reply."""
+RESUME = "manyheads resume RUN"
+"""How hints below a session speak of going on with a run."""
 SYSTEMS: dict[str, Callable[[Run], Awaitable[Mapping[str, Any]]]] = {"virsci": virsci}
 
 
@@ -86,12 +89,35 @@ class Session:
     folder: Path
     accept_changes: bool = False
 
+    @property
+    def way_back(self) -> str | None:
+        """The command that goes on with this run, once there is something to go on with."""
+        begun = (self.folder / "journal.sqlite").exists()
+        return f"{RESUME.removesuffix('RUN')}{shlex.quote(str(self.folder))}" if begun else None
+
     async def events(self, make_host: HostFactory) -> AsyncGenerator[AnyEvent, None]:
         """Run the system on a host; yields what happens, the `Result` last. The folder is written on the way.
 
         Raises:
             UserError: something is wrong that the user can mend; what was said so far is kept.
         """
+        try:
+            async with aclosing(self._events(make_host)) as events:
+                async for event in events:
+                    yield event
+        except UserError as error:
+            error.hint = self._with_way_back(error.hint)
+            raise
+
+    def _with_way_back(self, hint: str | None) -> str | None:
+        """A hint that names this run: below, nobody knows its folder."""
+        if self.way_back is None:
+            return hint
+        if hint and RESUME in hint:
+            return hint.replace(RESUME, self.way_back)
+        return f"{hint}; then: {self.way_back}" if hint else self.way_back
+
+    async def _events(self, make_host: HostFactory) -> AsyncGenerator[AnyEvent, None]:
         roles = self._roles()
         async with AsyncExitStack() as stack:
             ecosystem = await self._ecosystem()
@@ -99,6 +125,7 @@ class Session:
             journal, log = self._open_folder()
             stack.callback(journal.close)
             stack.enter_context(log)
+            stack.enter_context(self._config_kept())
             recall = AuthorRecall(ecosystem, roles.prompts, self.config.invitation.suggestions)
             host = make_host(self.config.models, recall, self.config.attempts)
             stack.push_async_callback(host.close)
@@ -130,9 +157,22 @@ class Session:
         with _writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             journal = Journal(self.folder / "journal.sqlite")
-            data = self.config.model_dump(mode="json", exclude_none=True)
-            (self.folder / "config.yaml").write_text(yaml.safe_dump(data, sort_keys=False), encoding="utf-8")
             return journal, (self.folder / "events.jsonl").open("w", encoding="utf-8")
+
+    @contextmanager
+    def _config_kept(self) -> Generator[None]:
+        """Writes the config; where the record does not fit it, the one that the record fits stays."""
+        path = self.folder / "config.yaml"
+        before = path.read_text(encoding="utf-8") if path.exists() else None
+        data = self.config.model_dump(mode="json", exclude_none=True)
+        with _writing(self.folder):
+            path.write_text(yaml.safe_dump(data, sort_keys=False, allow_unicode=True), encoding="utf-8")
+        try:
+            yield
+        except ChangedError:
+            if before is not None:
+                path.write_text(before, encoding="utf-8")
+            raise
 
     def _guarded(self, host: ManagedHost, journal: Journal) -> Recorded:
         """The host behind the budget, behind the journal: what is recorded is counted but never asked again."""
@@ -182,7 +222,7 @@ def _log(log: TextIO, event: AnyEvent, at: float) -> None:
 
 
 @contextmanager
-def _writing(folder: Path):
+def _writing(folder: Path) -> Generator[None]:
     """Turns a full or read-only disk into words."""
     try:
         yield

@@ -7,13 +7,13 @@ from manyheads.errors import UserError
 
 def main() -> None:
     """Run `manyheads`; a user's mistake ends with a message and exit code 2, Ctrl-C with 130."""
-    from manyheads.cli.app import app
-
     try:
+        from manyheads.cli.app import app
+
         app(standalone_mode=True)
     except UserError as error:
         print(f"manyheads: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
-        print("manyheads: stopped; what was said is kept: manyheads resume RUN", file=sys.stderr)
+        print("manyheads: stopped", file=sys.stderr)
         sys.exit(130)

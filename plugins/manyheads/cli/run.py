@@ -32,7 +32,7 @@ def run(
 
     config = configured(configs, settings(sets, host, model, seed, topic), path)
     folder = fresh(out) if out else new_folder(config, Path("runs"))
-    asyncio.run(_drive(Session(config, folder), json, quiet))
+    _go(Session(config, folder), json, quiet)
 
 
 def resume(
@@ -53,7 +53,16 @@ def resume(
     from manyheads.session import Session, reopen
 
     config = reopen(folder, settings(sets, host, model))
-    asyncio.run(_drive(Session(config, folder, accept_changes), json, quiet))
+    _go(Session(config, folder, accept_changes), json, quiet)
+
+
+def _go(session: Any, json: bool, quiet: bool) -> None:
+    try:
+        asyncio.run(_drive(session, json, quiet))
+    except KeyboardInterrupt:
+        kept = f"; what was said is kept: {session.way_back}" if session.way_back else ""
+        typer.echo(f"manyheads: stopped{kept}", err=True)
+        raise typer.Exit(130) from None
 
 
 async def _drive(session: Any, json: bool, quiet: bool) -> None:

@@ -83,7 +83,7 @@ class _Asking:
                 continue
             name, asked = str(call.arguments["name"]).strip(), str(call.arguments["question"])
             if not self.asked_by_tool:
-                await self._hear(name, asked, nested=True)
+                await self._hear(name, asked)
             self._note(name, asked, call.result)
 
     async def _by_field(self, reply: Reply[R]) -> None:

@@ -1,0 +1,105 @@
+"""`manyheads run` as users run it: a process of its own, in a folder of its own."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from support.command import SMALL, Done, manyheads_command, result_of, served_by
+from support.llm import LLM
+
+FILES = {"config.yaml", "journal.sqlite", "events.jsonl", "result.json", "report.html"}
+KEYS = {"team", "topic", "ideas", "votes", "idea", "abstract", "usage", "warnings"}
+SECRET = "sk-not-to-be-found-anywhere"
+HOSTS = ("autogen", "agentscope")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="module")
+def finished(home: Path) -> dict[str, Done]:
+    """The same small run on each host, in the folders of these names."""
+    return {
+        host: manyheads_command("run", "virsci", "--host", host, *SMALL, "--out", host, cwd=home)
+        for host in HOSTS
+    }
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_a_run_leaves_a_folder_that_can_be_read(host: str, finished: dict[str, Done], home: Path) -> None:
+    done = finished[host]
+    assert (done.code, done.err) == (0, "")
+    assert done.out.rstrip().endswith(f"Report    {host}/report.html")
+    assert "no language model" in done.out
+    assert {file.name for file in (home / host).iterdir()} == FILES
+    result = result_of(home / host)
+    assert result.keys() >= KEYS
+    assert len(result["team"]) == 3
+    assert result["warnings"] == []
+    assert result["written_by_language_model"] is False
+
+
+def test_both_hosts_give_the_same_result(finished: dict[str, Done], home: Path) -> None:
+    assert finished.keys() == set(HOSTS)
+    first, second = ((home / host / "result.json").read_bytes() for host in HOSTS)
+    assert first == second
+
+
+def test_the_folder_keeps_the_whole_config(finished: dict[str, Done], home: Path) -> None:
+    assert finished
+    kept = yaml.safe_load((home / "agentscope" / "config.yaml").read_text())
+    assert kept["host"] == "agentscope"
+    assert kept["name"] == "virsci"
+    assert kept["turns"]["default"] == 1
+    assert kept["ideas"]["keep"] == 3
+
+
+def test_json_lines_a_seed_and_a_fixed_topic(finished: dict[str, Done], home: Path) -> None:
+    topic = 'Robust retrieval: {for} "robots" # really'
+    flags = (*SMALL, "--seed", "9", "--topic", topic)
+    done = manyheads_command("run", "virsci", *flags, "--json", cwd=home)
+    assert (done.code, done.err) == (0, "")
+    events = done.events
+    assert events[0]["kind"] == "stage"
+    assert "topic" not in {event["stage"] for event in events}
+    result: dict[str, Any] = events[-1]["data"]
+    [folder] = (home / "runs").iterdir()
+    assert result == result_of(folder)
+    assert folder.name.endswith("-virsci")
+    assert result["topic"] == {"topic": topic, "rationale": "Given by the user.", "fixed": True}
+    seeds = [result, result_of(home / "autogen")]
+    assert finished
+    assert seeds[0]["team"] != seeds[1]["team"]
+
+
+@pytest.fixture
+def served(tmp_path: Path, llm: LLM) -> Done:
+    """A run on a model server with a key, two turns a stage but one of ideas, and a prompt of the user's."""
+    exported = manyheads_command("prompts", "export", "mine", cwd=tmp_path)
+    assert exported.code == 0
+    assert "--path mine" in exported.out
+    prompt = tmp_path / "mine" / "prompts" / "scientist" / "idea.md.j2"
+    prompt.write_text("# An idea, our way\n\nSpeak of owls.\n\n" + prompt.read_text(encoding="utf-8"))
+    turns = ("--set", "team.size=3", "--set", "turns=2", "--set", "turns.idea=1")
+    model = served_by(llm)
+    command = ("run", "virsci", *turns, *model, "--path", "mine", "--out", "run")
+    return manyheads_command(*command, cwd=tmp_path, env={"OPENAI_API_KEY": SECRET})
+
+
+def test_a_run_on_a_model_server(served: Done, llm: LLM, tmp_path: Path) -> None:
+    assert (served.code, served.err) == (0, "")
+    result = result_of(tmp_path / "run")
+    assert result["written_by_language_model"] is True
+    assert result["turns"] == {"topic": 2, "idea": 1, "novelty": 2, "abstract": 2}
+    assert result["usage"]["calls"] == llm.calls
+    assert all("```json schema" in request.asking for request in llm.requests)
+    assert all(request.form for request in llm.requests)
+    ours = [request for request in llm.requests if "Speak of owls." in request.asking]
+    assert [request.title for request in ours] == ["Idea"] * 3
+    assert {request.headers["authorization"] for request in llm.requests} == {f"Bearer {SECRET}"}
+    kept = [path for path in (tmp_path / "run").iterdir() if SECRET.encode() in path.read_bytes()]
+    assert kept == []

@@ -1,0 +1,79 @@
+"""The command line as users run it: `python -m manyheads` in a process of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import manyheads
+from support.llm import LLM
+
+SMALL = ("--set", "team.size=3", "--set", "turns=1")
+"""The shortest run that has every stage."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """A process that has ended: exit code and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def message(self) -> str:
+        """The one message of a user's mistake; fails the test when there is a traceback, or more than that."""
+        assert self.code == 2, (self.code, self.out, self.err)
+        assert "Traceback" not in self.err
+        assert self.err.startswith("manyheads: "), self.err
+        assert self.err.count("manyheads: ") == 1, self.err
+        return self.err
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """What `--json` printed."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """This process' environment, `more` laid on, with our package on the path behind what `more` puts there."""
+    given = {**os.environ, "COLUMNS": "120", **(more or {})}
+    ours = str(Path(manyheads.__file__).parents[1])
+    return {**given, "PYTHONPATH": os.pathsep.join(filter(None, (given.get("PYTHONPATH"), ours)))}
+
+
+def start(*arguments: str | Path, cwd: Path, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+    """Begin a command; whoever starts it waits for it or kills it."""
+    command = [sys.executable, "-m", "manyheads", *map(str, arguments)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=cwd, env=environment(env), stdout=pipe, stderr=pipe, text=True)
+
+
+def manyheads_command(*arguments: str | Path, cwd: Path, env: Mapping[str, str] | None = None) -> Done:
+    """Run a command to its end."""
+    with start(*arguments, cwd=cwd, env=env) as process:
+        return finish(process)
+
+
+def finish(process: subprocess.Popen[str], seconds: float = 100) -> Done:
+    """Wait for the end of a command."""
+    try:
+        out, err = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
+    return Done(process.returncode, out, err)
+
+
+def served_by(llm: LLM, *more: str) -> tuple[str, ...]:
+    """Flags that put the default model on a server, quick to give up."""
+    sets = (f"models.default.base_url={llm.base_url}", "models.default.retries=0", *more)
+    return ("--model", "openai/test", *(part for each in sets for part in ("--set", each)))
+
+
+def result_of(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "result.json").read_text(encoding="utf-8"))

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 
@@ -32,13 +32,25 @@ def data_file(name: str) -> Path:
 
 @cache
 def pack_folders() -> tuple[Path, ...]:
-    """The folders of installed packs; found without importing any of their code."""
-    return tuple(folder for point in entry_points(group=PACKS) for folder in _folders_of(point.module))
+    """The folders of installed packs; found without importing their code (a parent package's apart).
+
+    Raises:
+        ConfigError: an installed pack names a package that is not there.
+    """
+    return tuple(folder for point in entry_points(group=PACKS) for folder in _folders_of(point))
 
 
-def _folders_of(module: str) -> Iterator[Path]:
-    spec = find_spec(module)
-    for folder in (spec.submodule_search_locations or []) if spec else []:
+def _folders_of(point: EntryPoint) -> Iterator[Path]:
+    try:
+        spec = find_spec(point.module)
+    except ModuleNotFoundError:
+        spec = None
+    if spec is None:
+        raise ConfigError(
+            f"pack {point.name!r}: its entry point names {point.module}, which is not installed",
+            hint="reinstall or uninstall the package that brings it",
+        )
+    for folder in spec.submodule_search_locations or ():
         yield Path(folder)
 
 

@@ -14,8 +14,10 @@ from manyheads.replies import REPLIES, Idea, ReplyModel, Vote, seeking
 from manyheads.structured import form, parse
 
 SYSTEM = "<profile>\nName: Scientist3\nResearch interests: soft grippers; tactile sensing\n</profile>"
-REFERENCES = "[1] Feeling in the Dark: Tactile Search (2019, cited 12 times)\n<abstract>\nx\n</abstract>"
-BANK = "From the author knowledge bank, scientists outside your team:\n<profile>\nName: Scientist8\n</profile>"
+REFERENCES = "[1]\n<paper>\nTitle: Feeling in the Dark: Tactile Search\nYear: 2019, cited 12 times\nAbstract: x\n</paper>"
+BANK = (
+    "From the author knowledge bank, scientists outside your team:\n<profile>\nName: Scientist8\n</profile>"
+)
 
 
 async def ask(kind: type[ReplyModel], *texts: str) -> Any:

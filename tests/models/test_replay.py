@@ -33,7 +33,9 @@ async def test_tool_calls_are_replayed_too(tmp_path: Path):
     with LLM(tool_calls=[("invite_scientist", {"name": "Scientist9", "question": "Where?"})]) as llm:
         played = await play(config_for(llm, *sets, "models.default.tools=true"), tmp_path / "first", llm)
         config = config_for(llm, *sets)
-    replay = config_for(llm, f"models.default={{provider: replay, name: {tmp_path / 'first'}, tools: true}}").models
+    replay = config_for(
+        llm, f"models.default={{provider: replay, name: {tmp_path / 'first'}, tools: true}}"
+    ).models
     config = config.model_copy(update={"models": replay})
     events = [event async for event in Session(config, tmp_path / "again").events(host_factory("agentscope"))]
     last = events[-1]

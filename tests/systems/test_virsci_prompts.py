@@ -80,7 +80,7 @@ class TestIdea:
             assert looked_up[place].query == ideas(played)[place - 1].text
             cited = request.asking.split("## References")[1].split("## ")[0]
             titles = [hit["title"] for hit in looked_up[place].hits]
-            assert cited.count("<abstract>") == len(titles)
+            assert cited.count("<paper>") == len(titles)
             assert all(title in cited for title in titles)
 
     def test_every_prompt_holds_the_topic_and_the_idea_on_the_table(self, played: Played):

@@ -166,7 +166,7 @@ async def test_without_novelty_assessment_the_last_idea_is_taken(run: Play):
 
 async def test_references_can_be_left_out(run: Play):
     played = await run("turns=1", "ideas.references=0", "novelty.references=0")
-    assert not any("<abstract>" in request.asking for request in played.asked("Finding an idea"))
+    assert not any("<paper>" in request.asking for request in played.asked("Finding an idea"))
     assert all(idea["references"] == [] for idea in played.result["ideas"])
 
 

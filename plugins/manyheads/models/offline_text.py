@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-TITLE = re.compile(r"^\[\d+\] (.+) \(\d{4}, cited", re.MULTILINE)
+TITLE = re.compile(r"^<paper>\nTitle: (.+)$", re.MULTILINE)
 SECTIONS = ("title", "introduction", "objective", "methods", "expected_results", "conclusion")
 KEPT = 0.7
 """How often a section of an abstract is left as it stands when the abstract is rewritten."""

@@ -1,0 +1,88 @@
+"""The same config, seed and canned replies give the same `result.json` on every host, byte for byte."""
+
+import hashlib
+import re
+from pathlib import Path
+from typing import Any
+
+from manyheads.core import Invited
+from support.faults import Fault
+from support.llm import LLM, Given
+from support.play import Played, config_for, play
+from support.requests import Request
+
+HOSTS = ("autogen", "agentscope")
+INVITES = ("invitation.enabled=true", "models.default.price.input=0.15", "models.default.price.output=0.6")
+
+
+def question(request: Request) -> str:
+    """What both hosts show alike: persona and question, not where the hook's passage and tool results stand."""
+    return f"{request.system.strip()}\0{request.asking.strip()}"
+
+
+async def on_both(tmp_path: Path, *sets: str, answers: Given | None = None, **more: Any) -> list[Played]:
+    """Play one config on each host, each with a server of its own that answers alike."""
+    played: list[Played] = []
+    for host in HOSTS:
+        with LLM(answers=answers, seed=question, **more) as llm:
+            config = config_for(llm, *sets, f"host={host}")
+            played.append(await play(config, tmp_path / host, llm))
+    return played
+
+
+def assert_congruent(played: list[Played]) -> None:
+    first, second = ((each.folder / "result.json").read_bytes() for each in played)
+    assert first == second
+    first, second = (sorted(map(question, each.requests)) for each in played)
+    assert first == second
+
+
+def one_of(request: Request, *names: str) -> str:
+    """A choice that depends on the question alone."""
+    return names[hashlib.sha256(question(request).encode()).digest()[0] % len(names)]
+
+
+def guest(request: Request) -> str | None:
+    """Somebody outside the team whom the hook's passage names, now and then; the same on both hosts."""
+    named = re.findall(r"Scientist\d+", request.text)
+    return one_of(request, named[-1], "", "") or None
+
+
+def goes_on(request: Request) -> bool:
+    return one_of(request, "yes", "") == "yes"
+
+
+async def test_without_invitations(tmp_path: Path) -> None:
+    assert_congruent(await on_both(tmp_path))
+
+
+async def test_with_a_random_order_and_adaptive_turns(tmp_path: Path) -> None:
+    sets = ("topology=random", "turns.default=3", "turns.adaptive=true", "team.exploration=normal")
+    assert_congruent(await on_both(tmp_path, *sets, answers={"another_turn": goes_on}))
+
+
+async def test_with_replies_that_are_asked_for_again(tmp_path: Path) -> None:
+    def now_and_then(request: Request) -> bool:
+        return "cannot be used" not in request.text and one_of(request, "spoil", "", "", "") == "spoil"
+
+    fault = Fault("missing", times=None, when=now_and_then)
+    played = await on_both(tmp_path, faults=[fault])
+    assert_congruent(played)
+    assert len(played[0].result["warnings"]) > 3
+
+
+async def test_with_guests_wished_for_in_replies(tmp_path: Path) -> None:
+    played = await on_both(tmp_path, *INVITES, answers={"invite": guest, "question": "Why?"})
+    assert_congruent(played)
+    assert len({event.stage for event in played[0].of(Invited)}) > 1
+
+
+async def test_with_guests_called_by_tools(tmp_path: Path) -> None:
+    def wish(request: Request) -> dict[str, Any]:
+        return {"name": guest(request) or "Nobody", "question": "What would you measure?"}
+
+    calls = [("find_scientists", {"interest": "robots"}), ("invite_scientist", wish)]
+    played = await on_both(tmp_path, *INVITES, "models.default.tools=true", tool_calls=calls)
+    assert_congruent(played)
+    assert len({event.stage for event in played[0].of(Invited)}) > 1
+    assert played[0].result["usage"]["cost"] > 0

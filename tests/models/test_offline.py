@@ -56,12 +56,12 @@ async def test_its_votes_are_for_ideas_that_stand_to_vote():
 
 async def test_it_sometimes_invites_a_guest_that_the_bank_named_and_sometimes_not():
     kind = seeking(Idea)
-    wishes = {getattr(await ask(kind, str(number), BANK), "invite") for number in range(60)}
+    wishes = {(await ask(kind, str(number), BANK)).invite for number in range(60)}
     assert wishes == {None, "Scientist8"}
 
 
 async def test_it_invites_nobody_when_the_bank_names_nobody():
-    assert getattr(await ask(seeking(Idea), REFERENCES), "invite") is None
+    assert (await ask(seeking(Idea), REFERENCES)).invite is None
 
 
 async def test_it_says_what_it_is_and_counts_words():

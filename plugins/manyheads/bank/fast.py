@@ -3,10 +3,12 @@
 import json
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from manyheads.bank.cache import cache_folder, sha256_of
 from manyheads.bank.embedding import MINILM, Embedder, unit_rows
@@ -14,12 +16,33 @@ from manyheads.errors import EmbeddingError
 
 if TYPE_CHECKING:
     from fastembed import TextEmbedding
+    from numpy.typing import NDArray
 
     from manyheads.bank.embedding import Vectors
 
 BATCH = 32
+FEW = 4
+"""Texts in one call up to which they are taken for queries and remembered."""
+RECENT = 256
 PROBE_SECONDS = 2.0
 _OFFLINE = {"1", "true", "yes", "on"}
+
+
+@dataclass
+class _Shared:
+    """A model's memory: some 200 MB, kept once for all embedders of it that live, and the last few queries."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    model: "TextEmbedding | None" = None
+    recent: "dict[str, NDArray[Any]]" = field(default_factory=lambda: {})
+
+
+_living: "WeakValueDictionary[Hashable, _Shared]" = WeakValueDictionary()
+
+
+def _share(key: Hashable) -> _Shared:
+    shared = _living.get(key) or _Shared()
+    return _living.setdefault(key, shared)
 
 
 class FastEmbedder:
@@ -43,8 +66,7 @@ class FastEmbedder:
     ) -> None:
         self.name, self.dim = name or model, dim
         self._model, self._folder, self._cache, self._max_tokens = model, folder, cache, max_tokens
-        self._lock = threading.Lock()
-        self._loaded: TextEmbedding | None = None
+        self._shared = _share((model, folder, cache, max_tokens))
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
         """(n, dim) float32 with rows of length one.
@@ -56,8 +78,8 @@ class FastEmbedder:
 
         if not texts:
             return np.zeros((0, self.dim), dtype=np.float32)
-        with self._lock:
-            rows = np.stack(list(self._load().embed(list(texts), batch_size=BATCH)))
+        with self._shared.lock:
+            rows = np.stack(self._rows(list(texts)))
         if rows.shape[1] != self.dim:
             raise EmbeddingError(
                 f"the model {self.name} gives {rows.shape[1]} numbers a text, not {self.dim}"
@@ -66,17 +88,29 @@ class FastEmbedder:
 
     def load(self) -> "FastEmbedder":
         """Load the model now rather than at its first use, to learn now whether its files are whole."""
-        with self._lock:
+        with self._shared.lock:
             self._load()
         return self
 
+    def _rows(self, texts: list[str]) -> "list[NDArray[Any]]":
+        """One row a text; a few texts are queries, which runs and blind votes repeat."""
+        if len(texts) > FEW:
+            return list(self._load().embed(texts, batch_size=BATCH))
+        recent = self._shared.recent
+        if new := [text for text in dict.fromkeys(texts) if text not in recent]:
+            recent.update(zip(new, self._load().embed(new, batch_size=BATCH), strict=True))
+        rows = [recent[text] for text in texts]
+        while len(recent) > RECENT:
+            del recent[next(iter(recent))]
+        return rows
+
     def _load(self) -> "TextEmbedding":
-        if self._loaded is None:
-            self._loaded = self._open()
+        if (model := self._shared.model) is None:
+            model = self._shared.model = self._open()
             if self._max_tokens is not None:
-                tokenizer: Any = self._loaded.model.tokenizer  # pyright: ignore[reportAttributeAccessIssue]
+                tokenizer: Any = model.model.tokenizer  # pyright: ignore[reportAttributeAccessIssue]
                 tokenizer.enable_truncation(max_length=self._max_tokens)
-        return self._loaded
+        return model
 
     def _open(self) -> "TextEmbedding":
         folder: dict[str, Any] = {} if self._folder is None else {"specific_model_path": str(self._folder)}

@@ -31,6 +31,7 @@ class Figure:
         return self.value / self.baseline
 
     def line(self) -> str:
+        """The line that is printed."""
         figure = f"{self.name:<42} {self.value:>9.2f} {self.unit:<7}"
         baseline = f"baseline {self.baseline:>9.2f} {self.unit:<7} ratio {self.ratio:>7.2f}"
         aim = f"aim {self.aim}" if self.aim else ""

@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench.figures import Figure, Size, Watch, typical
+from bench.figures import Figure, Size, Spent, Watch, typical
 from bench.plain import PLAIN
 from bench.runs import Timed, config_for, timed
 from bench.server import model_server
@@ -36,14 +36,13 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
 
 async def _of(base_url: str, host: str, name: str, more: dict[str, Any], size: Size, base: Path) -> Figure:
     """Rounds of ours and of the host's take turns, so that what else the machine does hits both."""
-    config = config_for(base_url, host, size, **more)
-    await timed(config, base)
+    await timed(config_for(base_url, host, size, **more), base)
     ours, plain = list[float](), list[float]()
-    for _ in range(size.rounds):
-        run = await timed(config, base)
+    for seed in range(2 * size.rounds):
+        run = await timed(config_for(base_url, host, size, seed=seed, **more), base)
         asked = questions_of(run.folder)
         ours.append(run.talk.cpu / len(asked))
-        plain.append(await plain_cost(host, base_url, asked))
+        plain.append((await plain_cost(host, base_url, asked)).cpu)
     extra = [(mine - theirs) * 1000 for mine, theirs in zip(ours, plain, strict=True)]
     return Figure(
         f"overhead: {host}, {name}",
@@ -56,13 +55,14 @@ async def _of(base_url: str, host: str, name: str, more: dict[str, Any], size: S
     )
 
 
-async def plain_cost(host: str, base_url: str, asked: Sequence[tuple[str, str]]) -> float:
-    """CPU seconds per call of the host's own agents, their client's making included as in a run."""
+async def plain_cost(host: str, base_url: str, asked: Sequence[tuple[str, str]]) -> Spent:
+    """Seconds per call of the host's own agents, their client's making included as in a run."""
     watch = Watch()
     async with PLAIN[host](base_url) as ask:
         for system, text in asked:
             await ask(system, text)
-    return watch.read().cpu / len(asked)
+    whole = watch.read()
+    return Spent(whole.wall / len(asked), whole.cpu / len(asked))
 
 
 def _shown(request: dict[str, Any]) -> str:

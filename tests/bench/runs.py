@@ -23,7 +23,6 @@ def config_for(base_url: str, host: str, size: Size, embedding: str = "lexical",
     model = {"provider": "openai", "name": "test", "base_url": base_url, "concurrency": 1000}
     data = {
         "host": host,
-        "seed": 3,
         "embedding": embedding,
         "team": {"size": size.members},
         "turns": size.turns,

@@ -232,9 +232,9 @@ def load(names: Sequence[str], sets: Iterable[str] = (), *, resources: Resources
     merged: dict[str, Any] = {}
     for name in names:
         path = config_file(name, resources)
-        merged = merge(merged, {"name": path.stem, **_relative_to(path, read_yaml(path))})
+        merged = merge(merged, {"name": path.stem, **_relative_to(path.parent, read_yaml(path))})
     for setting in sets:
-        merged = merge(merged, parse_set(setting))
+        merged = merge(merged, _relative_to(Path(), parse_set(setting)))
     return validate(merged, " + ".join([*names, *sets]))
 
 
@@ -295,10 +295,13 @@ def parse_set(setting: str) -> dict[str, Any]:
     return nested
 
 
-def _relative_to(path: Path, data: dict[str, Any]) -> dict[str, Any]:
-    """Folders named in a config file are relative to that file."""
+def _relative_to(base: Path, data: dict[str, Any]) -> dict[str, Any]:
+    """Folders named in a config file are relative to that file, those of a setting to the present folder.
+
+    Absolute from here on: the run folder keeps them in a config file of its own.
+    """
     folders = data.get("paths")
     if not isinstance(folders, list):
         return data
     named = [Path(str(folder)).expanduser() for folder in cast(list[object], folders)]
-    return {**data, "paths": [str(path.parent / folder) for folder in named]}
+    return {**data, "paths": [str((base / folder).absolute()) for folder in named]}

@@ -1,0 +1,218 @@
+"""A run that was killed, stopped or out of budget goes on: no finished turn is asked again, the result is the same."""
+
+import asyncio
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from manyheads.config import load
+from manyheads.journal import Journal, read_turns
+from support.command import Done, finish, manyheads_command, start
+from support.llm import LLM
+from support.play import Played, play
+from support.requests import Request
+
+DELAY = 0.02
+BY_FIELD = "models.default.tools=false"
+BY_TOOL = "models.default.tools=true"
+Asked = Counter[tuple[str, str]]
+Undisturbed = Callable[..., Played]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A folder with `small.yaml`: every stage, one turn each."""
+    return with_config(tmp_path)
+
+
+def with_config(folder: Path) -> Path:
+    small: dict[str, Any] = {
+        "seed": 3,
+        "team": {"size": 3},
+        "turns": 1,
+        "models": {"default": {"retries": 0}},
+    }
+    (folder / "small.yaml").write_text(yaml.safe_dump(small))
+    return folder
+
+
+@pytest.fixture
+def llm() -> Iterable[LLM]:
+    """A server that takes its time, and on which everybody hears a guest; the hosts get the same answers."""
+    with guest_server(DELAY) as server:
+        yield server
+
+
+def guest_server(delay: float) -> LLM:
+    wish = {"name": "Scientist9", "question": "What would you measure?"}
+    return LLM(
+        answers={"invite": wish["name"], "question": wish["question"]},
+        tool_calls=[("invite_scientist", wish)],
+        seed=lambda request: "\0".join(_question(request.system, request.asking)),
+        delay=delay,
+    )
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
+    """A run from its start to its end, on a server of its own that answers alike."""
+
+    @cache
+    def run(*sets: str) -> Played:
+        folder = with_config(tmp_path_factory.mktemp("undisturbed"))
+        with guest_server(0) as llm:
+            config = load([str(folder / "small.yaml")], settings(llm, "host=agentscope", *sets))
+            return asyncio.run(play(config, folder / "run", llm))
+
+    return run
+
+
+def settings(llm: LLM, *more: str) -> tuple[str, ...]:
+    named = ("provider=openai", "name=test", f"base_url={llm.base_url}")
+    return (*(f"models.default.{each}" for each in named), *more)
+
+
+def flags(sets: Iterable[str]) -> list[str]:
+    return [part for each in sets for part in ("--set", each)]
+
+
+def begin(llm: LLM, cwd: Path, *sets: str) -> subprocess.Popen[str]:
+    return start("run", "small.yaml", *flags(settings(llm, *sets)), "--out", "run", cwd=cwd)
+
+
+def questions(requests: Iterable[Request]) -> Asked:
+    """How often each question has reached the server; a request that brings a tool's answer asks nothing new."""
+    new = (request for request in requests if not request.tools_answered)
+    return Counter(_question(request.system, request.asking) for request in new)
+
+
+def recorded(folder: Path) -> Asked:
+    turns = read_turns(folder / "journal.sqlite")
+    return Counter(_question(asked["system"], asked["thread"][-1]["text"]) for _, asked, _ in turns)
+
+
+def _question(system: str, asking: str) -> tuple[str, str]:
+    return system.strip(), asking.split("Answer with one JSON object")[0].strip()
+
+
+def stop_after(llm: LLM, calls: int, process: subprocess.Popen[str], how: signal.Signals) -> Done:
+    """Send a signal to a run as soon as the server has got some more calls."""
+    enough = llm.calls + calls
+    while llm.calls < enough and process.poll() is None:
+        time.sleep(0.001)
+    process.send_signal(how)
+    with process:
+        return finish(process)
+
+
+def assert_goes_on(llm: LLM, home: Path, whole: Played, *more: str) -> None:
+    """Resume asks what is not recorded, all of it and nothing else, and ends with the same result."""
+    kept, before = recorded(home / "run"), llm.calls
+    done = manyheads_command("resume", "run", *more, cwd=home)
+    assert (done.code, done.err) == (0, "")
+    assert questions(llm.requests[before:]) == questions(whole.requests) - kept
+    results = [(folder / "result.json").read_bytes() for folder in (home / "run", whole.folder)]
+    assert results[0] == results[1]
+
+
+KILLS = [
+    pytest.param("agentscope", BY_TOOL, 1, 8),
+    pytest.param("autogen", BY_FIELD, 1, -8),
+    *(
+        pytest.param(host, way, 2, calls, marks=pytest.mark.slow)
+        for host in ("autogen", "agentscope")
+        for way in (BY_FIELD, BY_TOOL)
+        for calls in (1, 3, 17, 23, 31, -18, -2, -1)
+    ),
+]
+
+
+@pytest.mark.parametrize(("host", "way", "turns", "calls"), KILLS)
+def test_killed_at_any_moment(
+    llm: LLM, home: Path, undisturbed: Undisturbed, host: str, way: str, turns: int, calls: int
+) -> None:
+    whole = undisturbed(way, f"turns={turns}")
+    total = len(whole.requests)
+    process = begin(llm, home, f"host={host}", way, f"turns={turns}")
+    assert stop_after(llm, calls % total, process, signal.SIGKILL).code == -signal.SIGKILL
+    assert_goes_on(llm, home, whole)
+    # Of what was under way, a turn with a tool call may have had one answer already.
+    assert llm.calls <= total + llm.peak * (2 if way == BY_TOOL else 1)
+
+
+@pytest.mark.slow
+def test_killed_over_and_over(llm: LLM, home: Path, undisturbed: Undisturbed) -> None:
+    whole = undisturbed(BY_FIELD)
+    process = begin(llm, home, "host=agentscope", BY_FIELD)
+    while stop_after(llm, 9, process, signal.SIGKILL).code == -signal.SIGKILL:
+        process = start("resume", "run", cwd=home)
+    assert_goes_on(llm, home, whole)
+
+
+def test_interrupted_from_the_keyboard(llm: LLM, home: Path, undisturbed: Undisturbed) -> None:
+    stopped = stop_after(llm, 7, begin(llm, home, "host=autogen", BY_TOOL), signal.SIGINT)
+    assert stopped.code == 130
+    assert stopped.err == "manyheads: stopped; what was said is kept: manyheads resume run\n"
+    assert_goes_on(llm, home, undisturbed(BY_TOOL))
+    assert_repeats_nothing(llm, home)
+
+
+def assert_repeats_nothing(llm: LLM, home: Path) -> None:
+    """Resuming a finished run writes the same result again and asks nobody."""
+    before, result = llm.calls, (home / "run" / "result.json").read_bytes()
+    assert manyheads_command("resume", "run", cwd=home).code == 0
+    assert llm.calls == before
+    assert (home / "run" / "result.json").read_bytes() == result
+
+
+def test_out_of_budget(llm: LLM, home: Path, undisturbed: Undisturbed) -> None:
+    process = begin(llm, home, "host=agentscope", BY_FIELD, "budget.calls=10")
+    with process:
+        said = finish(process).message
+    assert "budget.calls is 10, used are 10" in said
+    assert "manyheads resume run --set budget.calls=<larger>" in said
+    assert llm.calls == 10
+    assert_goes_on(llm, home, undisturbed(BY_FIELD), "--set", "budget.calls=1000")
+
+
+def test_a_changed_prompt_is_named(llm: LLM, home: Path) -> None:
+    mine = home / "mine" / "prompts" / "scientist" / "idea.md.j2"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("Think of {{ topic }}.")
+    sets = ("host=agentscope", "invitation.enabled=false", "paths=[mine]")
+    process = begin(llm, home, *sets)
+    assert stop_after(llm, 13, process, signal.SIGKILL).code == -signal.SIGKILL
+    mine.write_text("Think hard of {{ topic }}.")
+    config, before = (home / "run" / "config.yaml").read_text(), llm.calls
+    said = manyheads_command("resume", "run", "--set", "budget.calls=99", cwd=home).message
+    assert "from here on the record no longer applies: idea, turn 1, Scientist" in said
+    assert "manyheads resume run --accept-changes" in said
+    assert llm.calls == before
+    assert (home / "run" / "config.yaml").read_text() == config, "undoing the change would not be enough"
+    assert manyheads_command("resume", "run", "--accept-changes", cwd=home).code == 0
+    ideas = [request.asking for request in llm.requests[before:] if request.title == "Idea"]
+    assert len(ideas) == 3
+    assert all(asking.startswith("Think hard of") for asking in ideas)
+
+
+def test_two_processes_in_one_folder(llm: LLM, home: Path) -> None:
+    with closing(Journal(folder := made(home / "run"))):
+        (home / "run" / "config.yaml").write_text((home / "small.yaml").read_text())
+        said = manyheads_command("resume", "run", cwd=home).message
+    assert f"{folder.relative_to(home)}: database is locked" in said
+    assert "another process is running in this folder" in said
+    assert llm.calls == 0
+
+
+def made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder / "journal.sqlite"

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.named import resolve_corpus
 from manyheads.config import ModelConfig, RunConfig
+from manyheads.discussion import need_members
 from manyheads.errors import UserError
 from manyheads.journal import read_turns
 from manyheads.models.keys import key_variable
@@ -98,9 +99,8 @@ def _unreachable(model: ModelConfig) -> str | None:
 def _corpus(config: RunConfig) -> Finding:
     try:
         with Ecosystem.open(resolve_corpus(config.corpus, embedding=config.embedding)) as ecosystem:
+            need_members(config.team, ecosystem)
             scientists = len(ecosystem.scientists)
     except UserError as error:
         return Finding(False, "corpus", str(error))
-    if scientists < config.team.size:
-        return Finding(False, "corpus", f"{scientists} scientists, but team.size is {config.team.size}")
     return Finding(True, "corpus", f"{config.corpus}: {scientists} scientists")

@@ -16,6 +16,7 @@ from manyheads.errors import ConfigError
 
 KINDS = ("roles", "prompts", "configs", "evals")
 PACKS = "manyheads.packs"
+EXPORT = "manyheads prompts export FOLDER makes one, with copies of ours to edit"
 
 
 @cache
@@ -75,7 +76,7 @@ class Resources:
         folders = tuple(Path(path).expanduser().resolve() for path in named)
         for folder in folders:
             if not folder.is_dir():
-                raise ConfigError(f"{folder}: no such folder", tried="--path and MANYHEADS_PATH")
+                raise ConfigError(f"{folder}: no such folder", tried="--path and MANYHEADS_PATH", hint=EXPORT)
         return cls(folders)
 
     @property

@@ -13,7 +13,7 @@ import json
 import shlex
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
-from contextlib import AsyncExitStack, aclosing, contextmanager
+from contextlib import AsyncExitStack, aclosing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -27,7 +27,7 @@ from manyheads.bank.named import resolve_corpus
 from manyheads.budget import Budgeted, Ledger
 from manyheads.config import ModelConfig, RunConfig, load
 from manyheads.core import AnyEvent, Emit, ManagedHost, Recall, Result, stream
-from manyheads.discussion import Run
+from manyheads.discussion import Run, need_members
 from manyheads.errors import ChangedError, ConfigError, JournalError, UserError
 from manyheads.journal import Journal, Recorded
 from manyheads.models.local import OFFLINE
@@ -71,7 +71,7 @@ def reopen(folder: Path, sets: tuple[str, ...] = ()) -> RunConfig:
     """
     path = folder / "config.yaml"
     if not path.is_file():
-        raise JournalError(f"{folder}: no run folder (it has no config.yaml)", hint="ls runs")
+        raise JournalError(f"{folder}: no run folder (it has no config.yaml)", hint="name one, such as runs/<time>-<name>")
     return load([str(path)], sets)
 
 
@@ -115,16 +115,18 @@ class Session:
             return hint
         if hint and RESUME in hint:
             return hint.replace(RESUME, self.way_back)
-        return f"{hint}; then: {self.way_back}" if hint else self.way_back
+        return f"{hint}; go on with: {self.way_back}" if hint else self.way_back
 
     async def _events(self, make_host: HostFactory) -> AsyncGenerator[AnyEvent, None]:
         roles = self._roles()
         async with AsyncExitStack() as stack:
             ecosystem = await self._ecosystem()
             stack.callback(ecosystem.close)
+            need_members(self.config.team, ecosystem)
             journal, log = self._open_folder()
             stack.callback(journal.close)
             stack.enter_context(log)
+            stack.push(self._report)
             stack.enter_context(self._config_kept())
             recall = AuthorRecall(ecosystem, roles.prompts, self.config.invitation.suggestions)
             host = make_host(self.config.models, recall, self.config.attempts)
@@ -136,8 +138,7 @@ class Session:
                 with _writing(self.folder):
                     _log(log, event, time.monotonic() - began)
                     if isinstance(event, Result):
-                        log.flush()
-                        self._finish(event)
+                        self._keep(event)
                 yield event
 
     def _roles(self) -> Roles:
@@ -145,7 +146,8 @@ class Session:
         for role in self.config.roles:
             roles.card(role)
         if problems := roles.problems():
-            raise ConfigError(problems[0], hint=f"manyheads check lists all {len(problems)} problems")
+            more = f"; manyheads check lists all {len(problems)} problems" if len(problems) > 1 else ""
+            raise ConfigError(problems[0], hint=f"use one of these, or take it out{more}")
         return roles
 
     async def _ecosystem(self) -> Ecosystem:
@@ -207,12 +209,16 @@ class Session:
             "warnings": run.warnings,
         }
 
-    def _finish(self, result: Result) -> None:
-        from manyheads.report.html import write_report
-
+    def _keep(self, result: Result) -> None:
         text = json.dumps(result.data, ensure_ascii=False, indent=2)
         (self.folder / "result.json").write_text(text + "\n", encoding="utf-8")
-        write_report(self.folder)
+
+    def _report(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        """Writes the report, of a run that was stopped as well; what stopped it is the news, not a full disk."""
+        from manyheads.report.html import write_report
+
+        with suppress(JournalError) if error else nullcontext():
+            write_report(self.folder)
 
 
 def _log(log: TextIO, event: AnyEvent, at: float) -> None:
@@ -223,11 +229,11 @@ def _log(log: TextIO, event: AnyEvent, at: float) -> None:
 
 @contextmanager
 def _writing(folder: Path) -> Generator[None]:
-    """Turns a full or read-only disk into words."""
+    """Turns a full or read-only disk into words; what a session has kept, it says itself."""
     try:
         yield
     except OSError as error:
         raise JournalError(
-            f"{folder}: {error.strerror or error}",
-            hint="make room or choose another --out; finished turns are kept: manyheads resume RUN",
+            f"{folder}: cannot be written: {error.strerror or error}",
+            hint="make room on the disk, or choose another folder: --out FOLDER",
         ) from error

@@ -2,7 +2,7 @@
 
 from manyheads.discussion.invitation import ask_with_advice, speak
 from manyheads.discussion.run import Guest, Remark, Run
-from manyheads.discussion.team import Member, Team
+from manyheads.discussion.team import Member, Team, need_members
 from manyheads.discussion.turns import another_turns, speaking_order, summarise
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Team",
     "another_turns",
     "ask_with_advice",
+    "need_members",
     "speak",
     "speaking_order",
     "summarise",

@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from manyheads.bank.records import Scientist
+from manyheads.bank.records import Literature, Scientist
+from manyheads.config import TeamConfig
 from manyheads.core import Speaker
+from manyheads.errors import CorpusError
 
 
 @dataclass(frozen=True)
@@ -47,3 +49,15 @@ class Team:
     def interests(self) -> str:
         """What the team is about, as a query."""
         return "; ".join(interest for member in self.members for interest in member.scientist.interests[:4])
+
+
+def need_members(team: TeamConfig, literature: Literature) -> None:
+    """Raises `CorpusError` when a corpus cannot fill a team: too few scientists, or none of its leader's name."""
+    there = len(literature.scientists)
+    if team.size > there:
+        raise CorpusError(
+            f"team.size is {team.size}, but the corpus has {there} scientists",
+            hint=f"--set team.size={there} or less, or build a larger corpus",
+        )
+    if team.leader:
+        literature.scientist(team.leader)

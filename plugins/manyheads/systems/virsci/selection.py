@@ -2,9 +2,8 @@
 
 from manyheads.bank.collaboration import draw
 from manyheads.core import Recruited
-from manyheads.discussion import Member, Run, Team, ask_with_advice
+from manyheads.discussion import Member, Run, Team, ask_with_advice, need_members
 from manyheads.discussion.run import Question
-from manyheads.errors import CorpusError
 from manyheads.replies import Decision
 from manyheads.systems.virsci.stages import stage_event
 
@@ -36,14 +35,9 @@ async def select_team(run: Run) -> tuple[Team, list[Recruited]]:
 
 
 def _leader(run: Run) -> Member:
-    scientists, size = run.literature.scientists, run.config.team.size
-    if size > len(scientists):
-        raise CorpusError(
-            f"team.size is {size}, but the corpus has {len(scientists)} scientists",
-            hint=f"--set team.size={len(scientists)} or less, or build a larger corpus",
-        )
+    need_members(run.config.team, run.literature)
     named = run.config.team.leader
-    scientist = run.literature.scientist(named) if named else run.rng.choice(scientists)
+    scientist = run.literature.scientist(named) if named else run.rng.choice(run.literature.scientists)
     return Member(scientist, run.speaker("leader", scientist.name, scientist=scientist))
 
 

@@ -82,16 +82,16 @@ def test_folders_in_a_file_are_relative_to_it(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("team: {sise: 8}", r"team\.sise: extra inputs are not permitted \(given: 8\)"),
-        ("hots: autogen", "hots: extra inputs"),
+        ("team: {sise: 8}", r"team\.sise: no such key \(given: 8\)"),
+        ("hots: autogen", "hots: no such key"),
         ("team: {size: 0}", r"team\.size: input should be greater than or equal to 1 \(given: 0\)"),
         ("team: {size: many}", r"team\.size: input should be a valid integer"),
         ("turns: 0", r"turns\.default: "),
         ("turns: soon", r"turns\.default: "),
-        ("turns: {novel: 3}", r"turns\.novel: extra inputs"),
+        ("turns: {novel: 3}", r"turns\.novel: no such key"),
         ("host: langchain", "host: input should be 'autogen' or 'agentscope'"),
         ("models: {big: {}}", r"models\.default is missing"),
-        ("models: {default: {key: sk-1}}", r"models\.default\.key: extra inputs"),
+        ("models: {default: {key: sk-1}}", r"models\.default\.key: no such key"),
         ("models: {default: {temperature: 3}}", r"models\.default\.temperature: "),
         ("roles: {leader: {model: big}}", r"roles\.leader\.model: no model 'big' among default"),
         ("budget: {money: 5}", r"budget\.money needs models\.default\.price"),
@@ -113,8 +113,8 @@ def test_a_mistake_in_a_file_is_named_with_file_and_key(tmp_path: Path, text: st
         ("team.size", "write it as key=value"),
         ("=8", "write it as key=value"),
         ("topic=[a", "not valid YAML"),
-        ("team.sise=8", r"team\.sise=8: team\.sise: extra inputs"),
-        ("team=8", "team: input should be a valid"),
+        ("team.sise=8", r"team\.sise=8: team\.sise: no such key"),
+        ("team=8", "team: should be a mapping"),
     ],
 )
 def test_a_mistake_in_a_setting_is_named(setting: str, words: str) -> None:
@@ -125,7 +125,7 @@ def test_a_mistake_in_a_setting_is_named(setting: str, words: str) -> None:
 def test_a_file_that_is_not_there_is_named() -> None:
     with pytest.raises(ConfigError, match=r"mine\.yaml: no such file"):
         load(["mine.yaml"])
-    with pytest.raises(ConfigError, match=r"configs/virsky\.yaml: not found[\s\S]*virsci\.yaml"):
+    with pytest.raises(ConfigError, match=r"virsky: no such config[\s\S]*one of virsci, virsci-2024"):
         load(["virsky"])
 
 

@@ -130,10 +130,10 @@ def test_problems_name_the_prompt_and_the_variable(roles: Roles, folder: Path) -
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "input should be a valid"),
-        ("- a", "input should be a valid"),
+        ("", "should be a mapping of keys"),
+        ("- a", "should be a mapping of keys"),
         ("a: [", "not valid YAML"),
-        (CRITIC + "modle: x\n", "modle: extra inputs are not permitted"),
+        (CRITIC + "modle: x\n", "modle: no such key"),
         (CRITIC.replace("reply: Vote", "replly: Vote"), r"tasks\.judge\.reply: field required"),
         (CRITIC.replace("reply: Vote", "reply: Vot"), "unknown reply type 'Vot'"),
         (CRITIC.replace("name: critic", "name: Critic"), "name: string should match"),

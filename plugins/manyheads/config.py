@@ -3,7 +3,7 @@
 The same YAML runs on either host. Each field's text below is its documentation.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from manyheads.budget import BudgetConfig
 from manyheads.errors import ConfigError
-from manyheads.resources import Resources
+from manyheads.resources import Resources, data_file
 from manyheads.roles import describe
 
 Provider = Literal["openai", "ollama", "anthropic", "offline", "replay"]
@@ -243,8 +243,29 @@ def validate(data: Mapping[str, Any], where: str) -> RunConfig:
     try:
         return RunConfig.model_validate(data)
     except ValidationError as error:
-        hint = "manyheads check FILE explains a config; the keys are in configs/run.schema.json"
-        raise ConfigError(f"{where}: {describe(error)}", hint=hint) from error
+        hint = f"all keys, with what they mean, are in {data_file('configs/run.schema.json')}"
+        tried = "; ".join(_alternatives(error)) or None
+        raise ConfigError(f"{where}: {describe(error)}", tried=tried, hint=hint) from error
+
+
+def _alternatives(error: ValidationError) -> Iterator[str]:
+    """What there is where a key was not known."""
+    for item in error.errors(include_url=False, include_context=False):
+        if item["type"] == "extra_forbidden":
+            *above, _ = map(str, item["loc"])
+            yield f"the keys of {'.'.join(above) or 'a config'} are {', '.join(_keys(above))}"
+
+
+def _keys(path: Sequence[str]) -> list[str]:
+    """The keys below a path of keys, `models.default` for one."""
+    schema = RunConfig.model_json_schema()
+    node: dict[str, Any] = schema
+    for key in path:
+        node = node["properties"][key] if "properties" in node else node["additionalProperties"]
+        options: list[dict[str, Any]] = node.get("anyOf", [node])
+        name = next((str(option["$ref"]).rsplit("/", 1)[-1] for option in options if "$ref" in option), None)
+        node = schema["$defs"][name] if name else node
+    return list(node["properties"])
 
 
 def config_file(name: str, resources: Resources) -> Path:
@@ -252,13 +273,26 @@ def config_file(name: str, resources: Resources) -> Path:
     if Path(name).is_file():
         return Path(name)
     if name.endswith((".yaml", ".yml")) or "/" in name:
-        raise ConfigError(f"{name}: no such file", tried=str(Path(name).absolute()))
-    return resources.need("configs", f"{name}.yaml")
+        raise ConfigError(f"{name}: no such file", tried=str(Path(name).absolute()), hint=_shipped(resources))
+    if found := resources.find("configs", f"{name}.yaml"):
+        return found
+    tried = ", ".join(
+        [str(Path(name).absolute()), *(str(root / "configs") for root in resources.search_path)]
+    )
+    raise ConfigError(f"{name}: no such config", tried=tried, hint=_shipped(resources))
+
+
+def _shipped(resources: Resources) -> str:
+    names = (name.removesuffix(".yaml") for name in resources.names("configs", ".yaml"))
+    return f"name a file, or one of {', '.join(sorted(names))}"
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.MarkedYAMLError as error:
+        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise ConfigError(f"{path}{line}: not valid YAML: {error.problem}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not valid YAML: {error}") from error
     except OSError as error:

@@ -90,7 +90,9 @@ def read_turns(path: Path) -> list[tuple[Place, dict[str, Any], dict[str, Any]]]
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=1)) as database:
             rows = database.execute(query).fetchall()
     except sqlite3.Error as error:
-        raise JournalError(f"{path}: no readable journal ({error})", hint="name a run folder: --model replay/FOLDER") from error
+        raise JournalError(
+            f"{path}: no readable journal ({error})", hint="name a run folder: --model replay/FOLDER"
+        ) from error
     return [(Place(*row[:5]), json.loads(row[5]), json.loads(row[6])) for row in rows]
 
 

@@ -147,13 +147,18 @@ def read_card(path: Path) -> RoleCard:
     return card
 
 
+WORDS = {"extra_forbidden": "no such key", "model_type": "should be a mapping of keys to values"}
+"""Where pydantic's words are for programmers."""
+
+
 def describe(error: ValidationError) -> str:
     """A pydantic error in a line: key, what is wrong, what was given."""
     return "; ".join(_line(item) for item in error.errors(include_url=False, include_context=False))
 
 
 def _line(item: Any) -> str:
-    problem = f"{item['msg'][:1].lower()}{item['msg'][1:]}"
+    message: str = WORDS.get(item["type"]) or item["msg"]
+    problem = f"{message[:1].lower()}{message[1:]}"
     if not item["loc"]:
         return problem.removeprefix("value error, ")
     given = repr(item["input"])

@@ -71,7 +71,9 @@ def reopen(folder: Path, sets: tuple[str, ...] = ()) -> RunConfig:
     """
     path = folder / "config.yaml"
     if not path.is_file():
-        raise JournalError(f"{folder}: no run folder (it has no config.yaml)", hint="name one, such as runs/<time>-<name>")
+        raise JournalError(
+            f"{folder}: no run folder (it has no config.yaml)", hint="name one, such as runs/<time>-<name>"
+        )
     return load([str(path)], sets)
 
 

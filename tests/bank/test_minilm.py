@@ -12,7 +12,7 @@ import pytest
 
 from manyheads.bank import minilm
 from manyheads.bank.embedding import MINILM, Embedder, load_embedder
-from manyheads.bank.fast import embedder_from_folder
+from manyheads.bank.fast import FastEmbedder, embedder_from_folder
 from manyheads.errors import EmbeddingError
 
 REFERENCE = Path(__file__).with_name("minilm_reference.json")
@@ -156,3 +156,17 @@ def test_it_equals_vectors_of_a_large_corpus(embedder: Embedder) -> None:
     theirs = np.stack([vectors[row[paper["id"]]] for paper in papers]).astype(np.float32)
     ours = embedder.embed([paper["abstract"] for paper in papers])
     assert (ours * theirs).sum(axis=1).min() >= 0.999
+
+
+@needs_package
+def test_it_is_held_once_a_process_and_remembers_queries(
+    embedder: Embedder, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MANYHEADS_CACHE", str(cache))
+    other = minilm.embedder_from_package()
+    assert isinstance(embedder, FastEmbedder)
+    assert isinstance(other, FastEmbedder)
+    [first] = embedder.embed(["robust retrieval"])
+    assert other._load() is embedder._load()
+    assert "robust retrieval" in other._shared.recent
+    np.testing.assert_array_equal(other.embed(["robust retrieval", "robust retrieval"]), [first, first])

@@ -35,5 +35,7 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
 
 def _peak(command: list[str]) -> float:
     """Most memory, in MB, that a command holds at once."""
-    ended = subprocess.run([sys.executable, "-c", PEAK, *command], check=True, capture_output=True, text=True)
+    ended = subprocess.run(
+        [sys.executable, "-c", PEAK, *command], check=True, stdout=subprocess.PIPE, text=True
+    )
     return int(ended.stdout) / UNIT

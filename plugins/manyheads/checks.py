@@ -1,6 +1,5 @@
 """What a config needs before it can run, looked at one by one."""
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -13,7 +12,7 @@ from manyheads.config import ModelConfig, RunConfig
 from manyheads.discussion import need_members
 from manyheads.errors import UserError
 from manyheads.journal import read_turns
-from manyheads.models.keys import key_variable
+from manyheads.models.keys import key_of, key_variable
 from manyheads.resources import Resources
 from manyheads.roles import Roles
 
@@ -58,17 +57,18 @@ def _roles(config: RunConfig) -> Iterator[Finding]:
 
 def _models(config: RunConfig) -> Iterator[Finding]:
     for alias, model in config.models.items():
-        problem = _problem_of(model)
+        problem = _problem_of(model, alias)
         yield Finding(problem is None, f"models.{alias}", problem or f"{model.provider}/{model.name}")
 
 
-def _problem_of(model: ModelConfig) -> str | None:
+def _problem_of(model: ModelConfig, alias: str) -> str | None:
     if model.provider == "replay":
         return _replayable(model)
-    variable = key_variable(model)
-    if variable and not model.base_url and not os.environ.get(variable):
-        return f"no key: export {variable}=…"
-    return _unreachable(model) if model.provider in ("openai", "ollama", "anthropic") else None
+    try:
+        _ = key_variable(model) and key_of(model, alias)
+    except UserError as error:
+        return str(error).removeprefix(f"models.{alias}: ")
+    return _unreachable(model, alias) if model.provider in ("openai", "ollama", "anthropic") else None
 
 
 def _replayable(model: ModelConfig) -> str | None:
@@ -80,7 +80,7 @@ def _replayable(model: ModelConfig) -> str | None:
     return None
 
 
-def _unreachable(model: ModelConfig) -> str | None:
+def _unreachable(model: ModelConfig, alias: str) -> str | None:
     """Whether anything listens at the model's address; no request is paid for."""
     import socket
 
@@ -90,9 +90,8 @@ def _unreachable(model: ModelConfig) -> str | None:
     try:
         socket.create_connection(address, timeout=3).close()
     except OSError as error:
-        return (
-            f"{address[0]}:{address[1]} cannot be reached ({error}); start it, or set models.<alias>.base_url"
-        )
+        where = f"{address[0]}:{address[1]} cannot be reached ({error.strerror or error})"
+        return f"{where}; start the server, or set models.{alias}.base_url"
     return None
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from manyheads.cli.options import Configs, HostName, Model, Paths, Sets, Topic, configured, settings
+from manyheads.errors import ConfigError
 
 
 def export(
@@ -23,7 +24,12 @@ def export(
     from manyheads.hosts import component
 
     text = component(configured(configs, settings(sets, host, model, None, topic), path))
-    if out:
-        out.write_text(text + "\n", encoding="utf-8")
-    else:
+    if out is None:
         typer.echo(text)
+        return
+    try:
+        out.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(
+            f"{out}: cannot be written: {error.strerror}", hint="choose another --out"
+        ) from error

@@ -1,0 +1,180 @@
+"""What a mistake gets: one clear message, exit code 2, no traceback, nothing lost."""
+
+import json
+import os
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from manyheads.bank.locks import FolderLock
+from support.command import SMALL, manyheads_command, result_of, served_by, start
+from support.faults import Fault
+from support.llm import LLM
+from support.papers import papers, write_corpus
+
+RESUMES = "go on with: manyheads resume run"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A folder of the user's with files in which something is wrong."""
+    files = {
+        "key.yaml": "team:\n  sizes: 4\n",
+        "role.yaml": "roles:\n  critic: {model: default}\n",
+        "text.yaml": "just text\n",
+        "broken.yaml": "team:\n  size: [3\n",
+        "mine/prompts/scientist/idea.md.j2": "Think of {{ nonsense }}.\n",
+        "old/notes.txt": "no run\n",
+        "done/journal.sqlite": "",
+    }
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+MISTAKES = {
+    "an unknown key": ("run key.yaml", "key.yaml: team.sizes: no such key (given: 4)", "the keys of team are size,"),
+    "an unknown role": ("run role.yaml", "unknown role 'critic'", "roles: area_chair,"),
+    "an unknown host": ("run virsci --host crewai", "host: input should be 'autogen' or 'agentscope'", "'crewai'"),
+    "an unknown model alias": ("run virsci --set roles.leader.model=big", "no model 'big' among default", "leader"),
+    "a missing file": ("run gone.yaml", "gone.yaml: no such file", "or one of virsci, virsci-2024"),
+    "an unknown config": ("run virsky", "virsky: no such config", "or one of virsci, virsci-2024"),
+    "no mapping": ("run text.yaml", "text.yaml: a config is a mapping of keys to values", ""),
+    "no YAML": ("run broken.yaml", "broken.yaml:3: not valid YAML: expected ',' or ']'", ""),
+    "a prompt's variable": ("run virsci --path mine", "idea.md.j2: reads 'nonsense'", "its task gives topic, ref"),
+    "a user's folder": ("run virsci --path theirs", "theirs: no such folder", "manyheads prompts export"),
+    "no provider": ("run virsci --model gpt-4o", "--model gpt-4o: write it as PROVIDER/NAME", "openai/"),
+    "an unknown provider": ("run virsci --model gtp/4", "input should be 'openai', 'ollama'", "(given: 'gtp')"),
+    "no value": ("run virsci --set team.size", "--set team.size: write it as key=value", ""),
+    "a value of another type": ("run virsci --set team.size=many", "team.size: input should be a valid integer", ""),
+    "a value for many": ("run virsci --set team=3", "team: should be a mapping of keys to values (given: 3)", ""),
+    "a value that is no YAML": ("run virsci --set team.size=[1", "--set team.size=[1: the value is not valid", ""),
+    "no run folder": ("resume old", "old: no run folder (it has no config.yaml)", "runs/<time>-<name>"),
+    "a folder that holds a run": ("run virsci --out done", "done: holds a run already", "manyheads resume done"),
+    "no folder": ("run virsci --out key.yaml/run", "key.yaml/run: cannot be written: Not a directory", "--out FOLDER"),
+    "no corpus": ("run virsci --set corpus=moon", "corpus 'moon': no such corpus", "manyheads corpus build"),
+    "a team too large": ("run virsci --set team.size=25", "team.size is 25, but the corpus has 24 scientists", "24 or"),
+    "no key": ("run virsci --model openai/x --out run", "models.default: no key for openai/x", "export OPENAI_API_KEY"),
+    "no replay": ("run virsci --model replay/old --out run", "old/journal.sqlite: no readable journal", RESUMES),
+    "no component": ("export virsci --host agentscope", "'agentscope' loads no component files", "VirSciPipeline"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "words", "more"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_one_message(home: Path, command: str, words: str, more: str) -> None:
+    said = manyheads_command(*command.split(), cwd=home).message
+    assert words in said
+    assert more in said
+    assert len(said.splitlines()) <= 4
+    assert not (home / "runs").exists(), "a run that cannot begin leaves no folder"
+
+
+def test_a_host_that_is_not_installed(home: Path) -> None:
+    without = {"PYTHONPATH": str(hiding(home / "hiding", "autogen_agentchat"))}
+    said = manyheads_command("run", "virsci", "--host", "autogen", cwd=home, env=without).message
+    assert "host 'autogen' needs autogen_agentchat, which is not installed" in said
+    assert "pip install 'manyheads[autogen]'" in said
+    checked = manyheads_command("check", "virsci", "--host", "autogen", cwd=home, env=without)
+    assert checked.code == 2
+    assert "WRONG  host: autogen is not installed: pip install 'manyheads[autogen]'" in checked.out
+
+
+def hiding(folder: Path, package: str) -> Path:
+    """A folder that, first on PYTHONPATH, makes an installed package look absent."""
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(f"""\
+import sys
+from importlib.machinery import PathFinder
+
+class Without(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name == {package!r} else super().find_spec(name, path, target)
+
+sys.meta_path[sys.meta_path.index(PathFinder)] = Without
+""")
+    return folder
+
+
+def test_a_server_that_is_not_there(home: Path) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
+    sets = ("--set", f"models.default.base_url={url}", "--set", "models.default.retries=0")
+    command = ("run", "virsci", "--host", "agentscope", "--model", "openai/test", *sets, "--out", "run")
+    said = manyheads_command(*command, cwd=home).message
+    assert f"models.default (openai/test at {url}): cannot be reached" in said
+    assert "then: manyheads resume run" in said
+
+
+def test_a_key_that_is_refused(home: Path, llm: LLM) -> None:
+    llm.faults.append(Fault("status", status=401))
+    command = ("run", "virsci", *SMALL, *served_by(llm), "--out", "run")
+    said = manyheads_command(*command, cwd=home).message
+    assert "the key is refused (401)" in said
+    assert f"export OPENAI_API_KEY=…; {RESUMES}" in said
+    assert manyheads_command("resume", "run", cwd=home).code == 0
+
+
+def test_corpora_that_do_not_fit(home: Path) -> None:
+    write_corpus(home / "few.jsonl", papers(12))
+    built = ("corpus", "build", "few.jsonl", "--bound", "2014", "--embedding", "lexical", "--out", "few")
+    assert manyheads_command(*built, cwd=home).code == 0
+    run = ("run", "virsci", "--set", "corpus=few")
+    small = manyheads_command(*run, "--set", "team.size=9", cwd=home).message
+    assert "team.size is 9, but the corpus has 7 scientists" in small
+    unlike = ("--set", "embedding=sentence-transformers/all-MiniLM-L6-v2")
+    other = manyheads_command(*run, *unlike, cwd=home).message
+    assert "built with lexical-hash-384" in other
+    assert "--set embedding=lexical-hash-384" in other
+    lock = FolderLock.writer(home / "few" / "papers")
+    held = manyheads_command(*run, cwd=home).message
+    lock.release()
+    assert "papers is in use by another process" in held
+    write_corpus(home / "none.jsonl", [])
+    empty = ("corpus", "build", "none.jsonl", "--bound", "2014", "--embedding", "lexical")
+    assert "none.jsonl: no line in it" in manyheads_command(*empty, cwd=home).message
+
+
+@pytest.fixture
+def small_disk(home: Path) -> Iterator[Path]:
+    """A disk of 120 kB, less than a run takes."""
+    disk = home / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=120k", "none", str(disk)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode != 0:
+        pytest.skip("a disk can only be mounted by root")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_disk_that_is_full(home: Path, small_disk: Path) -> None:
+    run = ("run", "virsci", "--host", "agentscope", *SMALL, "--out", "disk/run")
+    said = manyheads_command(*run, cwd=home).message
+    assert "could not be kept: database or disk is full" in said
+    assert "make room on the disk, then: manyheads resume disk/run" in said
+    config = (small_disk / "run" / "config.yaml").read_text()
+    again = manyheads_command("resume", "disk/run", "--set", "budget.calls=999", cwd=home).message
+    assert "full" in again or "No space left" in again
+    assert (small_disk / "run" / "config.yaml").read_text().startswith(config.split("budget")[0])
+    subprocess.run(["mount", "-o", "remount,size=20m", str(small_disk)], check=True)
+    assert manyheads_command("resume", "disk/run", cwd=home).code == 0
+    assert len(result_of(small_disk / "run")["team"]) == 3
+
+
+def test_a_reader_that_goes_away(home: Path) -> None:
+    with start(
+        "run", "virsci", *SMALL, "--host", "agentscope", "--json", "--out", "run", cwd=home
+    ) as process:
+        assert process.stdout
+        assert process.stderr
+        assert json.loads(process.stdout.readline())["kind"] == "stage"
+        process.stdout.close()
+        err = process.stderr.read()
+    assert "Traceback" not in err
+    assert manyheads_command("resume", "run", cwd=home).code == 0

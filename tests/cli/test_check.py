@@ -1,0 +1,85 @@
+"""`manyheads check`, `roles`, `prompts export` and `export`: what a user asks before a run."""
+
+import json
+from pathlib import Path
+
+from manyheads.resources import Resources
+from manyheads.roles import Roles
+from support.command import manyheads_command, served_by
+from support.llm import LLM
+
+
+def test_all_is_well(tmp_path: Path, llm: LLM) -> None:
+    checked = manyheads_command("check", "virsci", *served_by(llm), "--host", "agentscope", cwd=tmp_path)
+    assert (checked.code, checked.err) == (0, "")
+    assert [line.split()[:2] for line in checked.out.splitlines()] == [
+        ["ok", "host:"],
+        ["ok", "roles:"],
+        ["ok", "models.default:"],
+        ["ok", "corpus:"],
+    ]
+    assert llm.calls == 0, "a check is not paid for"
+
+
+def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
+    prompt = tmp_path / "mine" / "prompts" / "scientist" / "vote.md.j2"
+    prompt.parent.mkdir(parents=True)
+    prompt.write_text("Vote, {{ name }}, on {{ thing }}.")
+    wrong = ("team.size=99", "models.cheap={provider: ollama, name: x, base_url: http://127.0.0.1:9}")
+    sets = [part for each in wrong for part in ("--set", each)]
+    flags = ("--path", "mine", "--model", "openai/gpt", *sets)
+    checked = manyheads_command("check", "virsci", *flags, cwd=tmp_path)
+    assert checked.code == 2
+    found = checked.out.split("WRONG  ")[1:]
+    for words, line in zip(
+        ("'name'", "'thing'", "export OPENAI_API_KEY", "127.0.0.1:9", "24 sci"), found, strict=True
+    ):
+        assert words in line
+    assert "models.cheap" in found[3]
+    assert "set models.cheap.base_url" in found[3]
+
+
+def test_a_config_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "my.yaml").write_text("hots: autogen\n")
+    assert "my.yaml: hots: no such key" in manyheads_command("check", "my.yaml", cwd=tmp_path).message
+
+
+def test_roles_are_listed(tmp_path: Path) -> None:
+    listed = manyheads_command("roles", cwd=tmp_path)
+    assert listed.code == 0
+    assert all(name in listed.out for name in Roles(Resources.of()).cards)
+
+
+def test_prompts_are_copied_once(tmp_path: Path) -> None:
+    first = manyheads_command("prompts", "export", "mine", cwd=tmp_path)
+    prompt = tmp_path / "mine" / "prompts" / "scientist" / "idea.md.j2"
+    assert prompt.is_file()
+    assert (tmp_path / "mine" / "roles" / "scientist.yaml").is_file()
+    prompt.write_text("Mine: {{ topic }}")
+    again = manyheads_command("prompts", "export", "mine", cwd=tmp_path)
+    assert (first.code, again.code) == (0, 0)
+    assert again.out.startswith("0 files in mine")
+    assert prompt.read_text() == "Mine: {{ topic }}"
+    (tmp_path / "file").write_text("")
+    assert "file/roles" in manyheads_command("prompts", "export", "file", cwd=tmp_path).message
+
+
+def test_a_component_that_autogen_loads(tmp_path: Path) -> None:
+    from autogen_agentchat.teams import BaseGroupChat
+
+    command = ("export", "virsci", "--host", "autogen", "--set", "team.size=3")
+    printed = manyheads_command(*command, cwd=tmp_path)
+    assert (printed.code, printed.err) == (0, "")
+    assert isinstance(BaseGroupChat.load_component(json.loads(printed.out)), BaseGroupChat)
+    assert manyheads_command(*command, "--out", "team.json", cwd=tmp_path).code == 0
+    assert (tmp_path / "team.json").read_text() == printed.out
+    unwritable = manyheads_command(*command, "--out", "no/team.json", cwd=tmp_path)
+    assert "no/team.json: cannot be written" in unwritable.message
+
+
+def test_help_and_mistyped_flags(tmp_path: Path) -> None:
+    assert "run" in manyheads_command("--help", cwd=tmp_path).out
+    wrong = manyheads_command("run", "virsci", "--modle", "x", cwd=tmp_path)
+    assert wrong.code == 2
+    assert "No such option: --modle" in wrong.err
+    assert "Traceback" not in wrong.err

@@ -4,6 +4,7 @@ The hosts' own structured output is not used: on both it loses the raw text or t
 or spends dozens of calls on a model that answers JSON as plain text.
 """
 
+import asyncio
 import json
 import time
 from abc import ABC, abstractmethod
@@ -104,7 +105,7 @@ class _Attempts(Generic[R]):
 
 
 class StructuredHost(ABC):
-    """Base of the hosts: asks for a typed reply and, while it is invalid, asks again with the reason.
+    """Base of the hosts: asks for a typed reply and, while it is invalid, asks again with the reason; can be paused.
 
     Args:
         attempts: how often a turn may be asked in all.
@@ -112,14 +113,24 @@ class StructuredHost(ABC):
 
     def __init__(self, attempts: int = 3) -> None:
         self._attempts = attempts
+        self._going = asyncio.Event()
+        self._going.set()
 
     @abstractmethod
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
         """One turn of the host's own agent on `thread`; notes for the user go into `warn`."""
 
+    def pause(self) -> None:
+        """Let turns under way finish, begin no other at the next gate."""
+        self._going.clear()
+
+    def resume(self) -> None:
+        """Go on after `pause`."""
+        self._going.set()
+
     async def gate(self) -> None:
-        """Hosts that can be paused wait here; this one cannot."""
-        return
+        """Wait here while the run is paused."""
+        await self._going.wait()
 
     async def ask(self, turn: Turn[R]) -> Reply[R]:
         """See `Host.ask`.

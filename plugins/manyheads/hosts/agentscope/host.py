@@ -56,20 +56,6 @@ class AgentScopeHost(StructuredHost):
         self._aliases = {name: Alias(name, config, given.get(name)) for name, config in models.items()}
         self._recall = recall
         self._no_tools = Toolkit()
-        self._open = asyncio.Event()
-        self._open.set()
-
-    async def gate(self) -> None:
-        """Wait here while the run is paused."""
-        await self._open.wait()
-
-    def pause(self) -> None:
-        """Let turns under way finish, begin no other at the next gate."""
-        self._open.clear()
-
-    def resume(self) -> None:
-        """Go on after `pause`."""
-        self._open.set()
 
     async def close(self) -> None:
         """Release the connections of all models."""

@@ -1,6 +1,5 @@
 """AutoGen as a host: each turn is a run of a fresh `AssistantAgent` with its tool loop and its memory hook."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -41,20 +40,6 @@ class AutoGenHost(StructuredHost):
         super().__init__(attempts)
         self._models, self._recall, self._ready = models, recall, clients or {}
         self._clients: dict[str, ModelClient] = {}
-        self._going = asyncio.Event()
-        self._going.set()
-
-    def pause(self) -> None:
-        """Let no further turn begin."""
-        self._going.clear()
-
-    def resume(self) -> None:
-        """Go on after `pause`."""
-        self._going.set()
-
-    async def gate(self) -> None:
-        """Wait here while paused."""
-        await self._going.wait()
 
     async def close(self) -> None:
         """Close the connections of the clients that were made here."""

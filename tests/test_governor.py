@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import suppress
 from email.utils import formatdate
 from typing import Any
 
@@ -17,7 +18,7 @@ from support.faults import Fault, Kind, refuses_format
 from support.llm import LLM
 
 Ask = Callable[..., Coroutine[Any, Any, str]]
-FORMAT: Any = {"type": "json_object"}
+FORM = {"response_format": {"type": "json_object"}}
 
 
 @pytest.fixture
@@ -31,10 +32,9 @@ def governor(llm: LLM, **settings: Any) -> Governor:
     return Governor("writer", ModelConfig(provider="openai", name="m", base_url=llm.base_url, **given))
 
 
-async def send(client: AsyncOpenAI, with_format: bool = False) -> str:
-    more = {"response_format": FORMAT} if with_format else {}
+async def send(client: AsyncOpenAI, form: Mapping[str, Any]) -> str:
     messages: Any = [{"role": "user", "content": "hello"}]
-    answer = await client.chat.completions.create(model="m", messages=messages, **more)
+    answer = await client.chat.completions.create(model="m", messages=messages, **form)
     return answer.choices[0].message.content or ""
 
 
@@ -42,8 +42,8 @@ async def send(client: AsyncOpenAI, with_format: bool = False) -> str:
 def ask(client: AsyncOpenAI) -> Ask:
     """One request through a governor, notes into `warn`."""
 
-    async def ask(through: Governor, warn: list[str] | None = None) -> str:
-        return await through.call(lambda with_format: send(client, with_format), [] if warn is None else warn)
+    async def ask(through: Governor, warn: list[str] | None = None, form: Mapping[str, Any] = FORM) -> str:
+        return await through.call(lambda sent: send(client, sent), form, [] if warn is None else warn)
 
     return ask
 
@@ -114,12 +114,18 @@ async def test_a_server_that_asks_for_too_long_a_wait_is_given_up(llm: LLM, ask:
 
 @pytest.mark.parametrize(
     ("header", "least", "most"),
-    [("7", 7, 7), ("0.5", 0.5, 0.5), ("-1", 0, 0), (formatdate(time.time() + 90, usegmt=True), 60, 90)],
+    [("7", 7, 7), ("0.5", 0.5, 0.5), ("-1", 0, 0)],
 )
 def test_reads_retry_after(header: str, least: float, most: float) -> None:
     waits = retry_after(RefusedError(header))
     assert waits is not None
     assert least <= waits <= most
+
+
+def test_reads_a_retry_after_that_is_a_date() -> None:
+    waits = retry_after(RefusedError(formatdate(time.time() + 90, usegmt=True)))
+    assert waits is not None
+    assert 60 <= waits <= 90
 
 
 def test_an_unreadable_retry_after_asks_for_nothing() -> None:
@@ -161,7 +167,7 @@ async def test_no_server_is_one_clear_error() -> None:
     through = Governor("default", ModelConfig(provider="openai", base_url="http://127.0.0.1:9/v1", retries=0))
     async with AsyncOpenAI(api_key="none", base_url="http://127.0.0.1:9/v1", max_retries=0) as client:
         with pytest.raises(ModelError, match=r"at http://127\.0\.0\.1:9/v1\): cannot be reached"):
-            await through.call(lambda _: send(client), [])
+            await through.call(lambda form: send(client, form), {}, [])
 
 
 @pytest.mark.parametrize("status", [400, 422, 500])
@@ -181,6 +187,20 @@ async def test_a_request_that_is_wrong_anyway_blames_no_response_format(llm: LLM
     with pytest.raises(ModelError):
         await ask(governor(llm))
     assert llm.calls == 2
+    await ask(governor(llm))
+    assert llm.requests[-1].has_form
+
+
+@pytest.mark.parametrize(("status", "calls"), [(400, 1), (500, 2)])
+async def test_a_request_without_a_form_has_none_to_refuse(
+    llm: LLM, ask: Ask, status: int, calls: int
+) -> None:
+    llm.faults.append(Fault("status", status=status))
+    warn: list[str] = []
+    with suppress(ModelError):
+        await ask(governor(llm), warn, {})
+    assert llm.calls == calls
+    assert not any("response_format" in note for note in warn)
     await ask(governor(llm))
     assert llm.requests[-1].has_form
 
@@ -225,11 +245,11 @@ async def test_cancelling_stops_at_once(llm: LLM, ask: Ask, fault: Fault) -> Non
 
 
 async def test_our_own_bugs_keep_their_name(llm: LLM) -> None:
-    async def broken(with_format: bool) -> str:
+    async def broken(form: Mapping[str, Any]) -> str:
         raise KeyError("a bug")
 
     with pytest.raises(KeyError):
-        await governor(llm).call(broken, [])
+        await governor(llm).call(broken, FORM, [])
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,9 +10,17 @@ from pydantic import ValidationError
 
 from manyheads.budget import BudgetConfig, Budgeted, Ledger
 from manyheads.core import Usage
-from manyheads.errors import BudgetError
+from manyheads.errors import BudgetError, ReplyError
 from support.hosts import FilledHost
+from support.llm import LLM
+from support.play import config_for, play
+from support.requests import Request
 from support.turns import turn
+
+
+def nonsense(request: Request) -> str:
+    return "nonsense"
+
 
 EACH = Usage(input_tokens=70, output_tokens=30, calls=2, cost=0.5)
 
@@ -63,6 +72,32 @@ async def test_what_was_spent_is_known() -> None:
     assert ledger.spent == Usage(input_tokens=210, output_tokens=90, calls=6, cost=1.5)
 
 
+async def test_questions_under_way_count_as_calls() -> None:
+    ledger = Ledger(BudgetConfig(calls=2))
+    with ledger.asking(), ledger.asking(), pytest.raises(BudgetError, match="used are 2"), ledger.asking():
+        raise AssertionError("asked although two were under way")
+    with ledger.asking():
+        pass
+
+
+async def test_a_reply_that_is_asked_for_anew_is_paid_and_counted(llm: LLM, tmp_path: Path) -> None:
+    llm.reply = nonsense
+    config = config_for(llm, "budget.calls=2", "attempts=5")
+    with pytest.raises(BudgetError, match=r"budget\.calls is 2, used are 2"):
+        await play(config, tmp_path / "run", llm)
+    assert llm.calls == 2
+
+
+async def test_what_was_paid_for_nothing_is_remembered_by_the_run(llm: LLM, tmp_path: Path) -> None:
+    llm.reply = nonsense
+    with pytest.raises(ReplyError):
+        await play(config_for(llm, "budget.calls=4"), tmp_path / "run", llm)
+    assert llm.calls == 3
+    with pytest.raises(BudgetError, match="used are 4"):
+        await play(config_for(llm, "budget.calls=4"), tmp_path / "run", llm)
+    assert llm.calls == 4
+
+
 async def test_waiting_is_the_hosts_matter() -> None:
     host = FilledHost()
     await Budgeted(host, Ledger(BudgetConfig())).gate()
@@ -78,5 +113,6 @@ def test_limits_that_mean_nothing_are_refused(limits: dict[str, Any]) -> None:
 def test_time_starts_with_the_ledger() -> None:
     ledger = Ledger(BudgetConfig(seconds=60))
     began = time.monotonic()
-    ledger.need()
+    with ledger.asking():
+        pass
     assert time.monotonic() - began < 1

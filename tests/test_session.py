@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.errors import ModelError
+from manyheads.errors import ChangedError, ModelError
+from manyheads.hosts import host_factory
+from manyheads.session import Session, new_folder
 from support.faults import Fault
 from support.llm import LLM
 from support.play import config_for, play
@@ -25,3 +27,64 @@ async def test_a_finished_run_leaves_everything(llm: LLM, tmp_path: Path):
     names = {path.name for path in played.folder.iterdir()}
     assert names >= {"config.yaml", "journal.sqlite", "events.jsonl", "result.json", "report.html"}
     assert played.result["abstract"]["title"] in (played.folder / "report.html").read_text(encoding="utf-8")
+
+
+def half_done(llm: LLM) -> None:
+    """Stops a run at its first vote."""
+    llm.faults.append(Fault("status", when=lambda request: request.title == "Vote", status=403))
+
+
+async def test_a_change_of_course_is_not_mixed_into_a_record(llm: LLM, tmp_path: Path):
+    half_done(llm)
+    with pytest.raises(ModelError):
+        await play(config_for(llm, "turns=1"), tmp_path / "run", llm)
+    before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
+    calls = llm.calls
+    with pytest.raises(ChangedError, match="seed"):
+        await play(config_for(llm, "turns=1", "seed=9"), tmp_path / "run", llm)
+    assert llm.calls == calls
+    after = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
+    for name in ("config.yaml", "events.jsonl", "report.html"):
+        assert after[name] == before[name], name
+
+
+async def test_an_accepted_change_goes_on_and_the_way_back_says_so(llm: LLM, tmp_path: Path):
+    half_done(llm)
+    with pytest.raises(ModelError):
+        await play(config_for(llm, "turns=1"), tmp_path / "run", llm)
+    half_done(llm)
+    session = Session(config_for(llm, "turns=1", "seed=9"), tmp_path / "run", accept_changes=True)
+    with pytest.raises(ModelError) as stopped:
+        [event async for event in session.events(host_factory("agentscope"))]
+    assert "--accept-changes" in str(stopped.value)
+    assert "seed: 9" in (tmp_path / "run" / "config.yaml").read_text(encoding="utf-8")
+
+
+async def test_a_finished_run_that_goes_on_elsewhere_keeps_no_stale_result(llm: LLM, tmp_path: Path):
+    await play(config_for(llm, "turns=1", "topic=T"), tmp_path / "run", llm)
+    half_done(llm)
+    session = Session(config_for(llm, "turns=1", "topic=Other"), tmp_path / "run", accept_changes=True)
+    with pytest.raises(ModelError):
+        [event async for event in session.events(host_factory("agentscope"))]
+    assert not (tmp_path / "run" / "result.json").exists()
+
+
+async def test_a_finished_run_is_told_again_without_a_question(llm: LLM, tmp_path: Path):
+    first = await play(config_for(llm, "turns=1", "topic=T"), tmp_path / "run", llm)
+    kept, calls = (tmp_path / "run" / "result.json").read_bytes(), llm.calls
+    again = await play(config_for(llm, "turns=1", "topic=T"), tmp_path / "run", llm)
+    assert llm.calls == calls
+    assert again.result == first.result
+    assert (tmp_path / "run" / "result.json").read_bytes() == kept
+    assert not list((tmp_path / "run").glob("*.part"))
+
+
+def test_folders_of_the_same_second_are_apart(llm: LLM, tmp_path: Path):
+    folders = {new_folder(config_for(llm), tmp_path) for _ in range(20)}
+    assert len(folders) == 20
+
+
+def test_a_runs_name_cannot_leave_its_base(llm: LLM, tmp_path: Path):
+    folder = new_folder(config_for(llm, "name=../../else where"), tmp_path)
+    assert folder.parent == tmp_path
+    assert folder.name.endswith("-else-where")

@@ -1,6 +1,9 @@
 """One budget for a run: tokens, money, time, calls. Fail-closed: a turn that cannot be paid is not asked."""
 
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -28,17 +31,31 @@ class BudgetConfig(BaseModel):
 
 
 class Ledger:
-    """What a run has spent, recorded turns included, held against its limits."""
+    """What a run has spent, recorded and lost turns included, held against its limits. It is a `core.Meter`."""
 
     def __init__(self, limits: BudgetConfig) -> None:
         self.limits, self.spent = limits, Usage()
+        self._under_way = 0
         self._began = time.monotonic()
 
     def pay(self, usage: Usage) -> None:
         self.spent += usage
 
-    def need(self) -> None:
-        """Raises `BudgetError` when a limit is reached."""
+    @contextmanager
+    def asking(self) -> Generator[None]:
+        """Around one question to a model; questions under way count as a call each.
+
+        Raises:
+            BudgetError: a limit is reached; nothing is to be asked.
+        """
+        self._need()
+        self._under_way += 1
+        try:
+            yield
+        finally:
+            self._under_way -= 1
+
+    def _need(self) -> None:
         for key, used in self._used().items():
             limit = getattr(self.limits, key)
             if limit is not None and used >= limit:
@@ -52,12 +69,12 @@ class Ledger:
             "tokens": self.spent.input_tokens + self.spent.output_tokens,
             "money": self.spent.cost or 0.0,
             "seconds": time.monotonic() - self._began,
-            "calls": self.spent.calls,
+            "calls": self.spent.calls + self._under_way,
         }
 
 
 class Budgeted:
-    """A host that asks nothing once the budget is spent."""
+    """A host that asks nothing once the budget is spent, not even an invalid reply anew."""
 
     def __init__(self, host: Host, ledger: Ledger) -> None:
         self._host, self._ledger = host, ledger
@@ -69,9 +86,6 @@ class Budgeted:
         """See `Host.ask`.
 
         Raises:
-            BudgetError: a limit is reached; nothing was asked.
+            BudgetError: a limit is reached.
         """
-        self._ledger.need()
-        reply = await self._host.ask(turn)
-        self._ledger.pay(reply.usage)
-        return reply
+        return await self._host.ask(replace(turn, meter=self._ledger))

@@ -221,6 +221,14 @@ class RunConfig(Strict):
             )
         return self
 
+    def course(self) -> dict[str, Any]:
+        """The keys that steer who is asked what; what only prompts or prices depend on is left out."""
+        kept = {
+            "system", "seed", "topic", "corpus", "embedding", "team", "turns", "topology", "topics", "ideas",
+            "novelty", "invitation",
+        }  # fmt: skip
+        return self.model_dump(mode="json", include=kept)
+
 
 def load(names: Sequence[str], sets: Iterable[str] = (), *, resources: Resources | None = None) -> RunConfig:
     """The run config of some files or shipped names, merged in order, then `a.b=c` settings.

@@ -8,7 +8,7 @@ import asyncio
 import re
 import unicodedata
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
 
@@ -84,31 +84,6 @@ class Tool:
     run: Callable[[Any], Awaitable[str]]
 
 
-@dataclass(frozen=True)
-class Turn(Generic[R]):
-    """One question to one speaker.
-
-    Attributes:
-        place: where in the run.
-        speaker: who is asked.
-        thread: all that the speaker is told, oldest first; ends with a user message.
-        reply_type: the typed reply that is asked for.
-        tools: what the speaker may call, where its model can.
-        recall: what the host's retrieval hook looks up in the author knowledge bank, None for nothing.
-        check: says what is wrong with a reply that its schema lets pass, None if nothing is.
-        nested: a tool call within another turn asks; should that turn be asked again, it may ask something else.
-    """
-
-    place: Place
-    speaker: Speaker
-    thread: tuple[Message, ...]
-    reply_type: type[R]
-    tools: tuple[Tool, ...] = ()
-    recall: str | None = None
-    check: Callable[[R], str | None] | None = None
-    nested: bool = False
-
-
 class Usage(BaseModel):
     """What a reply cost. `cost` is None where the price of the model is not configured."""
 
@@ -128,8 +103,68 @@ class Usage(BaseModel):
             cost=round(sum(costs), 10) if costs else None,
         )
 
+    def __sub__(self, other: "Usage") -> "Usage":
+        return self + Usage(
+            input_tokens=-other.input_tokens,
+            output_tokens=-other.output_tokens,
+            calls=-other.calls,
+            cost=None if other.cost is None else -other.cost,
+        )
+
 
 NOTHING = Usage()
+
+
+class Meter(Protocol):
+    """What is asked before, and told after, each question to a model."""
+
+    def asking(self) -> AbstractContextManager[None]:
+        """Around one question; raises `BudgetError` where it cannot be paid."""
+        ...
+
+    def pay(self, usage: Usage) -> None:
+        """What an answer has cost, usable or not."""
+        ...
+
+
+class Unmetered:
+    """The meter of a turn that nobody counts."""
+
+    def asking(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def pay(self, usage: Usage) -> None:
+        return
+
+
+UNMETERED = Unmetered()
+
+
+@dataclass(frozen=True)
+class Turn(Generic[R]):
+    """One question to one speaker.
+
+    Attributes:
+        place: where in the run.
+        speaker: who is asked.
+        thread: all that the speaker is told, oldest first; ends with a user message.
+        reply_type: the typed reply that is asked for.
+        tools: what the speaker may call, where its model can.
+        recall: what the host's retrieval hook looks up in the author knowledge bank, None for nothing.
+        check: says what is wrong with a reply that its schema lets pass, None if nothing is.
+        meter: counts the questions that are put, of a reply that is asked for anew as well.
+        nested: a tool call within another turn asks; should that turn be asked again, it may ask something else.
+    """
+
+    place: Place
+    speaker: Speaker
+    thread: tuple[Message, ...]
+    reply_type: type[R]
+    tools: tuple[Tool, ...] = ()
+    recall: str | None = None
+    check: Callable[[R], str | None] | None = None
+    meter: Meter = UNMETERED
+    nested: bool = False
 
 
 class ToolCall(BaseModel):
@@ -173,9 +208,10 @@ class Host(Protocol):
     """What a system needs of an agent framework."""
 
     async def ask(self, turn: Turn[R]) -> Reply[R]:
-        """One turn of a native agent of the host.
+        """One turn of a native agent of the host; each question to its model is counted with the turn's meter.
 
         Raises:
+            BudgetError: a question cannot be paid.
             ModelError: the model cannot be reached or refuses; `ReplyError` when no reply was valid.
         """
         ...

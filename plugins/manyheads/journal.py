@@ -7,12 +7,12 @@ recorded turns at once. A place whose request has changed means that a prompt or
 import hashlib
 import json
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing, suppress
+from collections.abc import Callable, Generator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from manyheads.core import Host, Message, Place, Reply, ToolCall, Turn, Usage
+from manyheads.core import NOTHING, Host, Message, Place, Reply, ToolCall, Turn, Usage
 from manyheads.errors import ChangedError, JournalError
 from manyheads.replies import ReplyModel
 from manyheads.structured import schema_of
@@ -24,6 +24,7 @@ CREATE TABLE IF NOT EXISTS turn (
     stage TEXT, turn INTEGER, speaker TEXT, task TEXT, ordinal INTEGER,
     hash TEXT NOT NULL, request TEXT NOT NULL, reply TEXT NOT NULL, at TEXT DEFAULT CURRENT_TIMESTAMP,
     PRIMARY KEY (stage, turn, speaker, task, ordinal))"""
+FACTS = "CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
 WHERE = "stage = ? AND turn = ? AND speaker = ? AND task = ? AND ordinal = ?"
 
 
@@ -45,27 +46,60 @@ class Journal:
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=FULL")
             self._db.execute(TABLE)
+            self._db.execute(FACTS)
         except sqlite3.Error as error:
             raise JournalError(f"{path}: {error}", hint=_hint(error)) from error
 
     def get(self, place: Place) -> tuple[str, dict[str, Any]] | None:
         """The recorded hash and reply of a place, or None."""
-        row = self._db.execute(f"SELECT hash, reply FROM turn WHERE {WHERE}", _key(place)).fetchone()
-        return (row[0], json.loads(row[1])) if row else None
+        with self._speaking("it cannot be read"):
+            row = self._db.execute(f"SELECT hash, reply FROM turn WHERE {WHERE}", _key(place)).fetchone()
+            return (row[0], json.loads(row[1])) if row else None
 
     def put(self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]) -> None:
         """Record a finished turn; it is on the disk when this returns."""
         values = (*_key(place), digest, _dump(request), _dump(reply))
-        try:
+        with self._speaking(f"{place} could not be kept"):
             self._db.execute(
                 "INSERT OR REPLACE INTO turn (stage, turn, speaker, task, ordinal, hash, request, reply)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 values,
             )
-        except sqlite3.Error as error:
+
+    @property
+    def course(self) -> dict[str, Any]:
+        """The config keys that the recorded turns were steered by; empty for a new run."""
+        return self._fact("course")
+
+    def steer(self, course: dict[str, Any]) -> None:
+        """From here on, turns are steered by these config keys."""
+        self._state("course", course)
+
+    @property
+    def lost(self) -> Usage:
+        """What was paid, in earlier starts of the run, for replies that could not be used."""
+        return Usage.model_validate(self._fact("lost"))
+
+    def lose(self, usage: Usage) -> None:
+        self._state("lost", usage.model_dump())
+
+    def _fact(self, name: str) -> dict[str, Any]:
+        with self._speaking("it cannot be read"):
+            row = self._db.execute("SELECT value FROM fact WHERE name = ?", (name,)).fetchone()
+            return json.loads(row[0]) if row else {}
+
+    def _state(self, name: str, value: dict[str, Any]) -> None:
+        with self._speaking("it cannot be written"):
+            self._db.execute("INSERT OR REPLACE INTO fact VALUES (?, ?)", (name, _dump(value)))
+
+    @contextmanager
+    def _speaking(self, what: str) -> Generator[None]:
+        """Turns a full disk or a damaged file into words."""
+        try:
+            yield
+        except (sqlite3.Error, json.JSONDecodeError) as error:
             raise JournalError(
-                f"{self.path}: {place} could not be kept: {error}",
-                hint="make room on the disk, then: manyheads resume RUN",
+                f"{self.path}: {what}: {error}", hint=f"{_hint(error)}, then: manyheads resume RUN"
             ) from error
 
     def close(self) -> None:
@@ -73,7 +107,7 @@ class Journal:
             self._db.close()
 
 
-def _hint(error: sqlite3.Error) -> str:
+def _hint(error: Exception) -> str:
     if "locked" in str(error):
         return "another process is running in this folder; wait for it, or stop it"
     return "check that the disk is writable and not full"
@@ -111,8 +145,10 @@ class Recorded:
         host: the host that is asked for what is not recorded.
         journal: the run's journal.
         model_of: settings of a model alias that change its answers; part of the request's hash.
+        course: the config keys that steer who is asked what, beside the requests themselves.
         accept_changes: go on from a changed turn instead of stopping there.
         on_replayed: told of each reply that came from the record.
+        on_live: called once, before the first turn that is not in the record.
     """
 
     def __init__(
@@ -121,11 +157,17 @@ class Recorded:
         journal: Journal,
         model_of: Callable[[str], dict[str, Any]],
         *,
+        course: dict[str, Any] | None = None,
         accept_changes: bool = False,
         on_replayed: Callable[[Usage], None] = lambda usage: None,
+        on_live: Callable[[], None] = lambda: None,
     ) -> None:
         self._host, self._journal, self._model_of = host, journal, model_of
-        self._accept_changes, self._on_replayed = accept_changes, on_replayed
+        self._course, self._accept_changes = course or {}, accept_changes
+        self._on_replayed, self._on_live = on_replayed, on_live
+        self._live = False
+        self.useful = NOTHING
+        """What the replies given so far have cost, new and recorded ones."""
 
     async def gate(self) -> None:
         await self._host.gate()
@@ -134,26 +176,42 @@ class Recorded:
         """See `Host.ask`.
 
         Raises:
-            ChangedError: the record at this place answers another request, and changes are not accepted.
+            ChangedError: the record at this place answers another request, or ends where the config has changed
+                course, and changes are not accepted.
         """
         request = request_of(turn, self._model_of(turn.speaker.model))
         digest = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
-        if recorded := self._journal.get(turn.place):
-            kept, data = recorded
-            if kept == digest:
-                reply = _load(data, turn.reply_type)
-                self._on_replayed(reply.usage)
-                return reply
-            if not (self._accept_changes or turn.nested):
+        if (recorded := self._journal.get(turn.place)) and recorded[0] == digest:
+            reply = _load(recorded[1], turn.reply_type)
+            self._on_replayed(reply.usage)
+        else:
+            if recorded and not (self._accept_changes or turn.nested):
                 raise self._changed(turn.place)
-        reply = await self._host.ask(turn)
-        self._journal.put(turn.place, digest, request, _save(reply))
+            self._go_live(turn.place)
+            reply = await self._host.ask(turn)
+            self._journal.put(turn.place, digest, request, _save(reply))
+        self.useful += reply.usage
         return reply
 
+    def _go_live(self, place: Place) -> None:
+        if self._live:
+            return
+        if self._turned() and not self._accept_changes:
+            raise self._changed(place)
+        self._journal.steer(self._course)
+        self._on_live()
+        self._live = True
+
+    def _turned(self) -> list[str]:
+        """The config keys that steer the run otherwise than the recorded turns were steered."""
+        before = self._journal.course
+        return [key for key, value in self._course.items() if before and before.get(key) != value]
+
     def _changed(self, place: Place) -> ChangedError:
+        what = ", ".join(self._turned()) or "a prompt, a role, a model or the corpus"
         return ChangedError(
             f"{self._journal.path}: from here on the record no longer applies: {place}",
-            tried="the recorded request differs from today's: a prompt, a role, a config key or the corpus changed",
+            tried=f"what was recorded was asked otherwise; changed since: {what}",
             hint="undo the change, or go on from that turn: manyheads resume RUN --accept-changes",
         )
 

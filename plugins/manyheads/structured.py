@@ -137,11 +137,14 @@ class StructuredHost(ABC):
 
         Raises:
             ReplyError: no attempt gave a valid reply; keeps the last raw text.
+            BudgetError: an attempt cannot be paid.
         """
         began, warn, so_far = time.monotonic(), list[str](), _Attempts(turn)
         thread = with_form(turn)
         while True:
-            raw = await self.native(turn, thread, warn)
+            with turn.meter.asking():
+                raw = await self.native(turn, thread, warn)
+                turn.meter.pay(raw.usage)
             raw = replace(raw, text=printable(raw.text))
             so_far.add(raw)
             try:

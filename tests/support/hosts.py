@@ -33,8 +33,10 @@ class FilledHost:
         self.gated += 1
 
     async def ask(self, turn: Turn[R]) -> Reply[R]:
-        self._before(turn)
-        self.asked.append(turn)
+        with turn.meter.asking():
+            self._before(turn)
+            self.asked.append(turn)
+            turn.meter.pay(self.usage)
         value = turn.reply_type.model_validate(fill(turn.reply_type.model_json_schema(), str(turn.place)))
         text = value.model_dump_json()
         return Reply(text, value, "filled", self.usage, self.tool_calls, seconds=1.5, warnings=("a note",))

@@ -1,0 +1,172 @@
+"""A run's folder: what a run leaves, whole at every moment.
+
+    runs/<time>-<name>/
+        config.yaml      the resolved config, without secrets
+        journal.sqlite   every finished turn
+        events.jsonl     what happened, an event a line
+        result.json      what came of it
+        report.html      the same to read
+
+A run that is resumed touches none of this before its first new turn: until then it only repeats the record, and
+what an earlier start has left must not be lost to one that fails on the way.
+"""
+
+import json
+import os
+import re
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TextIO
+
+import yaml
+
+from manyheads.config import RunConfig, load
+from manyheads.core import AnyEvent, Result
+from manyheads.errors import JournalError
+
+CONFIG, JOURNAL, EVENTS, RESULT, REPORT = (
+    "config.yaml", "journal.sqlite", "events.jsonl", "result.json", "report.html",
+)  # fmt: skip
+
+
+def new_folder(config: RunConfig, base: Path) -> Path:
+    """Make the folder of a new run, `base/<time>-<name>`, that no other run has.
+
+    Raises:
+        JournalError: it cannot be made.
+    """
+    name = re.sub(r"[^\w.-]+", "-", config.name or config.system).strip(".-") or config.system
+    stem = f"{datetime.now():%Y%m%d-%H%M%S}-{name}"
+    for number in range(1, 1000):
+        folder = base / (stem if number == 1 else f"{stem}-{number}")
+        with writing(folder), suppress(FileExistsError):
+            folder.mkdir(parents=True)
+            return folder
+    raise JournalError(f"{base}: holds a thousand runs of this second")
+
+
+def fresh(folder: Path) -> Path:
+    """A run folder that the user named, if it is free.
+
+    Raises:
+        JournalError: a run is in it already.
+    """
+    if (folder / JOURNAL).exists():
+        raise JournalError(
+            f"{folder}: holds a run already", hint=f"manyheads resume {folder}, or another --out"
+        )
+    return folder
+
+
+def reopen(folder: Path, sets: tuple[str, ...] = ()) -> RunConfig:
+    """The config of an earlier run, with changes laid on.
+
+    Raises:
+        JournalError: the folder is no run folder.
+    """
+    path = folder / CONFIG
+    if not path.is_file():
+        raise JournalError(
+            f"{folder}: no run folder (it has no {CONFIG})", hint="name one, such as runs/<time>-<name>"
+        )
+    return load([str(path)], sets)
+
+
+@contextmanager
+def writing(folder: Path) -> Generator[None]:
+    """Turns a full or read-only disk into words."""
+    try:
+        yield
+    except FileExistsError:
+        raise
+    except OSError as error:
+        raise JournalError(
+            f"{folder}: cannot be written: {error.strerror or error}",
+            hint="make room on the disk, or choose another folder: --out FOLDER",
+        ) from error
+
+
+class RunFolder:
+    """An open run folder. Use as a context manager; the report is written on the way out.
+
+    Args:
+        path: the folder; made when missing.
+        config: what the run is made from, kept from its first new turn on.
+
+    Raises:
+        JournalError: the folder cannot be written.
+    """
+
+    def __init__(self, path: Path, config: RunConfig) -> None:
+        self.path, self._config = path, config
+        self._began = time.monotonic()
+        with writing(path):
+            path.mkdir(parents=True, exist_ok=True)
+            self._resumed = (path / CONFIG).exists()
+            if not self._resumed:
+                self._keep_config()
+            self._log: TextIO = self._events_file.open("w", encoding="utf-8")
+
+    @property
+    def journal(self) -> Path:
+        return self.path / JOURNAL
+
+    @property
+    def _events_file(self) -> Path:
+        return self.path / (f"{EVENTS}.part" if self._resumed else EVENTS)
+
+    def go_live(self) -> None:
+        """The record ends here: from now on the folder tells of this start, and of its config."""
+        if not self._resumed:
+            return
+        with writing(self.path):
+            self._log.close()
+            os.replace(self._events_file, self.path / EVENTS)
+            self._resumed = False
+            self._log = self._events_file.open("a", encoding="utf-8")
+            self._keep_config()
+            for stale in (RESULT, REPORT):
+                (self.path / stale).unlink(missing_ok=True)
+
+    def note(self, event: AnyEvent) -> None:
+        """Keep an event; a `Result` is kept in its own file too."""
+        line = {"at": round(time.monotonic() - self._began, 3), **event.model_dump(mode="json")}
+        with writing(self.path):
+            self._log.write(json.dumps(line, ensure_ascii=False) + "\n")
+            self._log.flush()
+        if isinstance(event, Result):
+            self.go_live()
+            self._replace(RESULT, json.dumps(event.data, ensure_ascii=False, indent=2) + "\n")
+
+    def _keep_config(self) -> None:
+        data: dict[str, Any] = self._config.model_dump(mode="json", exclude_none=True)
+        self._replace(CONFIG, yaml.safe_dump(data, sort_keys=False, allow_unicode=True))
+
+    def _replace(self, name: str, text: str) -> None:
+        """Write a file so that a kill leaves the old one or the new one, never half of one."""
+        beside = self.path / f"{name}.part"
+        with writing(self.path):
+            beside.write_text(text, encoding="utf-8")
+            os.replace(beside, self.path / name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        from manyheads.report.html import write_report
+
+        self._log.close()
+        if self._resumed:
+            self._events_file.unlink(missing_ok=True)
+        elif error is None:
+            write_report(self.path)
+        else:
+            # What stopped the run is the news, not a disk that cannot take its report.
+            with suppress(JournalError):
+                write_report(self.path)

@@ -127,7 +127,7 @@ class Run:
         prompt = self.roles.prompt(question.role, question.task, question.variables)
         thread = (Message(prompt), *question.after)
         recall, nested = self._recall(question), question.nested
-        turn = Turn(place, speaker, thread, reply_type, question.tools, recall, check, nested)
+        turn = Turn(place, speaker, thread, reply_type, question.tools, recall, check, nested=nested)
         self.emit(Asked(stage=place.stage, turn=place.turn, speaker=speaker.name, task=place.task))
         reply = await self.host.ask(turn)
         self._account(question, reply)

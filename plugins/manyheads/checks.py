@@ -15,6 +15,7 @@ from manyheads.journal import read_turns
 from manyheads.models.keys import key_of, key_variable
 from manyheads.resources import Resources
 from manyheads.roles import Roles
+from manyheads.systems import misfits
 
 PACKAGES = {"autogen": "autogen_agentchat", "agentscope": "agentscope"}
 
@@ -44,13 +45,11 @@ def _host(config: RunConfig) -> Finding:
 def _roles(config: RunConfig) -> Iterator[Finding]:
     try:
         roles = Roles(Resources.of(config.paths))
-        problems = roles.problems()
-        for role in config.roles:
-            roles.card(role)
+        problems = misfits(config, roles)
     except UserError as error:
         yield Finding(False, "roles", str(error))
         return
-    yield from (Finding(False, "prompts", problem) for problem in problems)
+    yield from (Finding(False, "roles", problem) for problem in problems)
     if not problems:
         yield Finding(True, "roles", f"{len(roles.cards)} cards, every prompt reads only what its task gives")
 

@@ -22,7 +22,7 @@ from manyheads.models.local import OFFLINE
 from manyheads.recall import AuthorRecall
 from manyheads.resources import Resources
 from manyheads.roles import Roles
-from manyheads.systems.virsci import virsci
+from manyheads.systems import SYSTEMS, misfits
 
 __all__ = ["HostFactory", "Session", "fresh", "new_folder", "reopen"]
 
@@ -30,7 +30,6 @@ HostFactory = Callable[[Mapping[str, ModelConfig], Recall, int], ManagedHost]
 """Makes a host of the models by alias, what its retrieval hook recalls, and the attempts at a reply."""
 RESUME = "manyheads resume RUN"
 """How hints below a session speak of going on with a run."""
-SYSTEMS: dict[str, Callable[[Run], Awaitable[Mapping[str, Any]]]] = {"virsci": virsci}
 
 
 @dataclass
@@ -98,11 +97,8 @@ class Session:
 
     def _roles(self) -> Roles:
         roles = Roles(Resources.of(self.config.paths))
-        for role in self.config.roles:
-            roles.card(role)
-        if problems := roles.problems():
-            more = f"; manyheads check lists all {len(problems)} problems" if len(problems) > 1 else ""
-            raise ConfigError(problems[0], hint=f"use one of these, or take it out{more}")
+        if problems := misfits(self.config, roles):
+            raise ConfigError(problems[0], hint=f"manyheads check lists all {len(problems)} problems")
         return roles
 
     async def _ecosystem(self) -> Ecosystem:
@@ -131,7 +127,7 @@ class Session:
     ) -> Callable[[Emit], Awaitable[Mapping[str, Any]]]:
         async def work(emit: Emit) -> Mapping[str, Any]:
             run = Run(self.config, host, roles, ecosystem, emit, recall.insiders)
-            found = await SYSTEMS[self.config.system](run)
+            found = await SYSTEMS[self.config.system].run(run)
             return {"system": self.config.system, **found, **self._account(run)}
 
         return work

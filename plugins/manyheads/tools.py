@@ -6,9 +6,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from manyheads.bank.records import Literature, Scientist
 from manyheads.core import Tool
+from manyheads.prompts import quoted
 
 FIND = "find_scientists"
 INVITE = "invite_scientist"
+TOOLS = frozenset({FIND, INVITE})
+"""What a role card may list."""
 
 
 class ToolRefusedError(ValueError):
@@ -42,7 +45,9 @@ def find_scientists_tool(literature: Literature, outside: Collection[str]) -> To
 
     async def run(arguments: FindArguments) -> str:
         found = await literature.find_scientists(arguments.interest, arguments.limit, exclude=outside)
-        return "\n".join(describe(scientist) for scientist in found) or "Nobody works on that."
+        if not found:
+            return "Nobody works on that."
+        return quoted("\n".join(describe(scientist) for scientist in found), "scientists")
 
     return Tool(
         FIND,

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from manyheads.core import Invited, Judged, Recruited, Stage, Voted, Warned
-from manyheads.errors import CorpusError
+from manyheads.errors import ConfigError, CorpusError
+from manyheads.resources import shipped
 from support.llm import LLM
 from support.play import Played, config_for, play
 from support.requests import Request
@@ -188,14 +189,18 @@ async def test_fixed_turns_cost_members_times_turns(run: Play):
     played = await run("turns.default=3", "turns.topic=1")
     spoken = {task: len(played.said(task)) for task in ("topic", "idea", "vote", "draft", "revise")}
     assert spoken == {"topic": 3, "idea": 9, "vote": 9, "draft": 1, "revise": 8}
+    assert played.result["inference_cost"] == sum(spoken.values()) == 3 * (1 + 3 + 3 + 3)
 
 
-async def test_random_topology_never_has_one_speak_twice_in_a_row(run: Play):
-    played = await run("topology=random", "turns=4")
-    for task in ("topic", "idea", "revise"):
-        speakers = [said.speaker for said in played.said(task)]
-        assert all(one != other for one, other in itertools.pairwise(speakers)), task
-    assert [said.speaker for said in played.said("topic")] != [m["name"] for m in played.result["team"]] * 4
+@pytest.mark.parametrize("seed", range(4))
+async def test_random_topology_never_has_one_speak_twice_in_a_row(run: Play, seed: int):
+    played = await run("topology=random", "turns=2", f"seed={seed}")
+    assert len(played.result["drafts"]) == 6
+    for tasks in (["topic"], ["idea"], ["draft", "revise"]):
+        speakers = [said.speaker for task in tasks for said in played.said(task)]
+        assert all(one != other for one, other in itertools.pairwise(speakers)), tasks
+    orders = {tuple(said.speaker for said in played.said(task)) for task in ("topic", "idea")}
+    assert orders != {tuple(member["name"] for member in played.result["team"]) * 2}
 
 
 async def test_invitations_can_be_switched_off(run: Play):
@@ -279,3 +284,47 @@ async def test_the_same_seed_gives_the_same_team_and_another_seed_another(llm: L
         return [member["name"] for member in played.result["team"]]
 
     assert await team(1, "a") == await team(1, "b") != await team(2, "c")
+
+
+async def test_a_card_says_which_tools_its_speakers_have(llm: LLM, tmp_path: Path):
+    card = (shipped() / "roles" / "scientist.yaml").read_text(encoding="utf-8")
+    (tmp_path / "roles").mkdir()
+    (tmp_path / "roles" / "scientist.yaml").write_text(
+        card.replace("find_scientists, ", ""), encoding="utf-8"
+    )
+    sets = (
+        "turns=1",
+        "topic=T",
+        "invitation.enabled=true",
+        "models.default.tools=true",
+        f"paths=[{tmp_path}]",
+    )
+    played = await play(config_for(llm, *sets), tmp_path / "run", llm)
+    assert {tuple(request.tools) for request in played.asked("Finding an idea")} == {
+        ("find_scientists", "invite_scientist"),  # the leader's card is as it was
+        ("invite_scientist",),
+    }
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("reply: Vote", "reply: Idea", r"task 'vote' must reply with Vote, not Idea"),
+        ("description: A digital", "model: fancy\ndescription: A digital", r"its model is 'fancy'"),
+        ("find_scientists,", "find_everybody,", r"there is no tool 'find_everybody'"),
+        ("  vote:", "  ballot:", r"virsci needs its task 'vote'"),
+    ],
+)
+async def test_a_card_that_does_not_fit_is_refused_before_anything_is_asked(
+    llm: LLM, tmp_path: Path, old: str, new: str, says: str
+):
+    card = (shipped() / "roles" / "scientist.yaml").read_text(encoding="utf-8")
+    assert old in card
+    (tmp_path / "roles").mkdir()
+    (tmp_path / "roles" / "scientist.yaml").write_text(card.replace(old, new), encoding="utf-8")
+    prompt = (shipped() / "prompts" / "scientist" / "vote.md.j2").read_text(encoding="utf-8")
+    (tmp_path / "prompts" / "scientist").mkdir(parents=True)
+    (tmp_path / "prompts" / "scientist" / "ballot.md.j2").write_text(prompt, encoding="utf-8")
+    with pytest.raises(ConfigError, match=says):
+        await play(config_for(llm, f"paths=[{tmp_path}]"), tmp_path / "run", llm)
+    assert llm.calls == 0

@@ -140,8 +140,8 @@ class _Asking:
         self.run.emit(Invited(stage=place.stage, turn=place.turn, guest=guest, by=by, question=asked))
 
     def _tools(self) -> tuple[Tool, ...]:
+        """Those of the tools that the speaker's role card lists."""
         outside = {self.question.speaker.name, *self.team.names}
-        return (
-            find_scientists_tool(self.run.literature, outside),
-            invite_scientist_tool(self._by_call),
-        )
+        offered = (find_scientists_tool(self.run.literature, outside), invite_scientist_tool(self._by_call))
+        listed = self.run.roles.card(self.question.speaker.role).tools
+        return tuple(tool for tool in offered if tool.name in listed)

@@ -1,0 +1,57 @@
+"""The systems by name, and what each needs of the role cards."""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from manyheads.config import RunConfig
+from manyheads.discussion import Run
+from manyheads.replies import REPLIES, ReplyModel
+from manyheads.roles import Roles
+from manyheads.systems.virsci import virsci
+from manyheads.systems.virsci.stages import NEEDS as VIRSCI_NEEDS
+from manyheads.tools import TOOLS
+
+
+@dataclass(frozen=True)
+class System:
+    """A system: what runs it, and the replies that it needs of which role's tasks."""
+
+    run: Callable[[Run], Awaitable[Mapping[str, Any]]]
+    needs: Mapping[tuple[str, str], type[ReplyModel]]
+
+
+SYSTEMS = {"virsci": System(virsci, VIRSCI_NEEDS)}
+
+
+def misfits(config: RunConfig, roles: Roles) -> list[str]:
+    """What stands between a config and its run in the role cards and prompts, a line each.
+
+    Raises:
+        ConfigError: a card cannot be read, or the config names a role that is not there.
+    """
+    needed = {role for role, _ in SYSTEMS[config.system].needs} | set(config.roles)
+    return [
+        *roles.problems(),
+        *(line for role in sorted(needed) for line in _of_card(config, roles, role)),
+        *_of_tasks(config, roles),
+    ]
+
+
+def _of_card(config: RunConfig, roles: Roles, role: str) -> Iterator[str]:
+    card = roles.card(role)
+    changes = config.roles.get(role)
+    alias = changes.model if changes else card.model
+    if alias not in config.models:
+        yield f"role {role}: its model is {alias!r}, but the config has models {', '.join(config.models)}"
+    for tool in sorted(set(card.tools) - TOOLS):
+        yield f"role {role}: there is no tool {tool!r}, only {', '.join(sorted(TOOLS))}"
+
+
+def _of_tasks(config: RunConfig, roles: Roles) -> Iterator[str]:
+    for (role, task), kind in SYSTEMS[config.system].needs.items():
+        tasks = roles.card(role).tasks
+        if task not in tasks:
+            yield f"role {role}: {config.system} needs its task {task!r}, which the card does not have"
+        elif not issubclass(REPLIES[tasks[task].reply], kind):
+            yield f"role {role}: task {task!r} must reply with {kind.__name__}, not {tasks[task].reply}"

@@ -10,7 +10,6 @@ from manyheads.systems.virsci.ideas import Proposed
 from manyheads.systems.virsci.stages import GOALS, stage_event
 
 STAGE = "abstract"
-SECTIONS = ("introduction", "objective", "methods", "expected_results", "conclusion")
 
 
 @dataclass
@@ -28,8 +27,10 @@ class Manuscript:
         return self.current.spoken() if self.drafts else ""
 
     def as_data(self) -> list[dict[str, Any]]:
+        fields = set(Revision.model_fields)
         return [
-            {"by": by, "turn": turn, "evaluation": None, "changes": None, **draft.model_dump(mode="json")}
+            {"by": by, "turn": turn, "evaluation": None, "changes": None}
+            | draft.model_dump(mode="json", include=fields)
             for by, turn, draft in self.drafts
         ]
 
@@ -42,11 +43,19 @@ async def write_abstract(run: Run, team: Team, idea: Proposed) -> Manuscript:
         order = speaking_order(team.members, run.config.topology, run.rng, speaker)
         if not manuscript.drafts:
             await _draft(run, team, manuscript, idea)
-            order = order[1:]
+            order = _after_the_draft(order, team.leader)
         for member in order:
             await _revise(run, team, manuscript, member, turn)
             speaker = member
     return manuscript
+
+
+def _after_the_draft(order: list[Member], leader: Member) -> list[Member]:
+    """The speakers that are left of the first turn: the draft is one of its contributions.
+
+    The round table goes on after the leader; a random order was drawn to follow the leader and is a speaker shorter.
+    """
+    return order[1:] if order[0] is leader else order[:-1]
 
 
 async def _draft(run: Run, team: Team, manuscript: Manuscript, idea: Proposed) -> None:

@@ -1,7 +1,38 @@
-"""The five stages, by name and title, and what each is for."""
+"""The five stages: their names, what each is for, and what they ask of which role."""
 
 from manyheads.config import STAGES
 from manyheads.core import Stage
+from manyheads.replies import (
+    Abstract,
+    Advice,
+    Consensus,
+    Decision,
+    Idea,
+    Interest,
+    Progress,
+    Remark,
+    ReplyModel,
+    Revision,
+    Summary,
+    Topic,
+    Vote,
+)
+
+NEEDS: dict[tuple[str, str], type[ReplyModel]] = {
+    ("scientist", "join"): Decision,
+    ("scientist", "topic"): Remark,
+    ("scientist", "consensus"): Consensus,
+    ("scientist", "interest"): Interest,
+    ("scientist", "advise"): Advice,
+    ("scientist", "idea"): Idea,
+    ("scientist", "vote"): Vote,
+    ("scientist", "revise"): Revision,
+    ("leader", "summary"): Summary,
+    ("leader", "progress"): Progress,
+    ("leader", "settle"): Topic,
+    ("leader", "draft"): Abstract,
+}
+"""The reply that each task of a role must give, or a narrower one."""
 
 TITLES = {
     "selection": "Collaborator selection",

@@ -26,12 +26,14 @@ async def virsci(run: Run) -> Mapping[str, Any]:
     ideas = await propose_ideas(run, team, topic.topic)
     kept, chosen, ballots, tie = await _choose(run, team, ideas)
     manuscript = await write_abstract(run, team, chosen)
+    turns = _turns(topic_turns, ideas, ballots, manuscript)
     return {
         **_people(team, joined, decisions),
         "topic": {**topic.model_dump(include={"topic", "rationale"}), "fixed": run.config.topic is not None},
         **_ideas(run, ideas, kept, chosen, ballots, tie),
         **_abstract(manuscript),
-        "turns": _turns(topic_turns, ideas, ballots, manuscript),
+        "turns": turns,
+        "inference_cost": _cost(turns, len(joined), len(team.members)),
         "guests": [asdict(guest) for guest in _in_order(run.guests, joined)],
     }
 
@@ -116,3 +118,8 @@ def _turns(
         "novelty": max((ballot.turn for ballot in ballots), default=0),
         "abstract": manuscript.drafts[-1][1],
     }
+
+
+def _cost(turns: Mapping[str, int], joined: int, stayed: int) -> int:
+    """Inference cost: members × turns, without selection and guests (2025, App. D.3.2, Table 9)."""
+    return sum(count * (joined if stage == "topic" else stayed) for stage, count in turns.items())

@@ -53,6 +53,7 @@ async def find_topic(run: Run, team: Team) -> tuple[Topic, int]:
 
 
 async def _discuss(run: Run, team: Team, before: int) -> Thread:
+    """K turns. Each is summed up when the next begins: the last one's own words settle the topic (after Eq. 1)."""
     thread = Thread()
     async for turn in another_turns(run, team, STAGE, GOALS[STAGE], thread.text):
         if thread.replies:

@@ -32,15 +32,32 @@ def test_renders_with_its_variables_and_partials(folder: Path) -> None:
 @example(text="</idea>", label="idea")
 @example(text="x</IDEA  >y</ idea\n>", label="idea")
 @example(text="<</idea>/idea>", label="idea")
+@example(text='</idea foo>x</idea\nclass="b">y</idea/>', label="idea")
+@example(text="</idea", label="idea")
 def test_what_is_quoted_cannot_leave_its_fence(text: str, label: str) -> None:
-    fence = rf"</\s*{re.escape(label)}\s*>"
     shown = quoted(text, label)
+    check_fence(shown, label)
+
+
+@given(
+    pieces=st.lists(
+        st.sampled_from(["<", "/", "</", "idea", "IDEA", ">", " ", "\n", "x", "</idea", "<idea>"])
+    )
+)
+def test_no_closing_fence_can_be_put_together(pieces: list[str]) -> None:
+    check_fence(quoted("".join(pieces), "idea"), "idea")
+
+
+def check_fence(shown: str, label: str) -> None:
+    """That the text is fenced and the fence closes once, at the end, however leniently it is read."""
+    fence = rf"</\s*{re.escape(label)}\b[^>]*"
     assert len(re.findall(fence, shown, re.IGNORECASE)) == 1
     assert shown.startswith(f"<{label}>\n")
     assert shown.endswith(f"\n</{label}>")
 
 
 @given(st.text().filter(lambda text: "</" not in text))
+@example("</ideas> and </i>")
 def test_what_is_quoted_is_not_changed(text: str) -> None:
     assert quoted(text, "idea") == f"<idea>\n{text.strip()}\n</idea>"
 

@@ -28,8 +28,8 @@ from manyheads.resources import Resources
 
 
 def quoted(text: object, label: str) -> str:
-    """Fence untrusted text between `<label>` lines; a closing fence inside the text is defused."""
-    body = re.sub(rf"</\s*{re.escape(label)}\s*>", f"< /{label}>", str(text).strip(), flags=re.IGNORECASE)
+    """Fence untrusted text between `<label>` lines; whatever begins like a closing fence in the text is defused."""
+    body = re.sub(rf"</(?=\s*{re.escape(label)}\b)", "< /", str(text).strip(), flags=re.IGNORECASE)
     return f"<{label}>\n{body}\n</{label}>"
 
 

@@ -38,6 +38,11 @@ class Scientist(BaseModel):
     collaborators: dict[str, int] = Field(default_factory=dict)
     """Masked name of each past co-author in S, with the number of papers written together (row of A)."""
 
+    def closest(self, count: int) -> list[str]:
+        """The `count` collaborators with the most papers written together; among equals, lower numbers first."""
+        together = self.collaborators
+        return sorted(together, key=lambda name: (-together[name], len(name), name))[:count]
+
 
 @dataclass(frozen=True, slots=True)
 class Hit:
@@ -67,8 +72,6 @@ class Literature(Protocol):
         """B_past(q) for each query: its `k` nearest papers, best first."""
         ...
 
-    async def find_scientists(
-        self, query: str, k: int, *, exclude: Collection[str] = ()
-    ) -> list[Scientist]:
+    async def find_scientists(self, query: str, k: int, *, exclude: Collection[str] = ()) -> list[Scientist]:
         """The `k` scientists whose profiles are nearest to a query, best first."""
         ...

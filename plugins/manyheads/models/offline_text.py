@@ -5,13 +5,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from manyheads.replies import Abstract
+
 TITLE = re.compile(r"^<paper>\nTitle: (.+)$", re.MULTILINE)
-SECTIONS = ("title", "introduction", "objective", "methods", "expected_results", "conclusion")
 KEPT = 0.7
 """How often a section of an abstract is left as it stands when the abstract is rewritten."""
 BLOCK = re.compile(
-    r"<(topic|idea|question|reply|summary|title|introduction|objective|methods|expected_results|conclusion)>\n(.*?)\n</\1>",
-    re.DOTALL,
+    rf"<(topic|idea|question|reply|summary|{'|'.join(Abstract.model_fields)})>\n(.*?)\n</\1>", re.DOTALL
 )
 INTERESTS = re.compile(r"^Research interests: (.+)$", re.MULTILINE)
 NAME = re.compile(r"^Name: (\S+)$", re.MULTILINE)
@@ -74,7 +74,7 @@ class Material:
             question=_first_line(question),
             on_table=_first_line(table),
             outsiders=tuple(name for text in bank for name in NAME.findall(text)),
-            sections={label: body for label, body in blocks if label in SECTIONS},
+            sections={label: body for label, body in blocks if label in Abstract.model_fields},
             choices=sum(label == "idea" for label, _ in blocks) or 1,
         )
 

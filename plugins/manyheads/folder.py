@@ -161,7 +161,8 @@ class RunFolder:
     ) -> None:
         from manyheads.report.html import write_report
 
-        self._log.close()
+        with suppress(OSError):  # of an event that the disk could not take, which was said when it was noted
+            self._log.close()
         if self._resumed:
             self._events_file.unlink(missing_ok=True)
         elif error is None:

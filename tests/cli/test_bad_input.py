@@ -71,7 +71,7 @@ def test_a_mistake_is_one_message(home: Path, command: str, words: str, more: st
     assert words in said
     assert more in said
     assert len(said.splitlines()) <= 4
-    assert not (home / "runs").exists(), "a run that cannot begin leaves no folder"
+    assert not list(home.glob("runs/*")), "a run that cannot begin leaves no folder"
 
 
 def test_a_host_that_is_not_installed(home: Path) -> None:
@@ -157,7 +157,7 @@ def test_a_disk_that_is_full(home: Path, small_disk: Path) -> None:
     run = ("run", "virsci", "--host", "agentscope", *SMALL, "--out", "disk/run")
     said = manyheads_command(*run, cwd=home).message
     assert "could not be kept: database or disk is full" in said
-    assert "make room on the disk, then: manyheads resume disk/run" in said
+    assert "the disk is writable and not full, then: manyheads resume disk/run" in said
     config = (small_disk / "run" / "config.yaml").read_text()
     again = manyheads_command("resume", "disk/run", "--set", "budget.calls=999", cwd=home).message
     assert "full" in again or "No space left" in again
@@ -167,6 +167,7 @@ def test_a_disk_that_is_full(home: Path, small_disk: Path) -> None:
     assert len(result_of(small_disk / "run")["team"]) == 3
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away(home: Path) -> None:
     with start(
         "run", "virsci", *SMALL, "--host", "agentscope", "--json", "--out", "run", cwd=home

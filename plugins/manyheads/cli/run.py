@@ -1,7 +1,7 @@
 """`manyheads run` and `manyheads resume`."""
 
 import asyncio
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -63,6 +63,9 @@ def _go(session: Any, json: bool, quiet: bool) -> None:
         kept = f"; what was said is kept: {session.way_back}" if session.way_back else ""
         typer.echo(f"manyheads: stopped{kept}", err=True)
         raise typer.Exit(130) from None
+    finally:
+        with suppress(OSError):
+            session.folder.rmdir()  # empty: the run never began
 
 
 async def _drive(session: Any, json: bool, quiet: bool) -> None:

@@ -5,7 +5,7 @@ Both hosts send every model request through here, so that there is one layer of 
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
@@ -24,6 +24,8 @@ from manyheads.errors import ModelError
 from manyheads.models.keys import key_variable
 
 T = TypeVar("T")
+Form = Mapping[str, Any]
+"""The arguments of a request that ask a provider for a reply's schema."""
 
 REFUSALS = frozenset({400, 422, 500})
 PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
@@ -84,17 +86,20 @@ class Governor:
     def __post_init__(self) -> None:
         self._gate = asyncio.Semaphore(self.config.concurrency)
 
-    async def call(self, request: Callable[[bool], Awaitable[T]], warn: list[str]) -> T:
+    async def call(self, request: Callable[[Form], Awaitable[T]], form: Form, warn: list[str]) -> T:
         """Send one request, again where that can help.
 
         Args:
-            request: sends it; its argument says whether to send the schema as `response_format`.
+            request: sends it with the form that it is given.
+            form: what asks the provider for a reply's schema; empty where nothing does. It is left out of what
+                is sent where the config or the server does not want it.
             warn: where notes for the user go.
 
         Raises:
             ModelError: the server cannot be reached, refuses, or fails for good.
         """
-        tries = _Tries(self, with_format=self.config.response_format and self._server not in _refusing)
+        wanted = self.config.response_format and self._server not in _refusing
+        tries = _Tries(self, form if wanted else {})
         retrying = AsyncRetrying(
             stop=tries.are_spent,
             wait=tries.pause,
@@ -103,7 +108,7 @@ class Governor:
             reraise=True,
         )
         try:
-            answer = await retrying(self._once, lambda: request(tries.with_format))
+            answer = await retrying(self._once, lambda: request(tries.form))
         except Exception as error:  # every SDK has its own tree; what is not theirs is raised again
             if not is_model_failure(error):
                 raise
@@ -149,7 +154,7 @@ class _Tries:
     """The tries at one request: drops `response_format` once when the server seems to refuse it."""
 
     governor: Governor
-    with_format: bool
+    form: Form
     refused: bool = False
     just_dropped: bool = False
     count: int = 0
@@ -160,9 +165,9 @@ class _Tries:
 
     def goes_on(self, error: BaseException) -> bool:
         self.count += 1
-        self.just_dropped = self.with_format and status_of(error) in REFUSALS
+        self.just_dropped = bool(self.form) and status_of(error) in REFUSALS
         if self.just_dropped:
-            self.with_format, self.refused = False, True
+            self.form, self.refused = {}, True
             return True
         return self.governor.worth_another(error)
 

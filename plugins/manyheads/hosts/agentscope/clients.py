@@ -30,6 +30,7 @@ from manyheads.errors import ConfigError
 from manyheads.hosts.agentscope.messages import to_thread
 from manyheads.models.keys import key_of
 from manyheads.models.local import LocalModel, local_model
+from manyheads.models.request import given, ollama_settings, openai_settings
 
 TRUNCATED, ANSWERED_BY, USAGE = "truncated", "answered_by", "usage"
 
@@ -102,14 +103,14 @@ def _noted(response: ChatResponse, model: str | None, truncated: bool) -> ChatRe
     return response
 
 
-def build(config: ModelConfig) -> ChatModelBase:
-    """The native model of a config.
+def build(config: ModelConfig, alias: str = "default") -> ChatModelBase:
+    """The native model of a config; `alias` is its name there.
 
     Raises:
         ConfigError: a key is missing from the environment, or the provider's package is not installed.
     """
     try:
-        return _BUILDERS[config.provider](config)
+        return _BUILDERS[config.provider](config, alias)
     except ModuleNotFoundError as error:
         raise ConfigError(
             f"provider {config.provider!r} needs the package {error.name!r}, which is not installed",
@@ -121,35 +122,48 @@ def _shared(config: ModelConfig) -> dict[str, Any]:
     return {"model": config.name, "stream": False, "max_retries": 0, "context_size": config.context}
 
 
-def _openai(config: ModelConfig) -> ChatModelBase:
-    credential = OpenAICredential(api_key=SecretStr(key_of(config)), base_url=config.base_url)
+def _openai(config: ModelConfig, alias: str) -> ChatModelBase:
+    credential = OpenAICredential(api_key=SecretStr(key_of(config, alias)), base_url=config.base_url)
     client = {"timeout": config.timeout, "max_retries": 0}
     return OpenAIClient(credential, client_kwargs=client, **_shared(config))
 
 
-def _anthropic(config: ModelConfig) -> ChatModelBase:
-    credential = AnthropicCredential(api_key=SecretStr(key_of(config)), base_url=config.base_url)
+def _anthropic(config: ModelConfig, alias: str) -> ChatModelBase:
+    credential = AnthropicCredential(api_key=SecretStr(key_of(config, alias)), base_url=config.base_url)
     client = {"timeout": config.timeout, "max_retries": 0}
     parameters = AnthropicChatModel.Parameters(max_tokens=config.max_tokens)
     return AnthropicClient(credential, parameters=parameters, client_kwargs=client, **_shared(config))
 
 
-def _ollama(config: ModelConfig) -> ChatModelBase:
+def _ollama(config: ModelConfig, alias: str) -> ChatModelBase:
     credential = OllamaCredential(host=config.base_url)
     return OllamaClient(credential, client_kwargs={"timeout": config.timeout}, **_shared(config))
 
 
-def _local(config: ModelConfig) -> ChatModelBase:
+def _local(config: ModelConfig, alias: str) -> ChatModelBase:
     return LocalClient(local_model(config), config)
 
 
-_BUILDERS: dict[str, Callable[[ModelConfig], ChatModelBase]] = {
+_BUILDERS: dict[str, Callable[[ModelConfig, str], ChatModelBase]] = {
     "openai": _openai,
     "anthropic": _anthropic,
     "ollama": _ollama,
     "offline": _local,
     "replay": _local,
 }
+
+
+def settings(config: ModelConfig, tokens: int) -> dict[str, Any]:
+    """Arguments of each request to a provider, for a prompt of about so many tokens."""
+    match config.provider:
+        case "openai":
+            return openai_settings(config)
+        case "ollama":
+            return ollama_settings(config, tokens)
+        case "anthropic":
+            return given(temperature=config.temperature)
+        case _:
+            return {}
 
 
 def borrow(model: ChatModelBase) -> ChatModelBase:

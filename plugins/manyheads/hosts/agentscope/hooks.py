@@ -9,9 +9,9 @@ from agentscope.message import HintBlock
 from agentscope.middleware import MiddlewareBase
 from agentscope.model import ChatModelBase
 
-from manyheads.errors import ConfigError
-from manyheads.hosts.agentscope.models import Ledger
+from manyheads.hosts.agentscope.models import GovernedModel, Ledger
 from manyheads.hosts.agentscope.tools import order_results
+from manyheads.models.request import refuse_unfit
 
 BANK = "author knowledge bank"
 
@@ -42,12 +42,8 @@ class Whole(MiddlewareBase):
         order_results(agent.state.context)
         model: ChatModelBase = input_kwargs["current_model"]
         tokens = await model.count_tokens(input_kwargs["messages"], input_kwargs["tools"])
-        if tokens > model.context_size:
-            raise ConfigError(
-                f"{agent.name}: the prompt of about {tokens:,} tokens does not fit the context of"
-                f" {model.model} ({model.context_size:,} tokens)",
-                hint="take a model with a larger context, or set models.<alias>.context if this one takes more",
-            )
+        who = model.in_config if isinstance(model, GovernedModel) else agent.name
+        refuse_unfit(who, model.model, tokens, model.context_size)
         return await next_handler(**input_kwargs)
 
 

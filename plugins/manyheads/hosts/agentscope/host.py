@@ -24,6 +24,7 @@ from manyheads.hosts.agentscope.hooks import Recollection, Whole
 from manyheads.hosts.agentscope.messages import to_msg
 from manyheads.hosts.agentscope.models import Alias, Ledger
 from manyheads.hosts.agentscope.tools import calls_in, toolkit
+from manyheads.models.request import refuse_unseen
 from manyheads.structured import TOOL_ROUNDS, StructuredHost
 
 REACT = ReActConfig(max_iters=TOOL_ROUNDS, interruption_raise_cancelled_error=True)
@@ -70,7 +71,7 @@ class AgentScopeHost(StructuredHost):
             ConfigError: no such model, no key, or images for a model without vision.
         """
         alias = self._alias(turn.speaker.model)
-        _refuse_unseen(alias, thread)
+        refuse_unseen(alias.name, alias.config, images=any(message.images for message in thread))
         ledger = Ledger(warn=warn)
         agent = self._agent(turn, thread[:-1], alias, ledger)
         with _quiet():
@@ -113,14 +114,6 @@ class AgentScopeHost(StructuredHost):
 def make_host(models: Mapping[str, ModelConfig], recall: Recall, attempts: int) -> ManagedHost:
     """A run's host."""
     return AgentScopeHost(models, recall, attempts)
-
-
-def _refuse_unseen(alias: Alias, thread: Sequence[Message]) -> None:
-    if not alias.config.vision and any(message.images for message in thread):
-        raise ConfigError(
-            f"models.{alias.name} ({alias.config.name}) cannot see images, and this turn shows some",
-            hint=f"give the role a model that can, or set models.{alias.name}.vision to true",
-        )
 
 
 def _answer(turn: Turn[Any], reply: Msg, ledger: Ledger) -> str:

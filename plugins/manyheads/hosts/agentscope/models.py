@@ -1,7 +1,5 @@
 """A model of AgentScope whose every request goes through the one layer of retries, and is counted."""
 
-import asyncio
-import json
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -12,20 +10,17 @@ from uuid import uuid4
 from agentscope.message import Msg, ThinkingBlock, ToolCallBlock
 from agentscope.model import ChatModelBase, ChatResponse
 from agentscope.tool import ToolChoice
-from pydantic import ValidationError
 
 from manyheads.config import ModelConfig
 from manyheads.core import NOTHING, Usage
-from manyheads.errors import ModelError, UserError
+from manyheads.errors import UserError
 from manyheads.hosts.agentscope import clients
-from manyheads.hosts.agentscope.options import Ask, options
-from manyheads.models.governor import Governor
+from manyheads.models.answer import answered, spent
+from manyheads.models.governor import Form, Governor
+from manyheads.models.request import form_of
 from manyheads.replies import ReplyModel
 
 log = logging.getLogger("manyheads")
-
-NO_COMPLETION = (AttributeError, IndexError, KeyError, TypeError, json.JSONDecodeError, ValidationError)
-"""What AgentScope's models trip over when a server's answer is no chat completion."""
 
 
 @dataclass
@@ -71,9 +66,7 @@ def _cost(response: ChatResponse, config: ModelConfig) -> Usage:
         return Usage.model_validate(known)
     told = response.usage
     read, written = (told.input_tokens, told.output_tokens) if told else (0, 0)
-    price = config.price
-    cost = (read * price.input + written * price.output) / 1_000_000 if price else None
-    return Usage(input_tokens=read, output_tokens=written, calls=1, cost=cost)
+    return spent(config, read, written)
 
 
 @dataclass
@@ -93,7 +86,7 @@ class Alias:
     @cached_property
     def client(self) -> ChatModelBase:
         """Built when first asked for: it takes some 50 ms of TLS set-up."""
-        return clients.borrow(self.given) if self.given else clients.build(self.config)
+        return clients.borrow(self.given) if self.given else clients.build(self.config, self.name)
 
     @cached_property
     def governor(self) -> Governor:
@@ -102,27 +95,6 @@ class Alias:
     def model(self, ledger: Ledger, reply_type: type[ReplyModel] | None = None) -> "GovernedModel":
         """A model for one turn; cheap."""
         return GovernedModel(self, ledger, reply_type)
-
-    async def answer(self, call: Awaitable[Any]) -> ChatResponse:
-        """A request's answer, in time.
-
-        The SDKs' time-outs start anew with each byte; this one holds for the whole request.
-
-        Raises:
-            TimeoutError: it took longer than the config allows.
-            ModelError: it is no answer of a chat model.
-        """
-        try:
-            async with asyncio.timeout(self.config.timeout):
-                return await call
-        except TimeoutError as error:
-            raise TimeoutError(f"no answer within {self.config.timeout:g} s") from error
-        except NO_COMPLETION as error:
-            raise ModelError(
-                f"models.{self.name}: what the server answered is no chat completion ({error})",
-                tried=self.config.base_url or f"the {self.config.provider} service",
-                hint=f"check models.{self.name}.base_url (most end in /v1)",
-            ) from error
 
     async def close(self) -> None:
         """Release the connections, if any were made."""
@@ -147,6 +119,7 @@ class GovernedModel(ChatModelBase):
         )  # fmt: skip
         self.formatter: Any = vars(inner)["formatter"]
         self.ledger = ledger
+        self.in_config = f"models.{alias.name}"
         self._alias, self._inner, self._reply_type = alias, inner, reply_type
 
     async def __call__(
@@ -175,13 +148,16 @@ class GovernedModel(ChatModelBase):
     ) -> ChatResponse:
         config = self._alias.config
         tokens = await self.count_tokens(messages, tools) if config.provider == "ollama" else 0
+        settings = {**clients.settings(config, tokens), **kwargs}
 
-        async def once(with_format: bool) -> ChatResponse:
-            sent = options(config, Ask(self._reply_type, with_format, bool(tools), tokens))
-            call = self._inner._call_api(model_name, messages, tools, tool_choice, **sent, **kwargs)
-            return await self._alias.answer(call)
+        async def once(form: Form) -> ChatResponse:
+            call: Awaitable[Any] = self._inner._call_api(
+                model_name, messages, tools, tool_choice, **settings, **form
+            )
+            return await answered(call, self._alias.name, config)
 
-        response = await self._governed(once)
+        form = form_of(config, self._reply_type, with_tools=bool(tools))
+        response = await self._governed(once, form)
         self.ledger.enter(response, config)
         return _spoken(response)
 
@@ -189,10 +165,10 @@ class GovernedModel(ChatModelBase):
         """Release the connections of a model that was made from a config; for roles' agents, when done."""
         await self._alias.close()
 
-    async def _governed(self, once: Callable[[bool], Awaitable[ChatResponse]]) -> ChatResponse:
+    async def _governed(self, once: Callable[[Form], Awaitable[ChatResponse]], form: Form) -> ChatResponse:
         notes = list[str]() if self.ledger.warn is None else self.ledger.warn
         try:
-            return await self._alias.governor.call(once, notes)
+            return await self._alias.governor.call(once, form, notes)
         finally:
             for note in notes if self.ledger.warn is None else ():
                 log.warning(note)

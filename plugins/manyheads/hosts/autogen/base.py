@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from manyheads.config import ModelConfig
 from manyheads.core import Usage
-from manyheads.hosts.autogen.clients import model_info
+from manyheads.hosts.autogen.info import model_info
 
 
 class Answered(CreateResult):

@@ -7,11 +7,13 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from autogen_core.models import ChatCompletionClient, ModelFamily, ModelInfo
+from autogen_core.models import ChatCompletionClient
 
 from manyheads.config import ModelConfig
+from manyheads.hosts.autogen.info import model_info
+from manyheads.hosts.autogen.local import LocalClient
 from manyheads.models.keys import key_of
-from manyheads.models.window import window
+from manyheads.models.request import given, openai_settings
 
 
 @dataclass
@@ -56,32 +58,12 @@ def native_client(alias: str, config: ModelConfig) -> ChatCompletionClient:
         return _anthropic(alias, config)
     if config.provider == "ollama":
         return _ollama(config)
-    from manyheads.hosts.autogen.local import LocalClient
-
     return LocalClient(config)
-
-
-def model_info(config: ModelConfig) -> ModelInfo:
-    """What AutoGen asks of a model.
-
-    Vision is always claimed: AutoGen's agents put the text `<image>` in an image's place otherwise, without a
-    word. `ModelClient` refuses images for a model that cannot see them.
-    """
-    return ModelInfo(
-        vision=True,
-        function_calling=config.calls_tools,
-        json_output=True,
-        structured_output=True,
-        family=ModelFamily.UNKNOWN,
-        multiple_system_messages=True,
-    )
 
 
 def _openai(alias: str, config: ModelConfig) -> ChatCompletionClient:
     from autogen_ext.models.openai import OpenAIChatCompletionClient
 
-    # OpenAI's own models want the new name, many other servers know only the old one.
-    limit = "max_tokens" if config.base_url else "max_completion_tokens"
     client = OpenAIChatCompletionClient(
         model=config.name,
         base_url=config.base_url,  # pyright: ignore[reportArgumentType] - None keeps it from guessing by name
@@ -90,7 +72,7 @@ def _openai(alias: str, config: ModelConfig) -> ChatCompletionClient:
         max_retries=0,
         model_info=model_info(config),
         include_name_in_message=False,
-        **_given(temperature=config.temperature, seed=config.seed, **{limit: config.max_tokens}),
+        **openai_settings(config),
     )
     # It warns on every call when a server answers with a longer name than it was asked for, as most do.
     client._resolved_model = None
@@ -107,7 +89,7 @@ def _anthropic(alias: str, config: ModelConfig) -> ChatCompletionClient:
         timeout=config.timeout,
         max_retries=0,
         model_info=model_info(config),
-        **_given(base_url=config.base_url, temperature=config.temperature, max_tokens=config.max_tokens),
+        **given(base_url=config.base_url, temperature=config.temperature, max_tokens=config.max_tokens),
     )
     _note_answers(client._client.messages, "create")
     return client
@@ -119,20 +101,8 @@ def _ollama(config: ModelConfig) -> ChatCompletionClient:
     client = OllamaChatCompletionClient(
         model=config.name,
         model_info=model_info(config),
-        **_given(host=config.base_url),
+        **given(host=config.base_url),
     )
     client._resolved_model = None
     _note_answers(client._client, "chat")
     return client
-
-
-def request_options(config: ModelConfig, tokens: int) -> dict[str, Any]:
-    """Arguments of `create` that depend on the prompt's length in tokens: Ollama's options."""
-    if config.provider != "ollama":
-        return {}
-    sampling = _given(temperature=config.temperature, seed=config.seed, num_predict=config.max_tokens)
-    return {"options": {**sampling, "num_ctx": window(config, tokens)}}
-
-
-def _given(**settings: Any) -> dict[str, Any]:
-    return {name: value for name, value in settings.items() if value is not None}

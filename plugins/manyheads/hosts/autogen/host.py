@@ -92,7 +92,7 @@ class AutoGenHost(StructuredHost):
         if alias not in self._clients:
             ready = self._ready.get(alias)
             ready = ready.inner if isinstance(ready, ModelClient) else ready
-            self._clients[alias] = ModelClient(self._models[alias], alias, ready, sends_form=True)
+            self._clients[alias] = ModelClient(self._models[alias], alias, ready)
         return self._clients[alias]
 
 

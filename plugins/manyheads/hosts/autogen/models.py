@@ -1,26 +1,21 @@
 """The model client that everything of ours runs on: a native client behind its governor."""
 
-import asyncio
-import json
 import logging
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from autogen_core import Component, FunctionCall, Image
 from autogen_core.models import ChatCompletionClient, CreateResult, LLMMessage, UserMessage
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from manyheads.config import ModelConfig
-from manyheads.core import Usage
-from manyheads.errors import ConfigError, ModelError
 from manyheads.hosts.autogen.base import Answered, BaseClient, Options
-from manyheads.hosts.autogen.clients import NOTE, Note, native_client, request_options
-from manyheads.models.governor import Governor
+from manyheads.hosts.autogen.clients import NOTE, Note, native_client
+from manyheads.models.answer import answered, spent
+from manyheads.models.governor import Form, Governor
+from manyheads.models.request import ollama_settings, refuse_unfit, refuse_unseen
 
 log = logging.getLogger("manyheads")
-
-NO_COMPLETION = (AttributeError, IndexError, KeyError, TypeError, json.JSONDecodeError, ValidationError)
-"""What AutoGen's clients trip over when a server's answer is no chat completion."""
+NO_FORM: Form = {}
 
 
 class ModelClientConfig(BaseModel):
@@ -42,7 +37,6 @@ class ModelClient(BaseClient, Component[ModelClientConfig]):
         config: the model's settings.
         alias: its name in messages to the user.
         inner: a ready native client to guard instead of one made from `config`.
-        sends_form: whether requests ask for a reply's schema (`send`).
 
     Raises:
         ConfigError: the provider needs a key that the environment does not hold.
@@ -56,15 +50,12 @@ class ModelClient(BaseClient, Component[ModelClientConfig]):
         config: ModelConfig,
         alias: str = "default",
         inner: ChatCompletionClient | None = None,
-        *,
-        sends_form: bool = False,
     ) -> None:
         super().__init__(config)
         self.alias = alias
         self.inner = inner or native_client(alias, config)
         self._owns_inner = inner is None
-        takes_form = sends_form and config.response_format and config.provider in ("openai", "ollama")
-        self._governor = Governor(alias, config.model_copy(update={"response_format": takes_form}))
+        self._governor = Governor(alias, config)
 
     async def answer(self, messages: Sequence[LLMMessage], options: Options) -> Answered:
         notes: list[str] = []
@@ -79,7 +70,7 @@ class ModelClient(BaseClient, Component[ModelClientConfig]):
         messages: Sequence[LLMMessage],
         options: Options,
         notes: list[str],
-        form: Mapping[str, Any] | None = None,
+        form: Form = NO_FORM,
     ) -> Answered:
         """Send one request through the governor.
 
@@ -87,69 +78,40 @@ class ModelClient(BaseClient, Component[ModelClientConfig]):
             messages: the system prompt and the thread.
             options: the other arguments of `create`.
             notes: where notes for the user go.
-            form: more arguments, which ask for a schema; left out once the server refuses them.
+            form: more arguments, which ask for a reply's schema.
 
         Raises:
             ConfigError: the messages do not fit the model's window, or hold images that it cannot see.
             ModelError: the server cannot be reached, refuses, or answers nonsense.
         """
         tokens = self.count_tokens(messages, tools=options.get("tools", ()))
-        self._check(messages, tokens)
-        sized = request_options(self.config, tokens) if self._owns_inner else {}
-        extra = {**sized, **options.get("extra_create_args", {})}
+        refuse_unfit(f"models.{self.alias}", self.config.name, tokens, self.config.context)
+        refuse_unseen(self.alias, self.config, images=any(_has_image(message) for message in messages))
+        sized = self._owns_inner and self.config.provider == "ollama"
+        settings = ollama_settings(self.config, tokens) if sized else {}
 
-        async def request(with_form: bool) -> Answered:
-            args = {**extra, **(form or {})} if with_form else extra
+        async def request(sent: Form) -> Answered:
+            args = {**settings, **options.get("extra_create_args", {}), **sent}
             return await self._request(messages, options | {"extra_create_args": args})
 
-        return tidy(await self._governor.call(request, notes))
+        return tidy(await self._governor.call(request, form, notes))
 
     async def _request(self, messages: Sequence[LLMMessage], options: Options) -> Answered:
         note = Note()
         token = NOTE.set(note)
         try:
-            async with asyncio.timeout(self.config.timeout):
-                return self._answered(await self.inner.create(messages, **options), note)
-        except TimeoutError as error:
-            raise TimeoutError(f"no answer within {self.config.timeout:g} s") from error
-        except NO_COMPLETION as error:
-            raise ModelError(
-                f"models.{self.alias}: what the server answered is no chat completion ({error})",
-                tried=self.config.base_url or f"the {self.config.provider} service",
-                hint=f"check models.{self.alias}.base_url (most end in /v1)",
-            ) from error
+            result = await answered(self.inner.create(messages, **options), self.alias, self.config)
         finally:
             NOTE.reset(token)
+        return result if isinstance(result, Answered) else self._noted(result, note)
 
-    def _answered(self, result: CreateResult, note: Note) -> Answered:
-        if isinstance(result, Answered):
-            return result
+    def _noted(self, result: CreateResult, note: Note) -> Answered:
+        tokens = result.usage
         return Answered.model_construct(
             **vars(result),
             model=note.model or self.config.name,
             cut="length" in (result.finish_reason, note.stopped),
-            spent=self._price(result),
-        )
-
-    def _check(self, messages: Sequence[LLMMessage], tokens: int) -> None:
-        if tokens > self.config.context:
-            raise ConfigError(
-                f"models.{self.alias}: a prompt of about {tokens:,} tokens does not fit {self.config.name}, "
-                f"whose context is {self.config.context:,}",
-                hint=f"set models.{self.alias}.context if the model takes more, or shorten the discussion (turns)",
-            )
-        if not self.config.vision and any(_has_image(message) for message in messages):
-            raise ConfigError(
-                f"models.{self.alias}: {self.config.name} cannot see images (vision: false)",
-                hint="give this role a model that can: roles.<role>.model",
-            )
-
-    def _price(self, result: CreateResult) -> Usage:
-        """What one request cost."""
-        tokens, price = result.usage, self.config.price
-        cost = price and (tokens.prompt_tokens * price.input + tokens.completion_tokens * price.output) / 1e6
-        return Usage(
-            input_tokens=tokens.prompt_tokens, output_tokens=tokens.completion_tokens, calls=1, cost=cost
+            spent=spent(self.config, tokens.prompt_tokens, tokens.completion_tokens),
         )
 
     async def close(self) -> None:

@@ -1,17 +1,15 @@
 """One turn's view of a model: sends the reply's schema, counts what the turn costs."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from autogen_core.models import LLMMessage
 
-from manyheads.config import ModelConfig
 from manyheads.core import NOTHING
 from manyheads.errors import UserError
 from manyheads.hosts.autogen.base import Answered, BaseClient, Options, Tools
 from manyheads.hosts.autogen.models import ModelClient, as_text
+from manyheads.models.request import form_of
 from manyheads.replies import ReplyModel
-from manyheads.structured import schema_of
 
 
 class TurnClient(BaseClient):
@@ -40,7 +38,8 @@ class TurnClient(BaseClient):
         if self._failure:
             raise self._failure
         last = options.get("tool_choice") == "none"
-        result = await self._client.send(messages, self._with_tools(options), self._warn, self._form(options))
+        form = form_of(self.config, self._reply_type, with_tools=bool(options.get("tools")))
+        result = await self._client.send(messages, self._with_tools(options), self._warn, form)
         self.usage += result.spent
         self.truncated, self.model = result.cut, result.model
         return as_text(result) if last else result
@@ -54,16 +53,3 @@ class TurnClient(BaseClient):
         if self.config.provider != "anthropic":
             return options
         return options | {"tools": self._tools}
-
-    def _form(self, options: Options) -> dict[str, Any]:
-        return form_args(self.config, self._reply_type, with_tools=bool(options.get("tools")))
-
-
-def form_args(config: ModelConfig, reply_type: type[ReplyModel], *, with_tools: bool) -> dict[str, Any]:
-    """Arguments of `create` that ask a provider for a reply's schema; empty where it takes none."""
-    schema = schema_of(reply_type)
-    if config.provider == "openai":
-        named = {"name": reply_type.__name__, "schema": schema, "strict": False}
-        return {"response_format": {"type": "json_schema", "json_schema": named}}
-    # Ollama writes nothing but the schema, so never a tool call, once it is given one.
-    return {"format": schema} if config.provider == "ollama" and not with_tools else {}

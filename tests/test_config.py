@@ -73,6 +73,30 @@ def test_models_and_their_roles() -> None:
     assert run.roles["leader"].model == "big"
 
 
+@pytest.mark.parametrize(
+    ("text", "provider", "name"),
+    [
+        ("openai/gpt-4o-mini", "openai", "gpt-4o-mini"),
+        ("ollama/library/llama3:8b", "ollama", "library/llama3:8b"),
+        ("offline", "offline", "offline"),
+        ("offline/", "offline", "offline"),
+    ],
+)
+def test_a_model_is_named_by_provider_and_name(text: str, provider: str, name: str) -> None:
+    model = ModelConfig.parse(text)
+    assert (model.provider, model.name) == (provider, name)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("gpt-4o", "unknown provider 'gpt-4o'"), ("openai", "no name"), ("replay/", "no name"), ("", "unknown")],
+)
+def test_a_model_that_is_not_named_so(text: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words) as caught:
+        ModelConfig.parse(text)
+    assert "openai/gpt-4o-mini" in str(caught.value)
+
+
 def test_folders_in_a_file_are_relative_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/ada")
     run = load([config(tmp_path, "paths: [mine, /abs, ~/hers]\n")])

@@ -5,7 +5,7 @@ The same YAML runs on either host. Each field's text below is its documentation.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -65,6 +65,24 @@ class ModelConfig(Strict):
     """Whether to send the reply's schema as `response_format`; a server that refuses it is remembered."""
     price: Price | None = None
     """Lets the run count money."""
+
+    @classmethod
+    def parse(cls, text: str) -> "ModelConfig":
+        """The model that `provider/name` stands for; `offline` needs no name.
+
+        Raises:
+            ConfigError: an unknown provider, or no name.
+        """
+        provider, _, name = text.partition("/")
+        name = name or ("offline" if provider == "offline" else "")
+        known = provider in get_args(Provider)
+        if known and name:
+            return cls(provider=cast(Provider, provider), name=name)
+        raise ConfigError(
+            f"model {text!r}: {'no name' if known else f'unknown provider {provider!r}'}",
+            tried=f"providers: {', '.join(get_args(Provider))}",
+            hint="write it as provider/name, such as openai/gpt-4o-mini",
+        )
 
     @property
     def calls_tools(self) -> bool:

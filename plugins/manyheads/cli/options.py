@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from manyheads.errors import ConfigError
-
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
 
@@ -53,12 +51,10 @@ def _quoted(text: str) -> str:
 def _model(model: str | None) -> list[str]:
     if model is None:
         return []
-    provider, slash, name = model.partition("/")
-    if not slash:
-        name = provider if provider == "offline" else ""
-    if not name:
-        raise ConfigError(f"--model {model}: write it as PROVIDER/NAME, such as openai/gpt-4o-mini")
-    return [f"models.default.provider={provider}", f"models.default.name={_quoted(name)}"]
+    from manyheads.config import ModelConfig
+
+    named = ModelConfig.parse(model)
+    return [f"models.default.provider={named.provider}", f"models.default.name={_quoted(named.name)}"]
 
 
 def configured(names: list[str], sets: tuple[str, ...], paths: list[Path] | None) -> "RunConfig":

@@ -1,16 +1,15 @@
 """A role as an agent of AgentScope, for any team."""
 
 from collections.abc import Sequence
-from typing import Any, cast, get_args
+from typing import Any
 
 from agentscope.agent import Agent
 from agentscope.middleware import MiddlewareBase
 from agentscope.model import ChatModelBase
 
 from manyheads.bank.knowledge import KnowledgeBank
-from manyheads.config import ModelConfig, Provider
+from manyheads.config import ModelConfig
 from manyheads.core import Tool, safe_name
-from manyheads.errors import ConfigError
 from manyheads.hosts.agentscope.hooks import Whole
 from manyheads.hosts.agentscope.host import NO_CLOCK, REACT, UNCUT
 from manyheads.hosts.agentscope.models import Alias, Ledger
@@ -73,16 +72,5 @@ def as_model(model: ChatModelBase | ModelConfig | str, ledger: Ledger) -> ChatMo
     """
     if isinstance(model, ChatModelBase):
         return model
-    config = model if isinstance(model, ModelConfig) else _parse(model)
+    config = model if isinstance(model, ModelConfig) else ModelConfig.parse(model)
     return Alias("default", config).model(ledger)
-
-
-def _parse(model: str) -> ModelConfig:
-    provider, _, name = model.partition("/")
-    if provider not in get_args(Provider):
-        raise ConfigError(
-            f"model {model!r}: unknown provider {provider!r}",
-            tried=f"providers: {', '.join(get_args(Provider))}",
-            hint="write it as provider/name, such as openai/gpt-4o-mini",
-        )
-    return ModelConfig(provider=cast(Provider, provider), name=name or provider)

@@ -1,7 +1,7 @@
 """A role as an agent of AutoGen, for any team."""
 
 from collections.abc import Sequence
-from typing import Any, Self, cast, get_args
+from typing import Any, Self
 
 from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.agents._assistant_agent import AssistantAgentConfig
@@ -9,7 +9,7 @@ from autogen_core.memory import Memory
 from autogen_core.models import ChatCompletionClient
 
 from manyheads.bank.knowledge import KnowledgeBank
-from manyheads.config import ModelConfig, Provider
+from manyheads.config import ModelConfig
 from manyheads.core import Tool, safe_name
 from manyheads.errors import ConfigError
 from manyheads.hosts.autogen.models import ModelClient, close_native
@@ -69,7 +69,7 @@ def role_agent(
     """
     roles = Roles(Resources.of(paths))
     system = roles.system(role, variables)
-    client = model if isinstance(model, ChatCompletionClient) else ModelClient(as_config(model))
+    client = _client(model)
     if tools and not client.model_info["function_calling"]:
         raise ConfigError(
             f"role {role!r}: its model cannot call tools", hint="set its `tools: true` if it can"
@@ -88,22 +88,10 @@ def role_agent(
     return agent
 
 
-def as_config(model: ModelConfig | str) -> ModelConfig:
-    """The settings that `provider/name` stands for.
-
-    Raises:
-        ConfigError: an unknown provider.
-    """
-    if isinstance(model, ModelConfig):
+def _client(model: ChatCompletionClient | ModelConfig | str) -> ChatCompletionClient:
+    if isinstance(model, ChatCompletionClient):
         return model
-    provider, _, name = model.partition("/")
-    if provider not in get_args(Provider):
-        raise ConfigError(
-            f"model {model!r}: unknown provider {provider!r}",
-            tried=f"providers: {', '.join(get_args(Provider))}",
-            hint="write it as provider/name, such as openai/gpt-4o-mini",
-        )
-    return ModelConfig(provider=cast(Provider, provider), name=name or provider)
+    return ModelClient(model if isinstance(model, ModelConfig) else ModelConfig.parse(model))
 
 
 def _memory(knowledge: KnowledgeBank | str | None) -> list[Memory] | None:

@@ -98,7 +98,10 @@ class Session:
     def _roles(self) -> Roles:
         roles = Roles(Resources.of(self.config.paths))
         if problems := misfits(self.config, roles):
-            raise ConfigError(problems[0], hint=f"manyheads check lists all {len(problems)} problems")
+            others = (
+                f" and the other {len(problems) - 1}, which manyheads check lists" if problems[1:] else ""
+            )
+            raise ConfigError(problems[0], hint=f"mend this{others}")
         return roles
 
     async def _ecosystem(self) -> Ecosystem:

@@ -6,8 +6,9 @@ import gc
 import subprocess
 import sys
 import warnings
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from importlib import import_module
 from io import BytesIO
 from typing import Any
@@ -18,7 +19,7 @@ from pydantic import BaseModel
 
 from manyheads.config import ModelConfig
 from manyheads.core import Image, Message, Recall, Speaker, Tool, recall_nothing
-from manyheads.errors import ConfigError, CorpusError, ModelError, ReplyError
+from manyheads.errors import BudgetError, ConfigError, CorpusError, ModelError, ReplyError
 from manyheads.hosts import FRAMEWORKS, host_factory
 from manyheads.structured import StructuredHost
 from support.faults import Fault, refuses_format
@@ -61,6 +62,24 @@ def host(name: str) -> Hosting:
             await made.close()
 
     return hosting
+
+
+@asynccontextmanager
+async def reviewer(name: str, *given: Any, **more: Any) -> AsyncGenerator[Callable[[str], Awaitable[Any]]]:
+    """A role's agent of a host, to be asked."""
+    agent = import_module(f"manyheads.hosts.{name}").role_agent("reviewer", *given, **more)
+    try:
+        yield partial(_ask, name, agent)
+    finally:
+        await (agent if name == "autogen" else agent.model).close()
+
+
+async def _ask(name: str, agent: Any, question: str) -> Any:
+    if name == "autogen":
+        return await agent.run(task=question)
+    from agentscope.message import UserMsg
+
+    return await agent.reply(UserMsg("user", question))
 
 
 def on_wire(llm: LLM, wire: str, **settings: Any) -> ModelConfig:
@@ -201,22 +220,26 @@ async def test_a_request_without_a_form_is_not_sent_again_without_it(
 
 async def test_a_roles_agent_has_no_form_to_refuse(llm: LLM, host: Hosting, name: str) -> None:
     llm.faults.append(Fault("status", status=500))
-    agent = import_module(f"manyheads.hosts.{name}").role_agent("reviewer", model(llm, retries=1))
-    await _answer(agent, "An idea")
+    async with reviewer(name, model(llm, retries=1)) as ask:
+        await ask("An idea")
     async with host(model(llm)) as on:
         await on.ask(turn())
     assert [request.has_form for request in llm.requests] == [False, False, True]
 
 
-async def _answer(agent: Any, question: str) -> None:
-    if hasattr(agent, "run"):
-        await agent.run(task=question)
-        await agent.close()
-        return
-    from agentscope.message import UserMsg
+async def test_a_users_mistake_in_a_tool_ends_the_turn_of_a_roles_agent(llm: LLM, name: str) -> None:
+    async def spend(arguments: Look) -> str:
+        raise BudgetError("the budget is spent")
 
-    await agent.reply(UserMsg("user", question))
-    await agent.model.close()
+    llm.tool_calls = [("look_up", {"subject": "x"})]
+    tool = Tool("look_up", "Look something up.", Look, spend)
+    async with reviewer(name, model(llm), tools=[tool]) as ask:
+        with pytest.raises(BudgetError, match="the budget is spent"):
+            await ask("An idea")
+        assert llm.calls == 1
+        llm.tool_calls = []
+        await ask("Another idea")
+        assert llm.calls == 2
 
 
 async def test_retries_do_not_multiply(llm: LLM, host: Hosting) -> None:

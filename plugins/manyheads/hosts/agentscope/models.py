@@ -4,7 +4,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 from agentscope.message import Msg, ThinkingBlock, ToolCallBlock
@@ -151,10 +151,8 @@ class GovernedModel(ChatModelBase):
         settings = {**clients.settings(config, tokens), **kwargs}
 
         async def once(form: Form) -> ChatResponse:
-            call: Awaitable[Any] = self._inner._call_api(
-                model_name, messages, tools, tool_choice, **settings, **form
-            )
-            return await answered(call, self._alias.name, config)
+            call = self._inner._call_api(model_name, messages, tools, tool_choice, **settings, **form)
+            return cast(ChatResponse, await answered(call, self._alias.name, config))  # never a stream
 
         form = form_of(config, self._reply_type, with_tools=bool(tools))
         response = await self._governed(once, form)

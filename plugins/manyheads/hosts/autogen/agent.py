@@ -1,17 +1,21 @@
 """A role as an agent of AutoGen, for any team."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from typing import Any, Self
 
 from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.agents._assistant_agent import AssistantAgentConfig
+from autogen_agentchat.base import Response
+from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage
+from autogen_core import CancellationToken
 from autogen_core.memory import Memory
 from autogen_core.models import ChatCompletionClient
 
 from manyheads.bank.knowledge import KnowledgeBank
 from manyheads.config import ModelConfig
 from manyheads.core import Tool, safe_name
-from manyheads.errors import ConfigError
+from manyheads.errors import ConfigError, UserError
 from manyheads.hosts.autogen.models import ModelClient, close_native
 from manyheads.hosts.autogen.tools import CoreTool
 from manyheads.resources import Resources
@@ -20,10 +24,29 @@ from manyheads.structured import TOOL_ROUNDS
 
 
 class RoleAgent(AssistantAgent):
-    """An `AssistantAgent` whose `close` also closes what was made for it: its model client, its memory."""
+    """An `AssistantAgent` whose `close` also closes what was made for it: its model client, its memory.
+
+    A user's mistake in one of its tools, such as a spent budget, ends its turn.
+    """
 
     component_provider_override = None  # pyright: ignore[reportAssignmentType] - dumped under its own name
     owns_client = False
+    failure: UserError | None = None
+
+    def fail(self, error: UserError) -> None:
+        """End the turn with an error that AutoGen would show to the model."""
+        self.failure = error
+
+    async def on_messages_stream(
+        self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
+    ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | Response, None]:
+        """See `AssistantAgent.on_messages_stream`; raises what `fail` was told."""
+        self.failure = None
+        async with aclosing(super().on_messages_stream(messages, cancellation_token)) as items:
+            async for item in items:
+                if self.failure:
+                    raise self.failure
+                yield item
 
     async def close(self) -> None:
         """Release connections; a ready client or bank that was given stays open."""
@@ -79,7 +102,7 @@ def role_agent(
         client,
         description=roles.card(role).description,
         system_message=system,
-        tools=[CoreTool(tool) for tool in tools] or None,
+        tools=[CoreTool(tool, lambda error: agent.fail(error)) for tool in tools] or None,
         memory=_memory(knowledge),
         max_tool_iterations=TOOL_ROUNDS,
         reflect_on_tool_use=True,

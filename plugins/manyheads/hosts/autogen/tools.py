@@ -36,10 +36,10 @@ class CoreTool(BaseTool[BaseModel, Answer]):
 
     Args:
         tool: the tool.
-        on_failure: told of an error that must end the turn.
+        on_failure: told of an error that must end the turn; it has to see to that.
     """
 
-    def __init__(self, tool: Tool, on_failure: Callable[[UserError], None] = lambda error: None) -> None:
+    def __init__(self, tool: Tool, on_failure: Callable[[UserError], None]) -> None:
         super().__init__(tool.arguments, Answer, tool.name, tool.description)
         self._tool, self._on_failure = tool, on_failure
 

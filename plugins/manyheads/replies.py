@@ -158,11 +158,15 @@ class Ratings(ReplyModel):
     overall: Score
 
 
-class Revision(Abstract):
-    """Rating of the previous abstract, the changes proposed, and the abstract rewritten (Eq. 4)."""
+class Judgement(ReplyModel):
+    """What a member has to say of an abstract before rewriting it (Q_judgment)."""
 
     evaluation: Ratings = Field(description="Your rating of the abstract that you were given.")
     changes: list[Text] = Field(min_length=1, description="The changes that you make, each in a sentence.")
+
+
+class Revision(Abstract, Judgement):
+    """Rating of the previous abstract, the changes proposed, and the abstract rewritten (Eq. 4)."""
 
 
 class Proposal(ReplyModel):
@@ -218,6 +222,14 @@ REPLIES: dict[str, type[ReplyModel]] = {
 
 
 R = TypeVar("R", bound=ReplyModel)
+
+
+@cache
+def vote_among(kind: type[Vote], count: int) -> type[Vote]:
+    """A vote among so many ideas: its schema shows how far the numbers go."""
+    described = kind.model_fields["choice"].description
+    limited = Annotated[int, Field(ge=1, le=count, description=described), BeforeValidator(_no_truth_value)]
+    return create_model(kind.__name__, __base__=kind, choice=(limited, ...))
 
 
 def seeking(kind: type[R]) -> type[R]:

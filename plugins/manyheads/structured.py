@@ -8,14 +8,16 @@ import asyncio
 import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
 
-from manyheads.core import NOTHING, Message, Raw, Reply, ToolCall, Turn, Usage
+from manyheads.core import NOTHING, Message, Place, Raw, Reply, ToolCall, Turn, Usage
 from manyheads.errors import ReplyError
 from manyheads.extract import CutOffError, objects, printable
 from manyheads.replies import ReplyModel
@@ -36,6 +38,18 @@ AGAIN = """\
 That reply cannot be used: {problem}
 Answer the same question again, with one complete JSON object that fits the schema."""
 
+asked_at: ContextVar[Place | None] = ContextVar("asked_at", default=None)
+"""Where in the run the turn under way stands: what a model of ours may know that no framework would tell it."""
+
+
+@contextmanager
+def _at(place: Place) -> Generator[None]:
+    token = asked_at.set(place)
+    try:
+        yield
+    finally:
+        asked_at.reset(token)
+
 
 def form(reply_type: type[ReplyModel]) -> str:
     """The part of a prompt that shows the reply's JSON Schema in a fenced `json schema` block."""
@@ -44,8 +58,14 @@ def form(reply_type: type[ReplyModel]) -> str:
 
 @cache
 def schema_of(reply_type: type[ReplyModel]) -> dict[str, Any]:
-    """The JSON Schema of a reply type, as a model is shown it and as `response_format` takes it; not to be changed."""
-    return reply_type.model_json_schema()
+    """The JSON Schema of a reply type, as a model is shown it and as `response_format` takes it; not to be changed.
+
+    Docstrings are left out of it: they are written for readers of the code.
+    """
+    schema = reply_type.model_json_schema()
+    for part in (schema, *schema.get("$defs", {}).values()):
+        part.pop("description", None)
+    return schema
 
 
 class UnusableReplyError(ValueError):
@@ -142,7 +162,7 @@ class StructuredHost(ABC):
         began, warn, so_far = time.monotonic(), list[str](), _Attempts(turn)
         thread = with_form(turn)
         while True:
-            with turn.meter.asking():
+            with turn.meter.asking(), _at(turn.place):
                 raw = await self.native(turn, thread, warn)
                 turn.meter.pay(raw.usage)
             raw = replace(raw, text=printable(raw.text))

@@ -15,7 +15,7 @@ from manyheads.structured import form, parse
 
 SYSTEM = "<profile>\nName: Scientist3\nResearch interests: soft grippers; tactile sensing\n</profile>"
 REFERENCES = "[1]\n<paper>\nTitle: Feeling in the Dark: Tactile Search\nYear: 2019, cited 12 times\nAbstract: x\n</paper>"
-BANK = (
+BANK = "From the author knowledge bank:\n<scientists>\n<profile>\nName: Scientist8\n</profile>\n</scientists>"
     "From the author knowledge bank, scientists outside your team:\n<profile>\nName: Scientist8\n</profile>"
 )
 
@@ -72,6 +72,7 @@ async def test_it_says_what_it_is_and_counts_words():
     json.loads(raw.text)
 
 
-async def test_without_a_schema_it_says_something():
-    raw = await OfflineModel().complete(SYSTEM, [Message("Hello")])
-    assert raw.text
+async def test_without_a_schema_it_says_that_it_is_no_language_model():
+    raw = await OfflineModel().complete(SYSTEM, [Message("Is this novel?")])
+    assert "no language model" in raw.text
+    assert "“Is this novel?”" in raw.text

@@ -1,46 +1,96 @@
 """The replay model answers from a recorded journal."""
 
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from manyheads.core import Message, Result
+from manyheads.config import ModelConfig, RunConfig
+from manyheads.core import Message, Place, Result
 from manyheads.errors import JournalError, ModelError
 from manyheads.hosts import host_factory
 from manyheads.models.replay import ReplayModel
+from manyheads.replies import Vote
 from manyheads.session import Session
+from manyheads.structured import form
 from support.llm import LLM
 from support.play import config_for, play
+from support.requests import Request
+
+HOSTS = ("agentscope", "autogen")
+INVITES = ("turns=2", "topic=T", "invitation.enabled=true")
 
 
-@pytest.mark.parametrize("host", ["agentscope", "autogen"])
-async def test_a_run_is_replayed_on_either_host_without_a_server(host: str, tmp_path: Path):
-    sets = ("turns=1", "topic=T", "invitation.enabled=true")
-    with LLM() as llm:
-        played = await play(config_for(llm, *sets), tmp_path / "first", llm)
-        model = f"models.default={{provider: replay, name: {tmp_path / 'first'}}}"
-        config = config_for(llm, *sets, f"host={host}").model_copy(
-            update={"models": config_for(llm, model).models}
-        )
-    events = [event async for event in Session(config, tmp_path / "again").events(host_factory(host))]
-    last = events[-1]
-    assert isinstance(last, Result)
-    assert {**last.data, "models": None} == {**played.result, "models": None}
+async def replayed(config: RunConfig, host: str, folder: Path, again: Path, *, tools: bool = False) -> Any:
+    """The result of a config's run on a host whose model answers from a run's folder."""
+    model = ModelConfig(provider="replay", name=str(folder), tools=tools)
+    config = config.model_copy(update={"host": host, "models": {"default": model}})
+    events = [event async for event in Session(config, again).events(host_factory(host))]
+    assert isinstance(events[-1], Result)
+    return {**events[-1].data, "models": None}
 
 
-async def test_tool_calls_are_replayed_too(tmp_path: Path):
-    sets = ("turns=1", "topic=T", "invitation.enabled=true", "team.leader=Scientist1")
-    with LLM(tool_calls=[("invite_scientist", {"name": "Scientist9", "question": "Where?"})]) as llm:
-        played = await play(config_for(llm, *sets, "models.default.tools=true"), tmp_path / "first", llm)
-        config = config_for(llm, *sets)
-    replay = config_for(
-        llm, f"models.default={{provider: replay, name: {tmp_path / 'first'}, tools: true}}"
-    ).models
-    config = config.model_copy(update={"models": replay})
-    events = [event async for event in Session(config, tmp_path / "again").events(host_factory("agentscope"))]
-    last = events[-1]
-    assert isinstance(last, Result)
-    assert last.data["guests"] == played.result["guests"] != []
+def never_alike(llm: LLM) -> None:
+    """Have each answer differ, also to a question that was answered before."""
+    number = count()
+
+    def guest(request: Request) -> str | None:
+        return ("Scientist9", "Scientist8", None)[next(number) % 3]
+
+    def choice(request: Request) -> int:
+        return 1 + next(number) % 3
+
+    llm.seed = lambda request: f"{request.seed}{next(number)}"
+    llm.answers |= {"choice": choice, "invite": guest}
+
+
+@pytest.mark.parametrize("host", HOSTS)
+async def test_votes_cast_at_once_and_guests_are_replayed_without_a_server(host: str, tmp_path: Path):
+    with LLM(delay=0.01) as llm:
+        never_alike(llm)
+        config = config_for(llm, *INVITES, "turns.novelty=4")
+        played = await play(config, tmp_path / "first", llm)
+    assert len({guest["stage"] for guest in played.result["guests"]}) > 1
+    again = await replayed(config, host, tmp_path / "first", tmp_path / "again")
+    assert again == {**played.result, "models": None}
+
+
+@pytest.mark.parametrize("host", HOSTS)
+async def test_tool_calls_are_replayed_too(host: str, tmp_path: Path):
+    def wish(request: Request) -> dict[str, str]:
+        return {"name": f"Scientist{5 + next(number) % 15}", "question": f"Why {next(number)}?"}
+
+    number = count()
+    calls = [("find_scientists", {"interest": "robots"}), ("invite_scientist", wish)]
+    with LLM(tool_calls=calls, delay=0.01) as llm:
+        never_alike(llm)
+        config = config_for(llm, *INVITES, "models.default.tools=true")
+        played = await play(config, tmp_path / "first", llm)
+    assert played.result["guests"]
+    again = await replayed(config, host, tmp_path / "first", tmp_path / "again", tools=True)
+    assert again == {**played.result, "models": None}
+
+
+def recorded(place: Place, text: str, said: str) -> tuple[Place, dict[str, Any], dict[str, Any]]:
+    reply: dict[str, Any] = {"text": text, "model": "m", "usage": {}, "tool_calls": []}
+    return place, {"system": "system", "thread": [{"sender": "user", "text": said}]}, reply
+
+
+async def test_where_no_place_is_known_turns_are_answered_in_order():
+    places = [Place("novelty", turn, "S", "vote", ordinal) for turn, ordinal in ((2, 0), (1, 1), (1, 0))]
+    model = ReplayModel([recorded(place, str(place), "Q") for place in places])
+    answers = [(await model.complete("system", [Message("Q")])).text for _ in places]
+    assert answers == [str(place) for place in reversed(places)]
+
+
+async def test_the_whole_thread_counts_but_not_form_and_passage():
+    model = ReplayModel([recorded(Place("idea", 1, "S", "idea"), "yes", "Q\n")])
+    asked = Message(f"Q\n\n{form(Vote)}")
+    for longer in ([Message("P"), asked], [asked, Message("no", "assistant"), Message("Again.")]):
+        with pytest.raises(ModelError):
+            await model.complete("system", longer)
+    assert (await model.complete("system", [asked, Message("A passage from the bank.")])).text == "yes"
 
 
 async def test_a_question_that_was_never_asked_is_no_answer():

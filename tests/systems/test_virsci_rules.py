@@ -149,7 +149,7 @@ async def test_a_vote_for_an_idea_that_is_not_there_is_asked_again(run: Play):
     seen: set[str] = set()
 
     def choice(request: Request) -> int:
-        again = "choice must be 1 to 3" in request.text
+        again = "choice: input should be less than or equal to 3" in request.text
         seen.add("again" if again else "first")
         return 1 if again else 9
 

@@ -5,7 +5,6 @@ for it. In open discussions the guest's answer joins this turn's replies; in bli
 who asked, who then answers again, so that nobody else's prompt changes.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -16,7 +15,6 @@ from manyheads.replies import Advice, ReplyModel, Seeks, seeking
 from manyheads.tools import INVITE, ToolRefusedError, find_scientists_tool, invite_scientist_tool
 
 R = TypeVar("R", bound=ReplyModel)
-Check = Callable[[R], str | None]
 
 
 async def speak(
@@ -33,20 +31,19 @@ async def ask_with_advice(
     team: Team,
     question: Question,
     reply_type: type[R],
-    check: Check[R] | None = None,
     *,
     context: str = "",
 ) -> Reply[R]:
     """Ask a speaker in a blind stage; after hearing a guest through the reply's field they answer again."""
     asking = _Asking(run, team, question, context)
-    reply = await asking.first(reply_type, check)
+    reply = await asking.first(reply_type)
     if not asking.heard or asking.by_tool:
         return reply
     guest = asking.heard[0]
     advice = {"guest": guest.name, "question": guest.question, "advice": guest.advice}
     told = run.roles.prompts.render("partials/advice.md.j2", advice)
     after = (*question.after, Message(reply.text, sender="assistant"), Message(told))
-    return await run.ask(replace(question, after=after), reply_type, check)
+    return await run.ask(replace(question, after=after), reply_type)
 
 
 @dataclass
@@ -64,15 +61,15 @@ class _Asking:
     def by_tool(self) -> bool:
         return self.run.calls_tools(self.question.speaker)
 
-    async def first(self, reply_type: type[R], check: Check[R] | None = None) -> Reply[R]:
+    async def first(self, reply_type: type[R]) -> Reply[R]:
         """Ask the question, then make the guests known that came of it."""
         if not self.run.config.invitation.enabled:
-            return await self.run.ask(self.question, reply_type, check)
+            return await self.run.ask(self.question, reply_type)
         if not self.by_tool:
-            reply = await self.run.ask(self.question, seeking(reply_type), check)
+            reply = await self.run.ask(self.question, seeking(reply_type))
             await self._by_field(reply)
             return reply
-        reply = await self.run.ask(replace(self.question, tools=self._tools()), reply_type, check)
+        reply = await self.run.ask(replace(self.question, tools=self._tools()), reply_type)
         await self._by_calls(reply)
         return reply
 
@@ -99,12 +96,13 @@ class _Asking:
 
     async def _hear(self, name: str, asked: str, *, nested: bool = False) -> str:
         """Spawn the guest with their own profile and ask once (App. D.2.1, Fig. 28)."""
-        by = self.question.speaker.name
+        place, by = self.question, self.question.speaker.name
+        self.run.emit(Invited(stage=place.stage, turn=place.turn, guest=name, by=by, question=asked))
         guest = self.run.speaker("scientist", name, scientist=self.run.literature.scientist(name))
         variables = {"asker": by, "question": asked, "context": self.context}
         question = Question(
-            self.question.stage,
-            self.question.turn,
+            place.stage,
+            place.turn,
             guest,
             "scientist",
             "advise",
@@ -137,7 +135,6 @@ class _Asking:
         by = place.speaker.name
         self.heard.append(Guest(guest, by, place.stage, place.turn, asked, advice))
         self.run.guests.append(self.heard[-1])
-        self.run.emit(Invited(stage=place.stage, turn=place.turn, guest=guest, by=by, question=asked))
 
     def _tools(self) -> tuple[Tool, ...]:
         """Those of the tools that the speaker's role card lists."""

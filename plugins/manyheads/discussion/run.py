@@ -1,7 +1,7 @@
 """What a system holds while it runs: its config, its host, its bank, one random generator, one event stream."""
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
@@ -114,12 +114,7 @@ class Run:
     def calls_tools(self, speaker: Speaker) -> bool:
         return self.config.models[speaker.model].calls_tools
 
-    async def ask(
-        self,
-        question: Question,
-        reply_type: type[R],
-        check: Callable[[R], str | None] | None = None,
-    ) -> Reply[R]:
+    async def ask(self, question: Question, reply_type: type[R]) -> Reply[R]:
         """Ask one speaker and tell the listeners."""
         await self.host.gate()
         speaker = question.speaker
@@ -127,7 +122,7 @@ class Run:
         prompt = self.roles.prompt(question.role, question.task, question.variables)
         thread = (Message(prompt), *question.after)
         recall, nested = self._recall(question), question.nested
-        turn = Turn(place, speaker, thread, reply_type, question.tools, recall, check, nested=nested)
+        turn = Turn(place, speaker, thread, reply_type, question.tools, recall, nested=nested)
         self.emit(Asked(stage=place.stage, turn=place.turn, speaker=speaker.name, task=place.task))
         reply = await self.host.ask(turn)
         self._account(question, reply)
@@ -140,6 +135,11 @@ class Run:
     def _account(self, question: Question, reply: Reply[Any]) -> None:
         for message in reply.warnings:
             self.warn(question.stage, message)
+        for call in reply.tool_calls:
+            if call.failed:
+                self.warn(
+                    question.stage, f"{question.speaker.name} called {call.name} in vain: {call.result}"
+                )
         self.writers.add(reply.model)
         self.spent[question.stage] = self.spent.get(question.stage, Usage()) + reply.usage
         self.emit(

@@ -22,6 +22,11 @@ INVITES = 0.15
 """How often a speaker who may hear a guest does."""
 
 
+UNFORMED = """\
+[offline model: this is no language model's answer] I was asked: “{question}”. I can only fill in forms, to show how \
+a run goes; name a real model to get an answer, such as openai/gpt-4o-mini."""
+
+
 class OfflineModel:
     """Fills the schema that a prompt ends with; the same prompt always gives the same answer."""
 
@@ -33,12 +38,18 @@ class OfflineModel:
         material = Material.read(system, texts)
         schema = _schema(texts)
         if schema is None:
-            text = write("remark", material, rng)
+            text = UNFORMED.format(question=_opening(texts))
         else:
             filled = _Filler(schema, material, rng).fill(schema)
             text = json.dumps(filled, ensure_ascii=False, indent=1)
         usage = Usage(input_tokens=len(whole.split()), output_tokens=len(text.split()), calls=1)
         return Raw(text, OFFLINE, usage)
+
+
+def _opening(texts: Sequence[str]) -> str:
+    """The first words of what was asked last."""
+    words = texts[-1].split() if texts else []
+    return " ".join(words[:20]) + (" …" if len(words) > 20 else "")
 
 
 def _schema(texts: Sequence[str]) -> dict[str, Any] | None:

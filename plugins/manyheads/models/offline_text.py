@@ -15,7 +15,7 @@ BLOCK = re.compile(
 )
 INTERESTS = re.compile(r"^Research interests: (.+)$", re.MULTILINE)
 NAME = re.compile(r"^Name: (\S+)$", re.MULTILINE)
-BANK = "From the author knowledge bank"
+LISTED = re.compile(r"<scientists>\n(.*?)\n</scientists>", re.DOTALL)
 SEAMS = re.compile(r"[:,;?]| (?:for|with|in|from|by|of|and|to) ")
 SMALL = frozenset(
     [
@@ -61,8 +61,9 @@ class Material:
 
     @classmethod
     def read(cls, system: str, texts: Sequence[str]) -> "Material":
-        bank = [text for text in texts if BANK in text]
-        shown = "\n".join(text for text in texts if text not in bank)
+        whole = "\n".join(texts)
+        outsiders = [name for listed in LISTED.findall(whole) for name in NAME.findall(listed)]
+        shown = LISTED.sub("", whole)
         blocks = BLOCK.findall(shown)
         topic = next((body for label, body in blocks if label == "topic"), "")
         question = next((body for label, body in blocks if label == "question"), "")
@@ -73,7 +74,7 @@ class Material:
             topic=_first_line(topic),
             question=_first_line(question),
             on_table=_first_line(table),
-            outsiders=tuple(name for text in bank for name in NAME.findall(text)),
+            outsiders=tuple(outsiders),
             sections={label: body for label, body in blocks if label in Abstract.model_fields},
             choices=sum(label == "idea" for label, _ in blocks) or 1,
         )

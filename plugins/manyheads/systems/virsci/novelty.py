@@ -10,7 +10,7 @@ from manyheads.bank.records import Hit
 from manyheads.core import Judged, Voted, together
 from manyheads.discussion import Member, Run, Team, another_turns, ask_with_advice
 from manyheads.discussion.run import Question
-from manyheads.replies import Vote
+from manyheads.replies import Vote, vote_among
 from manyheads.systems.virsci.ideas import Proposed
 from manyheads.systems.virsci.stages import GOALS, stage_event
 
@@ -73,15 +73,11 @@ async def _ballot(
     run: Run, team: Team, member: Member, turn: int, candidates: list[Candidate], recall: str
 ) -> Ballot:
     """Eq. 3: ⟨Q_check, ∪ (I_j, B_past(I_j))⟩, without any memory of the dialogue."""
-
-    def among_them(vote: Vote) -> str | None:
-        return None if vote.choice <= len(candidates) else f"choice must be 1 to {len(candidates)}"
-
     question = Question(
         STAGE, turn, member.speaker, "scientist", "vote", {"ideas": candidates}, recall=recall
     )
-    kind = run.reply_type("scientist", "vote", Vote)
-    vote = (await ask_with_advice(run, team, question, kind, among_them)).value
+    kind = vote_among(run.reply_type("scientist", "vote", Vote), len(candidates))
+    vote = (await ask_with_advice(run, team, question, kind)).value
     run.emit(Voted(stage=STAGE, turn=turn, voter=member.name, choice=vote.choice, reasoning=vote.thought))
     return Ballot(member.name, turn, vote.choice, vote.thought)
 

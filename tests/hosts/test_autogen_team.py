@@ -170,7 +170,7 @@ async def test_a_cancelled_run_is_taken_up_by_another_team(llm: LLM, tmp_path: P
     assert other.folder == made.folder
     assert texts(result)[-1].content == texts(whole)[-1].content
     assert llm.calls <= 2 * needed + 1, "a finished turn was asked again"
-    assert (await other.save_state())["folder"] is None
+    assert (await other.save_state())["finished"]
 
 
 async def test_a_new_task_or_a_reset_begins_anew(llm: LLM, tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from agentscope.event import (
 from agentscope.message import Msg
 from agentscope.model import ChatModelBase
 from agentscope.types import ReplyFinishedReason
-from pydantic import BaseModel
 
 from manyheads.config import ModelConfig, RunConfig, load, validate
 from manyheads.core import AnyEvent, Recall, Result, Usage
@@ -24,20 +23,16 @@ from manyheads.errors import ConfigError, UserError
 from manyheads.hosts.agentscope.clients import describe
 from manyheads.hosts.agentscope.host import AgentScopeHost
 from manyheads.hosts.agentscope.story import Story, closing
-from manyheads.session import HostFactory, Session, new_folder, reopen
+from manyheads.hosts.runs import RunState
+from manyheads.session import HostFactory, Session
 
 Inputs = Msg | list[Msg] | UserConfirmResultEvent | UserInterruptEvent | ExternalExecutionResultEvent | None
 
 
-class PipelineState(BaseModel):
-    """What a pipeline remembers between replies. The run itself is kept in its folder."""
+class PipelineState(RunState):
+    """What a pipeline remembers between replies."""
 
     session_id: str
-    folder: str | None = None
-    """Folder of the last run."""
-    topic: str = ""
-    """The topic that the last run was given, empty for none."""
-    finished: bool = False
 
 
 class SystemPipeline:
@@ -45,7 +40,7 @@ class SystemPipeline:
 
     A message's text is the fixed topic of a run, an empty one leaves the topic to the team. Each run is one reply:
     its text is what was said, with the abstract at the end, its usage that of all model calls. A run that was
-    interrupted goes on when the same is asked again, or nothing new (`None`).
+    interrupted goes on when the same is asked again, or nothing.
 
     Args:
         config: a config, its data, its file, or the name of one that ships; the system's own when left out.
@@ -138,17 +133,8 @@ class SystemPipeline:
             self._running.task.cancel()
 
     def _session(self, topic: str) -> Session:
-        """The run to go on with, or a new one."""
-        state = self.state
-        kept = Path(state.folder) if state.folder and not state.finished else None
-        if kept and topic in ("", state.topic) and (kept / "config.yaml").is_file():
-            return Session(reopen(kept), kept)
         config = self.config.model_copy(update={"host": "agentscope", "models": self._models()})
-        if topic:
-            config = config.model_copy(update={"topic": topic})
-        folder = new_folder(config, self._out)
-        self.state = state.model_copy(update={"folder": str(folder), "topic": topic, "finished": False})
-        return Session(config, folder)
+        return self.state.session(topic, config, self._out)
 
     def _models(self) -> dict[str, ModelConfig]:
         models = dict(self.config.models)

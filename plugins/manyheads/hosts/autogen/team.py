@@ -21,7 +21,7 @@ from manyheads.hosts.autogen.host import AutoGenHost
 from manyheads.hosts.autogen.models import close_native
 from manyheads.hosts.autogen.ready import described, without_keys
 from manyheads.hosts.autogen.shown import as_message, as_usage
-from manyheads.session import Session, new_folder
+from manyheads.hosts.runs import RunState
 
 Emit = Literal["all", "final"]
 Task = str | BaseChatMessage | Sequence[BaseChatMessage] | None
@@ -45,21 +45,17 @@ class ResearchTeamConfig(BaseModel):
     """The team's name in other teams, an identifier; the class's when left out."""
 
 
-class TeamState(BaseModel):
+class TeamState(RunState):
     """What `save_state` gives: enough to go on with a run that was stopped."""
 
     type: Literal["ManyheadsTeamState"] = "ManyheadsTeamState"
-    folder: str | None = None
-    """The folder of a run that has not ended."""
-    topic: str | None = None
-    """The topic that it was given as its task."""
 
 
 class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
     """A system of manyheads as an AutoGen team; a subclass names the system.
 
     The members of a team are chosen while it runs. Each run has a folder of its own under `out`; a run that was
-    cancelled or failed goes on from its journal when the team is run again without a task.
+    cancelled or failed goes on when the same is asked again, or nothing.
 
     Args:
         config: the run; the shipped config of the system when left out.
@@ -96,7 +92,6 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
         self._emit: Emit = emit
         self._state, self._paused = TeamState(), False
         self._host: AutoGenHost | None = None
-        self.folder: Path | None = None
         # Its members are not known before it runs. A group chat needs participants, and Studio closes them.
         self._name = safe_name(name or type(self).__name__)
         manager: Any = RoutedAgent
@@ -130,7 +125,8 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
         """Run the system; messages as they come, then the `TaskResult`.
 
         Args:
-            task: the topic. Without one an unfinished run goes on; else the topic is the config's, or is discussed.
+            task: the topic; without one it is the config's, or is discussed. An unfinished run goes on when it is
+                given its own topic, or none.
             cancellation_token: ends the run; it can be taken up again.
             output_task_messages: whether the task comes first in the stream and in the result.
 
@@ -156,33 +152,28 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
         finally:
             self._is_running = False
 
-    async def _events(self, topic: str | None) -> AsyncGenerator[AnyEvent, None]:
-        folder = self._begin(topic)
-        session = Session(self._run_config(), folder)
+    @property
+    def folder(self) -> Path | None:
+        """Folder of the last run."""
+        return Path(self._state.folder) if self._state.folder else None
+
+    async def _events(self, topic: str) -> AsyncGenerator[AnyEvent, None]:
+        state = self._state
+        session = state.session(topic, self._run_config(), self._out)
         try:
             async with aclosing(session.events(self._make_host)) as events:
                 async for event in events:
                     if isinstance(event, Result):
-                        self._state = TeamState()
+                        state.finished = True
                     yield event
         finally:
             self._host = None
 
-    def _begin(self, topic: str | None) -> Path:
-        """The folder of this run: that of the unfinished one if no other is asked for."""
-        if topic is not None or self._state.folder is None:
-            self._state = TeamState(folder=str(new_folder(self.config, self._out)), topic=topic)
-        self.folder = Path(self._state.folder or "")
-        return self.folder
-
     def _run_config(self) -> RunConfig:
-        changes: dict[str, Any] = {}
-        if self._state.topic:
-            changes["topic"] = self._state.topic
-        if self._model_client:
-            default = described(self._model_client, self.config.models["default"])
-            changes["models"] = {**self.config.models, "default": default}
-        return self.config.model_copy(update=changes)
+        if not self._model_client:
+            return self.config
+        default = described(self._model_client, self.config.models["default"])
+        return self.config.model_copy(update={"models": {**self.config.models, "default": default}})
 
     def _make_host(self, models: Mapping[str, ModelConfig], recall: Recall, attempts: int) -> AutoGenHost:
         clients = {"default": self._model_client} if self._model_client else None
@@ -219,11 +210,11 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
             self._host.resume()
 
     async def save_state(self) -> Mapping[str, Any]:
-        """The unfinished run, if there is one; what was said is in its folder."""
+        """The last run and whether it is finished; what was said is in its folder."""
         return self._state.model_dump()
 
     async def load_state(self, state: Mapping[str, Any]) -> None:
-        """Take up the run of a saved state: `run()` without a task goes on with it."""
+        """Take up the run of a saved state: `run()` without a task goes on with it if it is not finished."""
         self._state = TeamState.model_validate(state)
 
     async def close(self) -> None:
@@ -298,5 +289,5 @@ def _messages(task: Task) -> list[BaseChatMessage]:
     return [task] if isinstance(task, BaseChatMessage) else list(task)
 
 
-def _topic(messages: Sequence[BaseChatMessage]) -> str | None:
-    return "\n".join(message.to_model_text() for message in messages).strip() or None
+def _topic(messages: Sequence[BaseChatMessage]) -> str:
+    return "\n".join(message.to_model_text() for message in messages).strip()

@@ -15,9 +15,7 @@ from manyheads.structured import form, parse
 
 SYSTEM = "<profile>\nName: Scientist3\nResearch interests: soft grippers; tactile sensing\n</profile>"
 REFERENCES = "[1]\n<paper>\nTitle: Feeling in the Dark: Tactile Search\nYear: 2019, cited 12 times\nAbstract: x\n</paper>"
-BANK = "From the author knowledge bank:\n<scientists>\n<profile>\nName: Scientist8\n</profile>\n</scientists>"
-    "From the author knowledge bank, scientists outside your team:\n<profile>\nName: Scientist8\n</profile>"
-)
+BANK = "From the bank:\n<scientists>\n<profile>\nName: Scientist8\n</profile>\n</scientists>"
 
 
 async def ask(kind: type[ReplyModel], *texts: str) -> Any:

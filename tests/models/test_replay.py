@@ -1,6 +1,6 @@
 """The replay model answers from a recorded journal."""
 
-from itertools import count
+from itertools import count, cycle
 from pathlib import Path
 from typing import Any
 
@@ -33,16 +33,19 @@ async def replayed(config: RunConfig, host: str, folder: Path, again: Path, *, t
 
 def never_alike(llm: LLM) -> None:
     """Have each answer differ, also to a question that was answered before."""
-    number = count()
+    numbers, guests, choices = count(), cycle(("Scientist9", "Scientist8", None)), cycle((1, 2, 3, 3))
+
+    def seed(request: Request) -> str:
+        return f"{request.seed}{next(numbers)}"
 
     def guest(request: Request) -> str | None:
-        return ("Scientist9", "Scientist8", None)[next(number) % 3]
+        return next(guests)
 
     def choice(request: Request) -> int:
-        return 1 + next(number) % 3
+        return next(choices)
 
-    llm.seed = lambda request: f"{request.seed}{next(number)}"
-    llm.answers |= {"choice": choice, "invite": guest}
+    llm.seed = seed
+    llm.answers |= {"choice": choice, "invite": guest, "question": "Why?"}
 
 
 @pytest.mark.parametrize("host", HOSTS)
@@ -59,9 +62,10 @@ async def test_votes_cast_at_once_and_guests_are_replayed_without_a_server(host:
 @pytest.mark.parametrize("host", HOSTS)
 async def test_tool_calls_are_replayed_too(host: str, tmp_path: Path):
     def wish(request: Request) -> dict[str, str]:
-        return {"name": f"Scientist{5 + next(number) % 15}", "question": f"Why {next(number)}?"}
+        number = next(numbers)
+        return {"name": f"Scientist{5 + number % 15}", "question": f"Why {number}?"}
 
-    number = count()
+    numbers = count()
     calls = [("find_scientists", {"interest": "robots"}), ("invite_scientist", wish)]
     with LLM(tool_calls=calls, delay=0.01) as llm:
         never_alike(llm)

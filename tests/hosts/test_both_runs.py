@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from manyheads.config import RunConfig, validate
-from manyheads.errors import ModelError
+from manyheads.errors import ModelError, UserError
 from manyheads.hosts import FRAMEWORKS
 from support.faults import Fault
 from support.llm import LLM
@@ -121,7 +121,7 @@ async def test_a_stopped_run_goes_on_with_its_own_config(made: Made, llm: LLM) -
 
 async def test_a_run_that_never_began_keeps_its_topic(made: Made, llm: LLM, tmp_path: Path) -> None:
     first = made(corpus=str(tmp_path / "nowhere"))
-    with pytest.raises(Exception, match="nowhere"):
+    with pytest.raises(UserError, match="nowhere"):
         await first.run(TOPIC)
     again = made()
     await again.load(await first.state())

@@ -66,6 +66,13 @@ class ModelConfig(Strict):
     price: Price | None = None
     """Lets the run count money."""
 
+    @field_validator("base_url")
+    @classmethod
+    def _whole_address(cls, value: str | None) -> str | None:
+        if value is not None and not value.startswith(("http://", "https://")):
+            raise ValueError("write it with http:// or https://")
+        return value
+
     @classmethod
     def parse(cls, text: str) -> "ModelConfig":
         """The model that `provider/name` stands for; `offline` needs no name.

@@ -158,9 +158,9 @@ def describe(error: ValidationError) -> str:
 
 def _line(item: Any) -> str:
     message: str = WORDS.get(item["type"]) or item["msg"]
-    problem = f"{message[:1].lower()}{message[1:]}"
+    problem = f"{message[:1].lower()}{message[1:]}".removeprefix("value error, ")
     if not item["loc"]:
-        return problem.removeprefix("value error, ")
+        return problem
     given = repr(item["input"])
     shown = given if len(given) <= 60 else given[:57] + "..."
     return f"{'.'.join(map(str, item['loc']))}: {problem} (given: {shown})"

@@ -20,11 +20,13 @@ class Selection:
     """Real names of S, in alphabetical order."""
     read: int = 0
     """Whole lines read, before any filter."""
+    years: Counter[int] = field(default_factory=Counter[int])
+    """Papers read of each year."""
     removed: Counter[str] = field(default_factory=Counter[str])
 
     def told(self) -> str:
         removals = ", ".join(f"{name} removed {count:,}" for name, count in self.removed.items() if count)
-        return f"{self.read:,} papers read; {removals or 'no filter removed any'}"
+        return f"{self.read:,} papers read{'; ' if removals else ''}{removals}"
 
 
 def select(papers: Iterable[tuple[int, RawPaper]], options: BuildOptions, rejects: Rejects) -> Selection:
@@ -36,25 +38,28 @@ def select(papers: Iterable[tuple[int, RawPaper]], options: BuildOptions, reject
     chosen, lines = Selection(), dict[str, int]()
     for line, paper in papers:
         chosen.read += 1
-        period = period_of(paper, options)
+        chosen.years[paper.year] += 1
+        period = period_of(paper.year, options)
         if reason := _why_not(paper, period, options):
             chosen.removed[reason] += 1
         elif (before := lines.setdefault(paper.id, line)) != line:
             rejects.add(Reject(line, "id", f"repeats the id of line {before}"))
         else:
             (chosen.past if period == "past" else chosen.contemporary).append(paper)
-    _need(chosen, chosen.past, f"past papers (before {options.bound})")
-    _need(chosen, chosen.contemporary, f"contemporary papers (from {options.bound} on)")
+    _need_years(chosen, "past", options)
+    _need(chosen, chosen.past, f"past papers ({_span('past', options)})")
+    _need_years(chosen, "contemporary", options)
+    _need(chosen, chosen.contemporary, f"contemporary papers ({_span('contemporary', options)})")
     chosen.authors = _scientists(chosen, options)
     _need(chosen, chosen.authors, "authors")
     return chosen
 
 
-def period_of(paper: RawPaper, options: BuildOptions) -> Period | None:
+def period_of(year: int, options: BuildOptions) -> Period | None:
     """Past, contemporary, or None outside the window."""
-    if paper.year < options.bound:
-        return "past" if options.start is None or paper.year >= options.start else None
-    return "contemporary" if options.end is None or paper.year <= options.end else None
+    if year < options.bound:
+        return "past" if options.start is None or year >= options.start else None
+    return "contemporary" if options.end is None or year <= options.end else None
 
 
 def _why_not(paper: RawPaper, period: Period | None, options: BuildOptions) -> str | None:
@@ -91,6 +96,27 @@ def _scientists(chosen: Selection, options: BuildOptions) -> list[str]:
     if kept[most:]:
         chosen.removed[f"at most {most} scientists"] += len(kept) - most
     return sorted(kept[:most])
+
+
+def _span(period: Period, options: BuildOptions) -> str:
+    """The years of a period in words."""
+    if period == "past":
+        return f"before {options.bound}" + (f", from {options.start} on" if options.start is not None else "")
+    return f"from {options.bound} on" + (f", up to {options.end}" if options.end is not None else "")
+
+
+def _need_years(chosen: Selection, period: Period, options: BuildOptions) -> None:
+    """Refuse years that no paper is of: no filter is to blame for that."""
+    if not chosen.years or any(period_of(year, options) == period for year in chosen.years):
+        return
+    first, last = min(chosen.years), max(chosen.years)
+    spread = f"the years {first} to {last}" if first < last else f"{first} alone"
+    raise CorpusError(
+        f"no {period} papers ({_span(period, options)}): {chosen.told()}; they are of {spread}",
+        hint=f"choose a --bound from {first + 1} to {last}, and --start and --end, if any, around it"
+        if first < last
+        else "add papers of other years: past ones are of years before the bound, contemporary ones not",
+    )
 
 
 def _need(chosen: Selection, left: list[RawPaper] | list[str], what: str) -> None:

@@ -280,7 +280,7 @@ def test_a_broken_bank_is_named(tmp_path: Path) -> None:
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(CorpusError, match="cannot be opened"):
+    with pytest.raises(CorpusError, match="cannot be written"):
         EdgeStore.create(tmp_path / "file" / "bank", SCHEMA)
 
 

@@ -32,10 +32,7 @@ class FolderLock:
             ) from error
         except OSError as error:
             self._held.close()
-            raise CorpusError(
-                f"the bank {folder} cannot be opened: {error.strerror}",
-                hint="the engine writes to it even when it only reads: copy it to where you may write",
-            ) from error
+            raise _unusable(folder, error, shared) from error
 
     @classmethod
     def writer(cls, folder: Path) -> "FolderLock":
@@ -65,3 +62,11 @@ class FolderLock:
     def release(self) -> None:
         """Let go; twice is allowed."""
         self._held.close()
+
+
+def _unusable(folder: Path, error: OSError, shared: bool) -> CorpusError:
+    if shared:
+        hint = "the engine writes to it even when it only reads: copy it to where you may write"
+        return CorpusError(f"the bank {folder} cannot be opened: {error.strerror}", hint=hint)
+    hint = "choose a place that you may write to: --out FOLDER"
+    return CorpusError(f"{folder} cannot be written: {error.strerror}", hint=hint)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from manyheads.errors import UserError
+
 if TYPE_CHECKING:
     from manyheads.bank.filling import Progress
     from manyheads.bank.meta import Meta
@@ -16,6 +18,7 @@ app = typer.Typer(
 )
 
 Count = Annotated[int | None, typer.Option(min=0, show_default=False)]
+Embedding = Annotated[str, typer.Option(help="auto, lexical, a fastembed model, or a model's folder.")]
 
 
 @app.command()
@@ -36,9 +39,7 @@ def build(
     min_coauthors: Count = None,
     max_scientists: Count = None,
     preset: Annotated[str | None, typer.Option(help="Filters of the paper: aminer-cs or oag-3.1.")] = None,
-    embedding: Annotated[
-        str, typer.Option(help="auto, lexical, a fastembed model, or a model's folder.")
-    ] = "auto",
+    embedding: Embedding = "auto",
     vectors: Annotated[Path | None, typer.Option(help="Ready-made vectors, .npy; with --ids.")] = None,
     ids: Annotated[Path | None, typer.Option(help="The papers of the vectors' rows, an id a line.")] = None,
     seed: Annotated[int | None, typer.Option(help="Decides who is Scientist0, Scientist1, …")] = None,
@@ -65,7 +66,7 @@ def build(
     name = name or source.name.removesuffix(".gz").removesuffix(".jsonl")
     target = out or Path("corpora") / name
     pair = None if vectors is None or ids is None else (vectors, ids)
-    with _progress() as tell:
+    with _hinting(), _progress() as tell:
         made = Ecosystem.build(
             source, target, options, load_embedder(embedding), name=name, vectors=pair, progress=tell
         )
@@ -78,14 +79,25 @@ def info(
     corpus: Annotated[
         str, typer.Argument(help="A built corpus's folder, or a shipped corpus's name.")
     ] = "sample",
+    embedding: Embedding = "auto",
 ) -> None:
-    """Say what is in a corpus."""
+    """Say what is in a corpus. A shipped one is built on first use, with an embedding model of your choice."""
     from manyheads.bank.meta import read_meta
     from manyheads.bank.named import resolve_corpus
 
-    with _progress() as tell:
-        folder = resolve_corpus(corpus, progress=tell)
+    with _hinting(), _progress() as tell:
+        folder = resolve_corpus(corpus, embedding=embedding, progress=tell)
     _show(read_meta(folder), folder)
+
+
+@contextmanager
+def _hinting() -> Generator[None]:
+    """Hints name the embedding model as a config's key; here it is an option."""
+    try:
+        yield
+    except UserError as error:
+        error.hint = error.hint and error.hint.replace("--set embedding=", "--embedding ")
+        raise
 
 
 @contextmanager

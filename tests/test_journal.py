@@ -169,8 +169,9 @@ def test_a_folder_that_is_not_there_is_one_clear_error(tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_journal_is_one_clear_error(path: Path) -> None:
     path.write_bytes(b"not a database, but long enough to look at" * 50)
-    with pytest.raises(JournalError, match=r"journal\.sqlite: file is not a database"):
+    with pytest.raises(JournalError, match=r"journal\.sqlite: file is not a database") as caught:
         Journal(path)
+    assert "restore it from a copy" in str(caught.value.hint)
     with pytest.raises(JournalError, match="file is not a database"):
         read_turns(path)
 
@@ -178,8 +179,11 @@ def test_a_file_that_is_no_journal_is_one_clear_error(path: Path) -> None:
 def test_a_full_disk_is_one_clear_error(path: Path) -> None:
     with closing(Journal(path)) as journal:
         journal._db.execute("PRAGMA max_page_count = 4")
-        with pytest.raises(JournalError, match=r"topic, turn 1, Ada: topic could not be kept.*full"):
+        with pytest.raises(
+            JournalError, match=r"topic, turn 1, Ada: topic could not be kept.*full"
+        ) as caught:
             journal.put(turn().place, "hash", {"text": "x" * 100_000}, {})
+        assert "not full, then: manyheads resume RUN" in str(caught.value.hint)
 
 
 def test_two_runs_do_not_share_a_journal(path: Path) -> None:

@@ -11,6 +11,7 @@ A run that is resumed touches none of this before its first new turn: until then
 what an earlier start has left must not be lost to one that fails on the way.
 """
 
+import errno
 import json
 import os
 import re
@@ -53,8 +54,10 @@ def fresh(folder: Path) -> Path:
     """A run folder that the user named, if it is free.
 
     Raises:
-        JournalError: a run is in it already.
+        JournalError: a run is in it already, or it is a file.
     """
+    if folder.exists() and not folder.is_dir():
+        raise JournalError(f"{folder}: a file, not a folder", hint="name another --out")
     if (folder / JOURNAL).exists():
         raise JournalError(
             f"{folder}: holds a run already", hint=f"manyheads resume {folder}, or another --out"
@@ -78,16 +81,15 @@ def reopen(folder: Path, sets: tuple[str, ...] = ()) -> RunConfig:
 
 @contextmanager
 def writing(folder: Path) -> Generator[None]:
-    """Turns a full or read-only disk into words."""
+    """Turns a disk that cannot be written, or is full, into words."""
     try:
         yield
     except FileExistsError:
         raise
     except OSError as error:
-        raise JournalError(
-            f"{folder}: cannot be written: {error.strerror or error}",
-            hint="make room on the disk, or choose another folder: --out FOLDER",
-        ) from error
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        hint = f"{'make room on the disk, or ' if full else ''}choose another folder: --out FOLDER"
+        raise JournalError(f"{folder}: cannot be written: {error.strerror or error}", hint=hint) from error
 
 
 class RunFolder:

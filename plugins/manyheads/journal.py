@@ -98,19 +98,24 @@ class Journal:
         try:
             yield
         except (sqlite3.Error, json.JSONDecodeError) as error:
-            raise JournalError(
-                f"{self.path}: {what}: {error}", hint=f"{_hint(error)}, then: manyheads resume RUN"
-            ) from error
+            raise JournalError(f"{self.path}: {what}: {error}", hint=_hint(error)) from error
 
     def close(self) -> None:
         with suppress(sqlite3.Error):
             self._db.close()
 
 
+DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
+
+
 def _hint(error: Exception) -> str:
     if "locked" in str(error):
-        return "another process is running in this folder; wait for it, or stop it"
-    return "check that the disk is writable and not full"
+        return (
+            "another process is running in this folder; wait for it, or stop it, then: manyheads resume RUN"
+        )
+    if isinstance(error, json.JSONDecodeError) or getattr(error, "sqlite_errorcode", None) in DAMAGED:
+        return "it is damaged, or no journal: begin a new run, or restore it from a copy, then: manyheads resume RUN"
+    return "check that the disk is writable and not full, then: manyheads resume RUN"
 
 
 def read_turns(path: Path) -> list[tuple[Place, dict[str, Any], dict[str, Any]]]:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from manyheads.errors import ConfigError
+
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
 
@@ -36,7 +38,13 @@ def settings(
     seed: int | None = None,
     topic: str | None = None,
 ) -> tuple[str, ...]:
-    """The flags as `key=value` settings; a flag not given says nothing. `--set` comes last and wins."""
+    """The flags as `key=value` settings; a flag not given says nothing. `--set` comes last and wins.
+
+    Raises:
+        ConfigError: a topic of nothing but blanks, or a model that is none.
+    """
+    if topic is not None and not topic.strip():
+        raise ConfigError("--topic: empty", hint="name a topic, or leave --topic out and the team finds one")
     named = {"host": host, "seed": None if seed is None else str(seed)}
     flags = [f"{key}={value}" for key, value in named.items() if value is not None]
     flags += [f"topic={_quoted(topic)}"] if topic is not None else []
@@ -63,6 +71,10 @@ def configured(names: list[str], sets: tuple[str, ...], paths: list[Path] | None
     from manyheads.resources import Resources
 
     resources = Resources.of(paths or ())
-    config = load(names, sets, resources=resources)
+    return led_by(load(names, sets, resources=resources), paths)
+
+
+def led_by(config: "RunConfig", paths: list[Path] | None) -> "RunConfig":
+    """The config with the user folders of `--path` before its own."""
     folders = (*(str(path.resolve()) for path in paths or ()), *config.paths)
-    return config.model_copy(update={"paths": folders})
+    return config.model_copy(update={"paths": tuple(dict.fromkeys(folders))})

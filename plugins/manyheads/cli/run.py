@@ -7,7 +7,18 @@ from typing import Annotated, Any
 
 import typer
 
-from manyheads.cli.options import Configs, HostName, Model, Paths, Seed, Sets, Topic, configured, settings
+from manyheads.cli.options import (
+    Configs,
+    HostName,
+    Model,
+    Paths,
+    Seed,
+    Sets,
+    Topic,
+    configured,
+    led_by,
+    settings,
+)
 
 Json = Annotated[bool, typer.Option("--json", help="Print every event as a line of JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print only warnings and the result.")]
@@ -40,6 +51,7 @@ def resume(
     host: HostName = None,
     model: Model = None,
     sets: Sets = None,
+    path: Paths = None,
     accept_changes: Annotated[
         bool,
         typer.Option(
@@ -52,7 +64,7 @@ def resume(
     """Go on with a run that was stopped; finished turns are not asked again."""
     from manyheads.session import Session, reopen
 
-    config = reopen(folder, settings(sets, host, model))
+    config = led_by(reopen(folder, settings(sets, host, model)), path)
     _go(Session(config, folder, accept_changes), json, quiet)
 
 

@@ -1,0 +1,61 @@
+"""Folders that a command is to write to, go on from, or take roles and prompts from."""
+
+from pathlib import Path
+
+import pytest
+
+from manyheads.journal import read_turns
+from support.command import SMALL, manyheads_command
+
+RUN = ("run", "virsci", "--host", "agentscope", *SMALL, "--out")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a finished run in `run`, and a file."""
+    home = tmp_path_factory.mktemp("folders")
+    assert manyheads_command(*RUN, "run", cwd=home).code == 0
+    (home / "file").write_text("a file\n")
+    return home
+
+
+def test_a_file_is_no_run_folder(home: Path) -> None:
+    said = manyheads_command(*RUN, "file", cwd=home).message
+    assert "file: a file, not a folder" in said
+    assert "name another --out" in said
+    beneath = manyheads_command(*RUN, "file/run", cwd=home).message
+    assert "choose another folder: --out FOLDER" in beneath
+    assert "room" not in beneath
+
+
+def test_a_folder_of_prompts_given_when_a_run_goes_on(home: Path) -> None:
+    assert manyheads_command("prompts", "export", "mine", cwd=home).code == 0
+    prompt = home / "mine" / "prompts" / "scientist" / "revise.md.j2"
+    same = manyheads_command("resume", "run", "--path", "mine", cwd=home)
+    assert same.code == 0, "copies that say the same change nothing"
+    prompt.write_text("Speak of owls.\n\n" + prompt.read_text(encoding="utf-8"), encoding="utf-8")
+    assert "--accept-changes" in manyheads_command("resume", "run", "--path", "mine", cwd=home).message
+    accepted = manyheads_command("resume", "run", "--path", "mine", "--accept-changes", cwd=home)
+    assert accepted.code == 0
+    asked = [request["thread"][0]["text"] for _, request, _ in read_turns(home / "run" / "journal.sqlite")]
+    assert any(text.startswith("Speak of owls.") for text in asked)
+    assert str(home / "mine") in (home / "run" / "config.yaml").read_text()
+    assert (
+        "theirs: no such folder" in manyheads_command("resume", "run", "--path", "theirs", cwd=home).message
+    )
+
+
+def test_a_journal_that_is_damaged(home: Path) -> None:
+    assert manyheads_command(*RUN, "broken", cwd=home).code == 0
+    (home / "broken" / "journal.sqlite").write_bytes(b"no database, but long enough to look at" * 50)
+    said = manyheads_command("resume", "broken", cwd=home).message
+    assert "file is not a database" in said
+    assert "begin a new run, or restore it from a copy, then: manyheads resume broken" in said
+    assert "disk" not in said
+    assert len(said.splitlines()) == 2
+
+
+def test_an_empty_topic_is_no_topic_discussion(home: Path) -> None:
+    said = manyheads_command("run", "virsci", "--topic", " ", cwd=home).message
+    assert "--topic: empty" in said
+    assert "leave --topic out" in said

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
@@ -31,7 +31,25 @@ def test_safe_names_suit_both_hosts_and_openai(name: str) -> None:
 
 def test_names_that_are_safe_stay() -> None:
     assert safe_name("Scientist17") == "Scientist17"
-    assert safe_name("Zoë Quinn") == "Zoe_Quinn"
+    assert safe_name("area-chair of 2") == "area_chair_of_2"
+    assert safe_name("a" * 64) == "a" * 64
+
+
+def test_names_that_are_not_safe_can_still_be_read() -> None:
+    assert re.fullmatch(r"Zoe_Quinn_[0-9a-f]{8}", safe_name("Zoë Quinn"))
+    assert re.fullmatch(r"agent_[0-9a-f]{8}", safe_name("王伟"))
+    assert re.fullmatch(r"a{55}_[0-9a-f]{8}", safe_name("a" * 65))
+
+
+@given(st.text(), st.text())
+@example("王伟", "李")
+@example("a" * 64 + "b", "a" * 64 + "c")
+@example("Zoe Quinn", "Zoë Quinn")
+@example("3rd", "agent 3rd")
+@example("!", "agent")
+def test_names_of_other_words_stay_apart(one: str, other: str) -> None:
+    assume(re.findall(r"[^\W_]+", one) != re.findall(r"[^\W_]+", other))
+    assert safe_name(one) != safe_name(other)
 
 
 def test_places_say_where_and_count_what_is_asked_again() -> None:

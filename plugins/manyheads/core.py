@@ -5,6 +5,7 @@ speaker may know, so nothing is remembered twice and a blind call is the normal 
 """
 
 import asyncio
+import hashlib
 import re
 import unicodedata
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -19,13 +20,22 @@ from manyheads.replies import ReplyModel
 R = TypeVar("R", bound=ReplyModel)
 T = TypeVar("T")
 
+MOST_LETTERS = 64
+"""Of a speaker's name."""
+
 
 def safe_name(name: str) -> str:
-    """A speaker name that both hosts and OpenAI's `name` field take: an ASCII identifier of at most 64 letters."""
+    """A speaker name that both hosts and OpenAI's `name` field take: an ASCII identifier of at most 64 letters.
+
+    What stands between words becomes `_`. A name that loses letters gets a mark of the whole, so that two stay two.
+    """
     ascii_only = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     slug = re.sub(r"\W+", "_", ascii_only).strip("_")
-    safe = slug if slug.isidentifier() else f"agent_{slug}"
-    return safe[:64].rstrip("_")
+    if name.isascii() and slug.isidentifier() and len(slug) <= MOST_LETTERS:
+        return slug
+    mark = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    readable = slug if slug.isidentifier() else f"agent_{slug}"
+    return f"{readable[: MOST_LETTERS - len(mark) - 1].rstrip('_')}_{mark}"
 
 
 @dataclass(frozen=True)

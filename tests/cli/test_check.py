@@ -55,6 +55,23 @@ def test_roles_are_listed(tmp_path: Path) -> None:
     listed = manyheads_command("roles", cwd=tmp_path)
     assert listed.code == 0
     assert all(name in listed.out for name in Roles(Resources.of()).cards)
+    assert "scientist (needed)" in listed.out
+    assert "indicator: novelty" in listed.out
+
+
+def test_the_file_that_wins_is_listed_for_each_prompt(tmp_path: Path) -> None:
+    mine = tmp_path / "mine" / "prompts" / "scientist" / "vote.md.j2"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("Vote.\n")
+    listed = manyheads_command("roles", "--prompts", "--path", "mine", cwd=tmp_path)
+    assert listed.code == 0
+    rows = [line.split() for line in listed.out.splitlines()]
+    assert ["vote", str(mine)] in rows
+    cards = Roles(Resources.of()).cards.values()
+    assert [row[0] for row in rows if len(row) == 2].count("(system)") == len(cards)
+    files = [Path(row[1]) for row in rows if len(row) == 2]
+    assert len(files) == sum(1 + len(card.tasks) for card in cards)
+    assert all(file.is_file() for file in files)
 
 
 def test_prompts_are_copied_once(tmp_path: Path) -> None:

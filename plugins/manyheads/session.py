@@ -18,7 +18,7 @@ from manyheads.discussion import Run, need_members
 from manyheads.errors import ConfigError, UserError
 from manyheads.folder import JOURNAL, RunFolder, fresh, new_folder, reopen
 from manyheads.journal import Journal, Recorded
-from manyheads.models.local import OFFLINE
+from manyheads.models.offline import OFFLINE
 from manyheads.recall import AuthorRecall
 from manyheads.resources import Resources
 from manyheads.roles import Roles

@@ -14,15 +14,16 @@ import pytest
 
 from manyheads.bank.build import build_corpus
 from manyheads.bank.ecosystem import Ecosystem
-from manyheads.bank.embedding import Embedder, load_embedder
+from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import KnowledgeBank
 from manyheads.bank.named import resolve_corpus
 from manyheads.bank.options import BuildOptions
+from manyheads.bank.vectors import Embedder
 from manyheads.errors import CorpusError, EmbeddingError
 from support.papers import NAMES, paper, papers, write_corpus
 
 if TYPE_CHECKING:
-    from manyheads.bank.embedding import Vectors
+    from manyheads.bank.vectors import Vectors
 
 OPTIONS = BuildOptions(bound=2014, min_past_citations=5)
 

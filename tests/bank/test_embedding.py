@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from manyheads.bank import minilm
-from manyheads.bank.embedding import PrecomputedEmbedder, load_embedder, unit_rows
+from manyheads.bank.embedding import PrecomputedEmbedder, load_embedder
 from manyheads.bank.lexical import LexicalEmbedder
 from manyheads.bank.vector_cache import CachedEmbedder
 from manyheads.bank.vector_files import import_vectors
+from manyheads.bank.vectors import unit_rows
 from manyheads.errors import EmbeddingError
 from support.qdrant import QdrantServer
 

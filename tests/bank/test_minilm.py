@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from manyheads.bank import minilm
-from manyheads.bank.embedding import MINILM, Embedder, load_embedder
-from manyheads.bank.fast import FastEmbedder, embedder_from_folder
+from manyheads.bank.embedding import load_embedder
+from manyheads.bank.fast import FastEmbedder, embedder_from_folder, embedder_from_package
+from manyheads.bank.vectors import MINILM, Embedder
 from manyheads.errors import EmbeddingError
 
 REFERENCE = Path(__file__).with_name("minilm_reference.json")
@@ -163,7 +164,7 @@ def test_it_is_held_once_a_process_and_remembers_queries(
     embedder: Embedder, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MANYHEADS_CACHE", str(cache))
-    other = minilm.embedder_from_package()
+    other = embedder_from_package()
     assert isinstance(embedder, FastEmbedder)
     assert isinstance(other, FastEmbedder)
     [first] = embedder.embed(["robust retrieval"])

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.figures import Figure, Size, Watch, typical
-from manyheads.bank.embedding import PrecomputedEmbedder, unit_rows
+from manyheads.bank.embedding import PrecomputedEmbedder
 from manyheads.bank.knowledge import KnowledgeBank
 from manyheads.bank.records import Paper
+from manyheads.bank.vectors import unit_rows
 
 if TYPE_CHECKING:
-    from manyheads.bank.embedding import Vectors
+    from manyheads.bank.vectors import Vectors
 
 DIM, K, CLUSTERS = 384, 8, 200
 YEARS = (2010, 2015)

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manyheads.core import Message
-from manyheads.models.local import OFFLINE
-from manyheads.models.offline import OfflineModel
+from manyheads.models.offline import OFFLINE, OfflineModel
 from manyheads.replies import REPLIES, Idea, ReplyModel, Vote, seeking
 from manyheads.structured import form, parse
 

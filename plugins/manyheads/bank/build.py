@@ -11,7 +11,6 @@ from itertools import chain
 from pathlib import Path
 
 from manyheads.bank.corpus import RawPaper, Rejects, read_papers
-from manyheads.bank.embedding import LEXICAL, Embedder
 from manyheads.bank.filling import Progress, fill_papers, fill_scientists
 from manyheads.bank.knowledge import PAPERS
 from manyheads.bank.locks import FolderLock
@@ -22,6 +21,7 @@ from manyheads.bank.profiles import profile
 from manyheads.bank.records import Paper, Period, Scientist
 from manyheads.bank.selection import Selection, select
 from manyheads.bank.vector_cache import CachedEmbedder
+from manyheads.bank.vectors import LEXICAL, Embedder
 from manyheads.errors import CorpusError
 
 READING, PROFILING = "reading papers", "profiling scientists"

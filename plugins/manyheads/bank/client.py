@@ -25,7 +25,7 @@ from manyheads.errors import CorpusError, EmbeddingError
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models
 
-    from manyheads.bank.embedding import Vectors
+    from manyheads.bank.vectors import Vectors
 
 API_KEY = "QDRANT_API_KEY"
 SECONDS = 30

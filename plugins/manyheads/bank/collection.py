@@ -8,12 +8,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from manyheads.bank.embedding import Embedder
 from manyheads.bank.store import EVERYTHING, MEMORY, Filter, Found, Payload, Record, Schema, VectorStore
+from manyheads.bank.vectors import Embedder
 from manyheads.errors import CorpusError, EmbeddingError
 
 if TYPE_CHECKING:
-    from manyheads.bank.embedding import Vectors
+    from manyheads.bank.vectors import Vectors
 
 CHUNK = 256
 

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Self
 from pydantic import TypeAdapter, ValidationError
 
 from manyheads.bank.collection import Collection
-from manyheads.bank.embedding import Embedder, load_embedder
+from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import KnowledgeBank
 from manyheads.bank.meta import AUTHORS, SCIENTISTS, Meta, read_json, read_meta, read_names
 from manyheads.bank.options import BuildOptions
 from manyheads.bank.records import Hit, Scientist
 from manyheads.bank.store import Filter
+from manyheads.bank.vectors import Embedder
 from manyheads.errors import CorpusError
 
 if TYPE_CHECKING:

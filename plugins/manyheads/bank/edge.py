@@ -27,7 +27,7 @@ from manyheads.errors import CorpusError
 if TYPE_CHECKING:
     import qdrant_edge
 
-    from manyheads.bank.embedding import Vectors
+    from manyheads.bank.vectors import Vectors
 
 T = TypeVar("T")
 META = "meta.json"

@@ -1,4 +1,4 @@
-"""Texts to unit vectors: the one protocol, and the search for a model that speaks it.
+"""Texts to unit vectors: the search for an embedding model.
 
 embedder = load_embedder()                      # all-MiniLM-L6-v2, wherever it is found first
 vectors = embedder.embed(["a text", "another"])  # (2, 384) float32, rows of length one
@@ -6,32 +6,13 @@ vectors = embedder.embed(["a text", "another"])  # (2, 384) float32, rows of len
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING
 
+from manyheads.bank.vectors import LEXICAL, MINILM, Embedder
 from manyheads.errors import EmbeddingError, UserError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Vectors: TypeAlias = NDArray[np.float32]
-
-MINILM = "sentence-transformers/all-MiniLM-L6-v2"
-LEXICAL = "lexical"
-
-
-class Embedder(Protocol):
-    """Turns texts into unit vectors. `name` is the model's stable identity: banks and caches remember it."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def dim(self) -> int: ...
-
-    def embed(self, texts: Sequence[str]) -> "Vectors":
-        """(n, dim) float32 with rows of length one, in the order of the n texts."""
-        ...
+    from manyheads.bank.vectors import Vectors
 
 
 class PrecomputedEmbedder:
@@ -50,15 +31,6 @@ class PrecomputedEmbedder:
                 hint="add their vectors to the file, or build without --vectors",
             )
         return np.zeros((0, self.dim), dtype=np.float32)
-
-
-def unit_rows(vectors: "NDArray[Any]") -> "Vectors":
-    """(n, dim) of any float type to float32 rows of length one; rows of zeros stay zero."""
-    import numpy as np
-
-    rows = np.asarray(vectors, dtype=np.float32)
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.divide(rows, lengths, out=rows.copy(), where=lengths > 0)
 
 
 def load_embedder(choice: str = "auto", *, models_dir: Path | None = None) -> Embedder:
@@ -94,7 +66,7 @@ def _find_minilm(models_dir: Path | None) -> Embedder:
     from manyheads.bank import fast, minilm
 
     places: list[tuple[str, Callable[[], Embedder]]] = [
-        (f"the package {minilm.PACKAGE}", minilm.embedder_from_package),
+        (f"the package {minilm.PACKAGE}", fast.embedder_from_package),
         ("fastembed's cache", lambda: fast.embedder_from_cache(MINILM)),
         ("fastembed's download", lambda: fast.embedder_from_hub(MINILM)),
     ]

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from manyheads.bank.cache import cache_folder, sha256_of
-from manyheads.bank.embedding import MINILM, Embedder, unit_rows
+from manyheads.bank.minilm import DIM, MAX_TOKENS, WEIGHTS, onnx_folder, package_folder
+from manyheads.bank.vectors import MINILM, Embedder, unit_rows
 from manyheads.errors import EmbeddingError
 
 if TYPE_CHECKING:
     from fastembed import TextEmbedding
     from numpy.typing import NDArray
 
-    from manyheads.bank.embedding import Vectors
+    from manyheads.bank.vectors import Vectors
 
 BATCH = 32
 FEW = 4
@@ -181,6 +182,16 @@ def embedder_from_hub(model: str) -> Embedder:
     ).load()
 
 
+def embedder_from_package() -> Embedder:
+    """all-MiniLM-L6-v2 of the installed package; raises EmbeddingError when it is not installed or not genuine."""
+    return embedder_from_weights(package_folder())
+
+
+def embedder_from_weights(source: Path) -> Embedder:
+    """all-MiniLM-L6-v2 of a folder with its safetensors weights, turned into ONNX in the user's cache."""
+    return FastEmbedder(MINILM, folder=onnx_folder(source), dim=DIM, max_tokens=MAX_TOKENS)
+
+
 def embedder_from_models_dir(folder: Path) -> Embedder:
     """all-MiniLM-L6-v2 in a folder that the user named, or in its sub-folder `all-MiniLM-L6-v2`."""
     inner = folder / MINILM.rpartition("/")[2]
@@ -196,11 +207,9 @@ def embedder_from_folder(folder: Path) -> Embedder:
     Raises:
         EmbeddingError: the folder holds no such model.
     """
-    from manyheads.bank import minilm
-
     file = next((name for name in ("model.onnx", "onnx/model.onnx") if (folder / name).is_file()), None)
-    if file is None and (folder / minilm.WEIGHTS).is_file():
-        return minilm.embedder_from_weights(folder)
+    if file is None and (folder / WEIGHTS).is_file():
+        return embedder_from_weights(folder)
     needed = ("tokenizer.json", "tokenizer_config.json", "config.json")
     missing = [name for name in needed if not (folder / name).is_file()]
     if file is None or missing:
@@ -256,8 +265,6 @@ def _description(model: str) -> dict[str, Any]:
 
 def _max_tokens(model: str) -> int | None:
     """fastembed's files of all-MiniLM-L6-v2 cut texts at another length than the original model does."""
-    from manyheads.bank.minilm import MAX_TOKENS
-
     return MAX_TOKENS if model == MINILM else None
 
 

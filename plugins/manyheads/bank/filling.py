@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import TypeAlias
 
 from manyheads.bank.collection import Collection, Item
-from manyheads.bank.embedding import Embedder
 from manyheads.bank.knowledge import KnowledgeBank
 from manyheads.bank.meta import AUTHORS
 from manyheads.bank.profiles import profile_text
 from manyheads.bank.records import Paper, Period, Scientist
 from manyheads.bank.vector_files import ImportedVectors, import_vectors
+from manyheads.bank.vectors import Embedder
 from manyheads.errors import EmbeddingError
 
 Progress: TypeAlias = Callable[[str, int, int | None], None]

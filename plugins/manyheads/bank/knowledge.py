@@ -7,12 +7,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 from manyheads.bank.collection import Collection, Item
-from manyheads.bank.embedding import Embedder
 from manyheads.bank.records import Hit, Paper, Period
 from manyheads.bank.store import Filter, Found, Payload
+from manyheads.bank.vectors import Embedder
 
 if TYPE_CHECKING:
-    from manyheads.bank.embedding import Vectors
+    from manyheads.bank.vectors import Vectors
 
 Years: TypeAlias = tuple[int | None, int | None]
 Where: TypeAlias = Mapping[str, str | int]

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from manyheads.bank.embedding import LEXICAL, unit_rows
+from manyheads.bank.vectors import LEXICAL, unit_rows
 from manyheads.errors import EmbeddingError
 
 if TYPE_CHECKING:
-    from manyheads.bank.embedding import Vectors
+    from manyheads.bank.vectors import Vectors
 
 _WORD = re.compile(r"[^\W_]+(?:[-'][^\W_]+)*")
 _SUFFIXES = ("ations", "ation", "ings", "ing", "ies", "ed", "es", "s")

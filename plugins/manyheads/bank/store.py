@@ -10,7 +10,7 @@ from manyheads.errors import CorpusError, EmbeddingError
 if TYPE_CHECKING:
     import numpy as np
 
-    from manyheads.bank.embedding import Vectors
+    from manyheads.bank.vectors import Vectors
 
 Payload: TypeAlias = dict[str, Any]
 MEMORY = ":memory:"

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from manyheads.bank.cache import cache_folder
-from manyheads.bank.embedding import Embedder
+from manyheads.bank.vectors import Embedder
 from manyheads.errors import EmbeddingError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from manyheads.bank.embedding import Vectors
+    from manyheads.bank.vectors import Vectors
 
 _MOST_KEYS = 500
 _WAIT_SECONDS = 30

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manyheads.bank.embedding import unit_rows
+from manyheads.bank.vectors import unit_rows
 from manyheads.errors import EmbeddingError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from manyheads.bank.embedding import Vectors
+    from manyheads.bank.vectors import Vectors
 
 
 @dataclass(frozen=True, slots=True)

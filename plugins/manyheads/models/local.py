@@ -7,9 +7,6 @@ from manyheads.config import ModelConfig
 from manyheads.core import Message, Raw
 from manyheads.errors import ConfigError
 
-OFFLINE = "offline"
-"""Model name of every reply that no language model has written."""
-
 
 class LocalModel(Protocol):
     """Answers a thread in this process.

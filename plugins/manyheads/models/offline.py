@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from manyheads.core import Message, Raw, Usage
-from manyheads.models.local import OFFLINE
 from manyheads.models.offline_text import Material, write
 
+OFFLINE = "offline"
+"""Model name of every reply that no language model has written."""
 SCHEMA = re.compile(r"```json schema\s*\n(.*?)```", re.DOTALL)
 LIKELY = {"accept": 0.75, "agree": 0.85, "stay": 0.95, "another_turn": 0.4}
 """How often a yes-or-no field says yes; one half for the others."""

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from manyheads.config import read_yaml
 from manyheads.core import AnyEvent, Event, Said
 from manyheads.errors import JournalError
-from manyheads.models.local import OFFLINE
+from manyheads.models.offline import OFFLINE
 
 E = TypeVar("E", bound=Event)
 EVENT: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)

@@ -140,15 +140,16 @@ async def test_turns_share_connections_and_remember_nothing(llm: LLM, host: Host
     assert "Question 3" not in llm.requests[4].text
 
 
-async def test_the_hook_puts_its_passage_behind_the_question(llm: LLM, host: Hosting) -> None:
+async def test_the_hook_puts_its_passage_before_the_question_in_its_own_message(llm: LLM, host: Hosting) -> None:
     async def recall(query: str, speaker: str) -> str:
         return f"<bank>{query}, for {speaker}</bank>"
 
     async with host(model(llm), recall) as on:
         await on.ask(turn(recall="graphs"))
         await on.ask(turn())
-    last = llm.requests[0].messages[-1]
-    assert (last.role, last.text) == ("user", "<bank>graphs, for Scientist1</bank>")
+    [system, asked] = llm.requests[0].messages
+    assert (system.role, asked.role) == ("system", "user")
+    assert asked.text == f"<bank>graphs, for Scientist1</bank>\n{llm.requests[1].messages[-1].text}"
     assert "<bank>" not in llm.requests[1].text
 
 

@@ -94,7 +94,8 @@ async def test_the_whole_thread_counts_but_not_form_and_passage():
     for longer in ([Message("P"), asked], [asked, Message("no", "assistant"), Message("Again.")]):
         with pytest.raises(ModelError):
             await model.complete("system", longer)
-    assert (await model.complete("system", [asked, Message("A passage from the bank.")])).text == "yes"
+    behind = Message(f"A passage from the bank.\n{asked.text}")
+    assert (await model.complete("system", [behind])).text == "yes"
 
 
 async def test_a_question_that_was_never_asked_is_no_answer():

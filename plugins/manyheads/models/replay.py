@@ -1,7 +1,7 @@
 """The replay model: answers from the journal of an earlier run."""
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,25 @@ from manyheads.errors import ModelError
 from manyheads.journal import read_turns
 from manyheads.structured import FORM, asked_at
 
-Asked = tuple[str, ...]
-Recorded = dict[str, Any]
 FORM_BEGINS = FORM.partition("{schema}")[0]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One turn of the journal.
+
+    Attributes:
+        said: its system prompt and the texts of its thread, without the reply's form.
+    """
+
+    place: Place
+    said: tuple[str, ...]
+    reply: dict[str, Any]
+
+    def answers(self, said: Sequence[str]) -> bool:
+        """Whether this is what was asked; a retrieval hook may have put a passage before a text."""
+        same = len(said) == len(self.said)
+        return same and all(text.endswith(recorded) for text, recorded in zip(said, self.said, strict=True))
 
 
 class ReplayModel:
@@ -25,12 +41,10 @@ class ReplayModel:
         turns: where, a recorded request and its reply.
     """
 
-    def __init__(self, turns: Sequence[tuple[Place, dict[str, Any], Recorded]]) -> None:
-        self._replies: dict[Asked, dict[Place, Recorded]] = defaultdict(dict)
+    def __init__(self, turns: Sequence[tuple[Place, dict[str, Any], dict[str, Any]]]) -> None:
         # Turns that were under way at once ended in any order.
-        for place, request, reply in sorted(turns, key=lambda turn: (turn[0].turn, turn[0].ordinal)):
-            texts = [message["text"] for message in request["thread"]]
-            self._replies[_key(request["system"], texts)][place] = reply
+        in_order = sorted(turns, key=lambda turn: (turn[0].turn, turn[0].ordinal))
+        self._waiting = {place: _recorded(place, request, reply) for place, request, reply in in_order}
 
     @classmethod
     def from_run(cls, folder: str) -> "ReplayModel":
@@ -48,31 +62,31 @@ class ReplayModel:
         Raises:
             ModelError: the journal holds no reply to this question.
         """
-        said = _said(thread)
-        waiting = self._replies.get(_key(system, said))
-        if not waiting:
-            asked = next(iter(said), "")
-            raise ModelError("replay: the journal holds no reply to this question", tried=asked[:200])
-        here = asked_at.get()
-        place = here if here in waiting else next(iter(waiting))
-        reply = waiting[place]
+        said = [system.strip(), *(_asked(message.text) for message in thread)]
+        turn = next((turn for turn in self._candidates() if turn.answers(said)), None)
+        if turn is None:
+            raise ModelError(
+                "replay: the journal holds no reply to this question", tried=" ".join(said[1:])[:200]
+            )
+        reply = turn.reply
         calls = tuple(ToolCall.model_validate(call) for call in reply["tool_calls"])
         if answered < len(calls):
             return Raw("", reply["model"], tool_calls=calls)
-        del waiting[place]
+        del self._waiting[turn.place]
         return Raw(reply["text"], reply["model"], Usage.model_validate(reply["usage"]))
 
-
-def _said(thread: Sequence[Message]) -> list[str]:
-    """What a journal keeps of a thread: not the reply's form, nor the retrieval hook's passage behind it."""
-    ends = [
-        number
-        for number, message in enumerate(thread, start=1)
-        if message.sender == "assistant" or FORM_BEGINS in message.text
-    ]
-    kept = thread[: ends[-1]] if ends else thread
-    return [message.text.rpartition(FORM_BEGINS)[0] or message.text for message in kept]
+    def _candidates(self) -> Iterator[Recorded]:
+        """The turn of the same place first, then all others that have not been given yet."""
+        if (here := asked_at.get()) in self._waiting:
+            yield self._waiting[here]
+        yield from self._waiting.values()
 
 
-def _key(system: str, said: Sequence[str]) -> Asked:
-    return tuple(text.strip() for text in (system, *said))
+def _recorded(place: Place, request: dict[str, Any], reply: dict[str, Any]) -> Recorded:
+    said = (request["system"].strip(), *(_asked(message["text"]) for message in request["thread"]))
+    return Recorded(place, said, reply)
+
+
+def _asked(text: str) -> str:
+    """A message without the reply's form."""
+    return (text.rpartition(FORM_BEGINS)[0] or text).strip()

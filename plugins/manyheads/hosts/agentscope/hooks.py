@@ -4,16 +4,13 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
 
 from agentscope.agent import Agent
-from agentscope.event import HintBlockEvent
-from agentscope.message import HintBlock
+from agentscope.message import TextBlock
 from agentscope.middleware import MiddlewareBase
 from agentscope.model import ChatModelBase
 
 from manyheads.hosts.agentscope.models import GovernedModel, Ledger
 from manyheads.hosts.agentscope.tools import order_results
 from manyheads.models.request import refuse_unfit
-
-BANK = "author knowledge bank"
 
 
 class Whole(MiddlewareBase):
@@ -48,7 +45,7 @@ class Whole(MiddlewareBase):
 
 
 class Recollection(MiddlewareBase):
-    """Puts a passage from the author knowledge bank behind the question, where it stays for the whole reply.
+    """Puts a passage from the author knowledge bank before the question, in its own message, for the whole reply.
 
     AgentScope's RAG middleware would number and label the passage in its own words, take it away after the
     first tool call, and go on without it when the search fails. A failure here ends the turn.
@@ -64,8 +61,8 @@ class Recollection(MiddlewareBase):
         self, agent: Agent, input_kwargs: dict[str, Any], next_handler: Callable[..., AsyncGenerator[Any]]
     ) -> AsyncGenerator[Any]:
         if agent.state.cur_iter == 0 and (passage := await self._recall()):
-            hint = HintBlock(hint=passage, source=BANK)
-            agent.state.append_context(agent.name, [hint])
-            yield HintBlockEvent(reply_id=agent.state.reply_id, block_id=hint.id, source=BANK, hint=passage)
+            question = next(message for message in agent.state.context if message.role == "user")
+            first = next(block for block in question.content if isinstance(block, TextBlock))
+            first.text = f"{passage}\n{first.text}"
         async for event in next_handler(**input_kwargs):
             yield event

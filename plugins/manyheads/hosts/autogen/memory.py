@@ -77,6 +77,27 @@ class RecallMemory(BankMemory):
         text = await self._recall(self._wanted, self._speaker)
         return Found(text, [as_content(text)] if text else [])
 
+    async def update_context(self, model_context: ChatCompletionContext) -> UpdateContextResult:
+        """Puts the passage before the question in its own message: the last words are the question's and its form's.
+
+        Two user messages in a row would be refused by chat templates that want turns to alternate.
+        """
+        text, parts = await self.recollect("")
+        messages = await model_context.get_messages()
+        asked = next((m for m in messages if isinstance(m, UserMessage)), None)
+        if text and asked:
+            await model_context.clear()
+            for message in messages:
+                await model_context.add_message(_behind(text, asked) if message is asked else message)
+        return UpdateContextResult(memories=MemoryQueryResult(results=parts))
+
+
+def _behind(passage: str, message: UserMessage) -> UserMessage:
+    content = message.content
+    if isinstance(content, str):
+        return message.model_copy(update={"content": f"{passage}\n{content}"})
+    return message.model_copy(update={"content": [passage, *content]})
+
 
 def as_content(text: str, **metadata: object) -> MemoryContent:
     """A text as AutoGen's memories give it."""

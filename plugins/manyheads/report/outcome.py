@@ -5,12 +5,13 @@ from typing import Annotated, Any, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from manyheads import replies
 from manyheads.core import NOTHING, Recruited, Said, Usage, Voted, Warned
 from manyheads.errors import JournalError
 from manyheads.report.folder import Record
 from manyheads.roles import describe
 
-SECTIONS = ("introduction", "objective", "methods", "expected_results", "conclusion")
+SECTIONS = tuple(name for name in replies.Abstract.model_fields if name != "title")
 
 
 class Part(BaseModel):

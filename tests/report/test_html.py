@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from manyheads.core import AnyEvent, Said
+from manyheads.core import AnyEvent, Invited, Said
 from manyheads.errors import JournalError
 from manyheads.report.html import FOLD_AT, duration, monogram, number, split, write_report
+from manyheads.report.outcome import SECTIONS
 
 Write = Callable[..., Path]
 Read = Callable[[Path], Any]
@@ -159,7 +160,42 @@ def test_a_language_model_needs_no_banner(
 def test_costs_are_shown_where_they_are_known(run: Write, read: Read, told: dict[str, Any]) -> None:
     assert "Cost" not in read(run()).words
     told["usage"]["cost"] = 0.01234
-    assert "0.0123" in read(run(outcome=told)).words
+    words = read(run(outcome=told)).words
+    assert "Cost 0.0123 (in your prices’ currency)" in words
+    assert "at a cost of 0.0123 in the currency of your prices" in words
+
+
+def test_votes_of_several_turns_are_explained(run: Write, read: Read, told: dict[str, Any]) -> None:
+    assert "Votes 4 Tokens" in read(run()).words
+    told["votes"] += [{**vote, "turn": 2} for vote in told["votes"]]
+    assert "Votes 8 (4 voters, 2 turns) Tokens" in read(run(outcome=told)).words
+
+
+def test_the_topic_is_settled_between_agreement_and_who_stays(run: Write, read: Read) -> None:
+    words = read(run()).words
+    assert "Does the team agree? 4 answers, 1 decision" in words
+    assert words.index("Does the team agree?") < words.index("Scientist17 settles it")
+    assert (
+        "settles it Memory that forgets by use in long robot missions It is open, testable and ours." in words
+    )
+
+
+def test_a_version_without_a_changed_word_says_so(run: Write, read: Read, told: dict[str, Any]) -> None:
+    assert "no words changed" not in read(run()).words
+    told["drafts"][2] = {**told["drafts"][2], **{key: told["drafts"][1][key] for key in SECTIONS}}
+    words = read(run(outcome=told)).words
+    assert "Version 3 9 Scientist9 turn 1 no words changed" in words
+    assert "+0" not in words
+
+
+def test_advice_stands_at_the_version_that_it_went_into(run: Write, read: Read, tale: list[AnyEvent]) -> None:
+    def heard(by: str, turn: int) -> Invited:
+        return Invited(stage="abstract", turn=turn, guest="Scientist88", by=by, question=f"What of {turn}?")
+
+    words = read(run(events=[*tale, heard("Scientist9", 1), heard("Scientist9", 7)])).words
+    versions, other = words.split("Other advice from outside")
+    assert versions.index("Version 3") < versions.index("What of 1?") < versions.index("Version 4")
+    assert "What of 7?" in other
 
 
 def test_calls_that_no_speech_stands_for_are_told_apart(run: Write, read: Read, told: dict[str, Any]) -> None:

@@ -62,6 +62,32 @@ def test_a_remark_is_told_apart_from_the_topic_it_favours() -> None:
 
 def test_summaries_stand_by_themselves(run: Callable[..., Path]) -> None:
     held = rounds(read_run(run()), "topic")
-    assert [one.turn for one in held] == [1, 2]
-    assert all(one.summary and one.summary.speaker == "Scientist17" for one in held)
-    assert held[1].lines[-2].note == "3 of 4 agree"
+    talk = [one for one in held if not one.title]
+    assert [one.turn for one in talk] == [1, 2]
+    assert all(one.summary and one.summary.speaker == "Scientist17" for one in talk)
+    assert [one.counts for one in talk] == ["4 contributions, 1 guest"] * 2
+
+
+def asked_of(speaker: str, **data: object) -> Said:
+    return REMARK.model_copy(update={"speaker": speaker, "data": {"reasoning": "So.", **data}})
+
+
+def test_what_is_asked_after_the_talk_stands_apart() -> None:
+    agreed = Judged(stage="topic", turn=1, subject="consensus", outcome="1 of 2 agree")
+    left = Judged(stage="topic", turn=1, subject="Scientist2", outcome="leaves")
+    settled = asked_of("Scientist1", topic="Measures", rationale="It is ours.")
+    again = REMARK.model_copy(update={"turn": 2})
+    asked = (asked_of("Scientist1", agree=True), asked_of("Scientist2", agree=False), agreed)
+    held = rounds(
+        record(REMARK, *asked, again, *asked, settled, asked_of("Scientist2", stay=False), left), "topic"
+    )
+    assert [(one.turn, one.title, one.counts) for one in held] == [
+        (1, "", "1 contribution"),
+        (1, "Does the team agree?", "2 answers, 1 decision"),
+        (2, "", "1 contribution"),
+        (1, "Does the team agree?", "2 answers, 1 decision"),
+        (1, "The topic", ""),
+        (1, "Who stays?", "1 answer, 1 decision"),
+    ]
+    assert [line.note for line in held[1].lines] == ["agrees", "does not agree yet", "1 of 2 agree"]
+    assert held[4].summary

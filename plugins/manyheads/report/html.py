@@ -50,7 +50,7 @@ def _environment() -> Environment:
         finalize=_clean,
     )
     cast(dict[str, Any], env.filters).update(
-        {f.__name__: f for f in (whole, number, duration, monogram, label, split)}
+        {f.__name__: f for f in (whole, number, count, duration, monogram, label, split)}
     )
     cast(dict[str, Any], env.globals).update({"SECTIONS": SECTIONS, "CRITERIA": CRITERIA})
     return env
@@ -69,6 +69,11 @@ def whole(value: float) -> str:
 def number(value: float | None, digits: int = 2) -> str:
     """A figure, or a dash where there is none."""
     return "–" if value is None else f"{value:.{digits}f}".rstrip("0").rstrip(".") if digits else whole(value)
+
+
+def count(things: int, word: str) -> str:
+    """`1 vote`, `20 votes`."""
+    return f"{things:,} {word}{'' if things == 1 else 's'}"
 
 
 def duration(seconds: float) -> str:

@@ -15,6 +15,9 @@ STANCES = {
 }
 """Yes-or-no replies in words, by the field that holds them."""
 
+HEADINGS = {"agree": "Does the team agree?", "rationale": "The topic", "stay": "Who stays?"}
+"""What stands above a part of a stage that is no turn of talk, by a field of the replies in it."""
+
 Numbers = dict[tuple[str, int, str], int]
 """The number of an idea by who put it forward, in which turn, under which title."""
 
@@ -49,9 +52,10 @@ class Line:
 
 @dataclass
 class Round:
-    """A turn of a stage: its lines in order, and the leader's summary of it."""
+    """A turn of a stage, or what is asked at its end under a `title`: its lines in order, and the leader's words on it."""
 
     turn: int
+    title: str = ""
     lines: list[Line] = field(default_factory=list[Line])
     summary: Line | None = None
 
@@ -59,7 +63,12 @@ class Round:
     def counts(self) -> str:
         """What folds away under the turn, in words."""
         kinds = [line.kind for line in self.lines]
-        words = {"said": "contribution", "guest": "guest", "looked": "look-up", "judged": "decision"}
+        words = {
+            "said": "answer" if self.title else "contribution",
+            "guest": "guest",
+            "looked": "look-up",
+            "judged": "decision",
+        }
         parts = [(kinds.count(kind), word) for kind, word in words.items()]
         return ", ".join(f"{n} {word}{'s' * (n > 1)}" for n, word in parts if n)
 
@@ -77,8 +86,8 @@ def rounds(record: Record, stage: str, ideas: Sequence[Idea] = ()) -> list[Round
             continue
         if cited and isinstance(event, Retrieved):
             continue
-        if not held or event.turn not in (0, held[-1].turn):
-            held.append(Round(event.turn))
+        if not held or _begins(event, held[-1]):
+            held.append(Round(event.turn, _title(event)))
         _hear(held[-1], event, numbers)
     for one in held:
         _complete(one)
@@ -96,6 +105,17 @@ def guests(record: Record, stage: str) -> list[tuple[int, Line]]:
     return [(turn, line) for turn, one in turns.items() for line in one.lines if line.kind == "guest"]
 
 
+def _title(event: AnyEvent) -> str:
+    data = event.data if isinstance(event, Said) and event.part != "guest" else {}
+    return next((title for key, title in HEADINGS.items() if key in data), "")
+
+
+def _begins(event: AnyEvent, held: Round) -> bool:
+    """Whether an event opens a new round; decisions and events without a turn belong to what is under way."""
+    another = event.turn not in (0, held.turn)
+    return another or (isinstance(event, Said) and _title(event) != held.title)
+
+
 def _hear(held: Round, event: AnyEvent, numbers: Numbers) -> None:
     if isinstance(event, Invited):
         line = _guest(held.lines, event.guest, lambda line: not line.question)
@@ -103,7 +123,7 @@ def _hear(held: Round, event: AnyEvent, numbers: Numbers) -> None:
     elif isinstance(event, Said) and event.part == "guest":
         line = _guest(held.lines, event.speaker, lambda line: not line.text)
         line.text, line.model = event.text, event.model
-    elif isinstance(event, Said) and "summary" in event.data:
+    elif isinstance(event, Said) and ("summary" in event.data or "rationale" in event.data):
         held.summary = _said(event, numbers)
     else:
         held.lines += _lines(event, numbers)
@@ -140,12 +160,13 @@ def _lines(event: AnyEvent, numbers: Numbers) -> Iterator[Line]:
 
 
 def _said(said: Said, numbers: Numbers) -> Line:
+    settled = [str(said.data[key]) for key in ("topic", "rationale")] if "rationale" in said.data else []
     stance = [words[0 if said.data[key] else 1] for key, words in STANCES.items() if key in said.data]
     idea = numbers.get((said.speaker, said.turn, str(said.data.get("title", ""))), 0)
     return Line(
         "said",
         said.speaker,
-        str(said.data.get("remark") or said.text),
+        "\n\n".join(settled) or str(said.data.get("remark") or said.text),
         note=stance[0] if stance else "",
         favours=str(said.data.get("topic", "")) if "remark" in said.data else "",
         idea=idea,

@@ -1,6 +1,7 @@
 """What the template shows, worked out beforehand: it only has to print."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from manyheads.config import STAGES
@@ -32,6 +33,8 @@ class Version:
     sections: list[tuple[str, list[Piece]]]
     came: int
     went: int
+    guests: tuple[Line, ...] = ()
+    """Advice that its author heard before writing it."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,17 @@ class Page:
         return set(self.record.models().values()) == {"replay"}
 
     @property
+    def voters(self) -> int:
+        """How many scientists have voted."""
+        return len({vote.voter for vote in self.outcome.votes})
+
+    @property
+    def passing_guests(self) -> list[tuple[int, Line]]:
+        """Advice in the abstract's stage that belongs to no version."""
+        heard = [id(line) for version in self.versions for line in version.guests]
+        return [(turn, line) for turn, line in self.guests["abstract"] if id(line) not in heard]
+
+    @property
     def by_number(self) -> dict[int, Idea]:
         """The ideas by their number."""
         return {idea.number: idea for idea in self.outcome.ideas}
@@ -103,16 +117,17 @@ def page_of(record: Record) -> Page:
     """
     outcome = outcome_of(record)
     said = record.of(Said)
+    outside = {stage: guests(record, stage) for stage in ("selection", "novelty", "abstract")}
     return Page(
         record=record,
         outcome=outcome,
         finished=record.result is not None,
         discussion=rounds(record, "topic"),
         ideation=rounds(record, "idea", outcome.ideas),
-        guests={stage: guests(record, stage) for stage in ("selection", "novelty", "abstract")},
+        guests=outside,
         tally=tally(outcome.votes),
         ballots=ballots(outcome.votes),
-        versions=versions(outcome.drafts),
+        versions=versions(outcome.drafts, outside["abstract"]),
         decisions=record.of(Judged),
         stages=stage_shares(record, outcome, said),
         speakers=speaker_shares(outcome, said),
@@ -133,20 +148,26 @@ def tally(votes: tuple[Vote, ...]) -> list[tuple[str, int]]:
     return [(titles[choice], n) for choice, n in Counter(vote.choice for vote in votes).most_common()]
 
 
-def versions(drafts: tuple[Draft, ...]) -> list[Version]:
-    """Each draft beside the one before it; the first stands alone."""
+def versions(drafts: tuple[Draft, ...], outside: Sequence[tuple[int, Line]] = ()) -> list[Version]:
+    """Each draft beside the one before it; the first stands alone. Guests stand at their asker's draft of the turn."""
     before: list[Draft | None] = [None, *drafts][: len(drafts)]
-    return [_version(n, old, new) for n, (old, new) in enumerate(zip(before, drafts, strict=True), 1)]
+    told: list[Version] = []
+    for number, (old, new) in enumerate(zip(before, drafts, strict=True), 1):
+        again = any((draft.by, draft.turn) == (new.by, new.turn) for draft in drafts[: number - 1])
+        heard = [line for turn, line in outside if (line.by, turn) == (new.by, new.turn) and not again]
+        told.append(_version(number, old, new, heard))
+    return told
 
 
-def _version(number: int, old: Abstract | None, new: Draft) -> Version:
+def _version(number: int, old: Abstract | None, new: Draft, heard: Sequence[Line]) -> Version:
     sections: list[tuple[str, list[Piece]]] = []
     for key in ("title", *SECTIONS):
         text = getattr(new, key)
         pieces = [Piece("same", text)] if old is None else word_diff(getattr(old, key), text)
         sections.append((key, pieces))
     counts = [changed_words(pieces) for _, pieces in sections]
-    return Version(number, new, sections, sum(c for c, _ in counts), sum(w for _, w in counts))
+    came, went = (sum(numbers) for numbers in zip(*counts, strict=True))
+    return Version(number, new, sections, came, went, tuple(heard))
 
 
 def stage_shares(record: Record, outcome: Outcome, said: list[Said]) -> list[Share]:

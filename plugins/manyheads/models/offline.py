@@ -16,6 +16,8 @@ from manyheads.models.offline_text import Material, write
 
 OFFLINE = "offline"
 """Model name of every reply that no language model has written."""
+LABEL = "Written by the offline model, which is no language model: this shows how a run goes, no more."
+"""Stands beside every result that it has written."""
 SCHEMA = re.compile(r"```json schema\s*\n(.*?)```", re.DOTALL)
 LIKELY = {"accept": 0.75, "agree": 0.85, "stay": 0.95, "another_turn": 0.4}
 """How often a yes-or-no field says yes; one half for the others."""
@@ -45,6 +47,11 @@ class OfflineModel:
             text = json.dumps(filled, ensure_ascii=False, indent=1)
         usage = Usage(input_tokens=len(whole.split()), output_tokens=len(text.split()), calls=1)
         return Raw(text, OFFLINE, usage)
+
+
+def labelled(text: str, model: str) -> str:
+    """A speaker's words, marked where no language model has found them."""
+    return f"[{OFFLINE}] {text}" if model == OFFLINE else text
 
 
 def _opening(texts: Sequence[str]) -> str:

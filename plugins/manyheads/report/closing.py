@@ -5,6 +5,8 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
+from manyheads.models.offline import LABEL
+
 
 def closing_lines(folder: Path) -> str:
     """Topic, title, abstract, what it cost, and where the report is."""
@@ -23,9 +25,7 @@ def closing_lines(folder: Path) -> str:
         f"{_count(usage['calls'], 'call')}, {tokens} tokens{cost}; {_count(warnings, 'warning')}",
     ]
     if not result["written_by_language_model"]:
-        lines.append(
-            "Written by the offline model, which is no language model: this shows how a run goes, no more."
-        )
+        lines.append(LABEL)
     return "\n".join([*lines, f"Report    {folder / 'report.html'}"])
 
 

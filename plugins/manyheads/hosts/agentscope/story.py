@@ -30,6 +30,7 @@ from manyheads.core import (
     Voted,
     Warned,
 )
+from manyheads.models.offline import LABEL, labelled
 
 PARTS = {"leader": " (leader)", "guest": " (invited)", "candidate": " (candidate)", "member": ""}
 
@@ -95,7 +96,7 @@ def words(event: AnyEvent) -> str:
         case Stage():
             return f"\n## {event.number}/{event.total} {event.title}"
         case Said():
-            return f"{event.speaker}{PARTS[event.part]}, {_when(event)}:\n{event.text}"
+            return f"{event.speaker}{PARTS[event.part]}, {_when(event)}:\n{labelled(event.text, event.model)}"
         case Recruited():
             return f"{event.candidate} {'joins' if event.accepted else 'declines to join'} the team."
         case Invited():
@@ -119,6 +120,8 @@ def _when(event: Event) -> str:
 
 def closing(data: dict[str, Any]) -> Iterator[str]:
     """The last paragraphs of a run's reply: the topic and the idea where there are any, the abstract at the end."""
+    if not data.get("written_by_language_model", True):
+        yield LABEL
     if topic := data.get("topic", {}).get("topic"):
         yield f"Topic: {topic}"
     if idea := data.get("idea", {}).get("title"):

@@ -22,6 +22,7 @@ from manyheads.core import (
     Warned,
     safe_name,
 )
+from manyheads.models.offline import LABEL, labelled
 from manyheads.replies import Abstract
 
 
@@ -56,7 +57,8 @@ def final_text(data: Mapping[str, Any]) -> str:
         for key in Abstract.model_fields
         if key in abstract and key != "title"
     ]
-    return "\n\n".join([f"# {abstract['title']}", *sections])
+    label = [] if data.get("written_by_language_model", True) else [f"> {LABEL}"]
+    return "\n\n".join([*label, f"# {abstract['title']}", *sections])
 
 
 def _speaker(event: AnyEvent) -> str:
@@ -85,7 +87,7 @@ def _text(event: AnyEvent) -> str:
         case Stage():
             return f"**Stage {event.number} of {event.total}: {event.title}**"
         case Said():
-            return event.text
+            return labelled(event.text, event.model)
         case Recruited():
             return "I join the team." if event.accepted else "I decline."
         case Invited():

@@ -118,10 +118,54 @@ def test_the_live_view_tells_stage_turn_speakers_tokens_cost_and_time() -> None:
     text = console.export_text()
     for expected in (
         "Scientist4 joins  A close fit.", "Scientist31 declines  Too far.", "Scientist9 says  Forget by use.",
-        "2/5 Topic discussion  turn 3", "Scientist4 75 s thinking", "1,200 tokens in · 80 out · 1 calls",
+        "2/5 Topic discussion  turn 3", "Scientist4 75 s thinking", "1,200 tokens in · 80 out · 1 call ",
         "cost 0.2500", "1:15",
     ):  # fmt: skip
         assert expected in text, expected
+
+
+def scrolled(*events: AnyEvent, caps: dict[str, int]) -> tuple[str, str]:
+    """What has scrolled by after some events, and the view below it."""
+    console = Console(record=True, force_terminal=True, width=100, height=40, file=io.StringIO())
+    progress = LiveProgress(console, Clock(), caps)
+    for event in events:
+        progress.show(event)
+    text = console.export_text()
+    console.print(progress._view())
+    return text, console.export_text()
+
+
+def asked(stage: str, turn: int, speaker: str) -> Asked:
+    return Asked(stage=stage, turn=turn, speaker=speaker, task=stage)
+
+
+def test_turns_are_counted_and_parted() -> None:
+    words = [
+        event
+        for turn in (1, 2, 3)
+        for event in (asked("topic", turn, "Scientist9"), STORY[7].model_copy(update={"turn": turn}))
+    ]
+    text, view = scrolled(STORY[4], *words, caps={"topic": 2})
+    assert [line.strip() for line in text.splitlines() if line.strip()] == [
+        "2/5 Topic discussion",
+        "── turn 1 of 2 ──",
+        "Scientist9 says  Forget by use.",
+        "── turn 2 of 2 ──",
+        "Scientist9 says  Forget by use.",
+        "── turn 3 ──",
+        "Scientist9 says  Forget by use.",
+    ]
+    assert "2/5 Topic discussion  turn 3\n" in view
+    assert "──" not in scrolled(STORY[4], *words[:2], caps={"topic": 1})[0]
+
+
+def test_turns_held_at_once_are_told_at_once() -> None:
+    stage = Stage(stage="novelty", title="Novelty assessment", number=4, total=5)
+    questions = [asked("novelty", turn, name) for turn in (1, 2) for name in ("Scientist4", "Scientist9")]
+    text, view = scrolled(stage, *questions, STORY[9], caps={"novelty": 2})
+    assert "── turns 1 to 2 of 2 ──" in text
+    assert text.count("──") == 2
+    assert "Scientist4 ×2 0 s, Scientist9 ×2 0 s thinking" in view
 
 
 def test_lines_are_concise() -> None:

@@ -7,9 +7,9 @@ import json
 import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Literal, Self
 
 from rich.console import Console, Group
@@ -68,6 +68,8 @@ class Standing:
     """Where a run stands, counted from its events alone."""
 
     stage: str = "Setting up"
+    key: str = ""
+    """The stage as configs name it."""
     number: int = 0
     total: int = 0
     turn: int = 0
@@ -80,7 +82,8 @@ class Standing:
         self.turn = event.turn or self.turn
         match event:
             case Stage():
-                self.stage, self.number, self.total, self.turn = event.title, event.number, event.total, 0
+                self.stage, self.key, self.turn = event.title, event.stage, 0
+                self.number, self.total = event.number, event.total
                 self.thinking.clear()
             case Asked():
                 self.thinking.setdefault(event.speaker, []).append(now)
@@ -106,11 +109,19 @@ class LiveProgress(Progress):
     Args:
         console: where to; a terminal.
         clock: seconds, for the elapsed time.
+        caps: the most turns of each stage that has turns.
     """
 
-    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        console: Console,
+        clock: Callable[[], float] = time.monotonic,
+        caps: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
         self._console, self._clock, self._began = console, clock, clock()
         self._standing = Standing()
+        self._caps = caps
+        self._latest, self._fresh = 0, set[int]()
         self._spinner = Spinner("dots", style="cyan")
         self._live = Live(
             console=console, get_renderable=self._view, refresh_per_second=8, transient=True,
@@ -129,12 +140,36 @@ class LiveProgress(Progress):
     def show(self, event: AnyEvent) -> None:
         """Count the event, and print it where a reader would want to know."""
         self._standing.note(event, self._clock())
+        if isinstance(event, Stage):
+            self._latest, self._fresh = 0, set()
+        elif isinstance(event, Asked) and event.turn > self._latest:
+            self._fresh.add(event.turn)
         if line := line_of(event, self._console.width):
-            self._console.print(line, no_wrap=True, overflow="ellipsis", crop=True)
+            self._break()
+            self._print(line)
+
+    def _break(self) -> None:
+        """A light line before the first words of a turn, or of several that are held at once."""
+        if self._fresh:
+            first, self._latest = min(self._fresh), max(self._fresh)
+            self._fresh.clear()
+            if self._caps.get(self._standing.key, 0) > 1:
+                self._print(Text(f"  ── {self._turns(first, self._latest)} ──", style="dim"))
+
+    def _print(self, line: Text) -> None:
+        self._console.print(line, no_wrap=True, overflow="ellipsis", crop=True)
+
+    def _turns(self, first: int, last: int) -> str:
+        """Turns in words; a discussion that started over goes on counting, beyond its cap."""
+        cap = self._caps.get(self._standing.key, 0)
+        held = f"turn {last}" if first == last else f"turns {first} to {last}"
+        return f"{held} of {cap}" if last <= cap else held
 
     def _view(self) -> Group:
         now, at = self._clock(), self._standing
-        head = Text.assemble((f" {at.stage}", "bold"), (f"  turn {at.turn}" if at.turn else "", "default"))
+        head = Text.assemble(
+            (f" {at.stage}", "bold"), (f"  {self._turns(at.turn, at.turn)}" if at.turn else "", "default")
+        )
         if at.total:
             head = Text.assemble((f" {at.number}/{at.total}", "bold cyan"), head)
         rows = Table.grid(padding=(0, 1))
@@ -142,14 +177,20 @@ class LiveProgress(Progress):
         return Group(Text(), head, rows, Text(f" {_figures(at.usage, now - self._began)}", style="dim"))
 
 
-def make_progress(mode: Literal["auto", "json", "quiet"]) -> Progress:
-    """The progress for a mode; `auto` is live where stderr is a terminal that can move its cursor."""
+def make_progress(
+    mode: Literal["auto", "json", "quiet"], caps: Mapping[str, int] = MappingProxyType({})
+) -> Progress:
+    """The progress for a mode; `auto` is live where stderr is a terminal that can move its cursor.
+
+    Args:
+        caps: the most turns of each stage that has turns.
+    """
     if mode == "json":
         return JsonProgress()
     console = Console(stderr=True)
     if mode == "quiet" or not sys.stderr.isatty() or console.is_dumb_terminal:
         return Progress()
-    return LiveProgress(console)
+    return LiveProgress(console, caps=caps)
 
 
 def plain(text: str) -> str:
@@ -201,14 +242,18 @@ def _line(who: str, what: str, style: str, said: str, width: int) -> Text:
 
 
 def _thinking(at: Standing, now: float) -> Text:
-    waits = [(plain(name), now - min(since)) for name, since in at.thinking.items()]
+    waits = [(_asked(name, len(since)), now - min(since)) for name, since in at.thinking.items()]
     shown = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in waits[:NAMES_SHOWN])
     more = f" and {len(waits) - NAMES_SHOWN} more" if len(waits) > NAMES_SHOWN else ""
     return Text(f"{shown}{more} thinking", overflow="ellipsis", no_wrap=True)
 
 
+def _asked(name: str, times: int) -> str:
+    return f"{plain(name)} ×{times}" if times > 1 else plain(name)
+
+
 def _figures(usage: Usage, seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     cost = f" · cost {usage.cost:.4f}" if usage.cost is not None else ""
-    tokens = f"{usage.input_tokens:,} tokens in · {usage.output_tokens:,} out · {usage.calls:,} calls"
+    tokens = f"{usage.input_tokens:,} tokens in · {usage.output_tokens:,} out · {usage.calls:,} call{'' if usage.calls == 1 else 's'}"
     return f"{minutes}:{rest:02d} · {tokens}{cost}"

@@ -82,10 +82,12 @@ def _go(session: Any, json: bool, quiet: bool) -> None:
 
 async def _drive(session: Any, json: bool, quiet: bool) -> None:
     from manyheads.cli.progress import make_progress
+    from manyheads.config import STAGES
     from manyheads.hosts import host_factory
 
     factory = host_factory(session.config.host)
-    with make_progress("json" if json else "quiet" if quiet else "auto") as progress:
+    caps = {stage: session.config.turns.of(stage) for stage in STAGES if stage != "selection"}
+    with make_progress("json" if json else "quiet" if quiet else "auto", caps) as progress:
         async with aclosing(session.events(factory)) as events:
             async for event in events:
                 progress.show(event)

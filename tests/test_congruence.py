@@ -44,8 +44,9 @@ def one_of(request: Request, *names: str) -> str:
 
 def guest(request: Request) -> str | None:
     """Somebody outside the team whom the hook's passage names, now and then; the same on both hosts."""
-    named = re.findall(r"Scientist\d+", request.text)
-    return one_of(request, named[-1], "", "") or None
+    passage = request.text.partition("<scientists>")[2].partition("</scientists>")[0]
+    named = re.findall(r"Name: (Scientist\d+)", passage)
+    return one_of(request, named[-1], "", "") or None if named else None
 
 
 def goes_on(request: Request) -> bool:

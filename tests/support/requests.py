@@ -14,6 +14,7 @@ WIRES: dict[str, Wire] = {
     "/v1/messages": "anthropic",
 }
 SCHEMA = re.compile(r"```json schema\s*\n(.*?)```", re.DOTALL)
+HEADING = re.compile(r"^# ", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -65,9 +66,13 @@ class Request:
 
     @cached_property
     def asking(self) -> str:
-        """The last message that shows a reply's schema, else the last user message."""
+        """The last message that shows a reply's schema, else the last user message; from its heading on, if any.
+
+        What a retrieval hook has put before the question is no part of it.
+        """
         users = [said.text for said in self.messages if said.role == "user"]
-        return next((text for text in reversed(users) if SCHEMA.search(text)), users[-1] if users else "")
+        last = next((text for text in reversed(users) if SCHEMA.search(text)), users[-1] if users else "")
+        return last[heading.start() :] if (heading := HEADING.search(last)) else last
 
     @property
     def form(self) -> dict[str, Any] | None:

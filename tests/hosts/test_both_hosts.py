@@ -140,7 +140,9 @@ async def test_turns_share_connections_and_remember_nothing(llm: LLM, host: Host
     assert "Question 3" not in llm.requests[4].text
 
 
-async def test_the_hook_puts_its_passage_before_the_question_in_its_own_message(llm: LLM, host: Hosting) -> None:
+async def test_the_hook_puts_its_passage_before_the_question_in_its_own_message(
+    llm: LLM, host: Hosting
+) -> None:
     async def recall(query: str, speaker: str) -> str:
         return f"<bank>{query}, for {speaker}</bank>"
 

@@ -136,7 +136,7 @@ def test_weights_that_are_not_the_published_ones_are_refused(tmp_path: Path) -> 
 @pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json", "tokenizer_config.json"])
 def test_a_broken_file_is_named_without_a_traceback(name: str, cache: Path, tmp_path: Path) -> None:
     folder = tmp_path / name.replace(".", "-")
-    shutil.copytree(minilm.onnx_folder(cache, cache=cache), folder)
+    shutil.copytree(minilm.onnx_folder(minilm.package_folder(), cache=cache), folder)
     (folder / name).write_text(f"not a {name}")
     with pytest.raises(EmbeddingError, match="cannot be loaded") as caught:
         embedder_from_folder(folder).embed(["a text"])

@@ -81,6 +81,7 @@ class Session:
         async with AsyncExitStack() as stack:
             ecosystem = await self._ecosystem()
             stack.callback(ecosystem.close)
+            await asyncio.to_thread(ecosystem.warm_up)
             need_members(self.config.team, ecosystem)
             folder = stack.enter_context(RunFolder(self.folder, self.config))
             journal = Journal(folder.journal)

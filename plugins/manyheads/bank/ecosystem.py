@@ -121,6 +121,10 @@ class Ecosystem:
         [found] = await self._authors.search([query], k, Filter(exclude=frozenset(exclude)))
         return [self.scientist(one.id) for one in found]
 
+    def warm_up(self) -> None:
+        """Load the embedding model now, so that the first look-up does not wait for it."""
+        self._authors.embedder.embed(["warm"])
+
     def close(self) -> None:
         """Free the folder."""
         self._papers.close()

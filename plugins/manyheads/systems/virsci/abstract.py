@@ -45,7 +45,7 @@ async def write_abstract(run: Run, team: Team, idea: Proposed) -> Manuscript:
             await _draft(run, team, manuscript, idea)
             order = _after_the_draft(order, team.leader)
         for member in order:
-            await _revise(run, team, manuscript, member, turn)
+            await _revise(run, team, manuscript, idea, member, turn)
             speaker = member
     return manuscript
 
@@ -76,11 +76,13 @@ async def _draft(run: Run, team: Team, manuscript: Manuscript, idea: Proposed) -
     manuscript.drafts.append((leader.name, 1, reply.value))
 
 
-async def _revise(run: Run, team: Team, manuscript: Manuscript, member: Member, turn: int) -> None:
+async def _revise(
+    run: Run, team: Team, manuscript: Manuscript, idea: Proposed, member: Member, turn: int
+) -> None:
     """Eq. 4: ⟨Q_abstract, Q_judgment, R_k,i-1⟩, without history."""
     current = manuscript.current
     question = Question(
-        STAGE, turn, member.speaker, "scientist", "revise", {"abstract": current}, recall=current.title
+        STAGE, turn, member.speaker, "scientist", "revise", {"abstract": current}, recall=idea.idea.title
     )
     kind = run.reply_type("scientist", "revise", Revision)
     reply = await ask_with_advice(run, team, question, kind, context=current.spoken())

@@ -58,6 +58,11 @@ class Archive:
         """The idea on the table: the one of the previous response, R_k,i-1."""
         return self.ideas[-1] if self.ideas else None
 
+    @property
+    def gist(self) -> str:
+        """What the retrieval hook looks for: the last summary, in the first turn the topic."""
+        return self.summaries[-1] if self.summaries else self.topic
+
     def text(self) -> str:
         recent = "\n\n".join(f"{reply.name}: {reply.text}" for reply in self.replies)
         return f"Topic: {self.topic}\n\n{recent}".strip()
@@ -92,7 +97,7 @@ async def _propose(run: Run, team: Team, archive: Archive, member: Member, turn:
         "summaries": list(archive.summaries),
         "replies": [reply for reply in archive.replies if not _is_previous(reply, archive.previous)],
     }
-    question = Question(STAGE, turn, member.speaker, "scientist", "idea", variables, recall=_brief(archive))
+    question = Question(STAGE, turn, member.speaker, "scientist", "idea", variables, recall=archive.gist)
     kind = run.reply_type("scientist", "idea", Idea)
     reply, guests = await speak(run, team, question, kind, context=archive.text())
     proposed = Proposed(len(archive.ideas) + 1, reply.value, member.name, turn, references)
@@ -105,11 +110,6 @@ async def _propose(run: Run, team: Team, archive: Archive, member: Member, turn:
 def _is_previous(reply: Remark, previous: Proposed | None) -> bool:
     """R_k,i-1 stands on the table already; showing it twice would double its weight and its cost."""
     return previous is not None and not reply.guest and reply.text == previous.text
-
-
-def _brief(archive: Archive) -> str:
-    """What the retrieval hook looks for: the topic and the title on the table."""
-    return f"{archive.topic} {archive.previous.idea.title}" if archive.previous else archive.topic
 
 
 def most_confident(ideas: Sequence[Proposed], keep: int, novelty_weight: float) -> list[Proposed]:

@@ -68,7 +68,7 @@ async def _discuss(run: Run, team: Team, before: int) -> Thread:
 async def _remark(run: Run, team: Team, thread: Thread, member: Member) -> None:
     """Eq. 1: Q_k,i = ⟨Q_team, Q_topic, summaries of turns 1…k-1, replies of this turn⟩."""
     variables = {"team": team.profiles(), **thread.shown()}
-    recall = thread.replies[-1].text if thread.replies else team.interests()
+    recall = thread.summaries[-1] if thread.summaries else team.interests()
     question = Question(STAGE, thread.turn, member.speaker, "scientist", "topic", variables, recall=recall)
     kind = run.reply_type("scientist", "topic", RemarkReply)
     reply, guests = await speak(run, team, question, kind, context=thread.text())

@@ -219,3 +219,12 @@ def test_only_what_changes_an_answer_is_a_models_identity() -> None:
 )  # fmt: skip
 def test_who_calls_tools(settings: dict[str, Any], calls: bool) -> None:
     assert ModelConfig(**settings).calls_tools is calls
+
+
+def test_a_corpus_folder_is_named_in_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "corpora" / "mine").mkdir(parents=True)
+    (tmp_path / "sample").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert load([], ["corpus=corpora/mine"]).corpus == str(tmp_path / "corpora" / "mine")
+    assert load([], ["corpus=sample"]).corpus == "sample"
+    assert load([], ["corpus=corpora/theirs"]).corpus == "corpora/theirs"

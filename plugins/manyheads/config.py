@@ -221,6 +221,13 @@ class RunConfig(Strict):
     def _one_number(cls, value: object) -> object:
         return {"default": value} if isinstance(value, int | str) else value
 
+    @field_validator("corpus")
+    @classmethod
+    def _wherever_it_is_resumed(cls, value: str) -> str:
+        """A folder that is there is named in full, so that a run goes on from any directory."""
+        folder = Path(value).expanduser()
+        return str(folder.resolve()) if "/" in value and folder.is_dir() else value
+
     @field_validator("topic")
     @classmethod
     def _blank_is_none(cls, value: str | None) -> str | None:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from manyheads.bank.ecosystem import Ecosystem
@@ -11,8 +10,8 @@ from manyheads.bank.named import resolve_corpus
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.discussion import need_members
 from manyheads.errors import UserError
-from manyheads.journal import read_turns
 from manyheads.models.keys import key_of, key_variable
+from manyheads.models.replay import ReplayModel
 from manyheads.resources import Resources
 from manyheads.roles import Roles
 from manyheads.systems import misfits
@@ -71,9 +70,8 @@ def _problem_of(model: ModelConfig, alias: str) -> str | None:
 
 
 def _replayable(model: ModelConfig) -> str | None:
-    path = Path(model.name)
     try:
-        read_turns(path / "journal.sqlite" if path.is_dir() else path)
+        ReplayModel.from_run(model.name)
     except UserError as error:
         return str(error)
     return None

@@ -84,8 +84,6 @@ def writing(folder: Path) -> Generator[None]:
     """Turns a disk that cannot be written, or is full, into words."""
     try:
         yield
-    except FileExistsError:
-        raise
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         hint = f"{'make room on the disk, or ' if full else ''}choose another folder: --out FOLDER"

@@ -81,8 +81,8 @@ class Session:
         async with AsyncExitStack() as stack:
             ecosystem = await self._ecosystem()
             stack.callback(ecosystem.close)
-            await asyncio.to_thread(ecosystem.warm_up)
             need_members(self.config.team, ecosystem)
+            await asyncio.to_thread(ecosystem.warm_up)
             folder = stack.enter_context(RunFolder(self.folder, self.config))
             journal = Journal(folder.journal)
             stack.callback(journal.close)

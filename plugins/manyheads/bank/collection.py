@@ -5,9 +5,9 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from manyheads.bank.closing import Closing
 from manyheads.bank.store import EVERYTHING, MEMORY, Filter, Found, Payload, Record, Schema, VectorStore
 from manyheads.bank.vectors import Embedder
 from manyheads.errors import CorpusError, EmbeddingError
@@ -27,7 +27,7 @@ class Item:
     payload: Payload
 
 
-class Collection:
+class Collection(Closing):
     """One named collection at a place: a folder (the default engine), a Qdrant server's URL, or `:memory:`.
 
         authors = Collection.create("my-bank", embedder, name="authors", keywords=("affiliations",))
@@ -128,14 +128,6 @@ class Collection:
     def close(self) -> None:
         """Free the place for others."""
         self.store.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def exists(place: str | Path, name: str) -> bool:

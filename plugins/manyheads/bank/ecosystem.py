@@ -8,11 +8,11 @@ with Ecosystem.open(Path("corpora/mine")) as ecosystem:
 from collections.abc import Collection as Names
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from pydantic import TypeAdapter, ValidationError
 
+from manyheads.bank.closing import Closing
 from manyheads.bank.collection import Collection
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import KnowledgeBank
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _SCIENTISTS = TypeAdapter(list[Scientist])
 
 
-class Ecosystem:
+class Ecosystem(Closing):
     """A built corpus, open for reading; any number of processes may have it open. Made by `build` or `open`."""
 
     def __init__(self, folder: Path, meta: Meta, papers: KnowledgeBank, authors: Collection) -> None:
@@ -129,14 +129,6 @@ class Ecosystem:
         """Free the folder."""
         self._papers.close()
         self._authors.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _read_scientists(folder: Path) -> dict[str, Scientist]:

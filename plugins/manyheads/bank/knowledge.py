@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Collection as Ids
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeAlias
 
+from manyheads.bank.closing import Closing
 from manyheads.bank.collection import Collection, Item
 from manyheads.bank.records import Hit, Paper, Period
 from manyheads.bank.store import Filter, Found, Payload
@@ -21,7 +21,7 @@ PAPERS = "papers"
 _FIELDS = set(Paper.model_fields)
 
 
-class KnowledgeBank:
+class KnowledgeBank(Closing):
     """Papers found by meaning, year and any other of their fields.
 
         from manyheads.bank.embedding import load_embedder
@@ -119,14 +119,6 @@ class KnowledgeBank:
     def close(self) -> None:
         """Free the place for others."""
         self.collection.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def paper_text(paper: Paper) -> str:

@@ -7,7 +7,8 @@ import pytest
 from bench import crowd, embedding, memory, overhead, retrieval, startup, turns
 from bench.figures import Bench, Figure, Size
 from bench.runs import critical_path
-from manyheads.core import Said, Usage
+from manyheads.core import Usage
+from manyheads.events import Said
 
 TINY = Size(
     members=2, turns=1, delay=0.001, rounds=1, runs=2, papers=300, queries=2, texts=2,

@@ -11,8 +11,9 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from manyheads.core import AnyEvent, Emit, Ordinals, Place, Result, Usage, Warned, safe_name, stream, together
+from manyheads.core import Ordinals, Place, Usage, safe_name, together
 from manyheads.errors import ModelError
+from manyheads.events import AnyEvent, Emit, Result, Warned, stream
 
 
 @given(st.text())

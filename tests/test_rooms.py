@@ -14,7 +14,7 @@ ROOMS = (
     "errors", "resources",  # what went wrong, and where the data files are
     "bank",  # papers, scientists and their vectors; knows nothing of runs
     "prompts", "replies", "roles",  # what is asked, and what may be answered
-    "core",  # the contracts between systems and hosts
+    "core", "events",  # the contracts between systems and hosts, and what is told of a run
     "budget", "config",
     "extract", "structured", "journal",  # from a model's text to a typed reply that is kept
     "tools", "recall",  # the bank as agents meet it

@@ -8,12 +8,12 @@ import asyncio
 import hashlib
 import re
 import unicodedata
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from manyheads.replies import ReplyModel
 
@@ -251,136 +251,6 @@ class Recall(Protocol):
 async def recall_nothing(query: str, speaker: str) -> str:
     """The hook of a host without a bank."""
     return ""
-
-
-class Event(BaseModel):
-    """Something that a console, a report or a test may want to know. Its `kind` tells which."""
-
-    model_config = ConfigDict(frozen=True)
-
-    stage: str = ""
-    turn: int = 0
-
-
-class Stage(Event):
-    """A stage begins; `number` of `total`."""
-
-    kind: Literal["stage"] = "stage"
-    title: str
-    number: int
-    total: int
-
-
-class Asked(Event):
-    """A speaker has been asked and is thinking."""
-
-    kind: Literal["asked"] = "asked"
-    speaker: str
-    task: str
-
-
-class Said(Event):
-    """A speaker has answered. `data` is the typed reply, `text` what a reader wants to see of it."""
-
-    kind: Literal["said"] = "said"
-    speaker: str
-    task: str
-    part: Literal["member", "leader", "guest", "candidate"] = "member"
-    text: str
-    data: dict[str, Any]
-    model: str
-    usage: Usage
-    seconds: float = 0.0
-    tool_calls: tuple[ToolCall, ...] = ()
-
-
-class Recruited(Event):
-    """A candidate has joined or declined."""
-
-    kind: Literal["recruited"] = "recruited"
-    candidate: str
-    accepted: bool
-    reasoning: str
-
-
-class Invited(Event):
-    """An outside scientist was asked for advice by a speaker."""
-
-    kind: Literal["invited"] = "invited"
-    guest: str
-    by: str
-    question: str
-
-
-class Retrieved(Event):
-    """References were looked up. Each hit has `id, title, year, score`."""
-
-    kind: Literal["retrieved"] = "retrieved"
-    query: str
-    hits: tuple[dict[str, Any], ...]
-
-
-class Voted(Event):
-    """A blind vote; `choice` counts from 1."""
-
-    kind: Literal["voted"] = "voted"
-    voter: str
-    choice: int
-    reasoning: str
-
-
-class Judged(Event):
-    """A decision that changes the run's course: consensus, another turn, a tie broken, a member leaving."""
-
-    kind: Literal["judged"] = "judged"
-    subject: str
-    outcome: str
-    reasoning: str = ""
-
-
-class Warned(Event):
-    """Something fell back or failed on the way without ending the run."""
-
-    kind: Literal["warned"] = "warned"
-    message: str
-
-
-class Result(Event):
-    """The run's result, as `result.json` keeps it. Always the last event."""
-
-    kind: Literal["result"] = "result"
-    data: dict[str, Any]
-
-
-AnyEvent = Annotated[
-    Stage | Asked | Said | Recruited | Invited | Retrieved | Voted | Judged | Warned | Result,
-    Field(discriminator="kind"),
-]
-Emit = Callable[[AnyEvent], None]
-
-
-async def stream(work: Callable[[Emit], Awaitable[Mapping[str, Any]]]) -> AsyncGenerator[AnyEvent, None]:
-    """Run `work` and yield its events as they happen; its return value comes last, as a `Result`.
-
-    Closing the iterator cancels the work; what the work raises is raised here, unchanged.
-    """
-    queue: asyncio.Queue[AnyEvent | None] = asyncio.Queue()
-
-    async def drive() -> Mapping[str, Any]:
-        try:
-            return await work(queue.put_nowait)
-        finally:
-            queue.put_nowait(None)
-
-    task = asyncio.create_task(drive())
-    try:
-        while (event := await queue.get()) is not None:
-            yield event
-        yield Result(data=dict(await task))
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await asyncio.wait([task])
 
 
 async def together(*calls: Awaitable[T]) -> list[T]:

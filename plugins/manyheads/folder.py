@@ -26,8 +26,8 @@ from typing import Any, Self, TextIO
 import yaml
 
 from manyheads.config import RunConfig, load
-from manyheads.core import AnyEvent, Result
 from manyheads.errors import JournalError
+from manyheads.events import AnyEvent, Result
 
 CONFIG, JOURNAL, EVENTS, RESULT, REPORT = (
     "config.yaml", "journal.sqlite", "events.jsonl", "result.json", "report.html",

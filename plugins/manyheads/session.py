@@ -13,9 +13,10 @@ from manyheads.bank.embedding import load_embedder
 from manyheads.bank.named import resolve_corpus
 from manyheads.budget import Budgeted, Ledger
 from manyheads.config import ModelConfig, RunConfig
-from manyheads.core import AnyEvent, Emit, Host, ManagedHost, Recall, stream
+from manyheads.core import Host, ManagedHost, Recall
 from manyheads.discussion import Run, need_members
 from manyheads.errors import ConfigError, UserError
+from manyheads.events import AnyEvent, Emit, stream
 from manyheads.folder import JOURNAL, RunFolder, fresh, new_folder, reopen
 from manyheads.journal import Journal, Recorded
 from manyheads.models.offline import OFFLINE

@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.figures import Size, Spent, Watch
 from manyheads.config import RunConfig, validate
-from manyheads.core import AnyEvent, Asked, Said
+from manyheads.events import AnyEvent, Asked, Said
 from manyheads.hosts import host_factory
 from manyheads.session import Session
 

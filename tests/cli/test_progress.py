@@ -18,19 +18,8 @@ from rich.console import Console
 
 import manyheads
 from manyheads.cli.progress import LiveProgress, Standing, line_of, make_progress, plain
-from manyheads.core import (
-    AnyEvent,
-    Asked,
-    Invited,
-    Judged,
-    Recruited,
-    Result,
-    Said,
-    Stage,
-    Usage,
-    Voted,
-    Warned,
-)
+from manyheads.core import Usage
+from manyheads.events import AnyEvent, Asked, Invited, Judged, Recruited, Result, Said, Stage, Voted, Warned
 
 USAGE = Usage(input_tokens=1200, output_tokens=80, calls=1, cost=0.25)
 STORY: list[AnyEvent] = [

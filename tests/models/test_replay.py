@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from manyheads.config import ModelConfig, RunConfig
-from manyheads.core import Message, Place, Result
+from manyheads.core import Message, Place
 from manyheads.errors import JournalError, ModelError
+from manyheads.events import Result
 from manyheads.hosts import host_factory
 from manyheads.models.replay import ReplayModel
 from manyheads.replies import Vote

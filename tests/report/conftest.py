@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 import pytest
 
-from manyheads.core import (
+from manyheads.core import Usage
+from manyheads.events import (
     AnyEvent,
     Asked,
     Invited,
@@ -19,10 +20,9 @@ from manyheads.core import (
     Retrieved,
     Said,
     Stage,
-    Usage,
     Voted,
     Warned,
-)  # fmt: skip
+)
 from manyheads.report.html import write_report
 
 Write = Callable[..., Path]

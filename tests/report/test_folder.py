@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.core import AnyEvent, Said
 from manyheads.errors import JournalError
+from manyheads.events import AnyEvent, Said
 from manyheads.report.folder import read_run
 from manyheads.report.outcome import outcome_of, unwritten
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from manyheads.core import AnyEvent, Invited, Said
 from manyheads.errors import JournalError
+from manyheads.events import AnyEvent, Invited, Said
 from manyheads.report.html import FOLD_AT, duration, monogram, number, split, write_report
 from manyheads.report.outcome import SECTIONS
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.core import AnyEvent, Invited, Judged, Said, ToolCall, Usage, Warned
+from manyheads.core import ToolCall, Usage
+from manyheads.events import AnyEvent, Invited, Judged, Said, Warned
 from manyheads.report.folder import Record, read_run
 from manyheads.report.talk import guests, rounds
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from manyheads.config import RunConfig, merge, parse_set, validate
-from manyheads.core import AnyEvent, Event, Result, Said
+from manyheads.events import AnyEvent, Event, Result, Said
 from manyheads.hosts import host_factory
 from manyheads.session import Session
 from support.llm import LLM

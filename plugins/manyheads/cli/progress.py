@@ -18,20 +18,8 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from manyheads.core import (
-    NOTHING,
-    AnyEvent,
-    Asked,
-    Invited,
-    Judged,
-    Recruited,
-    Result,
-    Said,
-    Stage,
-    Usage,
-    Voted,
-    Warned,
-)
+from manyheads.core import NOTHING, Usage
+from manyheads.events import AnyEvent, Asked, Invited, Judged, Recruited, Result, Said, Stage, Voted, Warned
 
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
 NAMES_SHOWN = 6

@@ -8,9 +8,10 @@ who asked, who then answers again, so that nobody else's prompt changes.
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from manyheads.core import Invited, Message, Reply, Tool
+from manyheads.core import Message, Reply, Tool
 from manyheads.discussion.run import Guest, Question, Run
 from manyheads.discussion.team import Team
+from manyheads.events import Invited
 from manyheads.replies import Advice, ReplyModel, Seeks, seeking
 from manyheads.tools import INVITE, ToolRefusedError, find_scientists_tool, invite_scientist_tool
 

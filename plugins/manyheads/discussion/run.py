@@ -7,22 +7,8 @@ from typing import Any, Literal, TypeVar
 
 from manyheads.bank.records import Hit, Literature
 from manyheads.config import RunConfig
-from manyheads.core import (
-    Asked,
-    Emit,
-    Host,
-    Message,
-    Ordinals,
-    Reply,
-    Retrieved,
-    Said,
-    Speaker,
-    Tool,
-    Turn,
-    Usage,
-    Warned,
-    safe_name,
-)
+from manyheads.core import Host, Message, Ordinals, Reply, Speaker, Tool, Turn, Usage, safe_name
+from manyheads.events import Asked, Emit, Retrieved, Said, Warned
 from manyheads.replies import ReplyModel
 from manyheads.roles import Roles
 

@@ -4,9 +4,9 @@ import random
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Literal, TypeVar
 
-from manyheads.core import Judged
 from manyheads.discussion.run import Question, Remark, Run
 from manyheads.discussion.team import Team
+from manyheads.events import Judged
 from manyheads.replies import Progress, Summary
 
 T = TypeVar("T")

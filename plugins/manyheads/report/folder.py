@@ -8,8 +8,8 @@ from typing import Any, TypeVar, cast
 from pydantic import TypeAdapter
 
 from manyheads.config import read_yaml
-from manyheads.core import AnyEvent, Event, Said
 from manyheads.errors import JournalError
+from manyheads.events import AnyEvent, Event, Said
 from manyheads.models.offline import OFFLINE
 
 E = TypeVar("E", bound=Event)

@@ -6,8 +6,9 @@ from typing import Annotated, Any, cast
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from manyheads import replies
-from manyheads.core import NOTHING, Recruited, Said, Usage, Voted, Warned
+from manyheads.core import NOTHING, Usage
 from manyheads.errors import JournalError
+from manyheads.events import Recruited, Said, Voted, Warned
 from manyheads.report.folder import Record
 from manyheads.roles import describe
 

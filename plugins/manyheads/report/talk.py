@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from manyheads.core import AnyEvent, Invited, Judged, Retrieved, Said, ToolCall
+from manyheads.core import ToolCall
+from manyheads.events import AnyEvent, Invited, Judged, Retrieved, Said
 from manyheads.report.folder import Record
 from manyheads.report.outcome import Idea
 

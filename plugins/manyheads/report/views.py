@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from manyheads.config import STAGES
-from manyheads.core import NOTHING, Judged, Said, Stage, Usage
+from manyheads.core import NOTHING, Usage
+from manyheads.events import Judged, Said, Stage
 from manyheads.report.diff import Piece, changed_words, word_diff
 from manyheads.report.folder import Record
 from manyheads.report.outcome import SECTIONS, Abstract, Draft, Idea, Outcome, Vote, outcome_of, unwritten

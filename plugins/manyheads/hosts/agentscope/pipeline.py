@@ -18,8 +18,9 @@ from agentscope.model import ChatModelBase
 from agentscope.types import ReplyFinishedReason
 
 from manyheads.config import ModelConfig, RunConfig, load, validate
-from manyheads.core import AnyEvent, Recall, Result, Usage
+from manyheads.core import Recall, Usage
 from manyheads.errors import ConfigError, UserError
+from manyheads.events import AnyEvent, Result
 from manyheads.hosts.agentscope.clients import describe
 from manyheads.hosts.agentscope.host import AgentScopeHost
 from manyheads.hosts.agentscope.story import Story, closing

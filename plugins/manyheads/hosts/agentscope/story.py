@@ -16,8 +16,8 @@ from agentscope.event import (
 )
 from agentscope.types import ErrorInfo, ReplyFinishedReason
 
-from manyheads.core import (
-    NOTHING,
+from manyheads.core import NOTHING, Usage
+from manyheads.events import (
     AnyEvent,
     Event,
     Invited,
@@ -26,7 +26,6 @@ from manyheads.core import (
     Retrieved,
     Said,
     Stage,
-    Usage,
     Voted,
     Warned,
 )

@@ -7,7 +7,8 @@ from typing import Any, cast
 from autogen_agentchat.messages import TextMessage
 from autogen_core.models import RequestUsage
 
-from manyheads.core import (
+from manyheads.core import Usage, safe_name
+from manyheads.events import (
     AnyEvent,
     Asked,
     Invited,
@@ -17,10 +18,8 @@ from manyheads.core import (
     Retrieved,
     Said,
     Stage,
-    Usage,
     Voted,
     Warned,
-    safe_name,
 )
 from manyheads.models.offline import LABEL, labelled
 from manyheads.replies import Abstract

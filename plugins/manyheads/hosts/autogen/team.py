@@ -15,8 +15,9 @@ from autogen_core.models import ChatCompletionClient
 from pydantic import BaseModel, ConfigDict
 
 from manyheads.config import ModelConfig, RunConfig, load
-from manyheads.core import AnyEvent, Recall, Result, Usage, safe_name
+from manyheads.core import Recall, Usage, safe_name
 from manyheads.errors import ConfigError
+from manyheads.events import AnyEvent, Result
 from manyheads.hosts.autogen.host import AutoGenHost
 from manyheads.hosts.autogen.models import close_native
 from manyheads.hosts.autogen.ready import described, without_keys

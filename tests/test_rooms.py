@@ -16,6 +16,7 @@ ROOMS = (
     "prompts", "replies", "roles",  # what is asked, and what may be answered
     "core", "events",  # the contracts between systems and hosts, and what is told of a run
     "budget", "config",
+    "literature", "measures",  # papers beyond the bank, and what a text is measured by
     "extract", "structured", "journal",  # from a model's text to a typed reply that is kept
     "tools", "recall",  # the bank as agents meet it
     "models",  # limits on requests, and models that need no server

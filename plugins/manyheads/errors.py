@@ -3,6 +3,7 @@
 UserError
 ├── ConfigError          a config, role, prompt or flag is wrong
 ├── CorpusError          a corpus cannot be read, built or opened
+├── LiteratureError      a literature source cannot be reached, refuses, or cannot do what is asked
 ├── EmbeddingError       no embedding model is to be had
 ├── ModelError           a model server is unreachable, refuses or answers nonsense
 │   └── ReplyError       a model never gave a valid reply; keeps the raw text
@@ -40,6 +41,16 @@ class ConfigError(UserError):
 
 class CorpusError(UserError):
     """A corpus cannot be read, built or opened."""
+
+
+class LiteratureError(UserError):
+    """A literature source cannot be reached, refuses, or cannot do what is asked; `source` names it."""
+
+    def __init__(
+        self, message: str, *, source: str, tried: str | None = None, hint: str | None = None
+    ) -> None:
+        self.source = source
+        super().__init__(message, tried=tried, hint=hint)
 
 
 class EmbeddingError(UserError):

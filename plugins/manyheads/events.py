@@ -77,6 +77,30 @@ class Retrieved(Event):
     hits: tuple[dict[str, Any], ...]
 
 
+class Searched(Event):
+    """One look-up in one literature source: an entry of the search ledger."""
+
+    kind: Literal["searched"] = "searched"
+    source: str
+    operation: Literal["search", "paper", "references", "citations", "recommendations", "authors"]
+    query: str
+    """What the caller wanted: words, or a paper's id."""
+    asked: str
+    """What was sent: the query itself, or a wider one where it found too little."""
+    window: str = ""
+    """Date bounds in words, empty for none."""
+    at: str
+    """When, ISO 8601 in UTC."""
+    seconds: float
+    hits: int
+    outcome: Literal["found", "empty", "skipped", "failed"]
+    """`skipped` was not asked at all: it had failed before, lacks the operation, or needs a key."""
+    reason: str = ""
+    """Why it was skipped or failed."""
+    cached: bool = False
+    """Answered from disk."""
+
+
 class Voted(Event):
     """A blind vote; `choice` counts from 1."""
 
@@ -110,7 +134,7 @@ class Result(Event):
 
 
 AnyEvent = Annotated[
-    Stage | Asked | Said | Recruited | Invited | Retrieved | Voted | Judged | Warned | Result,
+    Stage | Asked | Said | Recruited | Invited | Retrieved | Searched | Voted | Judged | Warned | Result,
     Field(discriminator="kind"),
 ]
 Emit = Callable[[AnyEvent], None]

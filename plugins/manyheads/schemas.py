@@ -7,6 +7,7 @@ pydantic's own reading of it would make every start slower.
 import ast
 import inspect
 import json
+import sys
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -28,7 +29,7 @@ def schema_text(model: type[BaseModel]) -> str:
     """The JSON Schema of a model, with the documentation of its fields."""
     schema = model.model_json_schema()
     parts: dict[str, Any] = {model.__name__: schema, **schema.get("$defs", {})}
-    texts = _documented(budget) | _documented(config) | _documented(roles)
+    texts = {name: fields for module in _modules() for name, fields in _documented(module).items()}
     for name in parts.keys() & texts.keys():
         for field, text in texts[name].items():
             parts[name]["properties"][field]["description"] = text
@@ -56,6 +57,12 @@ def write() -> None:
     """Bring the schema files up to date."""
     for name, model in FILES.items():
         (shipped() / name).write_text(schema_text(model), encoding="utf-8")
+
+
+def _modules() -> list[ModuleType]:
+    """Where the models are written down: the config's sections each have a file."""
+    sections = {each.__module__ for each in vars(config).values() if isinstance(each, type)}
+    return [budget, roles, *(sys.modules[name] for name in sorted(sections))]
 
 
 def _documented(module: ModuleType) -> dict[str, dict[str, str]]:

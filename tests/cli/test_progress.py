@@ -174,7 +174,7 @@ def test_a_reply_cannot_command_the_terminal(text: str) -> None:
 SCRIPT = """
 import time
 from manyheads.cli.progress import make_progress
-from manyheads.core import Asked, Stage
+from manyheads.events import Asked, Stage
 with make_progress("auto") as progress:
     progress.show(Stage(stage="topic", title="Topic discussion", number=2, total=5))
     progress.show(Asked(stage="topic", turn=1, speaker="Scientist4", task="topic"))

@@ -1,47 +1,11 @@
-"""The typed replies that a task may ask for. Their JSON Schema is what the model is shown.
-
-Scales and fields follow the papers: VirSci 2024, Figs. 12–15 (ideas, votes, abstracts), Review and Rebuttal
-Figs. 5–11, MAMORX App. A. Scores are never clipped or filled in: a value out of range is asked for again.
-"""
+"""What VirSci asks for (2024, Figs. 12–16; 2025, §3.2)."""
 
 from functools import cache
-from typing import Annotated, Literal, TypeVar, cast
+from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, create_model
+from pydantic import BeforeValidator, Field, create_model
 
-Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-
-
-def _no_truth_value(value: object) -> object:
-    """Python takes true for 1; a number that was not given is not made up."""
-    if isinstance(value, bool):
-        raise ValueError("should be a number")
-    return value
-
-
-# The limits stand before the validator: behind one, pydantic leaves them out of the JSON Schema.
-Score = Annotated[int, Field(ge=1, le=10), BeforeValidator(_no_truth_value)]
-Choice = Annotated[int, Field(ge=1), BeforeValidator(_no_truth_value)]
-
-
-class ReplyModel(BaseModel):
-    """Base of all replies: extra keys that a model adds are dropped, missing ones are errors."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    def spoken(self) -> str:
-        """The reply as a reader, or another speaker, wants to see it; by default its first text."""
-        return next((value for value in self.model_dump().values() if isinstance(value, str)), "")
-
-
-class Seeks(ReplyModel):
-    """Mixed into a reply where the model cannot call tools: the wish to hear an outside scientist."""
-
-    invite: str | None = Field(
-        default=None,
-        description="Name of ONE listed scientist outside the team whose advice you need now, or null.",
-    )
-    question: str | None = Field(default=None, description="Your question to that scientist, or null.")
+from manyheads.replies.base import Choice, Percent, ReplyModel, Score, Text, no_truth_value
 
 
 class Decision(ReplyModel):
@@ -169,74 +133,25 @@ class Revision(Abstract, Judgement):
     """Rating of the previous abstract, the changes proposed, and the abstract rewritten (Eq. 4)."""
 
 
-class Proposal(ReplyModel):
-    """An idea in the six-field form of Review and Rebuttal (§3.1)."""
+class Overlap(ReplyModel):
+    """How much an abstract shares with one published paper (VirSci 2024, Fig. 16)."""
 
-    title: Text
-    problem: Text = Field(description="The problem and why it is open.")
-    objective: Text
-    hypothesis: Text
-    method: Text
-    expected_impact: Text
-
-
-class Review(ReplyModel):
-    """A reviewer's findings on one quality indicator."""
-
-    strengths: list[Text] = Field(min_length=1)
-    weaknesses: list[Text] = Field(min_length=1)
-    suggestions: list[Text] = Field(min_length=1, description="Concrete changes, most important first.")
-
-
-class Verdict(ReplyModel):
-    """An area chair's comparison of an idea with the one before it."""
-
-    reasoning: Text = Field(description="What changed, and whether it matters for the indicator.")
-    improved: bool = Field(description="true only if the new idea is significantly better.")
-
-
-class NoveltyReport(ReplyModel):
-    """A novelty reviewer's summary (MAMORX, App. A.4)."""
-
-    reasoning: Text = Field(description="Compare the work with each related paper.")
-    conflicts: list[Text] = Field(
-        description="Titles of the papers that already hold its contribution; may be empty."
+    paper: Choice = Field(description="Number of the published abstract, as listed.")
+    similarity: Percent = Field(
+        description="0 (nothing in common) to 100 (the same), over content, structure, wording."
     )
-    verdict: Literal["NOVEL", "NOT NOVEL"]
+    reason: Text = Field(description="What the two share, and what they do not.")
 
 
-class FigureCritique(ReplyModel):
-    """A figure critic's findings (MAMORX, App. A.3)."""
+class SelfReview(ReplyModel):
+    """The leader's comparison of the finished abstract with the closest of B_past (R_review; App. B.1)."""
 
-    description: Text = Field(description="What the figure shows, for a reader who cannot see it.")
-    critique: Text = Field(description="Its clarity, and whether it agrees with caption and text.")
-
-
-REPLIES: dict[str, type[ReplyModel]] = {
-    kind.__name__: kind
-    for kind in (
-        Decision, Remark, Summary, Progress, Consensus, Topic, Interest, Advice, Idea, Vote, Abstract, Revision,
-        Proposal, Review, Verdict, NoveltyReport, FigureCritique,
-    )
-}  # fmt: skip
-
-
-R = TypeVar("R", bound=ReplyModel)
+    overlaps: list[Overlap] = Field(min_length=1, description="One entry for each published abstract.")
 
 
 @cache
 def vote_among(kind: type[Vote], count: int) -> type[Vote]:
     """A vote among so many ideas: its schema shows how far the numbers go."""
     described = kind.model_fields["choice"].description
-    limited = Annotated[int, Field(ge=1, le=count, description=described), BeforeValidator(_no_truth_value)]
+    limited = Annotated[int, Field(ge=1, le=count, description=described), BeforeValidator(no_truth_value)]
     return create_model(kind.__name__, __base__=kind, choice=(limited, ...))
-
-
-def seeking(kind: type[R]) -> type[R]:
-    """`kind` with the fields of `Seeks` added, under the same name."""
-    return cast(type[R], _seeking(kind))
-
-
-@cache
-def _seeking(kind: type[ReplyModel]) -> type[ReplyModel]:
-    return create_model(kind.__name__, __base__=(kind, Seeks), __doc__=kind.__doc__)

@@ -1,0 +1,45 @@
+"""A run's config: one pydantic model. Files merge in order, then `--set a.b=c`; the environment holds only secrets.
+
+The same YAML runs on either host.
+"""
+
+from manyheads.config.baseline import BaselineConfig
+from manyheads.config.files import config_file, load, merge, parse_set, read_yaml, validate
+from manyheads.config.literature import LiteratureConfig, SourceName
+from manyheads.config.model import ModelConfig, Price, Provider, RoleConfig
+from manyheads.config.run import RunConfig
+from manyheads.config.virsci import (
+    STAGES,
+    IdeaConfig,
+    InvitationConfig,
+    NoveltyConfig,
+    SelfReviewConfig,
+    TeamConfig,
+    TopicConfig,
+    TurnsConfig,
+)
+
+__all__ = [
+    "STAGES",
+    "BaselineConfig",
+    "IdeaConfig",
+    "InvitationConfig",
+    "LiteratureConfig",
+    "ModelConfig",
+    "NoveltyConfig",
+    "Price",
+    "Provider",
+    "RoleConfig",
+    "RunConfig",
+    "SelfReviewConfig",
+    "SourceName",
+    "TeamConfig",
+    "TopicConfig",
+    "TurnsConfig",
+    "config_file",
+    "load",
+    "merge",
+    "parse_set",
+    "read_yaml",
+    "validate",
+]

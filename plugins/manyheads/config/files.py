@@ -1,0 +1,132 @@
+"""Config files: found, read, merged in order, then `--set a.b=c`, then validated."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import yaml
+from pydantic import ValidationError
+
+from manyheads.config.run import RunConfig
+from manyheads.errors import ConfigError
+from manyheads.resources import Resources, data_file
+from manyheads.roles import describe
+
+
+def load(names: Sequence[str], sets: Iterable[str] = (), *, resources: Resources | None = None) -> RunConfig:
+    """The run config of some files or shipped names, merged in order, then `a.b=c` settings.
+
+    Raises:
+        ConfigError: a file is missing or not YAML, a key is unknown, a value does not fit.
+    """
+    resources = resources or Resources.of()
+    merged: dict[str, Any] = {}
+    for name in names:
+        path = config_file(name, resources)
+        merged = merge(merged, {"name": path.stem, **_relative_to(path.parent, read_yaml(path))})
+    for setting in sets:
+        merged = merge(merged, _relative_to(Path(), parse_set(setting)))
+    return validate(merged, " + ".join([*names, *sets]))
+
+
+def validate(data: Mapping[str, Any], where: str) -> RunConfig:
+    """Raises `ConfigError` that names each bad key."""
+    try:
+        return RunConfig.model_validate(data)
+    except ValidationError as error:
+        hint = f"all keys, with what they mean, are in {data_file('configs/run.schema.json')}"
+        tried = "; ".join(_alternatives(error)) or None
+        raise ConfigError(f"{where}: {describe(error)}", tried=tried, hint=hint) from error
+
+
+def _alternatives(error: ValidationError) -> Iterator[str]:
+    """What there is where a key was not known."""
+    for item in error.errors(include_url=False, include_context=False):
+        if item["type"] == "extra_forbidden":
+            *above, _ = map(str, item["loc"])
+            yield f"the keys of {'.'.join(above) or 'a config'} are {', '.join(_keys(above))}"
+
+
+def _keys(path: Sequence[str]) -> list[str]:
+    """The keys below a path of keys, `models.default` for one."""
+    schema = RunConfig.model_json_schema()
+    node: dict[str, Any] = schema
+    for key in path:
+        node = node["properties"][key] if "properties" in node else node["additionalProperties"]
+        options: list[dict[str, Any]] = node.get("anyOf", [node])
+        name = next((str(option["$ref"]).rsplit("/", 1)[-1] for option in options if "$ref" in option), None)
+        node = schema["$defs"][name] if name else node
+    return list(node["properties"])
+
+
+def config_file(name: str, resources: Resources) -> Path:
+    """The file of a config: a path, or the name of one in a `configs/` folder."""
+    if Path(name).is_file():
+        return Path(name)
+    if name.endswith((".yaml", ".yml")) or "/" in name:
+        raise ConfigError(f"{name}: no such file", tried=str(Path(name).absolute()), hint=_shipped(resources))
+    if found := resources.find("configs", f"{name}.yaml"):
+        return found
+    tried = ", ".join(
+        [str(Path(name).absolute()), *(str(root / "configs") for root in resources.search_path)]
+    )
+    raise ConfigError(f"{name}: no such config", tried=tried, hint=_shipped(resources))
+
+
+def _shipped(resources: Resources) -> str:
+    names = (name.removesuffix(".yaml") for name in resources.names("configs", ".yaml"))
+    return f"name a file, or one of {', '.join(sorted(names))}"
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.MarkedYAMLError as error:
+        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise ConfigError(f"{path}{line}: not valid YAML: {error.problem}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not valid YAML: {error}") from error
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
+    if not isinstance(data, dict | None):
+        raise ConfigError(f"{path}: a config is a mapping of keys to values")
+    return cast(dict[str, Any], data or {})
+
+
+def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """`over` laid on `base`, mapping by mapping; a mapping laid on a number keeps the number as its `default`."""
+    merged = dict(base)
+    for key, value in over.items():
+        below = merged.get(key)
+        if isinstance(value, Mapping) and isinstance(below, int):
+            below = {"default": below}
+        merged[key] = (
+            merge(below, value) if isinstance(value, Mapping) and isinstance(below, Mapping) else value
+        )
+    return merged
+
+
+def parse_set(setting: str) -> dict[str, Any]:
+    """`team.size=8` as a mapping; the value is read as YAML."""
+    key, equals, value = setting.partition("=")
+    if not equals or not key.strip():
+        raise ConfigError(f"--set {setting}: write it as key=value, such as team.size=8")
+    try:
+        nested: Any = yaml.safe_load(value)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"--set {setting}: the value is not valid YAML") from error
+    for part in reversed(key.strip().split(".")):
+        nested = {part: nested}
+    return nested
+
+
+def _relative_to(base: Path, data: dict[str, Any]) -> dict[str, Any]:
+    """Folders named in a config file are relative to that file, those of a setting to the present folder.
+
+    Absolute from here on: the run folder keeps them in a config file of its own.
+    """
+    folders = data.get("paths")
+    if not isinstance(folders, list):
+        return data
+    named = [Path(str(folder)).expanduser() for folder in cast(list[object], folders)]
+    return {**data, "paths": [str((base / folder).absolute()) for folder in named]}

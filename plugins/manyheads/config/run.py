@@ -1,0 +1,106 @@
+"""One pydantic model for a run. Each field's text below is its documentation."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from manyheads.budget import BudgetConfig
+from manyheads.config.baseline import BaselineConfig
+from manyheads.config.literature import LiteratureConfig
+from manyheads.config.model import ModelConfig, RoleConfig
+from manyheads.config.strict import Strict
+from manyheads.config.virsci import (
+    IdeaConfig,
+    InvitationConfig,
+    NoveltyConfig,
+    SelfReviewConfig,
+    TeamConfig,
+    TopicConfig,
+    TurnsConfig,
+)
+
+
+class RunConfig(Strict):
+    """A whole run."""
+
+    system: Literal["virsci", "self-reflection", "discussion", "single"] = "virsci"
+    """What is run."""
+    name: str | None = None
+    """Names the run folder; the config's file name when left out."""
+    host: Literal["autogen", "agentscope"] = "autogen"
+    """The agent framework."""
+    seed: int = 0
+    """Seed of the run's one random generator."""
+    topic: str | None = None
+    """A fixed topic skips the topic discussion."""
+    corpus: str = "sample"
+    """A shipped corpus by name, or the folder that `manyheads corpus build` made."""
+    embedding: str = "auto"
+    """`auto`, `lexical`, a fastembed model's name, or a model folder."""
+    paths: tuple[str, ...] = ()
+    """Folders with your own `roles/` and `prompts/`, before ours; `--path` adds to them."""
+    models: dict[str, ModelConfig] = Field(default_factory=lambda: {"default": ModelConfig()})
+    """Models by alias; `default` must be there."""
+    roles: dict[str, RoleConfig] = Field(default_factory=dict)
+    """Per-role changes."""
+    attempts: int = Field(default=3, ge=1)
+    """How often a speaker is asked for a valid reply."""
+    team: TeamConfig = TeamConfig()
+    turns: TurnsConfig = TurnsConfig()
+    topology: Literal["sequential", "random"] = "sequential"
+    """Round table, or a random next speaker who is never the previous one (App. D.3.1)."""
+    topics: TopicConfig = TopicConfig()
+    ideas: IdeaConfig = IdeaConfig()
+    novelty: NoveltyConfig = NoveltyConfig()
+    invitation: InvitationConfig = InvitationConfig()
+    self_review: SelfReviewConfig = SelfReviewConfig()
+    literature: LiteratureConfig = LiteratureConfig()
+    baseline: BaselineConfig = BaselineConfig()
+    budget: BudgetConfig = BudgetConfig()
+
+    @field_validator("turns", mode="before")
+    @classmethod
+    def _one_number(cls, value: object) -> object:
+        return {"default": value} if isinstance(value, int | str) else value
+
+    @field_validator("corpus")
+    @classmethod
+    def _wherever_it_is_resumed(cls, value: str) -> str:
+        """A folder that is there is named in full, so that a run goes on from any directory."""
+        folder = Path(value).expanduser()
+        return str(folder.resolve()) if "/" in value and folder.is_dir() else value
+
+    @field_validator("topic")
+    @classmethod
+    def _blank_is_none(cls, value: str | None) -> str | None:
+        return (value or "").strip() or None
+
+    @model_validator(mode="after")
+    def _aliases_exist(self) -> "RunConfig":
+        if "default" not in self.models:
+            raise ValueError("models.default is missing")
+        for role, changes in self.roles.items():
+            if changes.model not in self.models:
+                raise ValueError(
+                    f"roles.{role}.model: no model {changes.model!r} among {', '.join(self.models)}"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _money_needs_prices(self) -> "RunConfig":
+        unpriced = [alias for alias, model in self.models.items() if model.price is None]
+        if self.budget.money is not None and unpriced:
+            raise ValueError(
+                f"budget.money needs models.{unpriced[0]}.price (input and output per million tokens)"
+            )
+        return self
+
+    def course(self) -> dict[str, Any]:
+        """The keys that steer who is asked what; what only prompts or prices depend on is left out."""
+        kept = {
+            "system", "seed", "topic", "corpus", "embedding", "team", "turns", "topology", "topics", "ideas",
+            "novelty", "invitation", "self_review", "baseline",
+        }  # fmt: skip
+        searched = self.literature.model_dump(mode="json", include={"references", "cascade", "before"})
+        return {**self.model_dump(mode="json", include=kept), "literature": searched}

@@ -1,0 +1,95 @@
+"""The sections that steer VirSci."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from manyheads.config.strict import Strict
+
+STAGES = ("selection", "topic", "idea", "novelty", "abstract")
+
+
+class TeamConfig(Strict):
+    """Collaborator selection (VirSci 2025, §3.2)."""
+
+    size: int = Field(default=4, ge=1)
+    """Members, the leader counted."""
+    leader: str | None = None
+    """Masked name of the leader; drawn at random when left out."""
+    exploration: Literal["uniform", "normal", "none"] = "uniform"
+    """Increment of the adjacency matrix: +1, or abs(x) with x ~ N(1, 1) (App. D.4, Eq. 7), or nothing."""
+    max_invitations: int = Field(default=40, ge=1)
+    """How many candidates are asked before the team goes on with those who joined."""
+
+
+class TurnsConfig(Strict):
+    """Turns of each stage. A plain number in a config sets all of them."""
+
+    default: int = Field(default=5, ge=1)
+    """For the stages not named."""
+    topic: int | None = Field(default=None, ge=1)
+    """For the topic stage; `default` when left out."""
+    idea: int | None = Field(default=None, ge=1)
+    """For the idea stage; `default` when left out."""
+    novelty: int | None = Field(default=None, ge=1)
+    """For the novelty stage; `default` when left out."""
+    abstract: int | None = Field(default=None, ge=1)
+    """For the abstract stage; `default` when left out."""
+    adaptive: bool = False
+    """The leader decides after each turn whether the stage goes on; the numbers become caps (App. D.3.2)."""
+
+    def of(self, stage: str) -> int:
+        return getattr(self, stage) or self.default
+
+
+class TopicConfig(Strict):
+    """Topic discussion."""
+
+    max_restarts: int = Field(default=1, ge=0)
+    """How often the discussion starts over without a majority; then the leader decides, with a warning."""
+    may_leave: bool = True
+    """Whether members who are not interested in the chosen topic leave."""
+
+
+class IdeaConfig(Strict):
+    """Idea generation."""
+
+    keep: int = Field(default=3, ge=1)
+    """How many ideas of highest confidence go on to the novelty assessment."""
+    novelty_weight: float = Field(default=1.0, ge=0)
+    """Weight of novelty in the confidence; 2 as in the authors' code."""
+    references: int = Field(default=5, ge=0)
+    """Papers of B_past shown with the topic or the previous idea; 0 for none."""
+
+
+class NoveltyConfig(Strict):
+    """Novelty assessment."""
+
+    enabled: bool = True
+    """Off: the last idea is taken (App. D.2.2)."""
+    references: int = Field(default=5, ge=0)
+    """Papers of B_past shown with each idea; 0 for none."""
+
+
+class InvitationConfig(Strict):
+    """Advice from scientists outside the team (App. D.2.1)."""
+
+    enabled: bool = True
+    """Whether members may ask outsiders."""
+    per_turn: int = Field(default=1, ge=1)
+    """Guests that one speaker may hear in one turn."""
+    suggestions: int = Field(default=4, ge=1)
+    """Outside scientists whose profiles the retrieval hook shows."""
+
+
+class SelfReviewConfig(Strict):
+    """The leader's check of the finished abstract against the closest of B_past (App. B.1)."""
+
+    enabled: bool = False
+    """On: an abstract too close to a paper of B_past is revised once, then discarded with its idea."""
+    threshold: int = Field(default=70, ge=0, le=100)
+    """Similarity, 0 to 100, from which an abstract is too close."""
+    references: int = Field(default=5, ge=1)
+    """Closest papers of B_past that the abstract is compared with."""
+    max_discards: int = Field(default=1, ge=0)
+    """How often the team goes back to idea generation; after that the last abstract stands, with a warning."""

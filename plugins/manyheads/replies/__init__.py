@@ -1,0 +1,73 @@
+"""The typed replies that a task may ask for. Their JSON Schema is what the model is shown.
+
+Scales and fields follow the papers. Scores are never clipped or filled in: a value out of range is asked for again.
+"""
+
+from manyheads.replies.base import Choice, Percent, ReplyModel, Score, Text
+from manyheads.replies.conference import ConferenceReview
+from manyheads.replies.invitation import Seeks, seeking
+from manyheads.replies.mamorx import FigureCritique, NoveltyReport
+from manyheads.replies.profiles import Interests
+from manyheads.replies.rebuttal import Proposal, Review, Verdict
+from manyheads.replies.virsci import (
+    Abstract,
+    Advice,
+    Consensus,
+    Decision,
+    Idea,
+    Interest,
+    Judgement,
+    Overlap,
+    Progress,
+    Ratings,
+    Remark,
+    Revision,
+    SelfReview,
+    Summary,
+    Topic,
+    Vote,
+    vote_among,
+)
+
+REPLIES: dict[str, type[ReplyModel]] = {
+    kind.__name__: kind
+    for kind in (
+        Decision, Remark, Summary, Progress, Consensus, Topic, Interest, Advice, Idea, Vote, Abstract, Revision,
+        SelfReview, ConferenceReview, Interests, Proposal, Review, Verdict, NoveltyReport, FigureCritique,
+    )
+}  # fmt: skip
+
+__all__ = [
+    "REPLIES",
+    "Abstract",
+    "Advice",
+    "Choice",
+    "ConferenceReview",
+    "Consensus",
+    "Decision",
+    "FigureCritique",
+    "Idea",
+    "Interest",
+    "Interests",
+    "Judgement",
+    "NoveltyReport",
+    "Overlap",
+    "Percent",
+    "Progress",
+    "Proposal",
+    "Ratings",
+    "Remark",
+    "ReplyModel",
+    "Review",
+    "Revision",
+    "Score",
+    "Seeks",
+    "SelfReview",
+    "Summary",
+    "Text",
+    "Topic",
+    "Verdict",
+    "Vote",
+    "seeking",
+    "vote_among",
+]

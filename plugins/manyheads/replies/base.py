@@ -1,0 +1,32 @@
+"""What all replies share: their base, and texts and scores that are never made up."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+
+
+def no_truth_value(value: object) -> object:
+    """Python takes true for 1; a number that was not given is not made up."""
+    if isinstance(value, bool):
+        raise ValueError("should be a number")
+    return value
+
+
+# The limits stand before the validator: behind one, pydantic leaves them out of the JSON Schema.
+Score = Annotated[int, Field(ge=1, le=10), BeforeValidator(no_truth_value)]
+Choice = Annotated[int, Field(ge=1), BeforeValidator(no_truth_value)]
+
+
+class ReplyModel(BaseModel):
+    """Base of all replies: extra keys that a model adds are dropped, missing ones are errors."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    def spoken(self) -> str:
+        """The reply as a reader, or another speaker, wants to see it; by default its first text."""
+        return next((value for value in self.model_dump().values() if isinstance(value, str)), "")
+
+
+Percent = Annotated[int, Field(ge=0, le=100), BeforeValidator(no_truth_value)]

@@ -14,7 +14,7 @@ from manyheads.models.keys import key_of, key_variable
 from manyheads.models.replay import ReplayModel
 from manyheads.resources import Resources
 from manyheads.roles import Roles
-from manyheads.systems import misfits
+from manyheads.systems import SYSTEMS, misfits
 
 PACKAGES = {"autogen": "autogen_agentchat", "agentscope": "agentscope"}
 
@@ -30,7 +30,8 @@ class Finding:
 
 def findings(config: RunConfig) -> list[Finding]:
     """Look at the host, the roles and prompts, each model, and the corpus."""
-    return [_host(config), *_roles(config), *_models(config), _corpus(config)]
+    corpus = [_corpus(config)] if SYSTEMS[config.system].ecosystem else []
+    return [_host(config), *_roles(config), *_models(config), *corpus]
 
 
 def _host(config: RunConfig) -> Finding:

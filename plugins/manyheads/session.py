@@ -11,6 +11,7 @@ from typing import Any
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.named import resolve_corpus
+from manyheads.bank.records import Literature, NoLiterature
 from manyheads.budget import Budgeted, Ledger
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import Host, ManagedHost, Recall
@@ -80,18 +81,15 @@ class Session:
     async def _events(self, make_host: HostFactory) -> AsyncGenerator[AnyEvent, None]:
         roles = self._roles()
         async with AsyncExitStack() as stack:
-            ecosystem = await self._ecosystem()
-            stack.callback(ecosystem.close)
-            need_members(self.config.team, ecosystem)
-            await asyncio.to_thread(ecosystem.warm_up)
+            literature = await self._literature(stack)
             folder = stack.enter_context(RunFolder(self.folder, self.config))
             journal = Journal(folder.journal)
             stack.callback(journal.close)
-            recall = AuthorRecall(ecosystem, roles.prompts, self.config.invitation.suggestions)
+            recall = AuthorRecall(literature, roles.prompts, self.config.invitation.suggestions)
             host = make_host(self.config.models, recall, self.config.attempts)
             stack.push_async_callback(host.close)
             guarded = self._guarded(host, journal, folder, stack)
-            work = self._work(guarded, roles, ecosystem, recall)
+            work = self._work(guarded, roles, literature, recall)
             events = await stack.enter_async_context(aclosing(stream(work)))
             async for event in events:
                 folder.note(event)
@@ -105,6 +103,16 @@ class Session:
             )
             raise ConfigError(problems[0], hint=f"mend this{others}")
         return roles
+
+    async def _literature(self, stack: AsyncExitStack) -> Literature:
+        """The ecosystem, open and warm until the stack closes; nothing for a system that needs none."""
+        if not SYSTEMS[self.config.system].ecosystem:
+            return NoLiterature()
+        ecosystem = await self._ecosystem()
+        stack.callback(ecosystem.close)
+        need_members(self.config.team, ecosystem)
+        await asyncio.to_thread(ecosystem.warm_up)
+        return ecosystem
 
     async def _ecosystem(self) -> Ecosystem:
         folder = await asyncio.to_thread(resolve_corpus, self.config.corpus, embedding=self.config.embedding)
@@ -128,10 +136,10 @@ class Session:
         return recorded
 
     def _work(
-        self, host: Host, roles: Roles, ecosystem: Ecosystem, recall: AuthorRecall
+        self, host: Host, roles: Roles, literature: Literature, recall: AuthorRecall
     ) -> Callable[[Emit], Awaitable[Mapping[str, Any]]]:
         async def work(emit: Emit) -> Mapping[str, Any]:
-            run = Run(self.config, host, roles, ecosystem, emit, recall.insiders)
+            run = Run(self.config, host, roles, literature, emit, recall.insiders)
             found = await SYSTEMS[self.config.system].run(run)
             return {"system": self.config.system, **found, **self._account(run)}
 

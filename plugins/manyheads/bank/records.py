@@ -6,6 +6,8 @@ from typing import Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from manyheads.errors import CorpusError
+
 Period = Literal["past", "contemporary"]
 
 
@@ -75,3 +77,24 @@ class Literature(Protocol):
     async def find_scientists(self, query: str, k: int, *, exclude: Collection[str] = ()) -> list[Scientist]:
         """The `k` scientists whose profiles are nearest to a query, best first."""
         ...
+
+
+class NoLiterature:
+    """The ecosystem of a system that needs none: nobody in it, nothing to find."""
+
+    @property
+    def scientists(self) -> list[Scientist]:
+        return []
+
+    def scientist(self, name: str) -> Scientist:
+        """Nobody is there; raises `CorpusError`."""
+        raise CorpusError(f"{name!r}: no such scientist: this run has no corpus")
+
+    def collaborations(self, name: str) -> Mapping[str, int]:
+        return {}
+
+    async def past(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        return [[] for _ in queries]
+
+    async def find_scientists(self, query: str, k: int, *, exclude: Collection[str] = ()) -> list[Scientist]:
+        return []

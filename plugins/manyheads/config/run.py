@@ -24,7 +24,7 @@ from manyheads.config.virsci import (
 class RunConfig(Strict):
     """A whole run."""
 
-    system: Literal["virsci", "self-reflection", "discussion", "single"] = "virsci"
+    system: Literal["virsci", "self-reflection", "discussion", "single", "conference-review"] = "virsci"
     """What is run."""
     name: str | None = None
     """Names the run folder; the config's file name when left out."""
@@ -34,6 +34,8 @@ class RunConfig(Strict):
     """Seed of the run's one random generator."""
     topic: str | None = None
     """A fixed topic skips the topic discussion."""
+    subject: str | None = None
+    """What a review is of: a text file, or the folder of a run that wrote an abstract."""
     corpus: str = "sample"
     """A shipped corpus by name, or the folder that `manyheads corpus build` made."""
     embedding: str = "auto"
@@ -71,6 +73,11 @@ class RunConfig(Strict):
         folder = Path(value).expanduser()
         return str(folder.resolve()) if "/" in value and folder.is_dir() else value
 
+    @field_validator("subject")
+    @classmethod
+    def _named_in_full(cls, value: str | None) -> str | None:
+        return None if value is None else str(Path(value).expanduser().resolve())
+
     @field_validator("topic")
     @classmethod
     def _blank_is_none(cls, value: str | None) -> str | None:
@@ -99,7 +106,7 @@ class RunConfig(Strict):
     def course(self) -> dict[str, Any]:
         """The keys that steer who is asked what; what only prompts or prices depend on is left out."""
         kept = {
-            "system", "seed", "topic", "corpus", "embedding", "team", "turns", "topology", "topics", "ideas",
+            "system", "seed", "topic", "subject", "corpus", "embedding", "team", "turns", "topology", "topics", "ideas",
             "novelty", "invitation", "self_review", "baseline",
         }  # fmt: skip
         searched = self.literature.model_dump(mode="json", include={"references", "cascade", "before"})

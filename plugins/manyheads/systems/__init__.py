@@ -19,6 +19,8 @@ class System:
 
     run: Callable[[Run], Awaitable[Mapping[str, Any]]]
     needs: Mapping[tuple[str, str], type[ReplyModel]]
+    ecosystem: bool = True
+    """Whether it forms a team of a corpus's scientists; one that does not needs no corpus."""
 
 
 SYSTEMS = {"virsci": System(virsci, VIRSCI_NEEDS)}

@@ -14,8 +14,10 @@ from manyheads.hosts.agentscope.hooks import Whole
 from manyheads.hosts.agentscope.host import NO_CLOCK, REACT, UNCUT
 from manyheads.hosts.agentscope.models import Alias, Ledger
 from manyheads.hosts.agentscope.tools import toolkit
+from manyheads.literature.library import Library
 from manyheads.resources import Resources
 from manyheads.roles import Roles
+from manyheads.tools import literature_tools
 
 
 def role_agent(
@@ -24,6 +26,7 @@ def role_agent(
     *,
     name: str | None = None,
     tools: Sequence[Tool] = (),
+    library: Library | None = None,
     knowledge: KnowledgeBank | None = None,
     paths: Sequence[str] = (),
     **variables: Any,
@@ -38,6 +41,7 @@ def role_agent(
         model: a model of AgentScope, a config, or `provider/name` such as `openai/gpt-4o-mini`.
         name: the agent's name; the role's when left out.
         tools: what it may call.
+        library: gives it those of the literature tools that its card lists; stays open.
         knowledge: papers that are looked up for each question and shown beside it.
         paths: your own folders of roles and prompts, before ours.
         variables: of the role's system prompt; the card has defaults.
@@ -47,6 +51,7 @@ def role_agent(
     """
     roles = Roles(Resources.of(paths))
     ledger = Ledger()
+    tools = (*tools, *literature_tools(library, roles.card(role).tools))
     hooks: list[MiddlewareBase] = [Whole(ledger)]
     if knowledge is not None:
         from manyheads.hosts.agentscope.knowledge import BankHook

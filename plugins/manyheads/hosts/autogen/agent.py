@@ -18,9 +18,11 @@ from manyheads.core import Tool, safe_name
 from manyheads.errors import ConfigError, UserError
 from manyheads.hosts.autogen.models import ModelClient, close_native
 from manyheads.hosts.autogen.tools import CoreTool
+from manyheads.literature.library import Library
 from manyheads.resources import Resources
 from manyheads.roles import Roles
 from manyheads.structured import TOOL_ROUNDS
+from manyheads.tools import literature_tools
 
 
 class RoleAgent(AssistantAgent):
@@ -69,6 +71,7 @@ def role_agent(
     *,
     name: str | None = None,
     tools: Sequence[Tool] = (),
+    library: Library | None = None,
     knowledge: KnowledgeBank | str | None = None,
     paths: Sequence[str] = (),
     **variables: Any,
@@ -82,6 +85,7 @@ def role_agent(
         model: a client of AutoGen, a config, or `provider/name` such as `openai/gpt-4o-mini`.
         name: the agent's name; the role's when left out.
         tools: what it may call.
+        library: gives it those of the literature tools that its card lists; stays open.
         knowledge: papers that are looked up for each question and shown beside it: an open bank, or its folder
             or URL, with which the agent can be dumped as JSON.
         paths: your own folders of roles and prompts, before ours.
@@ -93,6 +97,7 @@ def role_agent(
     roles = Roles(Resources.of(paths))
     system = roles.system(role, variables)
     client = _client(model)
+    tools = (*tools, *literature_tools(library, roles.card(role).tools))
     if tools and not client.model_info["function_calling"]:
         raise ConfigError(
             f"role {role!r}: its model cannot call tools", hint="set its `tools: true` if it can"

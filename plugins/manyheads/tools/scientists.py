@@ -1,4 +1,4 @@
-"""The tool functions, host-neutral. Their descriptions are written for the model that reads them."""
+"""Tools over the author knowledge bank: whom to ask, and asking them (VirSci 2025, §3.2, App. D.2.1)."""
 
 from collections.abc import Awaitable, Callable, Collection
 
@@ -10,12 +10,6 @@ from manyheads.prompts import quoted
 
 FIND = "find_scientists"
 INVITE = "invite_scientist"
-TOOLS = frozenset({FIND, INVITE})
-"""What a role card may list."""
-
-
-class ToolRefusedError(ValueError):
-    """A tool call that cannot be met; its message tells the model why."""
 
 
 class FindArguments(BaseModel):

@@ -1,0 +1,145 @@
+"""Tools over the literature: search it, read one paper's record, follow its references.
+
+Authors are left out of what a model sees: scientists of an ecosystem stay masked whatever is looked up.
+"""
+
+from collections.abc import Collection, Sequence
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from manyheads.config import SourceName
+from manyheads.core import Tool
+from manyheads.errors import LiteratureError
+from manyheads.literature.library import Findings, Library
+from manyheads.literature.publication import Publication
+from manyheads.literature.source import Part
+from manyheads.prompts import quoted
+from manyheads.tools.refusal import ToolRefusedError
+
+SEARCH, PAPER, REFERENCES = "search_papers", "get_paper", "get_references"
+SHOWN: frozenset[Part] = frozenset(("abstract", "venue", "citations", "date"))
+MOST_LETTERS = 1200
+"""Of an abstract in a list; `get_paper` shows it whole."""
+
+
+class SearchArguments(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    query: str = Field(
+        min_length=1,
+        description="Two to eight plain keywords, such as 'retrieval augmented dialogue safety'. No operators.",
+    )
+    limit: int = Field(default=8, ge=1, le=20, description="How many papers to list.")
+
+
+class PaperArguments(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    paper: str = Field(
+        min_length=1, description="The id as listed, a DOI, an arXiv number, or the exact title."
+    )
+
+
+class ReferencesArguments(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    paper: str = Field(min_length=1, description="The id of the citing paper as listed, or its DOI.")
+    limit: int = Field(default=20, ge=1, le=50, description="How many of its references to list.")
+
+
+def literature_tools(library: Library | None, listed: Collection[str] | None = None) -> tuple[Tool, ...]:
+    """The tools over a library, if there is one; only those that a role card lists, where its list is given."""
+    if library is None:
+        return ()
+    tools = (search_papers_tool(library), get_paper_tool(library), get_references_tool(library))
+    return tuple(tool for tool in tools if listed is None or tool.name in listed)
+
+
+def search_papers_tool(library: Library) -> Tool:
+    """Papers that match words, best first."""
+
+    async def run(arguments: SearchArguments) -> str:
+        try:
+            found = await library.search(arguments.query, arguments.limit, parts=SHOWN)
+        except LiteratureError as error:
+            raise _unanswered(error) from error
+        return _listed(found, "No paper matches, in narrow or in wider words.")
+
+    return Tool(
+        SEARCH,
+        "Search published papers by keywords, best match first: id, title, year, citations, abstract. Use it before "
+        "you call anything new, and search again in other words: one query seldom finds all that is there.",
+        SearchArguments,
+        run,
+    )
+
+
+def get_paper_tool(library: Library) -> Tool:
+    """One paper's record."""
+
+    async def run(arguments: PaperArguments) -> str:
+        try:
+            paper = await library.paper(arguments.paper.strip())
+        except LiteratureError as error:
+            raise _unanswered(error) from error
+        if paper is None:
+            raise ToolRefusedError("no paper of that id or title is known; search for it first")
+        return quoted(_entry(paper, whole=True), "paper")
+
+    return Tool(
+        PAPER,
+        "Read one paper's record with its whole abstract, by the id that a search has listed. Use it to check a "
+        "paper that may already hold the contribution in question.",
+        PaperArguments,
+        run,
+    )
+
+
+def get_references_tool(library: Library) -> Tool:
+    """What a paper cites."""
+
+    async def run(arguments: ReferencesArguments) -> str:
+        try:
+            found = await library.references(arguments.paper.strip(), arguments.limit)
+        except LiteratureError as error:
+            raise _unanswered(error) from error
+        return _listed(
+            found, "No reference of this paper is on record; that does not mean that it cites nothing."
+        )
+
+    return Tool(
+        REFERENCES,
+        "List what a paper cites, with ids to read on. Use it to go from one close paper to the work behind it.",
+        ReferencesArguments,
+        run,
+    )
+
+
+def _unanswered(error: LiteratureError) -> ToolRefusedError:
+    return ToolRefusedError(
+        f"the look-up failed ({error.message}); it says nothing about what has been published"
+    )
+
+
+def _listed(found: Findings, nothing: str) -> str:
+    text = "\n\n".join(quoted(_entry(paper), "paper") for paper in found.papers) or nothing
+    return f"{text}\n\n{_missing(found.degraded)}" if found.degraded else text
+
+
+def _missing(degraded: Sequence[SourceName]) -> str:
+    return f"Not asked, as they could not be reached: {', '.join(degraded)}. There may be papers that are not listed."
+
+
+def _entry(paper: Publication, *, whole: bool = False) -> str:
+    cited = "citations unknown" if paper.citations is None else f"cited {paper.citations} times"
+    about = [str(paper.year or "year unknown"), paper.venue or "", cited]
+    abstract = paper.abstract or "not on record"
+    if not whole and len(abstract) > MOST_LETTERS:
+        abstract = abstract[:MOST_LETTERS].rsplit(" ", 1)[0] + " …"
+    lines = (
+        f"Id: {paper.id}",
+        f"Title: {paper.title}",
+        ", ".join(filter(None, about)),
+        f"Abstract: {abstract}",
+    )
+    return "\n".join(" ".join(line.split()) for line in lines)

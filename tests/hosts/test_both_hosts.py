@@ -419,6 +419,7 @@ async def test_a_paused_host_waits(host: Hosting) -> None:
 
 @pytest.mark.parametrize("wire", WIRES)
 async def test_a_closed_host_leaves_no_connection(llm: LLM, host: Hosting, wire: str) -> None:
+    gc.collect()  # what other tests have left must not be laid at this one's door
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         async with host(on_wire(llm, wire)) as on:

@@ -11,14 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.bank.corpus import LISTED, RawPaper, Rejects, read_papers
+from manyheads.bank.corpus import LISTED, RawPaper, Rejects
+from manyheads.bank.jsonlines import JsonLines
 from manyheads.errors import CorpusError
 from support.papers import paper, write_corpus
 
 
 def read(path: Path) -> tuple[list[RawPaper], Rejects]:
     rejects = Rejects()
-    return [one for _, one in read_papers(path, rejects)], rejects
+    return [one for _, one in JsonLines(path).papers(rejects)], rejects
 
 
 @pytest.mark.parametrize("name", ["papers.jsonl", "papers.jsonl.gz"])
@@ -76,7 +77,8 @@ def test_an_affiliation_is_given_only_where_it_is_clear_whose_it_is(
         (paper(year=20100), "year"),
         (paper(year=True), "year"),
         (paper(citations=-1), "citations"),
-        (paper(citations=None), "citations"),
+        (paper(author_ids=["1"]), "author_ids"),
+        (paper(author_ids=[1, 2]), "author_ids.0"),
         (paper(keywords=[3]), "keywords.0"),
     ],
 )
@@ -86,7 +88,7 @@ def test_a_broken_line_is_named_by_line_and_field(
     path = write_corpus(tmp_path / "papers.jsonl", [paper(1), line, *(paper(n) for n in range(3, 120))])
     found, rejects = read(path)
     assert len(found) == 118
-    assert [(one.line, one.field) for one in rejects.first] == [(2, field)]
+    assert [(one.number, one.field) for one in rejects.first] == [(2, field)]
     assert str(rejects.first[0]).startswith(f"line 2, {field}: ")
 
 
@@ -94,7 +96,7 @@ def test_all_broken_lines_are_counted_and_logged_though_few_are_told(tmp_path: P
     lines = [paper(n, **({"year": "?"} if n % 3 == 0 else {})) for n in range(90)]
     log = io.StringIO()
     rejects = Rejects(log)
-    found = list(read_papers(write_corpus(tmp_path / "papers.jsonl", lines), rejects))
+    found = list(JsonLines(write_corpus(tmp_path / "papers.jsonl", lines)).papers(rejects))
     assert (len(found), rejects.total, len(rejects.first)) == (60, 30, LISTED)
     assert [json.loads(line)["line"] for line in log.getvalue().splitlines()] == list(range(1, 91, 3))
     assert rejects.told().endswith("and 27 more")
@@ -151,7 +153,7 @@ def test_every_line_is_a_paper_or_a_reject(
     path = write_corpus(tmp_path_factory.mktemp("any") / "papers.jsonl", lines)
     rejects, seen = Rejects(), list[int]()
     with suppress(CorpusError):  # of mostly broken lines, after all have been read
-        seen.extend(number for number, _ in read_papers(path, rejects))
-    numbered = seen + [one.line for one in rejects.first]
+        seen.extend(number for number, _ in JsonLines(path).papers(rejects))
+    numbered = seen + [one.number for one in rejects.first]
     assert len(seen) + rejects.total == sum(1 for line in lines if line.strip())
     assert len(set(numbered)) == len(numbered)

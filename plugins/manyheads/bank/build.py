@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from manyheads.bank.corpus import RawPaper, Rejects, read_papers
+from manyheads.bank.corpus import RawPaper, Reader, Rejects
 from manyheads.bank.filling import Progress, fill_papers, fill_scientists
+from manyheads.bank.jsonlines import JsonLines
 from manyheads.bank.knowledge import PAPERS
 from manyheads.bank.locks import FolderLock
 from manyheads.bank.masking import Masker, assign_masks
@@ -40,7 +41,7 @@ class _Content:
 
 
 def build_corpus(
-    source: Path,
+    source: Path | Reader,
     target: Path,
     options: BuildOptions,
     embedder: Embedder,
@@ -51,6 +52,7 @@ def build_corpus(
 ) -> None:
     """See `Ecosystem.build`. Everything is written to `<target>.partial`, which is renamed at the end."""
     started, tell = time.monotonic(), progress or _quiet
+    reader = JsonLines(source) if isinstance(source, Path) else source
     _need_free(target)
     partial = target.with_name(target.name + ".partial")
     with _disk_trouble_said(partial), ExitStack() as held:
@@ -58,7 +60,7 @@ def build_corpus(
         held.callback(lock.release)
         _clear(partial)
         rejects = Rejects()
-        selection = _read(source, partial, options, rejects, tell)
+        selection = _read(reader, partial, options, rejects, tell)
         content = _mask_and_profile(selection, options, tell)
         model = held.enter_context(_remembering(embedder))
         papers: dict[Period, list[Paper]] = {"past": content.past, "contemporary": content.contemporary}
@@ -68,7 +70,7 @@ def build_corpus(
         _write_json(partial / NAMES, content.names)
         meta = Meta(
             name=name or target.name,
-            source=source.name,
+            source=reader.name,
             options=options,
             past_years=_years(content.past),
             contemporary_years=_years(content.contemporary),
@@ -120,11 +122,13 @@ def _disk_trouble_said(partial: Path) -> Generator[None]:
         ) from wrong
 
 
-def _read(source: Path, partial: Path, options: BuildOptions, rejects: Rejects, tell: Progress) -> Selection:
+def _read(
+    reader: Reader, partial: Path, options: BuildOptions, rejects: Rejects, tell: Progress
+) -> Selection:
     """Read and select; a source that cannot be used leaves nothing behind."""
     try:
         with (partial / REJECTS).open("w", encoding="utf-8") as rejects.log:
-            return select(_told(read_papers(source, rejects), tell), options, rejects)
+            return select(_told(reader.papers(rejects), tell), options, rejects)
     except CorpusError:
         shutil.rmtree(partial, ignore_errors=True)
         raise

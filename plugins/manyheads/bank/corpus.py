@@ -1,21 +1,15 @@
-"""Raw corpora: JSON Lines of papers, plain or gzip, read as a stream.
+"""What every corpus reader gives: papers and authors with real names, and the records that are neither.
 
-A line is an object with `id, title, abstract, authors, year, citations` and, where known, `venue,
-keywords, affiliations`. A line that cannot be read is a `Reject`: counted, named by line and field,
-written down; never silently dropped.
+A record (a line, an XML element, a table's row) that cannot be read is a `Reject`: counted, named by file,
+record and field, written down; never silently dropped.
 """
 
-import gzip
 import json
-import zlib
 from collections import Counter
-from collections.abc import Generator, Iterator
-from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
-from io import BufferedReader
-from pathlib import Path
-from typing import IO, Annotated
+from typing import IO, Annotated, Any, Protocol
 
 from pydantic import (
     AfterValidator,
@@ -25,20 +19,19 @@ from pydantic import (
     Field,
     StringConstraints,
     ValidationError,
+    ValidationInfo,
+    field_validator,
 )
 
 from manyheads.errors import CorpusError
 
 FIRST_YEAR, LAST_YEAR = 1500, 2100
-LISTED, TOLD = 10, 3
-"""Rejected lines listed by a build, and in an error; all of them are counted and written to `rejects.jsonl`."""
+LISTED, TOLD, LOGGED = 10, 3, 100_000
+"""Rejects listed by a build, told in an error, and written to `rejects.jsonl`; all of them are counted."""
 GIVE_UP_AFTER = 1000
-"""Lines without a single paper among them after which the file is taken for another kind of file."""
+"""Records without a single paper among them after which the source is taken for something else."""
 MOST_BROKEN, MOST_UNDECODABLE = 0.5, 0.01
-"""Shares of broken, and of not UTF-8, lines above which a corpus is refused."""
-GZIP, UTF16 = b"\x1f\x8b", (b"\xff\xfe", b"\xfe\xff")
-UTF8_MARK = b"\xef\xbb\xbf"
-LINE = '{"id": "…", "title": "…", "abstract": "…", "authors": ["…"], "year": 2015, "citations": 3}'
+"""Shares of broken, and of not UTF-8, records above which a corpus is refused."""
 
 
 def _or_empty(value: object) -> object:
@@ -54,14 +47,21 @@ def _even(name: str) -> str:
 
 
 _Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
-_Names = tuple[Annotated[_Text, AfterValidator(_even)], ...]
+_Name = Annotated[_Text, AfterValidator(_even)]
+_Names = Annotated[tuple[_Name, ...], Field(strict=False)]
 _Terms = Annotated[tuple[str, ...], Field(strict=False), BeforeValidator(_or_empty)]
+_Ids = Annotated[
+    tuple[Annotated[str, StringConstraints(strip_whitespace=True), BeforeValidator(_or_blank)], ...],
+    Field(strict=False),
+    BeforeValidator(_or_empty),
+]
 
 
 class RawPaper(BaseModel):
-    """One line of a corpus, with real names. An author or an abstract given as null is one not given.
+    """One paper of a dataset, with real names. What is given as null is not given.
 
-    `byline` is the list as given, which in real data may name an author twice; `authors` names each once.
+    `byline` (`authors` in a file) is the list of names as given, which in real data may hold a name twice;
+    `author_ids`, where the dataset has them, runs beside it, empty where an author has none.
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
@@ -70,18 +70,36 @@ class RawPaper(BaseModel):
     title: _Text
     abstract: Annotated[str, BeforeValidator(_or_blank)]
     byline: Annotated[_Names, Field(alias="authors")]
+    author_ids: _Ids = ()
     year: Annotated[int, Field(ge=FIRST_YEAR, le=LAST_YEAR)]
-    citations: Annotated[int, Field(ge=0)]
+    citations: Annotated[int | None, Field(ge=0)] = None
+    """None where the dataset does not say: never taken for 0."""
     venue: str | None = None
     keywords: _Terms = ()
     affiliations: _Terms = ()
 
+    @field_validator("author_ids")
+    @classmethod
+    def _beside_the_byline(cls, ids: tuple[str, ...], given: ValidationInfo) -> tuple[str, ...]:
+        byline = given.data.get("byline", ids)
+        if ids and len(ids) != len(byline):
+            raise ValueError(f"{len(ids)} ids for {len(byline)} authors")
+        return ids
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """Who each name of the byline is: the author's id in the dataset, or the name where there is none."""
+        if not self.author_ids:
+            return self.byline
+        return tuple(given or name for given, name in zip(self.author_ids, self.byline, strict=True))
+
     @cached_property
     def authors(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(self.byline))
+        """The authors' keys, each once, in the order given."""
+        return tuple(dict.fromkeys(self.keys))
 
     def affiliations_of(self, author: str) -> tuple[str, ...]:
-        """An author's affiliations here: a lone one is everyone's, as many as the byline go one by one.
+        """The affiliations here of an author (by key): a lone one is everyone's, as many as the byline go one by one.
 
         A list of another length says not whose each is, so it is nobody's.
         """
@@ -89,40 +107,76 @@ class RawPaper(BaseModel):
             return self.affiliations
         if len(self.affiliations) != len(self.byline):
             return ()
-        pairs = zip(self.byline, self.affiliations, strict=True)
-        return tuple(dict.fromkeys(place for name, place in pairs if name == author and place))
+        pairs = zip(self.keys, self.affiliations, strict=True)
+        return tuple(dict.fromkeys(place for key, place in pairs if key == author and place))
+
+
+@dataclass(frozen=True, slots=True)
+class RawAuthor:
+    """What a dataset itself knows of an author, over all its papers; None is not known, and is then counted."""
+
+    key: str
+    """As in `RawPaper.keys`."""
+    name: str
+    affiliations: tuple[str, ...] | None = None
+    interests: tuple[str, ...] | None = None
+    papers: int | None = None
+    citations: int | None = None
+    coauthors: Mapping[str, int] | None = None
+    """Key of each co-author, and how many papers they wrote together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """A line that is no paper: its number (from 1), the field at fault and why."""
+    """A record that is no paper: its number in its file (from 1), the field at fault and why."""
 
-    line: int
+    number: int
     field: str
     reason: str
+    unit: str = "line"
+    """What the number counts: line, entry, row, paper."""
+    file: str = ""
+    """Name of the file, in a corpus of several."""
 
     def __str__(self) -> str:
-        return f"line {self.line}, {self.field}: {self.reason}"
+        return (
+            f"{self.file + ', ' if self.file else ''}{self.unit} {self.number}, {self.field}: {self.reason}"
+        )
+
+    def record(self) -> dict[str, object]:
+        """As it stands in `rejects.jsonl`."""
+        where: dict[str, object] = {"file": self.file} if self.file else {}
+        return where | {self.unit: self.number, "field": self.field, "reason": self.reason}
 
 
 @dataclass
 class Rejects:
-    """What was rejected: all counted and written to `log`, the first few kept to be told."""
+    """What was rejected: all counted, many written to `log`, the first few kept to be told.
+
+    A reader of several files, or of other records than lines, says in `file` and `unit` where it is, before it
+    gives a record of that place: whoever finds fault with a paper later names it by them.
+    """
 
     log: IO[str] | None = None
     first: list[Reject] = field(default_factory=list[Reject])
     by_field: Counter[str] = field(default_factory=Counter[str])
+    unit: str = "line"
+    file: str = ""
 
     @property
     def total(self) -> int:
         return self.by_field.total()
 
+    def note(self, number: int, at_fault: str, reason: str) -> None:
+        """Add the record of this number, of the place where the reader is."""
+        self.add(Reject(number, at_fault, reason, self.unit, self.file))
+
     def add(self, reject: Reject) -> None:
         self.by_field[reject.field] += 1
         if len(self.first) < LISTED:
             self.first.append(reject)
-        if self.log:
-            self.log.write(json.dumps(asdict(reject), ensure_ascii=False) + "\n")
+        if self.log and self.total <= LOGGED:
+            self.log.write(json.dumps(reject.record(), ensure_ascii=False) + "\n")
 
     def told(self, most: int = TOLD) -> str:
         """The first few in one sentence, and how many more there are."""
@@ -130,80 +184,78 @@ class Rejects:
         return "; ".join(map(str, self.first[:most])) + (f"; and {more:,} more" if more else "")
 
 
-def read_papers(source: Path, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
-    """The papers of a corpus with their line numbers, one at a time; broken lines go to `rejects`.
+class Reader(Protocol):
+    """A dataset of papers, whatever its format. Reads as a stream: memory does not grow with the dataset.
+
+    Both methods may be called more than once, and raise `CorpusError` when the dataset cannot be read.
+    """
+
+    @property
+    def name(self) -> str:
+        """What a corpus says it was built from."""
+        ...
+
+    def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
+        """Each paper with its record's number in its file; what is no paper goes to `rejects`."""
+        ...
+
+    def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
+        """What the dataset itself knows of these authors, by key; {} where it knows nothing."""
+        ...
+
+
+def as_paper(fields: Mapping[str, Any]) -> RawPaper | tuple[str, str]:
+    """A paper made of fields (`authors` for the byline), or the field at fault and why."""
+    try:
+        return RawPaper.model_validate(fields)
+    except ValidationError as wrong:
+        return at_fault(wrong)
+
+
+def at_fault(wrong: ValidationError) -> tuple[str, str]:
+    """The first field that did not fit, and why."""
+    first = wrong.errors(include_url=False, include_input=False)[0]
+    return ".".join(map(str, first["loc"])) or "json", first["msg"]
+
+
+def sifted(
+    source: object,
+    records: Iterable[tuple[int, RawPaper | tuple[str, str]]],
+    rejects: Rejects,
+    *,
+    example: str,
+) -> Iterator[tuple[int, RawPaper]]:
+    """The papers among numbered records; the others, given as field and reason, go to `rejects`.
+
+    Args:
+        source: names the dataset in errors.
+        example: what a record should look like, for the hint.
 
     Raises:
-        CorpusError: the file is missing, no gzip although named so, cut off, not JSON Lines, not UTF-8, or
-            more than half of its lines are broken.
+        CorpusError: no record at all, too many that are not UTF-8 (field `encoding`), or most are broken.
     """
     good = 0
-    with closing(_lines(source)) as lines:
-        for number, line in lines:
-            paper = _parse(number, line)
-            if isinstance(paper, RawPaper):
-                good += 1
-                yield number, paper
-                continue
-            rejects.add(paper)
-            if not good and rejects.total >= GIVE_UP_AFTER:
-                break
-    _refuse_if_mostly_broken(source, good, rejects)
+    for number, record in records:
+        if isinstance(record, RawPaper):
+            good += 1
+            yield number, record
+            continue
+        rejects.note(number, *record)
+        if not good and rejects.total >= GIVE_UP_AFTER:
+            break
+    _refuse_if_mostly_broken(source, good, rejects, example)
 
 
-def _parse(number: int, line: bytes) -> RawPaper | Reject:
-    try:
-        text = line.decode("utf-8")
-    except UnicodeDecodeError as wrong:
-        return Reject(number, "encoding", f"byte {wrong.start} is not UTF-8")
-    try:
-        return RawPaper.model_validate_json(text)
-    except ValidationError as wrong:
-        first = wrong.errors(include_url=False, include_input=False)[0]
-        named = ".".join(map(str, first["loc"])) or "json"
-        return Reject(number, named, first["msg"])
-
-
-def _lines(source: Path) -> Generator[tuple[int, bytes], None, None]:
-    number = 0
-    try:
-        with _open(source) as stream:
-            for number, line in enumerate(stream, 1):
-                if line.strip():
-                    yield number, line.removeprefix(UTF8_MARK) if number == 1 else line
-    except (OSError, EOFError, zlib.error) as wrong:
-        where = f" after line {number}" if number else ""
-        raise CorpusError(f"{source}: cannot be read{where}: {wrong}", hint="fetch the file again") from wrong
-
-
-def _open(source: Path) -> BufferedReader | gzip.GzipFile:
-    """The file's bytes, unpacked; a file that plainly holds something else is refused here."""
-    if source.is_dir() or not source.exists():
-        what = "a folder, not a file" if source.is_dir() else "no such file"
-        raise CorpusError(f"{source}: {what}", hint="name a .jsonl or .jsonl.gz file of papers")
-    with source.open("rb") as raw:
-        start = raw.read(2)
-    packed = start == GZIP
-    if source.suffix == ".gz" and not packed:
+def _refuse_if_mostly_broken(source: object, good: int, rejects: Rejects, example: str) -> None:
+    total, units = good + rejects.total, f"{rejects.unit}s"
+    if not total:
+        raise CorpusError(f"{source}: no {rejects.unit} in it", hint=example)
+    if (undecodable := rejects.by_field["encoding"]) > MOST_UNDECODABLE * total:
         raise CorpusError(
-            f"{source}: named .gz but not gzip", hint="rename it to .jsonl, or pack it with gzip"
+            f"{source}: {undecodable:,} of {total:,} {units} are not UTF-8: {rejects.told()}",
+            hint="convert it first, for example: iconv -f latin1 -t utf-8 FILE",
         )
-    if start in UTF16:
-        raise CorpusError(f"{source}: UTF-16, not UTF-8", hint=f"iconv -f utf-16 -t utf-8 {source.name}")
-    return gzip.open(source, "rb") if packed else source.open("rb")
-
-
-def _refuse_if_mostly_broken(source: Path, good: int, rejects: Rejects) -> None:
-    lines = good + rejects.total
-    if not lines:
-        raise CorpusError(f"{source}: no line in it", hint=f"one paper a line: {LINE}")
-    if rejects.by_field["encoding"] > MOST_UNDECODABLE * lines:
+    if rejects.total > MOST_BROKEN * total:
         raise CorpusError(
-            f"{source}: {rejects.by_field['encoding']:,} of {lines:,} lines are not UTF-8: {rejects.told()}",
-            hint=f"convert it first, for example: iconv -f latin1 -t utf-8 {source.name}",
-        )
-    if rejects.total > MOST_BROKEN * lines:
-        raise CorpusError(
-            f"{source}: {rejects.total:,} of {lines:,} lines are no papers: {rejects.told()}",
-            hint=f"JSON Lines, one paper a line: {LINE}",
+            f"{source}: {rejects.total:,} of {total:,} {units} are no papers: {rejects.told()}", hint=example
         )

@@ -24,6 +24,7 @@ from manyheads.bank.vectors import Embedder
 from manyheads.errors import CorpusError
 
 if TYPE_CHECKING:
+    from manyheads.bank.corpus import Reader
     from manyheads.bank.filling import Progress
 
 _SCIENTISTS = TypeAdapter(list[Scientist])
@@ -40,7 +41,7 @@ class Ecosystem(Closing):
     @classmethod
     def build(
         cls,
-        source: Path,
+        source: "Path | Reader",
         target: Path,
         options: BuildOptions,
         embedder: Embedder,
@@ -49,7 +50,7 @@ class Ecosystem(Closing):
         vectors: tuple[Path, Path] | None = None,
         progress: "Progress | None" = None,
     ) -> Self:
-        """Build a corpus from JSON Lines (plain or gzip) into the folder `target`, and open it.
+        """Build a corpus from a dataset's reader, or a file of JSON Lines, into the folder `target`, and open it.
 
         What was embedded is remembered, so a build that was killed goes on from there when run again; `target`
         appears at the end, whole.

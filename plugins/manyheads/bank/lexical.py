@@ -26,7 +26,7 @@ _STOP_TEXT = (
     "may more most not of on or other our over some such than that the their then there these they this to "
     "used using via was we were what when which while who will with within without you your"
 )
-_STOP_WORDS = frozenset(_STOP_TEXT.split())
+STOP_WORDS = frozenset(_STOP_TEXT.split())
 
 
 class LexicalEmbedder:
@@ -57,7 +57,7 @@ class LexicalEmbedder:
 
         rows = np.zeros((len(texts), self.dim), dtype=np.float32)
         for row, text in zip(rows, texts, strict=True):
-            for stem, count in Counter(_stems(text)).items():
+            for stem, count in Counter(stems(text)).items():
                 # long words tell topics apart better than short ones
                 weight = (1 + math.log(count)) * math.sqrt(min(len(stem), 10))
                 for place, sign in _places(stem, self.dim):
@@ -67,9 +67,10 @@ class LexicalEmbedder:
         return unit_rows(rows)
 
 
-def _stems(text: str) -> Iterator[str]:
+def stems(text: str) -> Iterator[str]:
+    """A text's words in lower case without their endings, stop words left out."""
     for word in _WORD.findall(text.lower()):
-        if len(word) > 1 and word not in _STOP_WORDS:
+        if len(word) > 1 and word not in STOP_WORDS:
             yield _stem(word)
 
 

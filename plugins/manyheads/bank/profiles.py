@@ -35,7 +35,7 @@ def profile(papers: Sequence[RawPaper], masks: Mapping[str, str]) -> tuple[list[
             affiliations=_most(place for i in by_author[real] for place in papers[i].affiliations_of(real)),
             interests=interests[real],
             papers=len(by_author[real]),
-            citations=sum(papers[i].citations for i in by_author[real]),
+            citations=_sum(papers[i].citations for i in by_author[real]),
             collaborators=rows.get(mask, {}),
         )
         for real, mask in masks.items()
@@ -47,6 +47,12 @@ def profile_text(scientist: Scientist) -> str:
     """What the author knowledge bank embeds of a scientist."""
     parts = (", ".join(scientist.interests), "; ".join(scientist.affiliations))
     return ". ".join(filter(None, parts)) or scientist.name
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    """What is known, added up; None where nothing is."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
 
 
 def _most(terms: Iterable[str], top: int = TOP_AFFILIATIONS) -> tuple[str, ...]:

@@ -20,7 +20,8 @@ class Paper(BaseModel):
     title: str
     abstract: str
     year: int
-    citations: int = 0
+    citations: int | None = None
+    """None where the corpus does not say."""
     authors: tuple[str, ...] = ()
     venue: str | None = None
     keywords: tuple[str, ...] = ()
@@ -36,7 +37,8 @@ class Scientist(BaseModel):
     affiliations: tuple[str, ...] = ()
     interests: tuple[str, ...] = ()
     papers: int = 0
-    citations: int = 0
+    citations: int | None = None
+    """None where the corpus knows of none of the papers how often it is cited."""
     collaborators: dict[str, int] = Field(default_factory=dict)
     """Masked name of each past co-author in S, with the number of papers written together (row of A)."""
 

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from manyheads.bank.corpus import RawPaper, Reject, Rejects
+from manyheads.bank.corpus import RawPaper, Rejects
 from manyheads.bank.options import BuildOptions
 from manyheads.bank.records import Period
 from manyheads.errors import CorpusError
@@ -43,7 +43,7 @@ def select(papers: Iterable[tuple[int, RawPaper]], options: BuildOptions, reject
         if reason := _why_not(paper, period, options):
             chosen.removed[reason] += 1
         elif (before := lines.setdefault(paper.id, line)) != line:
-            rejects.add(Reject(line, "id", f"repeats the id of line {before}"))
+            rejects.note(line, "id", f"repeats the id of {rejects.unit} {before}")
         else:
             (chosen.past if period == "past" else chosen.contemporary).append(paper)
     _need_years(chosen, "past", options)
@@ -67,11 +67,10 @@ def _why_not(paper: RawPaper, period: Period | None, options: BuildOptions) -> s
         return "year window"
     if options.require_abstract and not paper.abstract.strip():
         return "abstract present"
-    if period == "past" and paper.citations < options.min_past_citations:
-        return f"past citations ≥ {options.min_past_citations}"
-    if period == "contemporary" and paper.citations < options.min_contemporary_citations:
-        return f"contemporary citations ≥ {options.min_contemporary_citations}"
-    return None
+    least = options.min_past_citations if period == "past" else options.min_contemporary_citations
+    if least and paper.citations is None:
+        return f"{period} citations not known, so not ≥ {least}"
+    return f"{period} citations ≥ {least}" if (paper.citations or 0) < least else None
 
 
 def _scientists(chosen: Selection, options: BuildOptions) -> list[str]:
@@ -81,7 +80,7 @@ def _scientists(chosen: Selection, options: BuildOptions) -> list[str]:
     for paper in chosen.past:
         for author in paper.authors:
             papers[author] += 1
-            citations[author] += paper.citations
+            citations[author] += paper.citations or 0
             coauthors[author].update(paper.authors)
     kept: list[str] = []
     for author, count in papers.items():

@@ -31,7 +31,8 @@ class InviteArguments(BaseModel):
 def describe(scientist: Scientist) -> str:
     """A scientist in a line."""
     interests = "; ".join(scientist.interests[:6]) or "interests not recorded"
-    return f"{scientist.name}: {interests} ({scientist.papers} papers, cited {scientist.citations} times)"
+    cited = "" if scientist.citations is None else f", cited {scientist.citations} times"
+    return f"{scientist.name}: {interests} ({scientist.papers} papers{cited})"
 
 
 def find_scientists_tool(literature: Literature, outside: Collection[str]) -> Tool:

@@ -14,6 +14,7 @@ ROOMS = (
     "errors", "resources",  # what went wrong, and where the data files are
     "bank",  # papers, scientists and their vectors; knows nothing of runs
     "prompts", "replies", "roles",  # what is asked, and what may be answered
+    "subjects",  # texts that are reviewed, rated or measured
     "core", "events",  # the contracts between systems and hosts, and what is told of a run
     "budget", "config",
     "literature", "measures",  # papers beyond the bank, and what a text is measured by

@@ -69,6 +69,14 @@ class ReplyError(ModelError):
         super().__init__(message, tried=tried, hint=hint)
 
 
+class SubjectError(UserError):
+    """What is to be reviewed, rated or measured cannot be read."""
+
+
+class RatingError(UserError):
+    """Ratings or scores cannot be read, do not fit each other, or are too few to say anything."""
+
+
 class BudgetError(UserError):
     """The run's budget is spent; the run can be resumed with a larger one."""
 

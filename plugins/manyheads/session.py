@@ -24,6 +24,7 @@ from manyheads.models.offline import OFFLINE
 from manyheads.recall import AuthorRecall
 from manyheads.resources import Resources
 from manyheads.roles import Roles
+from manyheads.subjects import Subject, read_subject
 from manyheads.systems import SYSTEMS, misfits
 
 __all__ = ["HostFactory", "Session", "fresh", "new_folder", "reopen"]
@@ -81,6 +82,7 @@ class Session:
     async def _events(self, make_host: HostFactory) -> AsyncGenerator[AnyEvent, None]:
         roles = self._roles()
         async with AsyncExitStack() as stack:
+            subject = self._subject()
             literature = await self._literature(stack)
             folder = stack.enter_context(RunFolder(self.folder, self.config))
             journal = Journal(folder.journal)
@@ -89,7 +91,7 @@ class Session:
             host = make_host(self.config.models, recall, self.config.attempts)
             stack.push_async_callback(host.close)
             guarded = self._guarded(host, journal, folder, stack)
-            work = self._work(guarded, roles, literature, recall)
+            work = self._work(guarded, roles, literature, recall, subject)
             events = await stack.enter_async_context(aclosing(stream(work)))
             async for event in events:
                 folder.note(event)
@@ -103,6 +105,16 @@ class Session:
             )
             raise ConfigError(problems[0], hint=f"mend this{others}")
         return roles
+
+    def _subject(self) -> Subject | None:
+        """The text that the run is about, for a system that is about one."""
+        if not SYSTEMS[self.config.system].subject:
+            return None
+        if self.config.subject is None:
+            raise ConfigError(
+                f"{self.config.system}: needs a subject", hint="--set subject=FILE, or a run folder"
+            )
+        return read_subject(Path(self.config.subject))
 
     async def _literature(self, stack: AsyncExitStack) -> Literature:
         """The ecosystem, open and warm until the stack closes; nothing for a system that needs none."""
@@ -136,10 +148,10 @@ class Session:
         return recorded
 
     def _work(
-        self, host: Host, roles: Roles, literature: Literature, recall: AuthorRecall
+        self, host: Host, roles: Roles, literature: Literature, recall: AuthorRecall, subject: Subject | None
     ) -> Callable[[Emit], Awaitable[Mapping[str, Any]]]:
         async def work(emit: Emit) -> Mapping[str, Any]:
-            run = Run(self.config, host, roles, literature, emit, recall.insiders)
+            run = Run(self.config, host, roles, literature, emit, recall.insiders, subject)
             found = await SYSTEMS[self.config.system].run(run)
             return {"system": self.config.system, **found, **self._account(run)}
 

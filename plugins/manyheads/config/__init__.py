@@ -7,6 +7,7 @@ from manyheads.config.baseline import BaselineConfig
 from manyheads.config.files import config_file, load, merge, parse_set, read_yaml, validate
 from manyheads.config.literature import LiteratureConfig, SourceName
 from manyheads.config.model import ModelConfig, Price, Provider, RoleConfig
+from manyheads.config.review import ReviewConfig
 from manyheads.config.run import RunConfig
 from manyheads.config.virsci import (
     STAGES,
@@ -29,6 +30,7 @@ __all__ = [
     "NoveltyConfig",
     "Price",
     "Provider",
+    "ReviewConfig",
     "RoleConfig",
     "RunConfig",
     "SelfReviewConfig",

@@ -9,6 +9,7 @@ from manyheads.budget import BudgetConfig
 from manyheads.config.baseline import BaselineConfig
 from manyheads.config.literature import LiteratureConfig
 from manyheads.config.model import ModelConfig, RoleConfig
+from manyheads.config.review import ReviewConfig
 from manyheads.config.strict import Strict
 from manyheads.config.virsci import (
     IdeaConfig,
@@ -59,6 +60,7 @@ class RunConfig(Strict):
     self_review: SelfReviewConfig = SelfReviewConfig()
     literature: LiteratureConfig = LiteratureConfig()
     baseline: BaselineConfig = BaselineConfig()
+    review: ReviewConfig = ReviewConfig()
     budget: BudgetConfig = BudgetConfig()
 
     @field_validator("turns", mode="before")
@@ -108,6 +110,7 @@ class RunConfig(Strict):
         kept = {
             "system", "seed", "topic", "subject", "corpus", "embedding", "team", "turns", "topology", "topics", "ideas",
             "novelty", "invitation", "self_review", "baseline",
+            "review",
         }  # fmt: skip
         searched = self.literature.model_dump(mode="json", include={"references", "cascade", "before"})
         return {**self.model_dump(mode="json", include=kept), "literature": searched}

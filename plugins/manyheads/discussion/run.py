@@ -11,6 +11,7 @@ from manyheads.core import Host, Message, Ordinals, Reply, Speaker, Tool, Turn, 
 from manyheads.events import Asked, Emit, Retrieved, Said, Warned
 from manyheads.replies import ReplyModel
 from manyheads.roles import Roles
+from manyheads.subjects import Subject
 
 R = TypeVar("R", bound=ReplyModel)
 Part = Literal["member", "leader", "guest", "candidate"]
@@ -78,6 +79,8 @@ class Run:
     emit: Emit
     insiders: set[str] = field(default_factory=set[str])
     """Names of the team's present members; the retrieval hook shows others."""
+    subject: Subject | None = None
+    """The text that is reviewed, for a system that reviews one."""
     rng: random.Random = field(init=False)
     ordinals: Ordinals = field(default_factory=Ordinals)
     guests: list[Guest] = field(default_factory=list[Guest])

@@ -21,6 +21,8 @@ class System:
     needs: Mapping[tuple[str, str], type[ReplyModel]]
     ecosystem: bool = True
     """Whether it forms a team of a corpus's scientists; one that does not needs no corpus."""
+    subject: bool = False
+    """Whether it is about a text that the config's `subject` names."""
 
 
 SYSTEMS = {"virsci": System(virsci, VIRSCI_NEEDS)}

@@ -1,0 +1,12 @@
+"""The section `review`: how often a text is reviewed (VirSci 2025, App. E)."""
+
+from pydantic import Field
+
+from manyheads.config.strict import Strict
+
+
+class ReviewConfig(Strict):
+    """Independent reviews of one subject."""
+
+    repeats: int = Field(default=3, ge=1)
+    """How many reviews are written, each without sight of the others; their mean is the score."""

@@ -1,0 +1,162 @@
+"""Texts that are reviewed, rated or measured: read from text files, JSON, JSON Lines and the folders of runs."""
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from manyheads.errors import SubjectError
+from manyheads.roles import describe
+
+RESULT = "result.json"
+LARGEST = 4_000_000
+"""Bytes of a text: whole books stay below it, a data set named by mistake does not."""
+HEADING = re.compile(r"\A\s*#\s+(.+?)\s*#*\s*(?:\n|\Z)")
+KINDS = "a text, Markdown or JSON file, or the folder of a run that wrote an abstract"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One text.
+
+    Attributes:
+        source: the file or folder that it was read from, as it was named; with its line, where a file holds many.
+        title: empty where none is told.
+        text: without the title.
+    """
+
+    source: str
+    title: str
+    text: str
+
+    @property
+    def sha256(self) -> str:
+        """Of title and text: the same text is the same wherever it is kept."""
+        return hashlib.sha256(f"{self.title}\n\n{self.text}".encode("utf-8", "surrogatepass")).hexdigest()
+
+    @property
+    def name(self) -> str:
+        """What a table calls it."""
+        return self.title or Path(self.source).stem
+
+
+class _Abstract(BaseModel):
+    title: str = ""
+    text: str
+
+
+class _Entry(BaseModel):
+    """A JSON object with a text: `abstract` (a text, or one with its title) or `text`."""
+
+    title: str = ""
+    abstract: str | _Abstract | None = None
+    text: str | None = None
+
+    def as_subject(self, source: str) -> Subject:
+        inner = self.abstract
+        if isinstance(inner, _Abstract):
+            return _subject(source, inner.title or self.title, inner.text)
+        return _subject(source, self.title, inner if inner is not None else self.text or "")
+
+
+def read_subject(path: Path) -> Subject:
+    """The one text that a path names: a text, Markdown or JSON file, or a run folder with an abstract.
+
+    Raises:
+        SubjectError: it is not there, cannot be read, holds no text, or more than one.
+    """
+    found = read_subjects(path)
+    if len(found) > 1:
+        raise SubjectError(f"{path}: holds {len(found)} texts", hint="name a file with one of them")
+    return found[0]
+
+
+def read_subjects(path: Path) -> list[Subject]:
+    """The texts that a path names: one, or as many as a `.jsonl` file has lines.
+
+    Raises:
+        SubjectError: it is not there, cannot be read, or holds no text.
+    """
+    if path.is_dir():
+        return [_of_run(path)]
+    content = _read(path)
+    if path.suffix == ".jsonl":
+        lines = [(number, line) for number, line in enumerate(content.split("\n"), 1) if line.strip()]
+        found = [_of_json(f"{path}:{number}", line) for number, line in lines]
+        if not found:
+            raise SubjectError(f"{path}: empty")
+        return found
+    if path.suffix == ".json":
+        return [_of_json(str(path), content)]
+    heading = HEADING.match(content)
+    title, text = (heading[1], content[heading.end() :]) if heading else ("", content)
+    return [_subject(str(path), title, text)]
+
+
+def read_result(folder: Path) -> dict[str, Any]:
+    """What came of a finished run, as its folder keeps it.
+
+    Raises:
+        SubjectError: the folder has no readable `result.json`.
+    """
+    path = folder / RESULT
+    if not path.is_file():
+        raise SubjectError(
+            f"{folder}: no finished run (it has no {RESULT})", hint=f"manyheads resume {folder}"
+        )
+    return _object(str(path), _read(path))
+
+
+def _of_run(folder: Path) -> Subject:
+    result = read_result(folder)
+    if not isinstance(result.get("abstract"), dict):
+        raise SubjectError(
+            f"{folder}: this run of {result.get('system', 'manyheads')} wrote no abstract",
+            hint=f"name {KINDS}",
+        )
+    return _entry(str(folder), {"abstract": result["abstract"]})
+
+
+def _of_json(source: str, content: str) -> Subject:
+    return _entry(source, _object(source, content))
+
+
+def _entry(source: str, data: dict[str, Any]) -> Subject:
+    try:
+        return _Entry.model_validate(data).as_subject(source)
+    except ValidationError as error:
+        raise SubjectError(f"{source}: {describe(error)}") from error
+
+
+def _object(source: str, content: str) -> dict[str, Any]:
+    try:
+        data = json.loads(content)
+    except ValueError as error:
+        raise SubjectError(f"{source}: not valid JSON: {error}") from error
+    if not isinstance(data, dict):
+        raise SubjectError(f"{source}: not a JSON object", hint='such as {"title": "…", "abstract": "…"}')
+    return data
+
+
+def _subject(source: str, title: str, text: str) -> Subject:
+    if not text.strip():
+        raise SubjectError(f"{source}: no text in it", hint=f"name {KINDS}")
+    return Subject(source, " ".join(title.split()), text.strip())
+
+
+def _read(path: Path) -> str:
+    try:
+        if path.stat().st_size > LARGEST:
+            raise SubjectError(f"{path}: more than {LARGEST // 1_000_000} MB, which is no text to review")
+        content = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise SubjectError(f"{path}: {error.strerror}", hint=f"name {KINDS}") from error
+    except UnicodeDecodeError as error:
+        raise SubjectError(f"{path}: not UTF-8 text", hint=f"name {KINDS}, saved as UTF-8") from error
+    if "\0" in content:
+        raise SubjectError(f"{path}: not text, it holds null bytes", hint=f"name {KINDS}")
+    return content

@@ -1,0 +1,117 @@
+"""The knowledge bank as a literature source: the past papers of a research ecosystem."""
+
+import asyncio
+from collections.abc import Collection
+
+from manyheads.bank.knowledge import KnowledgeBank, Years, paper_text
+from manyheads.bank.lexical import stems
+from manyheads.bank.records import Hit, Paper
+from manyheads.config import SourceName
+from manyheads.literature.lacking import lacks
+from manyheads.literature.publication import ANY_TIME, Author, Publication, Window
+from manyheads.literature.source import ALL, Part
+
+PAST = {"period": "past"}
+_LOOKED_AT = 50
+"""Nearest papers of which those that hold the words are found: meaning ranks them, words admit them."""
+
+
+class LocalSource:
+    """B_past behind the interface of the services. The bank stays its owner's: closing this does not close it.
+
+    A bank always has a nearest paper, so a search takes only papers that hold the query's words: two in three of
+    them, endings aside. A corpus keeps neither references nor citations, and no real names of authors.
+    """
+
+    name: SourceName = "local"
+
+    def __init__(self, bank: KnowledgeBank) -> None:
+        self._bank = bank
+
+    async def search(
+        self, query: str, limit: int = 10, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
+    ) -> list[Publication]:
+        """Past papers that hold the query's words, nearest in meaning first."""
+        wanted = set(stems(query))
+        hits = await self._nearest(query, max(_LOOKED_AT, 2 * limit), window)
+        return _taken([hit.paper for hit in hits if _holds(hit.paper, wanted)], window, limit)
+
+    async def paper(self, paper_id: str, *, parts: Collection[Part] = ALL) -> Publication | None:
+        """A past paper by its id in the corpus."""
+        paper = await self._past(paper_id)
+        return paper and publication(paper)
+
+    async def references(
+        self, paper_id: str, limit: int = 100, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
+    ) -> list[Publication]:
+        lacks(self.name, "references")
+
+    async def citations(
+        self, paper_id: str, limit: int = 100, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
+    ) -> list[Publication]:
+        lacks(self.name, "citations")
+
+    async def recommendations(
+        self, paper_id: str, limit: int = 10, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
+    ) -> list[Publication]:
+        """The past papers nearest in meaning to one of them; none for an id that is not there."""
+        paper = await self._past(paper_id)
+        if paper is None:
+            return []
+        hits = await self._nearest(paper_text(paper), limit, window, exclude=(paper.id,))
+        return _taken([hit.paper for hit in hits], window, limit)
+
+    async def authors(self, query: str, limit: int = 10) -> list[Author]:
+        lacks(self.name, "authors by name: its scientists are masked")
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+    async def _nearest(
+        self, text: str, count: int, window: Window, *, exclude: Collection[str] = ()
+    ) -> list[Hit]:
+        years = _years(window)
+        [hits] = await self._bank.search([text], count, years=years, where=PAST, exclude=exclude)
+        return hits
+
+    async def _past(self, paper_id: str) -> Paper | None:
+        """A paper of the bank if it belongs to B_past, which its period tells and a record does not show."""
+
+        def look() -> Paper | None:
+            record = self._bank.collection.get([paper_id]).get(paper_id)
+            past = record is not None and record.payload.get("period") == PAST["period"]
+            return self._bank.get([paper_id])[paper_id] if past else None
+
+        return await asyncio.to_thread(look)
+
+
+def publication(paper: Paper) -> Publication:
+    """A paper of the bank as the services give theirs, authors masked as they are stored."""
+    return Publication(
+        id=f"local:{paper.id}",
+        source="local",
+        title=paper.title,
+        abstract=paper.abstract,
+        year=paper.year,
+        citations=paper.citations,
+        authors=paper.authors,
+        venue=paper.venue,
+    )
+
+
+def _holds(paper: Paper, wanted: set[str]) -> bool:
+    """Whether two in three of the words asked for are in it (of two, both)."""
+    there = wanted & set(stems(f"{paper.title} {paper.abstract}"))
+    return bool(there) and len(there) >= len(wanted) - len(wanted) // 3
+
+
+def _years(window: Window) -> Years | None:
+    """The years that the bank is asked for, half open; `Window.holds` has the last word."""
+    if window.after is None and window.before is None:
+        return None
+    return (window.after and window.after.year, window.before and window.before.year)
+
+
+def _taken(papers: list[Paper], window: Window, limit: int) -> list[Publication]:
+    found = (publication(paper) for paper in papers)
+    return [one for one in found if window.holds(one)][:limit]

@@ -1,0 +1,79 @@
+"""Queries grow wider step by step, whatever they are made of."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from manyheads.literature.relax import MOST_LETTERS, salient, widen, words_of
+
+ABSTRACT = (
+    "Retrieval-augmented dialogue for clinical triage under uncertainty. We show that a model which reads the "
+    "patient's record before it answers is asked fewer questions, and we release a benchmark of 4,000 talks."
+)
+TEXTS = st.text() | st.lists(st.sampled_from([*ABSTRACT.split(), "\n", "AND", '"']), max_size=80).map(
+    " ".join
+)
+
+
+def lowered(form: str) -> set[str]:
+    return {word.casefold() for word in words_of(form)}
+
+
+@given(TEXTS)
+def test_each_form_says_less_than_the_one_before(query: str) -> None:
+    forms = list(widen(query))
+    for form in forms:
+        assert form.strip()
+        assert len(form) <= MOST_LETTERS
+    for narrow, wide in pairwise(forms):
+        assert lowered(wide) < lowered(narrow)
+
+
+@given(TEXTS)
+def test_the_forms_are_the_same_every_time(query: str) -> None:
+    assert list(widen(query)) == list(widen(query))
+
+
+@given(TEXTS)
+def test_a_query_that_says_anything_gives_a_form(query: str) -> None:
+    assert bool(list(widen(query))) == bool(query.strip())
+
+
+@given(TEXTS, st.integers(1, 50))
+def test_no_form_is_longer_than_asked(query: str, most: int) -> None:
+    assert all(0 < len(form) <= most for form in widen(query, most))
+
+
+def test_an_abstract_is_widened_from_its_first_sentence_to_two_words() -> None:
+    whole, title, *fewer = widen(ABSTRACT)
+    assert whole == ABSTRACT
+    assert title == "Retrieval-augmented dialogue for clinical triage under uncertainty."
+    assert [len(form.split()) for form in fewer] == [6, 5, 3, 2]
+    assert fewer[-1] == "Retrieval-augmented uncertainty"
+
+
+def test_the_title_line_of_a_paper_stands_for_it() -> None:
+    query = "Grasping soft fruit with tactile feedback\n\nWe grasp fruit. It works."
+    assert list(widen(query))[1] == "Grasping soft fruit with tactile feedback"
+
+
+def test_a_first_sentence_that_says_nothing_is_passed_over() -> None:
+    query = "Abstract. We present tactile grasping of fragile objects with compliant fingers."
+    forms = list(widen(query))
+    assert forms[0] == query
+    assert all("grasping" in form for form in forms[:3])
+    assert "Abstract" not in forms[-1]
+
+
+@pytest.mark.parametrize("query", ["retrieval", "?!", "the of", "量子计算"])
+def test_what_cannot_be_widened_is_asked_once(query: str) -> None:
+    assert list(widen(query)) == [query]
+
+
+def test_common_words_go_first_and_names_stay() -> None:
+    assert salient("We propose a new method for BERT distillation and present results", 2) == [
+        "BERT",
+        "distillation",
+    ]

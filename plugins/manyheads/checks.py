@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from manyheads.bank.ecosystem import Ecosystem
@@ -14,6 +15,7 @@ from manyheads.models.keys import key_of, key_variable
 from manyheads.models.replay import ReplayModel
 from manyheads.resources import Resources
 from manyheads.roles import Roles
+from manyheads.subjects import read_subject
 from manyheads.systems import SYSTEMS, misfits
 
 PACKAGES = {"autogen": "autogen_agentchat", "agentscope": "agentscope"}
@@ -31,7 +33,8 @@ class Finding:
 def findings(config: RunConfig) -> list[Finding]:
     """Look at the host, the roles and prompts, each model, and the corpus."""
     corpus = [_corpus(config)] if SYSTEMS[config.system].ecosystem else []
-    return [_host(config), *_roles(config), *_models(config), *corpus]
+    subject = [_subject(config)] if SYSTEMS[config.system].subject else []
+    return [_host(config), *_roles(config), *_models(config), *corpus, *subject]
 
 
 def _host(config: RunConfig) -> Finding:
@@ -91,6 +94,16 @@ def _unreachable(model: ModelConfig, alias: str) -> str | None:
         where = f"{address[0]}:{address[1]} cannot be reached ({error.strerror or error})"
         return f"{where}; start the server, or set models.{alias}.base_url"
     return None
+
+
+def _subject(config: RunConfig) -> Finding:
+    if config.subject is None:
+        return Finding(False, "subject", "none is named: --set subject=FILE, or a run folder")
+    try:
+        subject = read_subject(Path(config.subject))
+    except UserError as error:
+        return Finding(False, "subject", str(error))
+    return Finding(True, "subject", f"{subject.name}: {len(subject.text.split())} words")
 
 
 def _corpus(config: RunConfig) -> Finding:

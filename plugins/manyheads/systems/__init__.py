@@ -8,6 +8,8 @@ from manyheads.config import RunConfig
 from manyheads.discussion import Run
 from manyheads.replies import REPLIES, ReplyModel
 from manyheads.roles import Roles
+from manyheads.systems.conference_review import NEEDS as REVIEW_NEEDS
+from manyheads.systems.conference_review import conference_review
 from manyheads.systems.virsci import virsci
 from manyheads.systems.virsci.stages import NEEDS as VIRSCI_NEEDS
 from manyheads.tools import TOOLS
@@ -25,7 +27,10 @@ class System:
     """Whether it is about a text that the config's `subject` names."""
 
 
-SYSTEMS = {"virsci": System(virsci, VIRSCI_NEEDS)}
+SYSTEMS = {
+    "virsci": System(virsci, VIRSCI_NEEDS),
+    "conference-review": System(conference_review, REVIEW_NEEDS, ecosystem=False, subject=True),
+}
 
 
 def misfits(config: RunConfig, roles: Roles) -> list[str]:

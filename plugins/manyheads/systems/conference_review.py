@@ -1,0 +1,88 @@
+"""LLM review: independent reviews of one text on the truncated NeurIPS form (VirSci 2024, Fig. 17; 2025, App. E)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from manyheads.core import Reply, together
+from manyheads.discussion import Run
+from manyheads.discussion.run import Question
+from manyheads.errors import ConfigError, ModelError
+from manyheads.events import Stage
+from manyheads.measures.ratings import mean_of
+from manyheads.replies import ConferenceReview, ReplyModel
+from manyheads.subjects import Subject
+
+STAGE = "review"
+ROLE = "conference_reviewer"
+NEEDS: Mapping[tuple[str, str], type[ReplyModel]] = {(ROLE, "review"): ConferenceReview}
+
+
+async def conference_review(run: Run) -> Mapping[str, Any]:
+    """Have the run's subject reviewed `review.repeats` times; the score is the mean of all overall ratings.
+
+    The reviews are asked for at once. Each reviewer goes by a name of their own, so that a model which answers the
+    same question the same way still gives independent draws; nobody sees another's review.
+
+    Returns:
+        `subject`, `reviews` in the order of the reviewers, and `overall`: the mean (1 to 10) with its spread, its
+        95 % interval and the number of reviews behind it.
+
+    Raises:
+        ModelError: a review failed for good. There is no mean of fewer reviews than were asked for: the others are
+            kept, and the run goes on with the missing ones alone.
+    """
+    if run.subject is None:
+        raise ConfigError("conference-review: needs a subject", hint="--set subject=FILE, or a run folder")
+    run.emit(Stage(stage=STAGE, title="Review", number=1, total=1))
+    names = [f"Reviewer{number}" for number in range(1, run.config.review.repeats + 1)]
+    answers = await together(*(_review(run, run.subject, name) for name in names))
+    reviews = _complete(names, answers)
+    _warn_of_echoes(run, reviews)
+    return {
+        "title": run.subject.title,
+        "subject": _as_data(run.subject),
+        "reviews": [
+            {"reviewer": name, "model": reply.model, **reply.value.model_dump(mode="json")}
+            for name, reply in zip(names, reviews, strict=True)
+        ],
+        "overall": asdict(mean_of([reply.value.overall for reply in reviews])),
+    }
+
+
+async def _review(run: Run, subject: Subject, name: str) -> Reply[ConferenceReview] | ModelError:
+    """One review. Its failure must not end the others, which are paid for already."""
+    speaker = run.speaker(ROLE, name, reviewer=name)
+    question = Question(STAGE, 1, speaker, ROLE, "review", {"title": subject.title, "text": subject.text})
+    try:
+        return await run.ask(question, run.reply_type(ROLE, "review", ConferenceReview))
+    except ModelError as error:
+        return error
+
+
+def _complete(
+    names: Sequence[str], answers: Sequence[Reply[ConferenceReview] | ModelError]
+) -> list[Reply[ConferenceReview]]:
+    failed = {name: each for name, each in zip(names, answers, strict=True) if isinstance(each, ModelError)}
+    if failed:
+        error = next(iter(failed.values()))
+        raise ModelError(
+            f"{len(failed)} of {len(names)} reviews failed ({', '.join(failed)}): {error.message}",
+            tried=error.tried,
+            hint=f"{error.hint + '; ' if error.hint else ''}the others are kept: manyheads resume RUN",
+        ) from error
+    return [each for each in answers if not isinstance(each, ModelError)]
+
+
+def _warn_of_echoes(run: Run, reviews: Sequence[Reply[ConferenceReview]]) -> None:
+    if len(reviews) > 1 and len({reply.value.model_dump_json() for reply in reviews}) == 1:
+        run.warn(
+            STAGE,
+            f"all {len(reviews)} reviews are the same word for word: with a model that does not vary, "
+            "such as at temperature 0, they say no more than one",
+        )
+
+
+def _as_data(subject: Subject) -> dict[str, Any]:
+    """What was reviewed, so that it can be found again; its text is not kept twice."""
+    return {"source": subject.source, "sha256": subject.sha256, "words": len(subject.text.split())}

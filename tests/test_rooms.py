@@ -11,7 +11,7 @@ import pytest
 
 PLUGINS = Path(__file__).parents[1] / "plugins"
 ROOMS = (
-    "errors", "resources",  # what went wrong, and where the data files are
+    "errors", "http", "resources",  # what went wrong, and where the data files are
     "bank",  # papers, scientists and their vectors; knows nothing of runs
     "prompts", "replies", "roles",  # what is asked, and what may be answered
     "subjects",  # texts that are reviewed, rated or measured

@@ -4,6 +4,7 @@ UserError
 ├── ConfigError          a config, role, prompt or flag is wrong
 ├── CorpusError          a corpus cannot be read, built or opened
 ├── LiteratureError      a literature source cannot be reached, refuses, or cannot do what is asked
+├── CacheError           a cache on disk cannot be read or written
 ├── EmbeddingError       no embedding model is to be had
 ├── ModelError           a model server is unreachable, refuses or answers nonsense
 │   └── ReplyError       a model never gave a valid reply; keeps the raw text
@@ -53,6 +54,10 @@ class LiteratureError(UserError):
         super().__init__(message, tried=tried, hint=hint)
 
 
+class CacheError(UserError):
+    """A cache on disk cannot be read or written."""
+
+
 class EmbeddingError(UserError):
     """No embedding model is to be had, or its vectors do not fit."""
 
@@ -75,6 +80,10 @@ class SubjectError(UserError):
 
 class RatingError(UserError):
     """Ratings or scores cannot be read, do not fit each other, or are too few to say anything."""
+
+
+class MeasureError(UserError):
+    """Something cannot be measured: too few papers, too few values, or nothing to divide by."""
 
 
 class BudgetError(UserError):

@@ -4,11 +4,8 @@ Both hosts send every model request through here, so that there is one layer of 
 """
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from json import JSONDecodeError
 from typing import Any, TypeVar
 
@@ -21,6 +18,7 @@ from tenacity import (
 
 from manyheads.config import ModelConfig
 from manyheads.errors import ModelError
+from manyheads.http import PASSING, asked_to_wait, in_short
 from manyheads.models.keys import key_variable
 
 T = TypeVar("T")
@@ -28,7 +26,6 @@ Form = Mapping[str, Any]
 """The arguments of a request that ask a provider for a reply's schema."""
 
 REFUSALS = frozenset({400, 422, 500})
-PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 UNREACHABLE = ("APIConnectionError", "ConnectError", "ReadError", "RemoteProtocolError", "WriteError")
 TIMED_OUT = ("APITimeoutError", "ReadTimeout", "ConnectTimeout", "PoolTimeout", "WriteTimeout")
 
@@ -46,13 +43,7 @@ def retry_after(error: BaseException | None) -> float | None:
     """Seconds that the server asked to wait, from its Retry-After header: a number, or a date (RFC 9110, §10.2.3)."""
     headers: Any = getattr(getattr(error, "response", None), "headers", None)
     value = headers.get("retry-after") if headers is not None else None
-    if value is None:
-        return None
-    with suppress(ValueError):
-        return max(0.0, float(value))
-    with suppress(ValueError):
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    return None
+    return asked_to_wait(value)
 
 
 def is_transport(error: BaseException) -> bool:
@@ -146,7 +137,7 @@ class Governor:
         what = "cannot be reached" if is_transport(error) else "failed"
         what = "answers with broken JSON" if is_garbled(error) else what
         hint = "start the server or mend the address, then: manyheads resume RUN"
-        return ModelError(f"{named}: {what}: {_short(error)}", tried=tried, hint=hint)
+        return ModelError(f"{named}: {what}: {in_short(error)}", tried=tried, hint=hint)
 
 
 @dataclass
@@ -187,12 +178,7 @@ class _Tries:
         name = f"models.{self.governor.alias}"
         if self.just_dropped:
             return f"{name}: the server refused response_format; the schema stays in the prompt"
-        return f"{name}: {_short(error)}; tried again"
-
-
-def _short(error: BaseException | None) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= 200 else text[:200] + " …"
+        return f"{name}: {in_short(error)}; tried again"
 
 
 def _key_hint(config: ModelConfig) -> str:

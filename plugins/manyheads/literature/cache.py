@@ -1,0 +1,112 @@
+"""Answers of literature sources kept on disk, each with its age."""
+
+import hashlib
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from manyheads.bank.cache import cache_folder
+from manyheads.bank.closing import Closing
+from manyheads.config import SourceName
+from manyheads.errors import CacheError
+
+_WAIT_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An answer that was kept. Its value may be None or empty: the source was asked, and knew nothing."""
+
+    value: JsonValue
+    at: datetime
+    """When the source gave it, in UTC."""
+
+
+class LookupCache(Closing):
+    """Answers by source, operation and request; threads and processes may share one file.
+
+    Only what a source answered belongs here, an empty answer too, never a failure. A request is everything that
+    the answer depends on: words or id, limit, window, parts, and the address if it is not the service's own.
+
+    Args:
+        path: the SQLite file; `literature.sqlite` in the user's cache folder if not given.
+        max_age: what is that old is no longer given; None for no limit.
+
+    Raises:
+        CacheError: the file cannot be opened, read or written, or is not ours.
+    """
+
+    def __init__(self, path: Path | None = None, max_age: timedelta | None = None) -> None:
+        self._path = path or cache_folder() / "literature.sqlite"
+        self._max_age = max_age
+        self._lock = threading.Lock()
+        with self._said():
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = self._open()
+
+    def get(self, source: SourceName, operation: str, request: JsonValue) -> Kept | None:
+        """What was kept and is not too old; None where nothing is."""
+        with self._lock, self._said():
+            row = self._db.execute(
+                "SELECT at, value FROM lookups WHERE key = ?", (_key(source, operation, request),)
+            ).fetchone()
+            if row is None or not self._is_fresh(row[0]):
+                return None
+            return Kept(json.loads(row[1]), datetime.fromtimestamp(row[0], UTC))
+
+    def put(self, source: SourceName, operation: str, request: JsonValue, value: JsonValue) -> None:
+        """Keep an answer, in the place of an older one."""
+        text = json.dumps(value, ensure_ascii=True, allow_nan=False)
+        with self._lock, self._said():
+            self._db.execute(
+                "INSERT OR REPLACE INTO lookups VALUES (?, ?, ?)",
+                (_key(source, operation, request), time.time(), text),
+            )
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._db.close()
+
+    def _open(self) -> sqlite3.Connection:
+        database = sqlite3.connect(
+            self._path, timeout=_WAIT_SECONDS, check_same_thread=False, isolation_level=None
+        )
+        try:
+            database.execute("PRAGMA journal_mode=WAL")
+            database.execute("PRAGMA synchronous=NORMAL")
+            database.execute(
+                "CREATE TABLE IF NOT EXISTS lookups (key BLOB PRIMARY KEY, at REAL NOT NULL, value TEXT NOT NULL)"
+                " WITHOUT ROWID"
+            )
+        except sqlite3.Error:
+            database.close()
+            raise
+        return database
+
+    def _is_fresh(self, at: float) -> bool:
+        """Whether an answer may still be given; one from the future (a clock set back) may not."""
+        return self._max_age is None or 0 <= time.time() - at < self._max_age.total_seconds()
+
+    @contextmanager
+    def _said(self) -> Generator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError, json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise CacheError(
+                f"the cache of literature look-ups {self._path} failed: {error}",
+                hint="set MANYHEADS_CACHE to a folder that can be written, or remove the file",
+            ) from error
+
+
+def _key(source: SourceName, operation: str, request: JsonValue) -> bytes:
+    asked = json.dumps([source, operation, request], sort_keys=True)
+    return hashlib.blake2b(asked.encode(), digest_size=16).digest()

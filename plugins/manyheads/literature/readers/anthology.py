@@ -1,0 +1,113 @@
+"""ACL Anthology XML: the files under `data/xml` of the Anthology's repository, one or a folder of them."""
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import IO
+from xml.etree.ElementTree import Element, ParseError
+
+from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, sifted
+from manyheads.bank.files import opened, reading
+from manyheads.errors import CorpusError
+from manyheads.literature.readers.common import Record, each, paper, shards
+
+EXAMPLE = '<collection id="2023.acl"><volume id="long"><meta><year>2023</year></meta><paper id="1">…'
+OLD_STYLE = re.compile(r"[A-Z]\d\d")
+TWO_DIGIT_VOLUMES = re.compile(r"W\d\d|C69|D19")
+"""Collections whose old-style numbers give two digits to the volume (D19 only from volume 50 on)."""
+BROKEN = (ParseError, LookupError, ValueError)
+"""What a parser raises of XML that is none, in an unknown encoding, or with entities of its own."""
+
+
+class Anthology:
+    """A `Reader` of ACL Anthology XML.
+
+    It has no citation counts and no keywords. An author's `id`, given where a name is shared, keeps people apart.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.name, self._path = path.name, path
+
+    def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
+        """See `Reader.papers`; a record's number counts the `<paper>` elements of its file.
+
+        Raises:
+            CorpusError: a file is no Anthology XML, is cut off, or declares entities.
+        """
+        yield from sifted(self._path, self._records(rejects), rejects, example=EXAMPLE)
+
+    def _records(self, rejects: Rejects) -> Iterator[Record]:
+        files = shards(self._path, (".xml", ".xml.gz"), "Anthology XML")
+        for file in each(self._path, files, rejects, "paper"):
+            yield from _records(file)
+
+    def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
+        """Nothing but what the papers say."""
+        return {}
+
+
+def _records(file: Path) -> Iterator[Record]:
+    number = 0
+    with reading(file, lambda: f" after paper {number}" if number else ""), opened(file) as stream:
+        try:
+            for number, fields in enumerate(_papers(file, stream), 1):
+                yield number, paper(fields)
+        except BROKEN as wrong:
+            raise CorpusError(
+                f"{file}: no well-formed XML without entities, after paper {number}: {wrong}",
+                hint="fetch the file again, or name another --format",
+            ) from wrong
+
+
+def _papers(file: Path, stream: IO[bytes]) -> Iterator[dict[str, object]]:
+    from defusedxml.ElementTree import iterparse
+
+    collection, volume = Element("none"), Element("none")
+    for event, element in iterparse(stream, events=("start", "end")):
+        if event == "start":
+            if collection.tag == "none" and element.tag != "collection":
+                raise CorpusError(
+                    f"{file}: begins with <{element.tag[:40]}>, not with <collection> as the Anthology's files do",
+                    hint="name an XML file of the ACL Anthology (data/xml), or another --format",
+                )
+            collection = element if element.tag == "collection" else collection
+            volume = element if element.tag == "volume" else volume
+        elif element.tag == "paper":
+            yield _record(collection, volume, element)
+            element.clear()
+            if len(volume) and volume[-1] is element:
+                volume.remove(element)
+        elif element.tag == "volume":
+            element.clear()
+
+
+def _record(collection: Element, volume: Element, paper: Element) -> dict[str, object]:
+    authors = paper.findall("author")
+    places = [_text(author.find("affiliation")) for author in authors]
+    return {
+        "id": anthology_id(collection.get("id", ""), volume.get("id", ""), paper.get("id", "")),
+        "title": _text(paper.find("title")),
+        "abstract": _text(paper.find("abstract")),
+        "authors": [_name(author) for author in authors],
+        "author_ids": [author.get("id") for author in authors],
+        "affiliations": places if any(places) else [],
+        "year": _text(paper.find("year")) or _text(volume.find("meta/year")),
+        "venue": _text(volume.find("meta/venue")) or _text(volume.find("meta/booktitle")) or None,
+    }
+
+
+def anthology_id(collection: str, volume: str, paper: str) -> str:
+    """A paper's Anthology number: 2023.acl-long.1, and P18-1001 or W18-2504 as they were before 2020."""
+    if not OLD_STYLE.fullmatch(collection):
+        return f"{collection}-{volume}.{paper}"
+    wide = TWO_DIGIT_VOLUMES.fullmatch(collection) and (collection != "D19" or len(volume) > 1)
+    return f"{collection}-{volume:0>2}{paper:0>2}" if wide else f"{collection}-{volume}{paper:0>3}"
+
+
+def _name(author: Element) -> str:
+    return " ".join(filter(None, (_text(author.find("first")), _text(author.find("last")))))
+
+
+def _text(element: Element | None) -> str:
+    """An element's words without its markup."""
+    return "" if element is None else " ".join("".join(element.itertext()).split())

@@ -1,0 +1,91 @@
+"""What the readers share: the files of a dataset, and fields as datasets write them."""
+
+import datetime as dt
+import re
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from manyheads.bank.corpus import RawPaper, Rejects, as_paper
+from manyheads.errors import CorpusError
+
+Record = tuple[int, RawPaper | tuple[str, str]]
+"""A record's number in its file, and the paper in it or the field at fault and why."""
+YEAR = re.compile(r"(?<!\d)(1[5-9]|20)\d\d(?!\d)")
+SHOWN = 60
+
+
+def shards(path: Path, endings: Collection[str], kind: str) -> list[Path]:
+    """The files of a dataset: the path itself, or those in the folder with one of these endings, by name.
+
+    Raises:
+        CorpusError: nothing is there.
+    """
+    if not path.exists():
+        raise CorpusError(
+            f"{path}: no such file or folder", hint=f"name a file of {kind}, or a folder of them"
+        )
+    if path.is_file():
+        return [path]
+    found = sorted(file for file in path.rglob("*") if file.name.lower().endswith(tuple(endings)))
+    if not found:
+        raise CorpusError(
+            f"{path}: no file of {kind} in it", hint=f"their names end in {' or '.join(endings)}"
+        )
+    return found
+
+
+def each(path: Path, files: Iterable[Path], rejects: Rejects, unit: str) -> Generator[Path]:
+    """Each file in turn; from then on rejects are of that file, named where the dataset is a folder."""
+    rejects.unit = unit
+    for file in files:
+        rejects.file = "" if file == path else str(file.relative_to(path))
+        yield file
+
+
+def paper(fields: Mapping[str, Any]) -> RawPaper | tuple[str, str]:
+    """See `as_paper`; year and citations may be written as text, a date or a float."""
+    given = dict(fields)
+    for name, read in (("year", year_of), ("citations", whole)):
+        try:
+            given[name] = read(given.get(name))
+        except ValueError as wrong:
+            return name, str(wrong)
+    return as_paper(given)
+
+
+def whole(value: object) -> int | None:
+    """A count: 12, 12.0, "12", "1,204"; None for what is not given. Raises ValueError for anything else."""
+    if isinstance(value, bool):
+        raise ValueError(f"no number: {value}")
+    if isinstance(value, str):
+        value = value.strip().replace(",", "") or None
+    if value is None or value != value:  # a table's empty cell may be a NaN
+        return None
+    try:
+        exact = float(value)  # pyright: ignore[reportArgumentType]
+        if exact != int(exact):
+            raise ValueError
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"no whole number: {str(value)[:SHOWN]!r}") from None
+    return int(exact)
+
+
+def year_of(value: object) -> int | None:
+    """The year of a number or a date, None for what is not given. Raises ValueError when there is none in it."""
+    if isinstance(value, dt.date):
+        return value.year
+    if isinstance(value, str) and (found := YEAR.search(value)):
+        return int(found[0])
+    return whole(value)
+
+
+def terms(text: str) -> list[str]:
+    """The terms of a list in one text: between semicolons if there are any, else between commas."""
+    parts = text.split(";" if ";" in text else ",")
+    return [term for part in parts if (term := " ".join(part.split()))]
+
+
+def first_of(fields: Mapping[str, Any], names: Sequence[str]) -> Any:
+    """The first of several fields that holds anything."""
+    return next((fields[name] for name in names if fields.get(name)), None)

@@ -6,27 +6,53 @@ from textwrap import fill
 from typing import Any
 
 from manyheads.models.offline import LABEL
+from manyheads.report.review import SYSTEM
 
 
 def closing_lines(folder: Path) -> str:
-    """Topic, title, abstract, what it cost, and where the report is."""
+    """Topic, title and abstract, or a review's score; what it cost, and where the report is."""
     result: dict[str, Any] = json.loads((folder / "result.json").read_text(encoding="utf-8"))
-    abstract, usage = result["abstract"], result["usage"]
+    usage = result["usage"]
     warnings = len(result["warnings"])
     tokens = usage["input_tokens"] + usage["output_tokens"]
     cost = f", cost {usage['cost']:.4f}" if usage["cost"] is not None else ""
     lines = [
         "",
-        f"Topic     {result['topic']['topic']}",
-        f"Title     {abstract['title']}",
-        "",
-        fill(abstract["text"], width=100),
+        *(_review(result) if result["system"] == SYSTEM else _abstract(result)),
         "",
         f"{_count(usage['calls'], 'call')}, {tokens} tokens{cost}; {_count(warnings, 'warning')}",
     ]
     if not result["written_by_language_model"]:
         lines.append(LABEL)
     return "\n".join([*lines, f"Report    {folder / 'report.html'}"])
+
+
+def _abstract(result: dict[str, Any]) -> list[str]:
+    abstract = result["abstract"]
+    return [
+        f"Topic     {result['topic']['topic']}",
+        f"Title     {abstract['title']}",
+        "",
+        fill(abstract["text"], width=100),
+    ]
+
+
+def _review(result: dict[str, Any]) -> list[str]:
+    overall, subject = result["overall"], result["subject"]
+    reviews = [
+        f"{review['reviewer']:9} {review['overall']:2} of 10{', asks for an ethics review' * review['ethical_concerns']}"
+        for review in result["reviews"]
+    ]
+    interval = (
+        "" if overall["low"] is None else f", 95 % interval {overall['low']:.2f} to {overall['high']:.2f}"
+    )
+    return [
+        f"Text      {subject['source']}",
+        *([f"Title     {result['title']}"] if result["title"] else []),
+        "",
+        *reviews,
+        f"Overall   {overall['mean']:.2f} of 10, the mean of {_count(overall['n'], 'review')}{interval}",
+    ]
 
 
 def _count(number: int, word: str) -> str:

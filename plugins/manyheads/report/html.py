@@ -10,6 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from manyheads.errors import JournalError
 from manyheads.report.folder import read_run
 from manyheads.report.outcome import SECTIONS
+from manyheads.report.review import ASPECTS, is_review, reviewed_of
 from manyheads.report.views import CRITERIA, page_of
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
@@ -26,10 +27,13 @@ def write_report(folder: Path) -> Path:
     Raises:
         JournalError: the folder is no run folder, or the report cannot be written.
     """
-    page = page_of(read_run(folder))
-    html = (
-        _environment().get_template("report.html.j2").render(page=page, run=page.outcome, record=page.record)
-    )
+    record = read_run(folder)
+    page = page_of(record)
+    given: dict[str, Any] = {"page": page, "run": page.outcome, "record": record}
+    if is_review(record):
+        html = _environment().get_template("review.html.j2").render(reviewed=reviewed_of(record), **given)
+    else:
+        html = _environment().get_template("report.html.j2").render(**given)
     path = folder / "report.html"
     try:
         path.write_text(html, encoding="utf-8")
@@ -52,7 +56,7 @@ def _environment() -> Environment:
     cast(dict[str, Any], env.filters).update(
         {f.__name__: f for f in (whole, number, count, duration, monogram, label, split)}
     )
-    cast(dict[str, Any], env.globals).update({"SECTIONS": SECTIONS, "CRITERIA": CRITERIA})
+    cast(dict[str, Any], env.globals).update({"SECTIONS": SECTIONS, "CRITERIA": CRITERIA, "ASPECTS": ASPECTS})
     return env
 
 

@@ -8,6 +8,7 @@ UserError
 ├── EmbeddingError       no embedding model is to be had
 ├── ModelError           a model server is unreachable, refuses or answers nonsense
 │   └── ReplyError       a model never gave a valid reply; keeps the raw text
+├── MeasureError         something cannot be measured
 ├── BudgetError          the run's budget is spent
 └── JournalError         a run folder cannot be read, written or continued
     └── ChangedError     what is recorded there answers other questions than today's

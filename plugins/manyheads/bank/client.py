@@ -97,7 +97,9 @@ class ClientStore:
         with _said(self._address):
             self._client.upsert(self._collection, points=batch, wait=True)
 
-    def query(self, vectors: "Vectors", k: int, where: Filter = EVERYTHING) -> list[list[Found]]:
+    def query(
+        self, vectors: "Vectors", k: int, where: Filter = EVERYTHING, *, exact: bool = True
+    ) -> list[list[Found]]:
         from qdrant_client import models
 
         checked(vectors, self.dim)
@@ -105,9 +107,9 @@ class ClientStore:
             return []
         condition = _condition(where)
         # in memory every search is exact, and saying so draws a warning
-        exact = None if self._address == MEMORY else models.SearchParams(exact=True)
+        params = None if self._address == MEMORY else models.SearchParams(exact=exact)
         requests = [
-            models.QueryRequest(query=one, filter=condition, limit=k, with_payload=True, params=exact)
+            models.QueryRequest(query=one, filter=condition, limit=k, with_payload=True, params=params)
             for one in vectors.tolist()
         ]
         with _said(self._address):

@@ -109,9 +109,11 @@ class Collection(Closing):
     def _search(self, queries: list[str], k: int, where: Filter) -> list[list[Found]]:
         return self.search_vectors(self.embedder.embed(queries), k, where) if queries else []
 
-    def search_vectors(self, vectors: "Vectors", k: int = 5, where: Filter = EVERYTHING) -> list[list[Found]]:
-        """The same for vectors, (q, dim); blocks."""
-        return self.store.query(vectors, k, where)
+    def search_vectors(
+        self, vectors: "Vectors", k: int = 5, where: Filter = EVERYTHING, *, exact: bool = True
+    ) -> list[list[Found]]:
+        """The same for vectors, (q, dim); blocks. Not `exact`, by the engine's index where there is one."""
+        return self.store.query(vectors, k, where, exact=exact)
 
     def get(self, ids: Sequence[str], *, vectors: bool = False) -> dict[str, Record]:
         """The records of these ids; unknown ids are not in the result."""

@@ -118,20 +118,22 @@ class EdgeStore:
             _said(self._folder, self._shard.flush)
             self._write_meta()
 
-    def query(self, vectors: "Vectors", k: int, where: Filter = EVERYTHING) -> list[list[Found]]:
+    def query(
+        self, vectors: "Vectors", k: int, where: Filter = EVERYTHING, *, exact: bool = True
+    ) -> list[list[Found]]:
         import qdrant_edge as edge
 
         checked(vectors, self.dim)
         if not len(vectors):
             return []
-        condition, exact = _condition(where), edge.SearchParams(exact=True)
+        condition, params = _condition(where), edge.SearchParams(exact=exact)
         requests = [
             edge.QueryRequest(
                 limit=k,
                 query=edge.Query.Nearest(one.tolist()),
                 filter=condition,
                 with_payload=True,
-                params=exact,
+                params=params,
             )
             for one in vectors
         ]

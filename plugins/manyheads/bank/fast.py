@@ -87,6 +87,23 @@ class FastEmbedder:
             )
         return unit_rows(rows)
 
+    def unread(self, texts: Sequence[str]) -> list[int]:
+        """Tokens at the end of each text that the model does not read, as texts are cut at its longest.
+
+        Raises:
+            EmbeddingError: the model's files cannot be loaded.
+        """
+        with self._shared.lock:
+            tokenizer: Any = self._load().model.tokenizer  # pyright: ignore[reportAttributeAccessIssue]
+            return [
+                sum(
+                    mark == 0
+                    for rest in tokenizer.encode(text).overflowing
+                    for mark in rest.special_tokens_mask
+                )
+                for text in texts
+            ]
+
     def load(self) -> "FastEmbedder":
         """Load the model now rather than at its first use, to learn now whether its files are whole."""
         with self._shared.lock:

@@ -82,8 +82,13 @@ class VectorStore(Protocol):
         """Write n records, best some hundreds at a time; vectors are (n, dim). A known id is replaced."""
         ...
 
-    def query(self, vectors: "Vectors", k: int, where: Filter = EVERYTHING) -> list[list[Found]]:
-        """The k records nearest to each of (q, dim) vectors, exact, best first, ties by id."""
+    def query(
+        self, vectors: "Vectors", k: int, where: Filter = EVERYTHING, *, exact: bool = True
+    ) -> list[list[Found]]:
+        """The k records nearest to each of (q, dim) vectors, best first, ties by id.
+
+        Not `exact`, the engine's index may be used, where there is one: quicker, and may miss some.
+        """
         ...
 
     def get(self, ids: Sequence[str], *, vectors: bool = False) -> dict[str, Record]:

@@ -1,0 +1,42 @@
+"""RND: is a text in a thinner place of its field than the papers around it (arXiv 2503.01508)?"""
+
+import numpy as np
+
+from manyheads.errors import MeasureError
+from manyheads.measures.nearest import Floats, Means, nearest
+from manyheads.measures.papers import Papers
+
+AROUND, OWN = 100, 50
+"""P and Q of arXiv 2503.01508."""
+
+
+def relative_neighbour_density(
+    vectors: Floats, papers: Papers, *, around: int = AROUND, own: int = OWN
+) -> list[float]:
+    """RND of q texts, (q, dim), each 0…1.
+
+    The share of the text's `around` (P) nearest papers that lie no more thinly than the text does: whose mean
+    distance to their own `own` (Q) nearest papers, themselves left out, is no larger than the text's mean
+    distance to its Q nearest. 1: all around it is denser, the text is new; 0: it sits in the thick of it.
+
+    HD and CD are absolute, so that in a field with many papers no text looks new; RND compares a text with the
+    field that it is in. Distances are Euclidean, as for HD; among unit vectors they rank papers as cosine does.
+
+    Raises:
+        MeasureError: there are fewer than P papers, or not more than Q.
+    """
+    if len(papers) < around or len(papers) <= own:
+        raise MeasureError(
+            f"RND looks at {around} papers and {own} around each of them: the corpus has {len(papers)} past papers",
+            hint="ask for fewer: --rnd-papers 20 --rnd-neighbours 10, or measure against a larger corpus",
+        )
+    found = nearest(vectors, papers.vectors, max(around, own))
+    rows = found.rows[:, :around]
+    thinness = _mean(found.distances[:, :own])
+    needed, where = np.unique(rows, return_inverse=True)
+    theirs = _mean(nearest(papers.vectors[needed], papers.vectors, own, without=needed).distances)
+    return (theirs[where.reshape(rows.shape)] <= thinness[:, None]).mean(axis=1).tolist()
+
+
+def _mean(distances: Floats) -> Means:
+    return distances.mean(axis=1, dtype=np.float64)

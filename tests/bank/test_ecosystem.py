@@ -281,7 +281,7 @@ def test_the_sample_is_built_once_and_then_found(tmp_path: Path) -> None:
             40,
             24,
         )
-        assert counts.interests_from_keywords == 24
+        assert counts.interests_by == {"keywords": 24}
         assert not counts.removed
         assert all(one.affiliations for one in sample.scientists)
 

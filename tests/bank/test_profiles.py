@@ -19,7 +19,7 @@ def raw(*records: dict[str, Any]) -> list[RawPaper]:
 
 
 def profiled(*records: dict[str, Any], **masks: str) -> dict[str, Scientist]:
-    return {one.name: one for one in profile(raw(*records), masks)[0]}
+    return {one.name: one for one in profile(raw(*records), masks).scientists}
 
 
 def test_papers_citations_and_collaborators_are_counted() -> None:
@@ -42,13 +42,11 @@ def test_keywords_become_interests_by_frequency() -> None:
 
 
 def test_without_keywords_interests_come_from_titles_and_abstracts() -> None:
-    interests, keywords_were_enough = profile(
-        raw(*papers(60)), {NAMES[0]: "Scientist0", NAMES[1]: "Scientist1"}
-    )
-    assert keywords_were_enough == 0
-    words = " ".join(interests[0].interests)
+    made = profile(raw(*papers(60)), {NAMES[0]: "Scientist0", NAMES[1]: "Scientist1"})
+    assert made.interests_by == {"texts": 2}
+    words = " ".join(made.scientists[0].interests)
     assert "grasping" in words or "tactile" in words
-    assert 0 < len(interests[0].interests) <= TOP_INTERESTS
+    assert 0 < len(made.scientists[0].interests) <= TOP_INTERESTS
 
 
 def test_affiliations_are_the_most_frequent() -> None:

@@ -31,7 +31,7 @@ def test_build_then_info(tmp_path: Path) -> None:
     assert shown.stdout == made.stdout
     rows = dict(line.strip("│").split("│") for line in shown.stdout.splitlines() if line.startswith("│"))
     table = {key.strip(): value.strip() for key, value in rows.items()}
-    assert (table["papers read"], table["lines rejected"], table["scientists"]) == ("80", "1", "8")
+    assert (table["papers read"], table["records rejected"], table["scientists"]) == ("80", "1", "8")
 
 
 def test_a_preset_with_an_override(tmp_path: Path) -> None:

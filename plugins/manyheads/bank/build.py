@@ -4,7 +4,8 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import chain
@@ -17,10 +18,12 @@ from manyheads.bank.knowledge import PAPERS
 from manyheads.bank.locks import FolderLock
 from manyheads.bank.masking import Masker, assign_masks
 from manyheads.bank.meta import AUTHORS, META, NAMES, REJECTS, SCIENTISTS, Counts, EmbeddingMeta, Meta
+from manyheads.bank.names import shown, spellings
 from manyheads.bank.options import BuildOptions
-from manyheads.bank.profiles import profile
+from manyheads.bank.profiles import Condense, profile
 from manyheads.bank.records import Paper, Period, Scientist
 from manyheads.bank.selection import Selection, select
+from manyheads.bank.spool import SPOOL, Spool, Spooled
 from manyheads.bank.vector_cache import CachedEmbedder
 from manyheads.bank.vectors import LEXICAL, Embedder
 from manyheads.errors import CorpusError
@@ -33,11 +36,11 @@ TOLD_EVERY = 1000
 class _Content:
     """All that a corpus holds, masked."""
 
-    past: list[Paper]
-    contemporary: list[Paper]
+    past: Spooled[Paper]
+    contemporary: Spooled[Paper]
     scientists: list[Scientist]
     names: dict[str, str]
-    from_keywords: int
+    interests_by: Counter[str]
 
 
 def build_corpus(
@@ -48,6 +51,7 @@ def build_corpus(
     *,
     name: str | None = None,
     vectors: tuple[Path, Path] | None = None,
+    interests: Condense | None = None,
     progress: Progress | None = None,
 ) -> None:
     """See `Ecosystem.build`. Everything is written to `<target>.partial`, which is renamed at the end."""
@@ -59,11 +63,12 @@ def build_corpus(
         lock = FolderLock.writer(partial)
         held.callback(lock.release)
         _clear(partial)
-        rejects = Rejects()
-        selection = _read(reader, partial, options, rejects, tell)
-        content = _mask_and_profile(selection, options, tell)
+        rejects, spool = Rejects(), Spool(partial / SPOOL)
+        held.callback(spool.close)
+        selection = _read(reader, partial, options, rejects, spool, tell)
+        content = _mask_and_profile(selection, options, interests, tell)
         model = held.enter_context(_remembering(embedder))
-        papers: dict[Period, list[Paper]] = {"past": content.past, "contemporary": content.contemporary}
+        papers: dict[Period, Spooled[Paper]] = {"past": content.past, "contemporary": content.contemporary}
         imported = fill_papers(partial, papers, model, vectors, tell)
         fill_scientists(partial, content.scientists, model, tell)
         _write_json(partial / SCIENTISTS, [one.model_dump(mode="json") for one in content.scientists])
@@ -72,8 +77,8 @@ def build_corpus(
             name=name or target.name,
             source=reader.name,
             options=options,
-            past_years=_years(content.past),
-            contemporary_years=_years(content.contemporary),
+            past_years=spool.years("past"),
+            contemporary_years=spool.years("contemporary"),
             counts=_counts(selection, rejects, content, imported),
             embedding=EmbeddingMeta(name=model.name, dim=model.dim),
             fingerprint=_fingerprint(content, model.name),
@@ -123,14 +128,18 @@ def _disk_trouble_said(partial: Path) -> Generator[None]:
 
 
 def _read(
-    reader: Reader, partial: Path, options: BuildOptions, rejects: Rejects, tell: Progress
+    reader: Reader, partial: Path, options: BuildOptions, rejects: Rejects, spool: Spool, tell: Progress
 ) -> Selection:
-    """Read and select; a source that cannot be used leaves nothing behind."""
+    """Read and select; a source that cannot be used leaves nothing behind but what was rejected in it."""
     try:
         with (partial / REJECTS).open("w", encoding="utf-8") as rejects.log:
-            return select(_told(reader.papers(rejects), tell), options, rejects)
-    except CorpusError:
-        shutil.rmtree(partial, ignore_errors=True)
+            return select(_told(reader.papers(rejects), tell), options, rejects, spool, reader)
+    except CorpusError as wrong:
+        spool.close()
+        if rejects.total:
+            wrong.tried = wrong.tried or f"all rejects are in {partial / REJECTS}"
+        else:
+            shutil.rmtree(partial, ignore_errors=True)
         raise
 
 
@@ -143,20 +152,38 @@ def _told(papers: Iterable[tuple[int, RawPaper]], tell: Progress) -> Iterator[tu
     tell(READING, done, done)
 
 
-def _mask_and_profile(selection: Selection, options: BuildOptions, tell: Progress) -> _Content:
+def _mask_and_profile(
+    selection: Selection, options: BuildOptions, condense: Condense | None, tell: Progress
+) -> _Content:
     tell(PROFILING, 0, len(selection.authors))
-    masks = assign_masks(selection.authors, options.seed)
-    masker = Masker(masks)
-    past = [masker.wording(paper) for paper in selection.past]
-    scientists, from_keywords = profile(past, masks)
-    tell(PROFILING, len(scientists), len(scientists))
-    return _Content(
-        past=[masker.paper(paper) for paper in past],
-        contemporary=[masker.paper(masker.wording(paper)) for paper in selection.contemporary],
-        scientists=scientists,
-        names={mask: real for real, mask in masks.items()},
-        from_keywords=from_keywords,
+    masks, spool = assign_masks(selection.authors, options.seed), selection.spool
+    known = spellings(masks, spool.teams("past", "contemporary"), selection.known)
+    masker = Masker(masks, known)
+    profiles = profile(
+        _masked(selection.past, "past", masker, spool),
+        masks,
+        again=spool.masked("past"),
+        known=selection.known,
+        condense=condense,
     )
+    for _ in _masked(selection.contemporary, "contemporary", masker, spool):
+        pass
+    tell(PROFILING, len(profiles.scientists), len(profiles.scientists))
+    return _Content(
+        past=spool.masked("past"),
+        contemporary=spool.masked("contemporary"),
+        scientists=profiles.scientists,
+        names={mask: shown(key, known[key], selection.known) for key, mask in masks.items()},
+        interests_by=profiles.interests_by,
+    )
+
+
+def _masked(papers: Iterable[RawPaper], period: Period, masker: Masker, spool: Spool) -> Iterator[RawPaper]:
+    """The papers with their wording masked, each kept as the corpus will hold it."""
+    for paper in papers:
+        worded = masker.wording(paper)
+        spool.keep(masker.paper(worded), period)
+        yield worded
 
 
 @contextmanager
@@ -183,22 +210,19 @@ def _counts(selection: Selection, rejects: Rejects, content: _Content, imported:
         contemporary=len(content.contemporary),
         scientists=len(content.scientists),
         mean_coauthors=round(sum(coauthors) / len(coauthors), 2),
-        interests_from_keywords=content.from_keywords,
+        without_citations=selection.spool.without_citations(),
+        interests_by=dict(content.interests_by),
         vectors_imported=imported,
     )
 
 
-def _years(papers: Sequence[Paper]) -> tuple[int, int]:
-    years = [paper.year for paper in papers]
-    return min(years), max(years)
-
-
 def _fingerprint(content: _Content, model: str) -> str:
     digest = hashlib.blake2b(model.encode(), digest_size=16)
+    scientists = (one.model_dump_json() for one in content.scientists)
     for record in chain(
-        content.past, ["contemporary"], content.contemporary, ["scientists"], content.scientists
+        content.past.records(), ["contemporary"], content.contemporary.records(), ["scientists"], scientists
     ):
-        digest.update((record if isinstance(record, str) else record.model_dump_json()).encode() + b"\n")
+        digest.update(record.encode() + b"\n")
     return digest.hexdigest()
 
 

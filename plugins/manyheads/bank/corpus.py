@@ -167,6 +167,10 @@ class Rejects:
     def total(self) -> int:
         return self.by_field.total()
 
+    def place(self, number: int) -> str:
+        """Where the record of this number stands, in words."""
+        return f"{self.file}, {self.unit} {number}" if self.file else f"{self.unit} {number}"
+
     def note(self, number: int, at_fault: str, reason: str) -> None:
         """Add the record of this number, of the place where the reader is."""
         self.add(Reject(number, at_fault, reason, self.unit, self.file))

@@ -26,6 +26,7 @@ from manyheads.errors import CorpusError
 if TYPE_CHECKING:
     from manyheads.bank.corpus import Reader
     from manyheads.bank.filling import Progress
+    from manyheads.bank.profiles import Condense
 
 _SCIENTISTS = TypeAdapter(list[Scientist])
 
@@ -48,6 +49,7 @@ class Ecosystem(Closing):
         *,
         name: str | None = None,
         vectors: tuple[Path, Path] | None = None,
+        interests: "Condense | None" = None,
         progress: "Progress | None" = None,
     ) -> Self:
         """Build a corpus from a dataset's reader, or a file of JSON Lines, into the folder `target`, and open it.
@@ -58,6 +60,7 @@ class Ecosystem(Closing):
         Args:
             name: the corpus's name; the folder's if not given.
             vectors: a `.npy` file (n, dim) and a file of its n ids, instead of embedding those papers.
+            interests: a model that condenses keywords into interests, for scientists of whom the dataset has none.
             progress: told the step, how much of it is done and, where known, of how many.
 
         Raises:
@@ -66,7 +69,10 @@ class Ecosystem(Closing):
         """
         from manyheads.bank.build import build_corpus
 
-        build_corpus(source, target, options, embedder, name=name, vectors=vectors, progress=progress)
+        build_corpus(
+            source, target, options, embedder,
+            name=name, vectors=vectors, interests=interests, progress=progress,
+        )  # fmt: skip
         return cls.open(target, embedder)
 
     @classmethod

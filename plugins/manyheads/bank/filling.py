@@ -1,17 +1,28 @@
 """Filling a corpus's two banks: papers with their vectors, imported or made, and the scientists' profiles."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
-from manyheads.bank.collection import Collection, Item
+from manyheads.bank.collection import CHUNK, Collection, Item
 from manyheads.bank.knowledge import KnowledgeBank
 from manyheads.bank.meta import AUTHORS
 from manyheads.bank.profiles import profile_text
 from manyheads.bank.records import Paper, Period, Scientist
-from manyheads.bank.vector_files import ImportedVectors, import_vectors
+from manyheads.bank.vector_files import VectorFile
 from manyheads.bank.vectors import Embedder
 from manyheads.errors import EmbeddingError
+
+
+class Papers(Protocol):
+    """Papers that can be gone through more than once."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Paper]: ...
+
+    def ids(self) -> Iterator[str]: ...
+
 
 Progress: TypeAlias = Callable[[str, int, int | None], None]
 """Told the step, how much of it is done and, where known, of how many."""
@@ -22,28 +33,44 @@ BATCH = 64
 
 def fill_papers(
     folder: Path,
-    papers: dict[Period, list[Paper]],
+    papers: Mapping[Period, Papers],
     model: Embedder,
     vectors: tuple[Path, Path] | None,
     tell: Progress,
 ) -> int:
-    """Write the knowledge bank of papers; the number whose vectors were imported.
+    """Write the knowledge bank of papers, batch by batch; the number whose vectors were imported.
 
     Raises:
         EmbeddingError: the vectors do not fit, belong to none of the papers, or texts cannot be embedded.
     """
-    imported = _imported([one.id for group in papers.values() for one in group], model, vectors)
-    rows = {} if imported is None else {one: row for row, one in enumerate(imported.ids)}
+    file = None if vectors is None else VectorFile.open(*vectors, dim=model.dim)
+    if file is not None and not any(one in file for group in papers.values() for one in group.ids()):
+        raise EmbeddingError(
+            f"{file.ids}: none of its ids is that of a paper",
+            hint="name the ids of this corpus, or leave out --vectors",
+        )
     count = _Counter(tell, PAPERS_STEP, sum(map(len, papers.values())))
+    imported = 0
     with KnowledgeBank.create(folder, model) as bank:
         for period, group in papers.items():
-            known = [one for one in group if one.id in rows]
-            if imported is not None:
-                bank.add(known, imported.vectors[[rows[one.id] for one in known]], count, period=period)
-            rest = [one for one in group if one.id not in rows]
-            for start in range(0, len(rest), BATCH):
-                bank.add(rest[start : start + BATCH], progress=count, period=period)
-    return len(rows)
+            for with_vector, some in _batches(group, file):
+                rows = file.of([one.id for one in some]).vectors if file and with_vector else None
+                bank.add(some, rows, count, period=period)
+                imported += len(some) * with_vector
+    return imported
+
+
+def _batches(papers: Iterable[Paper], file: VectorFile | None) -> Iterator[tuple[bool, list[Paper]]]:
+    """Papers in batches, those with a vector in the file apart from the others."""
+    waiting: dict[bool, list[Paper]] = {True: [], False: []}
+    for paper in papers:
+        with_vector = file is not None and paper.id in file
+        some = waiting[with_vector]
+        some.append(paper)
+        if len(some) == (CHUNK if with_vector else BATCH):
+            yield with_vector, some
+            waiting[with_vector] = []
+    yield from ((with_vector, some) for with_vector, some in waiting.items() if some)
 
 
 def fill_scientists(folder: Path, scientists: Sequence[Scientist], model: Embedder, tell: Progress) -> None:
@@ -56,20 +83,6 @@ def fill_scientists(folder: Path, scientists: Sequence[Scientist], model: Embedd
     with Collection.create(folder, model, name=AUTHORS) as authors:
         for start in range(0, len(items), BATCH):
             authors.add(items[start : start + BATCH], progress=count)
-
-
-def _imported(
-    wanted: Sequence[str], model: Embedder, vectors: tuple[Path, Path] | None
-) -> ImportedVectors | None:
-    if vectors is None:
-        return None
-    imported = import_vectors(*vectors, wanted, dim=model.dim)
-    if not imported.ids:
-        raise EmbeddingError(
-            f"{vectors[1]}: none of its ids is that of a paper",
-            hint="name the ids of this corpus, or leave out --vectors",
-        )
-    return imported
 
 
 class _Counter:

@@ -3,7 +3,7 @@
 import random
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from manyheads.bank.corpus import RawPaper
 from manyheads.bank.records import Paper
@@ -12,7 +12,7 @@ _WORD = re.compile(r"\w+")
 
 
 def assign_masks(authors: Sequence[str], seed: int) -> dict[str, str]:
-    """Real name to masked name, in the order Scientist0, Scientist1, …; the seed decides who is which."""
+    """Key to masked name, in the order Scientist0, Scientist1, …; the seed decides who is which."""
     shuffled = sorted(authors)
     random.Random(seed).shuffle(shuffled)
     return {real: f"Scientist{number}" for number, real in enumerate(shuffled)}
@@ -23,22 +23,32 @@ class Masker:
 
     In the list of authors, the scientists stand masked and everyone else is left out. In titles, abstracts
     and keywords, a scientist's full name of two words or more is replaced by the mask; a name of one word is
-    left alone there, since it may as well be a method's (Adam).
+    left alone there, since it may as well be a method's (Adam). Of scientists with the same name, the first
+    one's mask stands for it in texts.
+
+    Args:
+        masks: key to masked name.
+        spellings: the names that a key is known under; the key itself if not given.
     """
 
-    def __init__(self, masks: Mapping[str, str]) -> None:
+    def __init__(
+        self, masks: Mapping[str, str], spellings: Mapping[str, Collection[str]] | None = None
+    ) -> None:
         self._masks = masks
+        self._by_name: dict[str, str] = {}
         self._by_last_word: dict[str, list[str]] = defaultdict(list)
-        for real in masks:
-            words = _WORD.findall(real)
-            if len(words) > 1:
-                self._by_last_word[words[-1]].append(real)
+        for key, mask in masks.items():
+            for real in sorted((spellings or {}).get(key, (key,))):
+                words = _WORD.findall(real)
+                if len(words) > 1 and real not in self._by_name:
+                    self._by_name[real] = mask
+                    self._by_last_word[words[-1]].append(real)
 
     def text(self, text: str) -> str:
         last_words = set(_WORD.findall(text)) & self._by_last_word.keys()
         named = {real for word in last_words for real in self._by_last_word[word] if real in text}
         for real in sorted(named, key=lambda name: (-len(name), name)):  # a long name before one it holds
-            text = re.sub(rf"(?<!\w){re.escape(real)}(?!\w)", self._masks[real], text)
+            text = re.sub(rf"(?<!\w){re.escape(real)}(?!\w)", self._by_name[real], text)
         return text
 
     def wording(self, paper: RawPaper) -> RawPaper:

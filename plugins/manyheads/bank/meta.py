@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from manyheads.bank.options import BuildOptions
 from manyheads.errors import CorpusError
@@ -13,6 +13,8 @@ META, SCIENTISTS, NAMES, REJECTS = "meta.json", "scientists.json", "names.json",
 AUTHORS = "authors"
 """The folder of the author knowledge bank, beside that of the papers."""
 FORMAT = "manyheads-corpus-1"
+TOLD_FIELDS = 8
+"""Fields at fault that the summary names; `rejected_by_field` has them all."""
 
 
 class _Frozen(BaseModel):
@@ -40,9 +42,23 @@ class Counts(_Frozen):
     scientists: int
     mean_coauthors: float
     """Past collaborators in S, mean over the scientists."""
-    interests_from_keywords: int
-    """Scientists whose interests are their papers' keywords alone; the others' come, wholly or in part, from texts."""
+    without_citations: int = 0
+    """Papers, of those in the corpus, of which the dataset does not say how often they are cited."""
+    interests_by: dict[str, int] = {}
+    """Where scientists' interests come from: `dataset`, `keywords` alone, wholly or in part `texts`, or a model's name."""
     vectors_imported: int
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_written_before(cls, counts: Any) -> Any:
+        """Version 0.1.0 counted the scientists whose interests are keywords alone."""
+        match counts:
+            case {"interests_from_keywords": int(keywords), "scientists": int(scientists), **rest}:
+                by = {"keywords": keywords, "texts": scientists - keywords}
+                known = {source: count for source, count in by.items() if count}
+                return {**rest, "scientists": scientists, "interests_by": known}
+            case _:
+                return counts
 
 
 class Meta(_Frozen):
@@ -51,7 +67,7 @@ class Meta(_Frozen):
     format: Literal["manyheads-corpus-1"] = FORMAT
     name: str
     source: str
-    """Name of the file it was built from."""
+    """What it was built from: the name of a file or a folder."""
     options: BuildOptions
     past_years: tuple[int, int]
     contemporary_years: tuple[int, int]
@@ -60,33 +76,39 @@ class Meta(_Frozen):
     fingerprint: str
     """Changes whenever a paper, a scientist or the model of the vectors does."""
     rejects: tuple[str, ...] = ()
-    """The first rejected lines; all of them are in `rejects.jsonl`."""
+    """The first rejected records; all of them are in `rejects.jsonl`."""
     seconds: float = Field(ge=0)
     """How long the build took."""
 
     def rows(self) -> list[tuple[str, str]]:
         """The summary, as label and value."""
         counts = self.counts
-        texts = counts.scientists - counts.interests_from_keywords
         return [
             ("papers read", f"{counts.read:,}"),
-            ("lines rejected", f"{counts.rejected:,}"),
+            ("records rejected", f"{counts.rejected:,}"),
+            *((f"rejected: {name}", f"{n:,}") for name, n in _most_first(counts.rejected_by_field)),
             *((f"removed: {name}", f"{count:,}") for name, count in counts.removed.items()),
             ("past papers", f"{counts.past:,} ({self.past_years[0]}–{self.past_years[1]})"),
             (
                 "contemporary papers",
                 f"{counts.contemporary:,} ({self.contemporary_years[0]}–{self.contemporary_years[1]})",
             ),
+            *(
+                [("without citation counts", f"{counts.without_citations:,}")]
+                if counts.without_citations
+                else []
+            ),
             ("scientists", f"{counts.scientists:,}"),
             ("mean co-authors among them", f"{counts.mean_coauthors:g}"),
-            (
-                "interests",
-                f"keywords for {counts.interests_from_keywords:,}, titles and abstracts for {texts:,}",
-            ),
+            ("interests by", ", ".join(f"{by} for {n:,}" for by, n in counts.interests_by.items())),
             ("embedding", f"{self.embedding.name}, {self.embedding.dim} numbers a text"),
             ("vectors imported", f"{counts.vectors_imported:,}"),
             ("time", f"{self.seconds:,.1f} s"),
         ]
+
+
+def _most_first(counts: dict[str, int]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:TOLD_FIELDS]
 
 
 def read_meta(folder: Path) -> Meta:

@@ -1,6 +1,6 @@
 """What goes into an ecosystem: years, filters and the two datasets of the paper as presets."""
 
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -19,6 +19,10 @@ PRESETS: dict[str, dict[str, int]] = {
 """The filters of VirSci 2025, App. C.2.1 (AMiner Computer Science) and C.2.2 (Open Academic Graph 3.1)."""
 
 
+PRESET_FORMATS = {"aminer-cs": "aminer", "oag-3.1": "oag"}
+"""The format of the dataset that each preset is of."""
+
+
 class BuildOptions(BaseModel):
     """Years and filters of an ecosystem (VirSci 2025, §3.1, §4.1, App. C.2)."""
 
@@ -34,9 +38,12 @@ class BuildOptions(BaseModel):
     min_past_citations: int = Field(default=0, ge=0)
     min_contemporary_citations: int = Field(default=0, ge=0)
     min_papers: int = Field(default=1, ge=1)
-    """Papers in B_past that an author needs to become a scientist."""
+    """Papers that an author needs to become a scientist."""
     min_coauthors: int = Field(default=0, ge=0)
-    """Distinct co-authors in B_past that an author needs to become a scientist."""
+    """Distinct co-authors that an author needs to become a scientist."""
+    author_counts: Literal["past", "dataset"] = "past"
+    """What `min_papers` and `min_coauthors` are held against: what stands in B_past, or the dataset's own numbers,
+    which are of an author's whole life; where it has none, B_past."""
     max_scientists: int | None = Field(default=None, ge=1)
     """Keep only this many scientists, those with the most papers."""
     seed: int = 0
@@ -51,7 +58,7 @@ class BuildOptions(BaseModel):
         return self
 
     @classmethod
-    def of(cls, preset: str | None = None, **given: int | None) -> "BuildOptions":
+    def of(cls, preset: str | None = None, **given: int | str | None) -> "BuildOptions":
         """A preset's options, overridden by those given (None is not given).
 
         Raises:

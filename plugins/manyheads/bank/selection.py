@@ -1,12 +1,14 @@
-"""From raw papers to B_past, B_con and the scientists' real names (VirSci 2025, §3.1, App. C.2)."""
+"""From raw papers to B_past, B_con and who the scientists are (VirSci 2025, §3.1, App. C.2)."""
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import get_args
 
-from manyheads.bank.corpus import RawPaper, Rejects
+from manyheads.bank.corpus import RawAuthor, RawPaper, Reader, Rejects
 from manyheads.bank.options import BuildOptions
 from manyheads.bank.records import Period
+from manyheads.bank.spool import Spool, Spooled
 from manyheads.errors import CorpusError
 
 
@@ -14,44 +16,67 @@ from manyheads.errors import CorpusError
 class Selection:
     """The papers and authors that passed, and how many each filter removed."""
 
-    past: list[RawPaper] = field(default_factory=list[RawPaper])
-    contemporary: list[RawPaper] = field(default_factory=list[RawPaper])
+    spool: Spool
     authors: list[str] = field(default_factory=list[str])
-    """Real names of S, in alphabetical order."""
+    """Keys of S, in alphabetical order."""
+    known: Mapping[str, RawAuthor] = field(default_factory=dict[str, RawAuthor])
+    """What the dataset itself knows of them."""
     read: int = 0
-    """Whole lines read, before any filter."""
+    """Whole records read, before any filter."""
     years: Counter[int] = field(default_factory=Counter[int])
     """Papers read of each year."""
     removed: Counter[str] = field(default_factory=Counter[str])
+
+    @property
+    def past(self) -> Spooled[RawPaper]:
+        return self.spool.raw("past")
+
+    @property
+    def contemporary(self) -> Spooled[RawPaper]:
+        return self.spool.raw("contemporary")
 
     def told(self) -> str:
         removals = ", ".join(f"{name} removed {count:,}" for name, count in self.removed.items() if count)
         return f"{self.read:,} papers read{'; ' if removals else ''}{removals}"
 
 
-def select(papers: Iterable[tuple[int, RawPaper]], options: BuildOptions, rejects: Rejects) -> Selection:
+def select(
+    papers: Iterable[tuple[int, RawPaper]],
+    options: BuildOptions,
+    rejects: Rejects,
+    spool: Spool | None = None,
+    reader: Reader | None = None,
+) -> Selection:
     """Apply every filter, counting what each removes; of papers with the same id the first is kept.
+
+    Args:
+        spool: keeps the papers that pass; in memory if not given.
+        reader: asked what the dataset itself knows of authors.
 
     Raises:
         CorpusError: no past paper, no contemporary paper or no author is left; says what removed how many.
     """
-    chosen, lines = Selection(), dict[str, int]()
-    for line, paper in papers:
+    chosen, wrote = Selection(spool or Spool()), Counter[str]()
+    for number, paper in papers:
         chosen.read += 1
         chosen.years[paper.year] += 1
         period = period_of(paper.year, options)
-        if reason := _why_not(paper, period, options):
+        if period is None:
+            chosen.removed["year window"] += 1
+        elif reason := _why_not(paper, period, options):
             chosen.removed[reason] += 1
-        elif (before := lines.setdefault(paper.id, line)) != line:
-            rejects.note(line, "id", f"repeats the id of {rejects.unit} {before}")
-        else:
-            (chosen.past if period == "past" else chosen.contemporary).append(paper)
-    _need_years(chosen, "past", options)
-    _need(chosen, chosen.past, f"past papers ({_span('past', options)})")
-    _need_years(chosen, "contemporary", options)
-    _need(chosen, chosen.contemporary, f"contemporary papers ({_span('contemporary', options)})")
-    chosen.authors = _scientists(chosen, options)
-    _need(chosen, chosen.authors, "authors")
+        elif before := chosen.spool.add(paper, period, rejects.place(number)):
+            rejects.note(number, "id", f"repeats the id of {before}")
+        elif period == "past":
+            wrote.update(paper.authors)
+    for period in get_args(Period):
+        _need_years(chosen, period, options)
+        _need(chosen, len(chosen.spool.raw(period)), f"{period} papers ({_span(period, options)})")
+    chosen.known = reader.authors(wrote.keys()) if reader and options.author_counts == "dataset" else {}
+    chosen.authors = _scientists(chosen, wrote, options)
+    _need(chosen, len(chosen.authors), "authors")
+    if reader and options.author_counts == "past":
+        chosen.known = reader.authors(set(chosen.authors))
     return chosen
 
 
@@ -62,9 +87,7 @@ def period_of(year: int, options: BuildOptions) -> Period | None:
     return "contemporary" if options.end is None or year <= options.end else None
 
 
-def _why_not(paper: RawPaper, period: Period | None, options: BuildOptions) -> str | None:
-    if period is None:
-        return "year window"
+def _why_not(paper: RawPaper, period: Period, options: BuildOptions) -> str | None:
     if options.require_abstract and not paper.abstract.strip():
         return "abstract present"
     least = options.min_past_citations if period == "past" else options.min_contemporary_citations
@@ -73,28 +96,48 @@ def _why_not(paper: RawPaper, period: Period | None, options: BuildOptions) -> s
     return f"{period} citations ≥ {least}" if (paper.citations or 0) < least else None
 
 
-def _scientists(chosen: Selection, options: BuildOptions) -> list[str]:
-    """The authors of B_past that pass, by real name; an author is counted once a paper."""
-    papers, coauthors = Counter[str](), defaultdict[str, set[str]](set)
-    citations = Counter[str]()
-    for paper in chosen.past:
-        for author in paper.authors:
-            papers[author] += 1
-            citations[author] += paper.citations or 0
-            coauthors[author].update(paper.authors)
-    kept: list[str] = []
-    for author, count in papers.items():
-        if count < options.min_papers:
-            chosen.removed[f"authors with ≥ {options.min_papers} papers"] += 1
-        elif len(coauthors[author]) - 1 < options.min_coauthors:
-            chosen.removed[f"authors with ≥ {options.min_coauthors} co-authors"] += 1
-        else:
-            kept.append(author)
-    kept.sort(key=lambda name: (-papers[name], -citations[name], name))
+def _scientists(chosen: Selection, wrote: Counter[str], options: BuildOptions) -> list[str]:
+    """The authors of B_past that pass, by key; an author is counted once a paper."""
+    papers = {key: _or_known(chosen.known, key, "papers", count) for key, count in wrote.items()}
+    able = {key for key, count in papers.items() if count >= options.min_papers}
+    social, citations = _coauthors(chosen, able, options.min_coauthors)
+    chosen.removed[f"authors with ≥ {options.min_papers} papers"] += len(papers) - len(able)
+    chosen.removed[f"authors with ≥ {options.min_coauthors} co-authors"] += len(able) - len(social)
+    chosen.removed = +chosen.removed
+    kept = sorted(social, key=lambda key: (-papers[key], -citations[key], key))
     most = len(kept) if options.max_scientists is None else options.max_scientists
     if kept[most:]:
         chosen.removed[f"at most {most} scientists"] += len(kept) - most
     return sorted(kept[:most])
+
+
+def _or_known(known: Mapping[str, RawAuthor], key: str, number: str, counted: int) -> int:
+    """A dataset's own number of an author where it has one, else what was counted in B_past."""
+    given: int | None = getattr(known[key], number) if key in known else None
+    return counted if given is None else given
+
+
+def _coauthors(chosen: Selection, able: Collection[str], least: int) -> tuple[set[str], Mapping[str, int]]:
+    """Those of `able` with at least so many co-authors, and their papers' citations.
+
+    Of each author, no more co-authors are remembered than it takes: some papers have thousands.
+    """
+    met: dict[str, set[str]] = {key: set() for key in able}
+    citations = Counter[str]()
+    for team in chosen.spool.teams("past"):
+        together = dict.fromkeys(team.keys)
+        for key in together:
+            if (others := met.get(key)) is not None:
+                citations[key] += team.citations or 0
+                if len(others) <= least:
+                    others.update(together)
+    counted = {key: len(others) - 1 for key, others in met.items()}
+    for key, author in chosen.known.items():
+        if key in counted and author.coauthors is not None:
+            counted[key] = len(author.coauthors)
+        if author.citations is not None:
+            citations[key] = author.citations
+    return {key for key, count in counted.items() if count >= least}, citations
 
 
 def _span(period: Period, options: BuildOptions) -> str:
@@ -118,6 +161,6 @@ def _need_years(chosen: Selection, period: Period, options: BuildOptions) -> Non
     )
 
 
-def _need(chosen: Selection, left: list[RawPaper] | list[str], what: str) -> None:
+def _need(chosen: Selection, left: int, what: str) -> None:
     if not left:
         raise CorpusError(f"no {what} left: {chosen.told()}", hint="loosen the filter that removed the most")

@@ -23,6 +23,38 @@ class ImportedVectors:
     missing: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class VectorFile:
+    """A file of vectors and its ids, open: rows are read from the disk when they are asked for."""
+
+    path: Path
+    ids: Path
+    _matrix: "NDArray[Any]"
+    _rows: dict[str, int]
+
+    @classmethod
+    def open(cls, vectors: Path, ids: Path, *, dim: int) -> "VectorFile":
+        """See `import_vectors`."""
+        names, matrix = _read_ids(ids), _read_matrix(vectors)
+        if matrix.shape != (len(names), dim):
+            raise EmbeddingError(
+                f"{vectors} has the shape {matrix.shape}, expected ({len(names)}, {dim})",
+                tried=f"{len(names)} ids in {ids}, {dim} numbers a text by the embedding model",
+            )
+        return cls(vectors, ids, matrix, {name: row for row, name in enumerate(names)})
+
+    def __contains__(self, one: object) -> bool:
+        return one in self._rows
+
+    def of(self, wanted: Collection[str]) -> ImportedVectors:
+        """The vectors of the wanted ids, in their order; raises EmbeddingError for a zero or not finite row."""
+        present = tuple(one for one in wanted if one in self._rows)
+        chosen = self._matrix[[self._rows[one] for one in present]]
+        _check_rows(self.path, chosen, present)
+        missing = tuple(one for one in wanted if one not in self._rows)
+        return ImportedVectors(present, unit_rows(chosen), missing)
+
+
 def import_vectors(vectors: Path, ids: Path, wanted: Collection[str], *, dim: int) -> ImportedVectors:
     """Read the vectors of the wanted ids, in the order of `wanted`.
 
@@ -34,18 +66,7 @@ def import_vectors(vectors: Path, ids: Path, wanted: Collection[str], *, dim: in
     Raises:
         EmbeddingError: a file cannot be read, shapes do not fit, an id stands twice, or a row is zero or not finite.
     """
-    names = _read_ids(ids)
-    matrix = _read_matrix(vectors)
-    if matrix.shape != (len(names), dim):
-        raise EmbeddingError(
-            f"{vectors} has the shape {matrix.shape}, expected ({len(names)}, {dim})",
-            tried=f"{len(names)} ids in {ids}, {dim} numbers a text by the embedding model",
-        )
-    rows = {name: row for row, name in enumerate(names)}
-    present = tuple(one for one in wanted if one in rows)
-    chosen = matrix[[rows[one] for one in present]]
-    _check_rows(vectors, chosen, present)
-    return ImportedVectors(present, unit_rows(chosen), tuple(one for one in wanted if one not in rows))
+    return VectorFile.open(vectors, ids, dim=dim).of(wanted)
 
 
 def _read_ids(path: Path) -> list[str]:

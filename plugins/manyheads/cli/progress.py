@@ -217,6 +217,7 @@ def _verb(said: Said) -> str:
         "experiment": "proposes",
         "changes": "rewrites",
         "expected_results": "drafts",
+        "ethical_concerns": "reviews",
     }
     return next((verb for key, verb in verbs.items() if key in said.data), "says")
 

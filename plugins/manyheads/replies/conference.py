@@ -14,3 +14,6 @@ class ConferenceReview(ReplyModel):
     questions: list[Text] = Field(min_length=1, description="What an answer of the authors could change.")
     ethical_concerns: bool = Field(description="true only if an ethics review is needed.")
     overall: Score = Field(description="1 (very strong reject) to 10 (award quality).")
+
+    def spoken(self) -> str:
+        return f"{self.overall} of 10. {self.summary}"

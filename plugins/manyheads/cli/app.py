@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from manyheads import __version__
-from manyheads.cli import check, corpus, export, prompts, report, roles, run
+from manyheads.cli import check, corpus, export, measure, prompts, report, roles, run
 
 app = typer.Typer(
     name="manyheads",
@@ -17,6 +17,7 @@ app = typer.Typer(
 app.command("run")(run.run)
 app.command("resume")(run.resume)
 app.command("report")(report.report)
+app.command("measure")(measure.measure)
 app.command("check")(check.check)
 app.command("roles")(roles.roles)
 app.command("export")(export.export)

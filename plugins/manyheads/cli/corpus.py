@@ -1,16 +1,13 @@
 """`manyheads corpus`: build an ecosystem from papers, and say what is in one."""
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from manyheads.errors import UserError
+from manyheads.cli.building import naming_the_option, showing_progress
 
 if TYPE_CHECKING:
-    from manyheads.bank.filling import Progress
     from manyheads.bank.meta import Meta
 
 app = typer.Typer(
@@ -66,7 +63,7 @@ def build(
     name = name or source.name.removesuffix(".gz").removesuffix(".jsonl")
     target = out or Path("corpora") / name
     pair = None if vectors is None or ids is None else (vectors, ids)
-    with _hinting(), _progress() as tell:
+    with naming_the_option(), showing_progress() as tell:
         made = Ecosystem.build(
             source, target, options, load_embedder(embedding), name=name, vectors=pair, progress=tell
         )
@@ -85,38 +82,9 @@ def info(
     from manyheads.bank.meta import read_meta
     from manyheads.bank.named import resolve_corpus
 
-    with _hinting(), _progress() as tell:
+    with naming_the_option(), showing_progress() as tell:
         folder = resolve_corpus(corpus, embedding=embedding, progress=tell)
     _show(read_meta(folder), folder)
-
-
-@contextmanager
-def _hinting() -> Generator[None]:
-    """Hints name the embedding model as a config's key; here it is an option."""
-    try:
-        yield
-    except UserError as error:
-        error.hint = error.hint and error.hint.replace("--set embedding=", "--embedding ")
-        raise
-
-
-@contextmanager
-def _progress() -> "Generator[Progress]":
-    """A bar on standard error, one line a step; nothing where that is no terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description:<20}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    tasks: dict[str, Any] = {}
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bars:
-
-        def tell(step: str, done: int, total: int | None) -> None:
-            if step not in tasks:
-                tasks[step] = bars.add_task(step, total=total)
-            bars.update(tasks[step], completed=done, total=total)
-
-        yield tell
 
 
 def _show(meta: "Meta", folder: Path) -> None:

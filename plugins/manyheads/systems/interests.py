@@ -1,0 +1,122 @@
+"""Research interests by a model: an author's keywords condensed (VirSci 2025, App. C.2.2)."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from manyheads.bank.filling import Progress
+from manyheads.budget import Budgeted, Ledger
+from manyheads.config import ModelConfig, RunConfig
+from manyheads.core import Host, ManagedHost, Message, Place, Recall, Speaker, Turn, recall_nothing, together
+from manyheads.errors import UserError
+from manyheads.journal import request_of
+from manyheads.literature.cache import LookupCache
+from manyheads.models.offline import OFFLINE
+from manyheads.replies import Interests
+from manyheads.roles import Roles
+
+ROLE, TASK = "librarian", "interests"
+STEP = "condensing interests"
+
+
+def _quiet(step: str, done: int, total: int | None) -> None:
+    """No one listens."""
+
+
+@dataclass
+class Librarian:
+    """A `bank.profiles.Condense`: asks a model about several authors at once, of each only once.
+
+    Args:
+        config: models, attempts, budget; `roles.librarian.model` chooses another than the default.
+        roles: where the role's prompts are.
+        make_host: makes the host whose native agent answers.
+        cache: keeps each answer by model and prompt, so that a build that was stopped pays nothing twice.
+        tell: told how many authors are done.
+    """
+
+    config: RunConfig
+    roles: Roles
+    make_host: Callable[[Mapping[str, ModelConfig], Recall, int], ManagedHost]
+    cache: LookupCache
+    tell: Progress = _quiet
+    reused: int = 0
+    """Authors whose answer was kept from an earlier build."""
+    done: int = 0
+    """Authors of whom the interests are known."""
+    ledger: Ledger = field(init=False)
+    """What this build has spent."""
+
+    _total: int = 0
+
+    def __post_init__(self) -> None:
+        self.ledger = Ledger(self.config.budget)
+
+    @property
+    def name(self) -> str:
+        """The model's name as a corpus shows it."""
+        return "the offline model (no language model)" if self._model.provider == OFFLINE else self._label
+
+    def __call__(self, terms: Mapping[str, Sequence[str]]) -> Mapping[str, tuple[str, ...]]:
+        """Interests of each author from keywords or titles, the most frequent first. Runs an event loop.
+
+        Raises:
+            UserError: the model failed for an author, or the budget is spent; the answers so far are kept.
+        """
+        try:
+            return asyncio.run(self._all(terms))
+        except UserError as error:
+            error.tried = f"{self.done:,} of {len(terms):,} authors are done, and kept"
+            error.hint = _again(error.hint)
+            raise
+
+    async def _all(self, terms: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+        self.done, self._total = 0, len(terms)
+        self.tell(STEP, 0, self._total)
+        host = self.make_host(self.config.models, recall_nothing, self.config.attempts)
+        few, asked = asyncio.Semaphore(self._model.concurrency), Budgeted(host, self.ledger)
+        try:
+            found = await together(*(self._one(who, own, asked, few) for who, own in terms.items()))
+        finally:
+            await host.close()
+        return dict(zip(terms, found, strict=True))
+
+    async def _one(
+        self, who: str, terms: Sequence[str], host: Host, few: asyncio.Semaphore
+    ) -> tuple[str, ...]:
+        prompt = self.roles.prompt(ROLE, TASK, {"terms": list(terms)})
+        turn = Turn(Place(STEP, 0, who, TASK), self._speaker, (Message(prompt),), Interests)
+        request = request_of(turn, self._model.identity())
+        async with few:
+            kept = self.cache.get("local", STEP, request)
+            interests = Interests.model_validate(kept.value) if kept else (await host.ask(turn)).value
+        if not kept:
+            self.cache.put("local", STEP, request, interests.model_dump(mode="json"))
+        self.reused += bool(kept)
+        self.done += 1
+        self.tell(STEP, self.done, self._total)
+        return tuple({one.casefold(): " ".join(one.split()) for one in interests.interests}.values())
+
+    @cached_property
+    def _speaker(self) -> Speaker:
+        return Speaker(ROLE, ROLE, self.roles.system(ROLE, {}), self._alias)
+
+    @property
+    def _alias(self) -> str:
+        changes = self.config.roles.get(ROLE)
+        return changes.model if changes else self.roles.card(ROLE).model
+
+    @property
+    def _model(self) -> ModelConfig:
+        return self.config.models[self._alias]
+
+    @property
+    def _label(self) -> str:
+        return f"{self._model.provider}/{self._model.name}"
+
+
+def _again(hint: str | None) -> str:
+    """A hint that is about a run, said of a build."""
+    said = (hint or "run the same command again").replace("manyheads resume RUN", "the same command and")
+    return said.replace("resume the run", "run the same command again")

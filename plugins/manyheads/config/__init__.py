@@ -5,12 +5,14 @@ The same YAML runs on either host.
 
 from manyheads.config.baseline import BaselineConfig
 from manyheads.config.files import config_file, load, merge, parse_set, read_yaml, validate
+from manyheads.config.like import settled
 from manyheads.config.literature import LiteratureConfig, SourceName
 from manyheads.config.model import ModelConfig, Price, Provider, RoleConfig
 from manyheads.config.review import ReviewConfig
 from manyheads.config.run import RunConfig
 from manyheads.config.virsci import (
     STAGES,
+    TALKS,
     IdeaConfig,
     InvitationConfig,
     NoveltyConfig,
@@ -22,6 +24,7 @@ from manyheads.config.virsci import (
 
 __all__ = [
     "STAGES",
+    "TALKS",
     "BaselineConfig",
     "IdeaConfig",
     "InvitationConfig",
@@ -43,5 +46,6 @@ __all__ = [
     "merge",
     "parse_set",
     "read_yaml",
+    "settled",
     "validate",
 ]

@@ -2,11 +2,14 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from manyheads.config.strict import Strict
 
-STAGES = ("selection", "topic", "idea", "novelty", "abstract")
+STAGES = ("selection", "topic", "idea", "novelty", "abstract", "review")
+"""In their order; `review` is the self-review, which a run has only when it is enabled."""
+TALKS = ("topic", "idea", "novelty", "abstract")
+"""The stages that are held in turns."""
 
 
 class TeamConfig(Strict):
@@ -45,10 +48,17 @@ class TurnsConfig(Strict):
 class TopicConfig(Strict):
     """Topic discussion."""
 
+    start: str | None = None
+    """A topic to start the discussion from (App. C.3); `topic` fixes one and skips the discussion."""
     max_restarts: int = Field(default=1, ge=0)
     """How often the discussion starts over without a majority; then the leader decides, with a warning."""
     may_leave: bool = True
     """Whether members who are not interested in the chosen topic leave."""
+
+    @field_validator("start")
+    @classmethod
+    def _blank_is_none(cls, value: str | None) -> str | None:
+        return (value or "").strip() or None
 
 
 class IdeaConfig(Strict):

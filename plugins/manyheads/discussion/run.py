@@ -1,7 +1,7 @@
 """What a system holds while it runs: its config, its host, its bank, one random generator, one event stream."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
@@ -47,6 +47,7 @@ class Question:
         recall: query for the retrieval hook.
         asker: who wants to know, where a guest is asked for a member; part of the turn's place.
         nested: see `Turn`.
+        check: see `Turn`.
         after: messages that follow the rendered prompt, such as a guest's advice.
     """
 
@@ -62,6 +63,7 @@ class Question:
     after: tuple[Message, ...] = ()
     asker: str = ""
     nested: bool = False
+    check: Callable[[Any], str | None] | None = None
 
     @property
     def label(self) -> str:
@@ -111,7 +113,7 @@ class Run:
         prompt = self.roles.prompt(question.role, question.task, question.variables)
         thread = (Message(prompt), *question.after)
         recall, nested = self._recall(question), question.nested
-        turn = Turn(place, speaker, thread, reply_type, question.tools, recall, nested=nested)
+        turn = Turn(place, speaker, thread, reply_type, question.tools, recall, question.check, nested=nested)
         self.emit(Asked(stage=place.stage, turn=place.turn, speaker=speaker.name, task=place.task))
         reply = await self.host.ask(turn)
         self._account(question, reply)

@@ -1,7 +1,7 @@
 """Who speaks when, and for how long (VirSci 2025, App. D.3)."""
 
 import random
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Literal, TypeVar
 
 from manyheads.discussion.run import Question, Remark, Run
@@ -33,26 +33,23 @@ def speaking_order(
 
 
 async def another_turns(
-    run: Run, team: Team, stage: str, goal: str, progress: Callable[[], str]
+    run: Run, team: Team, stage: str, goal: str, progress: Callable[[], str], *, before: int = 0
 ) -> AsyncIterator[int]:
-    """Count the turns of a stage from 1, up to its cap.
+    """Count the turns of a stage up to its cap; one that is held again goes on counting after those `before`.
 
     With `turns.adaptive`, the leader decides after each turn whether one more is worth it (App. D.3.2).
     """
     cap = run.config.turns.of(stage)
-    for turn in range(1, cap + 1):
-        yield turn
-        if (
-            run.config.turns.adaptive
-            and turn < cap
-            and not await _goes_on(run, team, stage, goal, turn, progress())
-        ):
+    for held in range(1, cap + 1):
+        yield before + held
+        if not run.config.turns.adaptive or held == cap:
+            continue
+        variables = {"stage": stage, "goal": goal, "turn": held, "cap": cap, "progress": progress()}
+        if not await _goes_on(run, team, stage, before + held, variables):
             return
 
 
-async def _goes_on(run: Run, team: Team, stage: str, goal: str, turn: int, progress: str) -> bool:
-    cap = run.config.turns.of(stage)
-    variables = {"stage": stage, "goal": goal, "turn": turn, "cap": cap, "progress": progress}
+async def _goes_on(run: Run, team: Team, stage: str, turn: int, variables: Mapping[str, object]) -> bool:
     question = Question(stage, turn, team.leader.speaker, "leader", "progress", variables, part="leader")
     reply = await run.ask(question, run.reply_type("leader", "progress", Progress))
     outcome = "another turn" if reply.value.another_turn else "the stage is done"

@@ -9,21 +9,25 @@ import json
 import random
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, cast
 
 from manyheads.core import Message, Raw, Usage
-from manyheads.models.offline_text import Material, write
+from manyheads.models.offline_text import Material, condensed, write
 
 OFFLINE = "offline"
 """Model name of every reply that no language model has written."""
 LABEL = "Written by the offline model, which is no language model: this shows how a run goes, no more."
 """Stands beside every result that it has written."""
 SCHEMA = re.compile(r"```json schema\s*\n(.*?)```", re.DOTALL)
-LIKELY = {"accept": 0.75, "agree": 0.85, "stay": 0.95, "another_turn": 0.4}
+LIKELY = {"accept": 0.75, "agree": 0.85, "stay": 0.95, "another_turn": 0.4, "ethical_concerns": 0.05}
+LIKELY |= {"done": 0.15, "approve": 0.3}
 """How often a yes-or-no field says yes; one half for the others."""
 INVITES = 0.15
 """How often a speaker who may hear a guest does."""
-
+ALIKE = (5, 80, 30)
+"""Least, most and usual similarity of an abstract to a published one, 0 to 100."""
 
 UNFORMED = """\
 [offline model: this is no language model's answer] I was asked: “{question}”. I can only fill in forms, to show how \
@@ -68,8 +72,14 @@ def _schema(texts: Sequence[str]) -> dict[str, Any] | None:
 class _Filler:
     """Fills one JSON Schema, field by field."""
 
-    def __init__(self, schema: Mapping[str, Any], material: Material, rng: random.Random) -> None:
-        self._defs: Mapping[str, Any] = schema.get("$defs", {})
+    def __init__(
+        self,
+        schema: Mapping[str, Any],
+        material: Material,
+        rng: random.Random,
+        defs: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        self._defs: Mapping[str, Any] = schema.get("$defs", defs)
         self._material, self._rng = material, rng
         guests = material.outsiders
         self._guest = rng.choice(guests) if guests and rng.random() < INVITES else None
@@ -84,14 +94,30 @@ class _Filler:
             case "object":
                 fields: Mapping[str, Any] = schema.get("properties", {})
                 return {name: self.fill(field, name) for name, field in fields.items()}
+            case "array" if key == "interests" and self._material.keywords:
+                return condensed(self._material.keywords)
             case "array":
-                return [self.fill(schema["items"], key) for _ in range(max(2, schema.get("minItems", 0)))]
+                return self._array(schema, key)
             case "boolean":
                 return self._rng.random() < LIKELY.get(key, 0.5)
             case "integer" | "number":
                 return self._number(schema, key)
             case _:
                 return write(key, self._material, self._rng)
+
+    def _array(self, schema: Mapping[str, Any], key: str) -> list[Any]:
+        """Two things, or as many as the schema asks for."""
+        count = max(min(2, schema.get("maxItems", 2)), schema.get("minItems", 0))
+        if key != "overlaps":
+            return [self.fill(schema["items"], key) for _ in range(count)]
+        return [self._overlap(schema["items"], number) for number in range(1, count + 1)]
+
+    def _overlap(self, schema: Mapping[str, Any], number: int) -> dict[str, Any]:
+        """What an abstract shares with the published paper of that number: little, now and then too much."""
+        titles = self._material.titles
+        about = replace(self._material, titles=titles[number - 1 : number] or titles)
+        filled: dict[str, Any] = _Filler(schema, about, self._rng, self._defs).fill(schema)
+        return {**filled, "paper": number, "similarity": round(self._rng.triangular(*ALIKE))}
 
     def _resolve(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
         if reference := schema.get("$ref"):

@@ -14,8 +14,16 @@ BLOCK = re.compile(
     rf"<(topic|idea|question|reply|summary|{'|'.join(Abstract.model_fields)})>\n(.*?)\n</\1>", re.DOTALL
 )
 INTERESTS = re.compile(r"^Research interests: (.+)$", re.MULTILINE)
+KEYWORDS = re.compile(r"<keywords>\n(.*?)\n</keywords>", re.DOTALL)
+PHRASE, MOST_INTERESTS = 5, 5
+"""Words of a term above which it is cut to a phrase, and terms that are taken for interests."""
 NAME = re.compile(r"^Name: (\S+)$", re.MULTILINE)
 LISTED = re.compile(r"<scientists>\n(.*?)\n</scientists>", re.DOTALL)
+COMMON = (
+    "error analysis", "simple baselines", "controlled ablations", "careful calibration", "data curation",
+    "failure cases", "longer horizons", "cheaper supervision",
+)  # fmt: skip
+"""Interests of a speaker who has no record of their own."""
 SEAMS = re.compile(r"[:,;?]| (?:for|with|in|from|by|of|and|to) ")
 SMALL = frozenset(
     [
@@ -50,6 +58,8 @@ class Material:
 
     interests: tuple[str, ...]
     titles: tuple[str, ...]
+    keywords: tuple[str, ...]
+    """Of the papers of an author whose interests are asked for, the most frequent first."""
     topic: str
     question: str
     on_table: str
@@ -69,8 +79,11 @@ class Material:
         question = next((body for label, body in blocks if label == "question"), "")
         table = next((body for label, body in blocks if label in ("idea", "title")), "")
         return cls(
-            interests=tuple(_listed(INTERESTS.search(system))) or ("open questions",),
+            interests=tuple(_listed(INTERESTS.search(system))) or COMMON,
             titles=tuple(TITLE.findall(shown)),
+            keywords=tuple(
+                term for listed in KEYWORDS.findall(whole) for term in listed.splitlines() if term
+            ),
             topic=_first_line(topic),
             question=_first_line(question),
             on_table=_first_line(table),
@@ -83,10 +96,7 @@ class Material:
         """A phrase from a reference's title, or an interest where no reference was shown."""
         if not self.titles:
             return rng.choice(self.interests).lower()
-        title = rng.choice(self.titles)
-        parts = [part.strip() for part in SEAMS.split(title)]
-        whole = [part for part in parts if part and part.split()[0].lower() not in SMALL]
-        return max(whole or [title], key=len).lower()
+        return _core(rng.choice(self.titles))
 
     def subject(self, rng: random.Random) -> str:
         return self.topic.rstrip(".") or self.on_table or " and ".join(self.two(rng))
@@ -101,6 +111,13 @@ class Material:
         return one, others[0] if others else "its limits"
 
 
+def _core(title: str) -> str:
+    """The longest phrase between a title's seams."""
+    parts = [part.strip() for part in SEAMS.split(title)]
+    whole = [part for part in parts if part and part.split()[0].lower() not in SMALL]
+    return max(whole or [title], key=len).lower()
+
+
 def _listed(match: re.Match[str] | None) -> list[str]:
     return [part.strip() for part in match[1].split(";")] if match and match[1] != "not recorded" else []
 
@@ -108,6 +125,12 @@ def _listed(match: re.Match[str] | None) -> list[str]:
 def _first_line(text: str) -> str:
     line = text.strip().splitlines()[0] if text.strip() else ""
     return line if len(line) <= 160 else line[:157] + "…"
+
+
+def condensed(keywords: Sequence[str]) -> list[str]:
+    """The first keywords, long ones (titles) cut to a phrase, each once."""
+    phrases = (term if len(term.split()) <= PHRASE else _core(term) for term in keywords)
+    return list(dict.fromkeys(phrases))[:MOST_INTERESTS]
 
 
 def headline(words: str) -> str:
@@ -196,6 +219,22 @@ def _question(m: Material, rng: random.Random) -> str:
     return rng.choice(frames).format(a=m.interest(rng))
 
 
+STRENGTHS = (
+    "Clarity: it says plainly what is claimed about {it}.",
+    "Originality: {it} is taken up from a side that is seldom looked at.",
+    "Significance: others who work on {it} could build on this.",
+)
+WEAKNESSES = (
+    "Quality: how {it} would be measured is left open, and no baseline is named.",
+    "Significance: it is not said what would change if {it} came out otherwise.",
+    "Clarity: the step from {it} to the conclusion is too quick to follow.",
+)
+QUESTIONS = (
+    "What would you conclude if {it} made no difference?",
+    "Which earlier work on {it} comes closest, and what does it lack?",
+    "On which data would {it} fail first?",
+)
+
 WRITERS: dict[str, Writer] = {
     "title": _title,
     "idea": _idea,
@@ -207,13 +246,21 @@ WRITERS: dict[str, Writer] = {
     "topic": _topic,
     "question": _question,
     "summary": lambda m, rng: (
-        f"The turn circled around {m.interest(rng)}; the members differ on how narrow to be."
+        f"The work is about {m.phrase(rng)}, and about what could be gained from it."
+        if m.titles
+        else f"The turn circled around {m.interest(rng)}; the members differ on how narrow to be."
     ),
+    "strengths": lambda m, rng: rng.choice(STRENGTHS).format(it=m.phrase(rng)),
+    "weaknesses": lambda m, rng: rng.choice(WEAKNESSES).format(it=m.phrase(rng)),
+    "questions": lambda m, rng: rng.choice(QUESTIONS).format(it=m.phrase(rng)),
     "rationale": lambda m, rng: (
         f"It joins {m.interest(rng)} with what the others bring, and it can be tested."
     ),
     "thought": lambda m, rng: (
         f"Closest is “{_cited(m, rng)}”; it leaves {m.interest(rng)} aside, which is the opening."
+    ),
+    "reason": lambda m, rng: (
+        f"Both turn on {m.phrase(rng)}; what is asked here about {m.interest(rng)} is not in that paper."
     ),
     "introduction": lambda m, rng: (
         f"{m.subject(rng)}: little is known about it once {m.interest(rng)} comes in."
@@ -228,6 +275,10 @@ WRITERS: dict[str, Writer] = {
         "We expect a gain on the held-back setting, and report its absence if there is none."
     ),
     "conclusion": lambda m, rng: f"Either outcome tells how far what is known of {m.interest(rng)} carries.",
+    "keywords": lambda m, rng: m.phrase(rng),
+    "reflection": lambda m, rng: (
+        f"A reader who knows {m.phrase(rng)} would ask what is new; I make more of {m.interest(rng)}."
+    ),
     "changes": lambda m, rng: f"Say earlier what {m.interest(rng)} contributes.",
 }
 

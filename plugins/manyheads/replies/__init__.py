@@ -26,6 +26,7 @@ from manyheads.replies.virsci import (
     Summary,
     Topic,
     Vote,
+    review_of,
     vote_among,
 )
 
@@ -68,6 +69,7 @@ __all__ = [
     "Topic",
     "Verdict",
     "Vote",
+    "review_of",
     "seeking",
     "vote_among",
 ]

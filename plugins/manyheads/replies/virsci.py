@@ -155,3 +155,11 @@ def vote_among(kind: type[Vote], count: int) -> type[Vote]:
     described = kind.model_fields["choice"].description
     limited = Annotated[int, Field(ge=1, le=count, description=described), BeforeValidator(no_truth_value)]
     return create_model(kind.__name__, __base__=kind, choice=(limited, ...))
+
+
+@cache
+def review_of(kind: type[SelfReview], count: int) -> type[SelfReview]:
+    """A self-review of so many papers: its schema shows how many comparisons are asked for."""
+    described = kind.model_fields["overlaps"].description
+    each = Annotated[list[Overlap], Field(min_length=count, max_length=count, description=described)]
+    return create_model(kind.__name__, __base__=kind, overlaps=(each, ...))

@@ -1,5 +1,6 @@
-"""Abstract generation (VirSci 2025, §3.2, Eq. 4; 2024, Figs. 14 and 15)."""
+"""Abstract generation (VirSci 2025, §3.2, Eq. 4; 2024, Figs. 14 and 15), and its revision after self-review."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -7,21 +8,33 @@ from manyheads.discussion import Member, Run, Team, another_turns, ask_with_advi
 from manyheads.discussion.run import Question
 from manyheads.replies import Abstract, Revision
 from manyheads.systems.virsci.ideas import Proposed
+from manyheads.systems.virsci.overlap import SelfReviewed
 from manyheads.systems.virsci.stages import GOALS, stage_event
 
 STAGE = "abstract"
+REVISION = "Abstract revision"
+Opening = Callable[[int], Awaitable[Abstract]]
+"""The leader's contribution with which a round of writing begins, given its turn."""
 
 
 @dataclass
 class Manuscript:
-    """The abstract and how it came about; the last draft is the current one."""
+    """The abstract of an idea and how it came about; the last draft is the current one."""
 
+    idea: Proposed
     drafts: list[tuple[str, int, Abstract]] = field(default_factory=list[tuple[str, int, Abstract]])
     """Author, turn and text of each version."""
+    written: int = 0
+    """The turn in which the team first held it finished; later ones are revisions after self-review."""
 
     @property
     def current(self) -> Abstract:
         return self.drafts[-1][2]
+
+    @property
+    def turn(self) -> int:
+        """The turn of the last version."""
+        return self.drafts[-1][1]
 
     def text(self) -> str:
         return self.current.spoken() if self.drafts else ""
@@ -35,55 +48,74 @@ class Manuscript:
         ]
 
 
-async def write_abstract(run: Run, team: Team, idea: Proposed) -> Manuscript:
-    """The leader drafts, then each next member rates, proposes changes and rewrites, for the stage's turns."""
-    run.emit(stage_event(STAGE))
-    manuscript, speaker = Manuscript(), team.leader
-    async for turn in another_turns(run, team, STAGE, GOALS[STAGE], manuscript.text):
-        order = speaking_order(team.members, run.config.topology, run.rng, speaker)
-        if not manuscript.drafts:
-            await _draft(run, team, manuscript, idea)
-            order = _after_the_draft(order, team.leader)
-        for member in order:
-            await _revise(run, team, manuscript, idea, member, turn)
-            speaker = member
+async def write_abstract(run: Run, team: Team, idea: Proposed, *, before: int = 0) -> Manuscript:
+    """The leader drafts, then each next member rates, proposes changes and rewrites, for the stage's turns.
+
+    Turns are counted on from those `before`.
+    """
+    run.emit(stage_event(run.config, STAGE))
+    manuscript = Manuscript(idea)
+
+    async def draft(turn: int) -> Abstract:
+        """Q_1,0 = ⟨Q_abstract, R_idea⟩."""
+        variables = {"idea": idea.text}
+        question = Question(
+            STAGE, turn, team.leader.speaker, "leader", "draft", variables, "leader", recall=idea.idea.title
+        )
+        kind = run.reply_type("leader", "draft", Abstract)
+        return (await ask_with_advice(run, team, question, kind, context=idea.text)).value
+
+    await _write(run, team, manuscript, draft, before)
+    manuscript.written = manuscript.turn
     return manuscript
 
 
-def _after_the_draft(order: list[Member], leader: Member) -> list[Member]:
-    """The speakers that are left of the first turn: the draft is one of its contributions.
+async def revise_abstract(run: Run, team: Team, manuscript: Manuscript, review: SelfReviewed) -> None:
+    """Another round of writing, which the leader opens with the self-review in the prompt (2025, Eq. 6; 2024, Eq. 8).
+
+    The members after the leader are asked as ever (Eq. 4).
+    """
+    run.emit(stage_event(run.config, STAGE, REVISION))
+    current = manuscript.current
+
+    async def rework(turn: int) -> Abstract:
+        """Q_1,0 = ⟨Q_abstract, Q_judgement, R_review, B_past(R_abstract), R_abstract⟩."""
+        variables = {"abstract": current, "overlaps": review.overlaps, "threshold": review.threshold}
+        title = manuscript.idea.idea.title
+        question = Question(
+            STAGE, turn, team.leader.speaker, "leader", "rework", variables, "leader", recall=title
+        )
+        kind = run.reply_type("leader", "rework", Revision)
+        return (await ask_with_advice(run, team, question, kind, context=current.spoken())).value
+
+    await _write(run, team, manuscript, rework, manuscript.turn)
+
+
+async def _write(run: Run, team: Team, manuscript: Manuscript, opening: Opening, before: int) -> None:
+    speaker = team.leader
+    async for turn in another_turns(run, team, STAGE, GOALS[STAGE], manuscript.text, before=before):
+        order = speaking_order(team.members, run.config.topology, run.rng, speaker)
+        if turn == before + 1:
+            manuscript.drafts.append((team.leader.name, turn, await opening(turn)))
+            order = _after_the_opening(order, team.leader)
+        for member in order:
+            await _revise(run, team, manuscript, member, turn)
+            speaker = member
+
+
+def _after_the_opening(order: list[Member], leader: Member) -> list[Member]:
+    """The speakers that are left of the first turn: the leader's opening is one of its contributions.
 
     The round table goes on after the leader; a random order was drawn to follow the leader and is a speaker shorter.
     """
     return order[1:] if order[0] is leader else order[:-1]
 
 
-async def _draft(run: Run, team: Team, manuscript: Manuscript, idea: Proposed) -> None:
-    """Q_1,0 = ⟨Q_abstract, R_idea⟩."""
-    leader = team.leader
-    question = Question(
-        STAGE,
-        1,
-        leader.speaker,
-        "leader",
-        "draft",
-        {"idea": idea.text},
-        part="leader",
-        recall=idea.idea.title,
-    )
-    kind = run.reply_type("leader", "draft", Abstract)
-    reply = await ask_with_advice(run, team, question, kind, context=idea.text)
-    manuscript.drafts.append((leader.name, 1, reply.value))
-
-
-async def _revise(
-    run: Run, team: Team, manuscript: Manuscript, idea: Proposed, member: Member, turn: int
-) -> None:
+async def _revise(run: Run, team: Team, manuscript: Manuscript, member: Member, turn: int) -> None:
     """Eq. 4: ⟨Q_abstract, Q_judgment, R_k,i-1⟩, without history."""
     current = manuscript.current
-    question = Question(
-        STAGE, turn, member.speaker, "scientist", "revise", {"abstract": current}, recall=idea.idea.title
-    )
+    variables, title = {"abstract": current}, manuscript.idea.idea.title
+    question = Question(STAGE, turn, member.speaker, "scientist", "revise", variables, recall=title)
     kind = run.reply_type("scientist", "revise", Revision)
     reply = await ask_with_advice(run, team, question, kind, context=current.spoken())
     manuscript.drafts.append((member.name, turn, reply.value))

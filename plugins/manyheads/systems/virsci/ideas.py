@@ -8,9 +8,11 @@ from manyheads.bank.records import Hit
 from manyheads.discussion import Member, Remark, Run, Team, another_turns, speak, speaking_order, summarise
 from manyheads.discussion.run import Question, cite
 from manyheads.replies import Idea
+from manyheads.systems.virsci.overlap import Compared
 from manyheads.systems.virsci.stages import GOALS, stage_event
 
 STAGE = "idea"
+ANEW = "Idea generation, anew"
 
 
 @dataclass(frozen=True)
@@ -43,11 +45,26 @@ class Proposed:
         }
 
 
+@dataclass(frozen=True)
+class Discarded:
+    """An idea that was given up after self-review, with the papers that its abstract came too close to."""
+
+    idea: Proposed
+    overlaps: Sequence[Compared]
+
+
 @dataclass
 class Archive:
-    """The growing archive of ideas, and the discussion around them."""
+    """The growing archive of ideas, and the discussion around them.
+
+    Attributes:
+        discarded: ideas given up in earlier rounds, which must not come back.
+        numbered: ideas of earlier rounds; those of this one are numbered on.
+    """
 
     topic: str
+    discarded: Sequence[Discarded] = ()
+    numbered: int = 0
     ideas: list[Proposed] = field(default_factory=list[Proposed])
     summaries: list[str] = field(default_factory=list[str])
     replies: list[Remark] = field(default_factory=list[Remark])
@@ -68,11 +85,23 @@ class Archive:
         return f"Topic: {self.topic}\n\n{recent}".strip()
 
 
-async def propose_ideas(run: Run, team: Team, topic: str) -> list[Proposed]:
-    """All ideas that the team proposes on a topic, in order."""
-    run.emit(stage_event(STAGE))
-    archive, last = Archive(topic), 0
-    async for turn in another_turns(run, team, STAGE, GOALS[STAGE], archive.text):
+async def propose_ideas(
+    run: Run,
+    team: Team,
+    topic: str,
+    discarded: Sequence[Discarded] = (),
+    *,
+    before: int = 0,
+    numbered: int = 0,
+) -> list[Proposed]:
+    """All ideas that the team proposes on a topic, in order.
+
+    Where the stage is held again after a discard (App. B.1), the team is told what was given up and why; turns and
+    ideas are counted on from those `before` and already `numbered`.
+    """
+    run.emit(stage_event(run.config, STAGE, ANEW if discarded else None))
+    archive, last = Archive(topic, discarded, numbered), before
+    async for turn in another_turns(run, team, STAGE, GOALS[STAGE], archive.text, before=before):
         if archive.replies:
             archive.summaries.append(await summarise(run, team, STAGE, last, archive.replies))
             archive.replies = []
@@ -92,6 +121,7 @@ async def _propose(run: Run, team: Team, archive: Archive, member: Member, turn:
     [references] = await run.references(STAGE, turn, [query], run.config.ideas.references)
     variables = {
         "topic": archive.topic,
+        "discarded": archive.discarded,
         "references": references,
         "previous": archive.previous,
         "summaries": list(archive.summaries),
@@ -100,7 +130,8 @@ async def _propose(run: Run, team: Team, archive: Archive, member: Member, turn:
     question = Question(STAGE, turn, member.speaker, "scientist", "idea", variables, recall=archive.gist)
     kind = run.reply_type("scientist", "idea", Idea)
     reply, guests = await speak(run, team, question, kind, context=archive.text())
-    proposed = Proposed(len(archive.ideas) + 1, reply.value, member.name, turn, references)
+    number = archive.numbered + len(archive.ideas) + 1
+    proposed = Proposed(number, reply.value, member.name, turn, references)
     archive.ideas.append(proposed)
     archive.replies.append(Remark(member.name, proposed.text))
     archive.replies += [Remark(guest.name, guest.advice, guest=True) for guest in guests]

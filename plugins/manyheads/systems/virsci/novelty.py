@@ -37,26 +37,29 @@ class Candidate:
 
 
 async def most_novel(
-    run: Run, team: Team, ideas: Sequence[Proposed]
+    run: Run, team: Team, ideas: Sequence[Proposed], *, before: int = 0
 ) -> tuple[Proposed, list[Ballot], str | None]:
     """The idea with the most votes (R_idea), all ballots, and the rule that broke a tie, if one did.
 
     `ideas` are in order of confidence; of the ideas with most votes the one of highest confidence wins.
+    Turns are counted on from those `before`.
     """
-    run.emit(stage_event(STAGE))
-    references = await run.references(STAGE, 1, [idea.text for idea in ideas], run.config.novelty.references)
+    run.emit(stage_event(run.config, STAGE))
+    queries = [idea.text for idea in ideas]
+    references = await run.references(STAGE, before + 1, queries, run.config.novelty.references)
     candidates = [Candidate(idea.text, hits) for idea, hits in zip(ideas, references, strict=True)]
-    ballots = await _vote(run, team, candidates, " / ".join(idea.idea.title for idea in ideas))
+    ballots = await _vote(run, team, candidates, " / ".join(idea.idea.title for idea in ideas), before)
     return _count(run, ideas, ballots)
 
 
-async def _vote(run: Run, team: Team, candidates: list[Candidate], recall: str) -> list[Ballot]:
+async def _vote(run: Run, team: Team, candidates: list[Candidate], recall: str, before: int) -> list[Ballot]:
     """Turns of votes. They are blind, so with fixed turns all of them are cast at once."""
     if not run.config.turns.adaptive:
-        turns = range(1, run.config.turns.of(STAGE) + 1)
+        turns = range(before + 1, before + run.config.turns.of(STAGE) + 1)
         return await _cast(run, team, candidates, recall, turns)
     ballots = list[Ballot]()
-    async for turn in another_turns(run, team, STAGE, GOALS[STAGE], partial(_standing, ballots)):
+    standing = partial(_standing, ballots)
+    async for turn in another_turns(run, team, STAGE, GOALS[STAGE], standing, before=before):
         ballots += await _cast(run, team, candidates, recall, [turn])
     return ballots
 

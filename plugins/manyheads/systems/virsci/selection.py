@@ -18,7 +18,7 @@ async def select_team(run: Run) -> tuple[Team, list[Recruited]]:
     Raises:
         CorpusError: the team would be larger than the number of scientists.
     """
-    run.emit(stage_event(STAGE))
+    run.emit(stage_event(run.config, STAGE))
     team, decisions = Team([_leader(run)]), list[Recruited]()
     run.insiders |= team.names
     wanted, config = run.config.team.size, run.config.team

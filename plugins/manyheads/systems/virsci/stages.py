@@ -1,6 +1,6 @@
-"""The five stages: their names, what each is for, and what they ask of which role."""
+"""The stages: their names, what each is for, and what they ask of which role."""
 
-from manyheads.config import STAGES
+from manyheads.config import STAGES, RunConfig
 from manyheads.events import Stage
 from manyheads.replies import (
     Abstract,
@@ -13,6 +13,7 @@ from manyheads.replies import (
     Remark,
     ReplyModel,
     Revision,
+    SelfReview,
     Summary,
     Topic,
     Vote,
@@ -31,6 +32,8 @@ NEEDS: dict[tuple[str, str], type[ReplyModel]] = {
     ("leader", "progress"): Progress,
     ("leader", "settle"): Topic,
     ("leader", "draft"): Abstract,
+    ("leader", "self_review"): SelfReview,
+    ("leader", "rework"): Revision,
 }
 """The reply that each task of a role must give, or a narrower one."""
 
@@ -40,6 +43,7 @@ TITLES = {
     "idea": "Idea generation",
     "novelty": "Novelty assessment",
     "abstract": "Abstract generation",
+    "review": "Self-review",
 }
 GOALS = {
     "topic": "one precise research topic that the members share and can support.",
@@ -49,5 +53,7 @@ GOALS = {
 }
 
 
-def stage_event(stage: str) -> Stage:
-    return Stage(stage=stage, title=TITLES[stage], number=STAGES.index(stage) + 1, total=len(STAGES))
+def stage_event(config: RunConfig, stage: str, title: str | None = None) -> Stage:
+    """A stage begins, or begins anew under another title; the self-review counts only where it is held."""
+    total = len(STAGES) - (not config.self_review.enabled)
+    return Stage(stage=stage, title=title or TITLES[stage], number=STAGES.index(stage) + 1, total=total)

@@ -38,7 +38,7 @@ async def find_topic(run: Run, team: Team) -> tuple[Topic, int]:
     Without a majority for a shared direction the discussion starts over, `topics.max_restarts` times; after that
     the leader decides, and a warning says so.
     """
-    run.emit(stage_event(STAGE))
+    run.emit(stage_event(run.config, STAGE))
     thread, turns = Thread(), 0
     for attempt in range(run.config.topics.max_restarts + 1):
         thread = await _discuss(run, team, turns)
@@ -56,19 +56,22 @@ async def find_topic(run: Run, team: Team) -> tuple[Topic, int]:
 async def _discuss(run: Run, team: Team, before: int) -> Thread:
     """K turns. Each is summed up when the next begins: the last one's own words settle the topic (after Eq. 1)."""
     thread = Thread()
-    async for turn in another_turns(run, team, STAGE, GOALS[STAGE], thread.text):
+    async for turn in another_turns(run, team, STAGE, GOALS[STAGE], thread.text, before=before):
         if thread.replies:
             thread.summaries.append(await summarise(run, team, STAGE, thread.turn, thread.replies))
             thread.replies = []
-        thread.turn = before + turn
+        thread.turn = turn
         for member in speaking_order(team.members, run.config.topology, run.rng, thread.speaker):
             await _remark(run, team, thread, member)
     return thread
 
 
 async def _remark(run: Run, team: Team, thread: Thread, member: Member) -> None:
-    """Eq. 1: Q_k,i = ⟨Q_team, Q_topic, summaries of turns 1…k-1, replies of this turn⟩."""
-    variables = {"team": team.profiles(), **thread.shown()}
+    """Eq. 1: Q_k,i = ⟨Q_team, Q_topic, summaries of turns 1…k-1, replies of this turn⟩.
+
+    Q_topic holds the starting topic, if one is given (App. C.3).
+    """
+    variables = {"team": team.profiles(), "start": run.config.topics.start, **thread.shown()}
     recall = thread.summaries[-1] if thread.summaries else team.interests()
     question = Question(STAGE, thread.turn, member.speaker, "scientist", "topic", variables, recall=recall)
     kind = run.reply_type("scientist", "topic", RemarkReply)

@@ -1,0 +1,92 @@
+"""Self-review of the finished abstract (VirSci 2025, App. B.1, Eqs. 5 and 6; 2024, App. D.1, Fig. 16)."""
+
+from collections.abc import Callable
+
+from manyheads.discussion import Run, Team
+from manyheads.discussion.run import Question
+from manyheads.events import Judged
+from manyheads.replies import SelfReview, review_of
+from manyheads.systems.virsci.abstract import Manuscript, revise_abstract
+from manyheads.systems.virsci.overlap import Compared, SelfReviewed
+from manyheads.systems.virsci.stages import stage_event
+
+STAGE = "review"
+
+
+async def review_and_revise(run: Run, team: Team, manuscript: Manuscript, before: int) -> list[SelfReviewed]:
+    """The leader's reviews of one abstract: one, or two with a round of revision between them.
+
+    `before` counts the reviews held so far in the run. An abstract that was still too close at the second one does
+    not pass.
+    """
+    first = await _review(run, team, manuscript, before + 1)
+    if not first.too_close:
+        return [first]
+    _judge(run, first, "revised")
+    await revise_abstract(run, team, manuscript, first)
+    second = await _review(run, team, manuscript, before + 2)
+    return [first, second]
+
+
+def discard(run: Run, review: SelfReviewed) -> None:
+    """Tell that the abstract and its idea are given up."""
+    _judge(run, review, "discarded with its idea")
+
+
+def keep_anyway(run: Run, review: SelfReviewed) -> None:
+    """Tell that the abstract stands although it is too close, as no further discard is allowed."""
+    discards = run.config.self_review.max_discards
+    run.warn(
+        STAGE,
+        f"the abstract stands although it is too close to published work ({review.closest} of 100, too close from "
+        f"{review.threshold}): self_review.max_discards is {discards}",
+    )
+
+
+async def _review(run: Run, team: Team, manuscript: Manuscript, number: int) -> SelfReviewed:
+    """Eq. 5: Q_review = ⟨Q_check, R_abstract, B_past(R_abstract)⟩, without history."""
+    run.emit(stage_event(run.config, STAGE))
+    abstract, config = manuscript.current, run.config.self_review
+    [hits] = await run.references(STAGE, number, [abstract.spoken()], config.references)
+    if not hits:
+        run.warn(STAGE, "no published paper comes near the abstract: there was nothing to compare it with")
+        return SelfReviewed(number, abstract, (), config.threshold)
+    variables = {"abstract": abstract, "references": hits}
+    question = Question(
+        STAGE, number, team.leader.speaker, "leader", "self_review", variables, "leader",
+        check=_each_once(len(hits)),
+    )  # fmt: skip
+    kind = review_of(run.reply_type("leader", "self_review", SelfReview), len(hits))
+    found = {each.paper: each for each in (await run.ask(question, kind)).value.overlaps}
+    overlaps = [Compared(hit, found[n].similarity, found[n].reason) for n, hit in enumerate(hits, start=1)]
+    review = SelfReviewed(number, abstract, tuple(overlaps), config.threshold)
+    if not review.too_close:
+        _judge(run, review, "passed")
+    return review
+
+
+def _each_once(count: int) -> Callable[[SelfReview], str | None]:
+    """Every paper that is listed is compared, and none twice."""
+
+    def check(reply: SelfReview) -> str | None:
+        given = sorted(each.paper for each in reply.overlaps)
+        if given == list(range(1, count + 1)):
+            return None
+        numbers = ", ".join(map(str, given))
+        return f"overlaps: each of the papers 1 to {count} belongs there exactly once (given: {numbers})"
+
+    return check
+
+
+def _judge(run: Run, review: SelfReviewed, outcome: str) -> None:
+    nearest = max(review.overlaps, key=lambda each: each.similarity)
+    run.emit(
+        Judged(
+            stage=STAGE,
+            turn=review.number,
+            subject="self-review",
+            outcome=outcome,
+            reasoning=f"at most {nearest.similarity} of 100 alike, too close from {review.threshold}: "
+            f"“{nearest.hit.paper.title}”",
+        )
+    )

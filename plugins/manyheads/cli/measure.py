@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from manyheads.measures.novelty import Neighbour
-    from manyheads.measures.scores import Measure, Score
+    from manyheads.measures.results import Measure, Score
 
 ABSENT = "–"
 
@@ -47,7 +47,7 @@ def measure(
     """Measure texts: HD, CD, CI, ON (VirSci), and on request RND; for several texts their means too."""
     from manyheads.cli.building import naming_the_option, showing_progress
     from manyheads.measures.chosen import chosen_corpus
-    from manyheads.measures.scores import scores, write_scores
+    from manyheads.measures.results import scores, write_scores
     from manyheads.subjects import read_subjects
 
     subjects = [subject for path in texts for subject in read_subjects(path)]
@@ -86,9 +86,9 @@ def _table(found: "Sequence[Score]") -> "Table":
     search = "" if first.search == "exact" else ", approximate search"
     title = f"{first.corpus}, {first.neighbours} neighbours, normalised by {first.normalise}{search}"
     table = Table(title=title.replace("normalised by none", "not normalised"), title_justify="left")
-    table.add_column("text", max_width=48, no_wrap=True, overflow="ellipsis")
+    table.add_column("text", max_width=48, min_width=12)
     for name in measures:
-        table.add_column(name.upper(), justify="right")
+        table.add_column(name.upper(), justify="right", no_wrap=True)
     for one in found:
         table.add_row(Text(one.name), *(_number(one.value(name)) for name in measures))
     if len(found) > 1:
@@ -99,18 +99,18 @@ def _table(found: "Sequence[Score]") -> "Table":
 
 
 def _shown(found: "Sequence[Score]") -> "list[Measure]":
-    from manyheads.measures.scores import MEASURES
+    from manyheads.measures.results import MEASURES
 
     return [name for name in MEASURES if name != "rnd" or found[0].around is not None]
 
 
 def _means(found: "Sequence[Score]", measures: "Sequence[Measure]") -> "Iterable[tuple[str, list[str]]]":
-    from manyheads.measures.scores import mean_of
+    from manyheads.measures.results import mean_of
 
     means = [mean_of(found, name) for name in measures]
-    yield f"mean of {len(found)}", [ABSENT if isinstance(m, str) else _number(m.estimate) for m in means]
-    ends = [ABSENT if isinstance(m, str) else f"{_number(m.low)}…{_number(m.high)}" for m in means]
-    yield "95% interval", ends
+    rows = {f"mean of {len(found)}": "estimate", "95% interval: from": "low", "95% interval: to": "high"}
+    for label, end in rows.items():
+        yield label, [ABSENT if isinstance(one, str) else _number(getattr(one, end)) for one in means]
 
 
 def _number(value: float | None) -> str:

@@ -108,7 +108,10 @@ def _check(points: Floats, among: Floats, k: int, passes_over: bool) -> None:
     if points.ndim != 2 or points.shape[1:] != among.shape[1:]:
         raise MeasureError(f"vectors of shape {points.shape} cannot be held against {among.shape}")
     if k < 1 or len(among) - passes_over < k:
-        raise MeasureError(f"{k} neighbours are asked for among {len(among) - passes_over} papers")
+        raise MeasureError(
+            f"{k} neighbours are asked for among {len(among) - passes_over} papers",
+            hint="ask for fewer, or measure against a larger corpus",
+        )
 
 
 def _blocks(count: int, size: int) -> Iterator[slice]:

@@ -1,0 +1,150 @@
+"""What was measured, as it is kept, a text a line: `manyheads measure … --out measures.jsonl`."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from manyheads.errors import MeasureError
+from manyheads.measures.bootstrap import Interval, interval
+from manyheads.measures.measure import Measured, MeasuringCorpus, Search
+from manyheads.measures.novelty import Neighbour, Normalise
+from manyheads.roles import describe
+from manyheads.subjects import Subject
+
+Measure = Literal["hd", "cd", "ci", "on", "rnd"]
+MEASURES: tuple[Measure, ...] = ("hd", "cd", "ci", "on", "rnd")
+
+
+class Score(BaseModel):
+    """One text's measures, with all that is needed to measure it again. See `Novelty` for what they are."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    """The text's title, or its file's name."""
+    source: str
+    """Where it was read from: a file, a run's folder, or a file and line."""
+    sha256: str
+    hd: float | None
+    cd: float | None
+    ci: float | None
+    on: float | None
+    rnd: float | None
+    missing: dict[str, str]
+    """Measure to why it is not there."""
+    unread: int | None
+    """Tokens at the text's end that the embedding model did not read; null where that is not known."""
+    normalise: Normalise
+    neighbours: int = Field(ge=1)
+    around: int | None
+    """P and Q of RND, where it was asked for."""
+    own: int | None
+    search: Search
+    corpus: str
+    fingerprint: str
+    embedding: str
+    past: tuple[Neighbour, ...]
+    contemporary: tuple[Neighbour, ...]
+
+    def value(self, measure: Measure) -> float | None:
+        """One of the measures by name."""
+        return {"hd": self.hd, "cd": self.cd, "ci": self.ci, "on": self.on, "rnd": self.rnd}[measure]
+
+
+def scores(
+    corpus: MeasuringCorpus,
+    subjects: Sequence[Subject],
+    *,
+    neighbours: int,
+    normalise: Normalise,
+    search: Search,
+    rnd: tuple[int, int] | None = None,
+) -> list[Score]:
+    """Measure texts, all at once. `rnd`: P and Q of the relative neighbour density, if it is wanted.
+
+    Raises:
+        MeasureError: the corpus has too few papers.
+        EmbeddingError: the corpus's model cannot be loaded.
+    """
+    around, own = rnd or (None, None)
+    sizes = {} if rnd is None else {"around": rnd[0], "own": rnd[1]}
+    found = corpus.measure(
+        [subject.text for subject in subjects],
+        neighbours=neighbours,
+        normalise=normalise,
+        search=search,
+        rnd=rnd is not None,
+        **sizes,
+    )
+    made = {"neighbours": neighbours, "normalise": normalise, "search": search, "around": around, "own": own}
+    meta = corpus.meta
+    made |= {"corpus": meta.name, "fingerprint": meta.fingerprint, "embedding": meta.embedding.name}
+    return [
+        Score.model_validate({**_told(subject), **_measured(one), **made})
+        for subject, one in zip(subjects, found, strict=True)
+    ]
+
+
+def _told(subject: Subject) -> dict[str, object]:
+    return {"name": subject.name, "source": subject.source, "sha256": subject.sha256}
+
+
+def _measured(one: Measured) -> dict[str, object]:
+    novelty = one.novelty
+    values = {"hd": novelty.hd, "cd": novelty.cd, "ci": novelty.ci, "on": novelty.on, "rnd": one.rnd}
+    near = {"past": novelty.past, "contemporary": novelty.contemporary}
+    return {**values, **near, "missing": dict(novelty.missing), "unread": one.unread}
+
+
+def mean_of(
+    found: Sequence[Score], measure: Measure, *, level: float = 0.95, seed: int = 0
+) -> Interval | str:
+    """The mean of a measure over several texts with its bootstrap interval; or why there is none.
+
+    There is none over the texts that happen to have the measure: those that lack it may be the unusual ones.
+    """
+    values = [value for one in found if (value := one.value(measure)) is not None]
+    if len(values) < len(found):
+        return f"{len(found) - len(values)} of {len(found)} texts have none"
+    return interval(values, level=level, seed=seed)
+
+
+def write_scores(path: Path, found: Sequence[Score]) -> None:
+    """A score a line; the file is replaced as a whole, or not at all.
+
+    Raises:
+        MeasureError: it cannot be written.
+    """
+    beside = path.with_name(f"{path.name}.part")
+    try:
+        beside.write_text("".join(f"{one.model_dump_json()}\n" for one in found), encoding="utf-8")
+        os.replace(beside, path)
+    except OSError as error:
+        raise MeasureError(
+            f"{path}: cannot be written: {error.strerror}", hint="choose another --out"
+        ) from error
+
+
+def read_scores(path: Path) -> list[Score]:
+    """What `write_scores` wrote.
+
+    Raises:
+        MeasureError: the file cannot be read, or a line is no score.
+    """
+    found: list[Score] = []
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise MeasureError(
+            f"{path}: cannot be read: {error}", hint="manyheads measure … --out FILE"
+        ) from error
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                found.append(Score.model_validate_json(line))
+            except ValidationError as error:
+                raise MeasureError(f"{path}:{number}: {describe(error)}") from error
+    return found

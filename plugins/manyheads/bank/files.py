@@ -17,23 +17,24 @@ UTF16 = (b"\xff\xfe", b"\xfe\xff")
 UTF8_MARK = b"\xef\xbb\xbf"
 
 
-def lines(source: Path) -> Generator[tuple[int, bytes], None, None]:
+def lines(source: Path, member: str | None = None) -> Generator[tuple[int, bytes], None, None]:
     """The lines of a file that are not blank, with their numbers from 1, and without the byte order mark.
 
-    A zip must hold one file.
+    Args:
+        member: of a zip that holds several files, the one to read.
 
     Raises:
         CorpusError: missing, a folder, cut off, of another compression than its name says, UTF-16, or binary.
     """
     number = 0
-    with reading(source, lambda: f" after line {number}" if number else ""), opened(source) as stream:
+    with reading(source, lambda: f" after line {number}" if number else ""), opened(source, member) as stream:
         for number, line in enumerate(_bounded(source, stream), 1):
             if line.strip():
                 yield number, line.removeprefix(UTF8_MARK) if number == 1 else line
 
 
 @contextmanager
-def opened(source: Path) -> Generator[IO[bytes]]:
+def opened(source: Path, member: str | None = None) -> Generator[IO[bytes]]:
     """The file's bytes, unpacked; a file that plainly holds something else is refused here."""
     start = head(source)
     if source.suffix == ".gz" and not start.startswith(GZIP):
@@ -47,9 +48,17 @@ def opened(source: Path) -> Generator[IO[bytes]]:
         if start.startswith(GZIP):
             yield cast(IO[bytes], held.enter_context(gzip.GzipFile(fileobj=raw)))
         elif start.startswith(ZIP):
-            yield held.enter_context(_only_member(source, held.enter_context(zipfile.ZipFile(raw))))
+            yield held.enter_context(_member(source, held.enter_context(zipfile.ZipFile(raw)), member))
         else:
             yield raw
+
+
+def members(source: Path) -> list[str | None]:
+    """The files inside a zip; [None] for a file that is none."""
+    if not head(source).startswith(ZIP):
+        return [None]
+    with reading(source), zipfile.ZipFile(source) as archive:
+        return [*_files_of(archive)]
 
 
 def head(source: Path, size: int = 4) -> bytes:
@@ -74,11 +83,16 @@ def reading(source: Path, where: Callable[[], str] = str) -> Generator[None]:
         raise CorpusError(f"{source}: cannot be read{where()}: {wrong}", hint=hint) from wrong
 
 
-def _only_member(source: Path, archive: zipfile.ZipFile) -> IO[bytes]:
-    names = [one for one in archive.infolist() if not one.is_dir()]
-    if len(names) != 1:
+def _member(source: Path, archive: zipfile.ZipFile, member: str | None) -> IO[bytes]:
+    names = _files_of(archive)
+    if member is None and len(names) != 1:
         raise CorpusError(f"{source}: holds {len(names)} files, not one", hint=f"unzip {source.name}")
-    return archive.open(names[0])
+    return archive.open(names[0] if member is None else member)
+
+
+def _files_of(archive: zipfile.ZipFile) -> list[str]:
+    found = (one.filename for one in archive.infolist() if not one.is_dir())
+    return [name for name in found if not name.startswith("__MACOSX/")]
 
 
 def _bounded(source: Path, stream: IO[bytes]) -> Iterator[bytes]:

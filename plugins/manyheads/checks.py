@@ -16,7 +16,7 @@ from manyheads.models.replay import ReplayModel
 from manyheads.resources import Resources
 from manyheads.roles import Roles
 from manyheads.subjects import read_subject
-from manyheads.systems import SYSTEMS, misfits
+from manyheads.systems import SYSTEMS, misfits, needs_corpus
 
 PACKAGES = {"autogen": "autogen_agentchat", "agentscope": "agentscope"}
 
@@ -32,7 +32,7 @@ class Finding:
 
 def findings(config: RunConfig) -> list[Finding]:
     """Look at the host, the roles and prompts, each model, and the corpus."""
-    corpus = [_corpus(config)] if SYSTEMS[config.system].ecosystem else []
+    corpus = [_corpus(config)] if needs_corpus(config) else []
     subject = [_subject(config)] if SYSTEMS[config.system].subject else []
     return [_host(config), *_roles(config), *_models(config), *corpus, *subject]
 
@@ -109,7 +109,8 @@ def _subject(config: RunConfig) -> Finding:
 def _corpus(config: RunConfig) -> Finding:
     try:
         with Ecosystem.open(resolve_corpus(config.corpus, embedding=config.embedding)) as ecosystem:
-            need_members(config.team, ecosystem)
+            if SYSTEMS[config.system].ecosystem:
+                need_members(config.team, ecosystem)
             scientists = len(ecosystem.scientists)
     except UserError as error:
         return Finding(False, "corpus", str(error))

@@ -13,7 +13,7 @@ from manyheads.bank.embedding import load_embedder
 from manyheads.bank.named import resolve_corpus
 from manyheads.bank.records import Literature, NoLiterature
 from manyheads.budget import Budgeted, Ledger
-from manyheads.config import ModelConfig, RunConfig
+from manyheads.config import ModelConfig, RunConfig, settled
 from manyheads.core import Host, ManagedHost, Recall
 from manyheads.discussion import Run, need_members
 from manyheads.errors import ConfigError, UserError
@@ -25,7 +25,7 @@ from manyheads.recall import AuthorRecall
 from manyheads.resources import Resources
 from manyheads.roles import Roles
 from manyheads.subjects import Subject, read_subject
-from manyheads.systems import SYSTEMS, misfits
+from manyheads.systems import SYSTEMS, misfits, needs_corpus
 
 __all__ = ["HostFactory", "Session", "fresh", "new_folder", "reopen"]
 
@@ -80,6 +80,8 @@ class Session:
         return f"{hint}; go on with: {self.way_back}" if hint else self.way_back
 
     async def _events(self, make_host: HostFactory) -> AsyncGenerator[AnyEvent, None]:
+        self.config = settled(self.config)
+        SYSTEMS[self.config.system].ready(self.config)
         roles = self._roles()
         async with AsyncExitStack() as stack:
             subject = self._subject()
@@ -118,11 +120,12 @@ class Session:
 
     async def _literature(self, stack: AsyncExitStack) -> Literature:
         """The ecosystem, open and warm until the stack closes; nothing for a system that needs none."""
-        if not SYSTEMS[self.config.system].ecosystem:
+        if not needs_corpus(self.config):
             return NoLiterature()
         ecosystem = await self._ecosystem()
         stack.callback(ecosystem.close)
-        need_members(self.config.team, ecosystem)
+        if SYSTEMS[self.config.system].ecosystem:
+            need_members(self.config.team, ecosystem)
         await asyncio.to_thread(ecosystem.warm_up)
         return ecosystem
 

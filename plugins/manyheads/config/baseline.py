@@ -1,18 +1,49 @@
-"""The section `baseline`: what a team is compared with, at equal cost (VirSci 2025, App. C.3)."""
+"""The section `baseline`: what a team is compared with, at equal cost (VirSci 2025, §4.1, App. C.3)."""
 
-from pydantic import Field
+from pathlib import Path
+
+from pydantic import Field, field_validator, model_validator
 
 from manyheads.config.strict import Strict
 
 
+class Like(Strict):
+    """A run to be like in cost, with what it has used: what a run makes of `like` before it begins."""
+
+    run: str
+    """Its folder."""
+    tokens: int = Field(gt=0)
+    """Input and output tokens of its result."""
+
+
 class BaselineConfig(Strict):
-    """How long a baseline goes on."""
+    """How long a baseline goes on; a limit in tokens makes rounds and turns its caps."""
 
     rounds: int = Field(default=50, ge=1)
-    """Rounds of self-reflection of the lone agent."""
+    """Rounds of self-reflection of the lone agent, at most."""
     turns: int = Field(default=12, ge=1)
-    """Turns of the discussion without an ecosystem."""
+    """Turns of the discussion without an ecosystem, at most; in a turn everybody speaks once."""
     tokens: int | None = Field(default=None, gt=0)
-    """Tokens that a baseline may use instead of rounds or turns; what the plain agent goes by."""
-    like: str | None = None
-    """A run folder: the baseline may use as many tokens as that run did."""
+    """Input and output tokens that a baseline may use, its abstract counted; what the plain agent goes by."""
+    like: str | Like | None = None
+    """A finished run's folder, in place of `tokens`: the baseline may use as many as that run has used."""
+    until_done: bool = False
+    """Stop as soon as the agent, or the critic, calls the idea finished; equal cost needs all rounds instead."""
+
+    @field_validator("like")
+    @classmethod
+    def _wherever_it_is_resumed(cls, value: str | Like | None) -> str | Like | None:
+        return str(Path(value).expanduser().resolve()) if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> "BaselineConfig":
+        if self.tokens is not None and self.like is not None:
+            raise ValueError("give tokens or like, not both; --set baseline.like=null takes one away")
+        return self
+
+    @property
+    def allowed(self) -> int | None:
+        """Tokens that may be used; None for no limit. A run settles what `like` comes to before it begins."""
+        if isinstance(self.like, str):
+            raise ValueError(f"baseline.like: the tokens of {self.like} were not read")
+        return self.like.tokens if self.like else self.tokens

@@ -4,6 +4,7 @@ Scales and fields follow the papers. Scores are never clipped or filled in: a va
 """
 
 from manyheads.replies.base import Choice, Percent, ReplyModel, Score, Text
+from manyheads.replies.baselines import Analysis, Critique, Evidence, Reflection
 from manyheads.replies.conference import ConferenceReview
 from manyheads.replies.invitation import Seeks, seeking
 from manyheads.replies.mamorx import FigureCritique, NoveltyReport
@@ -35,6 +36,7 @@ REPLIES: dict[str, type[ReplyModel]] = {
     for kind in (
         Decision, Remark, Summary, Progress, Consensus, Topic, Interest, Advice, Idea, Vote, Abstract, Revision,
         SelfReview, ConferenceReview, Interests, Proposal, Review, Verdict, NoveltyReport, FigureCritique,
+        Reflection, Analysis, Evidence, Critique,
     )
 }  # fmt: skip
 
@@ -42,10 +44,13 @@ __all__ = [
     "REPLIES",
     "Abstract",
     "Advice",
+    "Analysis",
     "Choice",
     "ConferenceReview",
     "Consensus",
+    "Critique",
     "Decision",
+    "Evidence",
     "FigureCritique",
     "Idea",
     "Interest",
@@ -57,6 +62,7 @@ __all__ = [
     "Progress",
     "Proposal",
     "Ratings",
+    "Reflection",
     "Remark",
     "ReplyModel",
     "Review",

@@ -8,6 +8,8 @@ from manyheads.config import RunConfig
 from manyheads.discussion import Run
 from manyheads.replies import REPLIES, ReplyModel
 from manyheads.roles import Roles
+from manyheads.systems import baselines
+from manyheads.systems.baselines import ready
 from manyheads.systems.conference_review import NEEDS as REVIEW_NEEDS
 from manyheads.systems.conference_review import conference_review
 from manyheads.systems.virsci import virsci
@@ -25,12 +27,32 @@ class System:
     """Whether it forms a team of a corpus's scientists; one that does not needs no corpus."""
     subject: bool = False
     """Whether it is about a text that the config's `subject` names."""
+    references: bool = False
+    """Whether it shows papers with ideas as a team is shown them, without a team."""
+    ready: Callable[[RunConfig], object] = lambda config: None
+    """Raises `ConfigError` where the config lacks what it needs."""
 
 
 SYSTEMS = {
     "virsci": System(virsci, VIRSCI_NEEDS),
     "conference-review": System(conference_review, REVIEW_NEEDS, ecosystem=False, subject=True),
+    "self-reflection": System(
+        baselines.self_reflection, baselines.REFLECTION_NEEDS, False, references=True, ready=ready.need_topic
+    ),
+    "discussion": System(
+        baselines.discussion, baselines.DISCUSSION_NEEDS, False, references=True, ready=ready.need_topic
+    ),
+    "single": System(
+        baselines.single, baselines.SINGLE_NEEDS, False, references=True, ready=ready.need_topic_and_tokens
+    ),
 }
+
+
+def needs_corpus(config: RunConfig) -> bool:
+    """Whether a run opens a corpus: for the scientists of its team, or for the papers that it shows with ideas."""
+    system = SYSTEMS[config.system]
+    shown = config.ideas.references + config.novelty.references > 0
+    return system.ecosystem or (system.references and shown and config.literature.references == "corpus")
 
 
 def misfits(config: RunConfig, roles: Roles) -> list[str]:

@@ -1,0 +1,119 @@
+"""What the baselines have in common: asking within an allowance, ideas and their references, the abstract, the result."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from manyheads.bank.records import Hit
+from manyheads.core import Reply, Speaker, Tool
+from manyheads.discussion import Run
+from manyheads.discussion.run import Question
+from manyheads.events import Judged, Stage
+from manyheads.replies import Abstract, Idea, ReplyModel
+from manyheads.systems.baselines.allowance import Allowance
+from manyheads.systems.baselines.ready import need_topic
+from manyheads.systems.virsci.ideas import Proposed
+from manyheads.tools import literature_tools
+
+R = TypeVar("R", bound=ReplyModel)
+
+RESEARCHER = "researcher"
+IDEA_TASKS = frozenset({"propose", "reflect", "develop"})
+"""Tasks of the researcher that are answered with an idea."""
+IDEA, NOVELTY, ABSTRACT = "idea", "novelty", "abstract"
+"""The stages of a baseline, named as a team's are."""
+
+
+@dataclass
+class Desk:
+    """A baseline at work on a topic.
+
+    Attributes:
+        ideas: all that were put forward, in order.
+        stopped: what ended the idea stage: `rounds`, `turns`, `tokens` or `done`.
+        done: the turns in which the agent, or the critic, called the idea finished.
+    """
+
+    run: Run
+    topic: str
+    stages: Mapping[str, str]
+    """Stage names with their titles, in order."""
+    allowance: Allowance
+    ideas: list[Proposed] = field(default_factory=list[Proposed])
+    stopped: str = ""
+    done: list[int] = field(default_factory=list[int])
+    votes: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    asked: int = 0
+    """Replies that were asked for: the inference cost."""
+
+    @classmethod
+    def of(cls, run: Run, stages: Mapping[str, str]) -> "Desk":
+        """The desk of a run; raises `ConfigError` where it has no topic."""
+        return cls(run, need_topic(run.config), stages, Allowance(run.config.baseline.allowed))
+
+    def begin(self, stage: str) -> None:
+        """Tell the listeners that a stage begins."""
+        names = list(self.stages)
+        number, total = names.index(stage) + 1, len(names)
+        self.run.emit(Stage(stage=stage, title=self.stages[stage], number=number, total=total))
+
+    async def ask(self, question: Question, like: type[R]) -> Reply[R]:
+        """Ask within the allowance, for the reply that the role's card names.
+
+        Raises:
+            BudgetError: the allowance is spent.
+        """
+        return await self.put(question, self.run.reply_type(question.role, question.task, like))
+
+    async def put(self, question: Question, kind: type[R]) -> Reply[R]:
+        """`ask` for a reply of just this type."""
+        self.allowance.need(f"{question.speaker.name}: {question.task}")
+        reply = await self.run.ask(question, kind)
+        self.allowance.pay(question.task, reply.usage)
+        self.asked += 1
+        return reply
+
+    def tools(self, speaker: Speaker) -> tuple[Tool, ...]:
+        """The look-ups that the speaker's card lists, where there is a library and the model can call tools."""
+        if not self.run.calls_tools(speaker):
+            return ()
+        return literature_tools(getattr(self.run, "library", None), self.run.roles.card(speaker.role).tools)
+
+    async def references(self, turn: int, query: str) -> list[Hit]:
+        """Papers close to a topic or an idea, as many as a team would be shown."""
+        [hits] = await self.run.references(IDEA, turn, [query], self.run.config.ideas.references)
+        return hits
+
+    def propose(self, idea: Idea, by: str, turn: int, references: Sequence[Hit]) -> Proposed:
+        """Put an idea on the table."""
+        self.ideas.append(Proposed(len(self.ideas) + 1, idea, by, turn, list(references)))
+        return self.ideas[-1]
+
+    @property
+    def previous(self) -> Proposed | None:
+        """The idea on the table."""
+        return self.ideas[-1] if self.ideas else None
+
+    @property
+    def abstract_costs(self) -> int:
+        """Tokens to keep for the abstract, which is written from one idea."""
+        return self.allowance.reading([task for task in self.allowance.paid if task in IDEA_TASKS])
+
+    def stop(self, turn: int, cause: str, why: str) -> None:
+        """End the idea stage before its time, and say so."""
+        self.stopped = cause
+        self.run.emit(Judged(stage=IDEA, turn=turn, subject=cause, outcome="no further turn", reasoning=why))
+
+    def short_of(self, task: str, *reserved: int) -> str:
+        """Why no further reply to a task was asked for, in words."""
+        need = self.allowance.expected(task) + sum(reserved)
+        return (
+            f"{self.allowance.used} of {self.allowance.limit} tokens are used; another reply, and what must "
+            f"follow, may take {need}"
+        )
+
+    async def write(self, chosen: Proposed, author: Speaker) -> Abstract:
+        """The abstract of the chosen idea, in one reply: what goes before is for ideas (App. C.3)."""
+        self.begin(ABSTRACT)
+        question = Question(ABSTRACT, 1, author, RESEARCHER, "abstract", {"idea": chosen.text})
+        return (await self.ask(question, Abstract)).value

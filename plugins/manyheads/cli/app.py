@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from manyheads import __version__
-from manyheads.cli import check, corpus, export, measure, prompts, report, roles, run
+from manyheads.cli import check, corpus, export, measure, prompts, rating, report, roles, run
 
 app = typer.Typer(
     name="manyheads",
@@ -23,6 +23,7 @@ app.command("roles")(roles.roles)
 app.command("export")(export.export)
 app.add_typer(prompts.app, name="prompts")
 app.add_typer(corpus.app, name="corpus")
+app.add_typer(rating.app, name="rating")
 
 
 def _version(wanted: bool) -> None:

@@ -178,11 +178,10 @@ class _Sheet:
 
 def _sheet(path: Path) -> _Sheet:
     text = read_csv_text(path)
-    first = text.partition("\n")[0]
-    delimiter = max(DELIMITERS, key=first.count)
     try:
         header, *records = [
-            [cell.strip() for cell in row] for row in csv.reader(io.StringIO(text), delimiter=delimiter)
+            [cell.strip() for cell in row]
+            for row in csv.reader(io.StringIO(text), delimiter=delimiter_of(text))
         ]
     except (csv.Error, ValueError) as error:
         raise RatingError(f"{path}: not a CSV file with a header: {error}") from error
@@ -226,6 +225,11 @@ def read_csv_text(path: Path) -> str:
         raise RatingError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise RatingError(f"{path}: not UTF-8", hint="save it as “CSV UTF-8”") from error
+
+
+def delimiter_of(text: str) -> str:
+    """What parts the cells of a CSV text, by its header."""
+    return max(DELIMITERS, key=text.partition("\n")[0].count)
 
 
 def _excluded(sheets: Sequence[_Sheet], exclude: Collection[str]) -> set[str]:

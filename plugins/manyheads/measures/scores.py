@@ -1,150 +1,210 @@
-"""What was measured, as it is kept, a text a line: `manyheads measure … --out measures.jsonl`."""
+"""Scores of the texts that raters have rated: read from `manyheads measure`, tables and reviews, and paired."""
 
-import os
-from collections.abc import Sequence
+import csv
+import io
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from manyheads.errors import RatingError, SubjectError
+from manyheads.measures.ratings import Rating, Ratings, delimiter_of, read_csv_text
+from manyheads.subjects import read_result
 
-from manyheads.errors import MeasureError
-from manyheads.measures.bootstrap import Interval, interval
-from manyheads.measures.measure import Measured, MeasuringCorpus, Search
-from manyheads.measures.novelty import Neighbour, Normalise
-from manyheads.roles import describe
-from manyheads.subjects import Subject
-
-Measure = Literal["hd", "cd", "ci", "on", "rnd"]
-MEASURES: tuple[Measure, ...] = ("hd", "cd", "ci", "on", "rnd")
-
-
-class Score(BaseModel):
-    """One text's measures, with all that is needed to measure it again. See `Novelty` for what they are."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    name: str
-    """The text's title, or its file's name."""
-    source: str
-    """Where it was read from: a file, a run's folder, or a file and line."""
-    sha256: str
-    hd: float | None
-    cd: float | None
-    ci: float | None
-    on: float | None
-    rnd: float | None
-    missing: dict[str, str]
-    """Measure to why it is not there."""
-    unread: int | None
-    """Tokens at the text's end that the embedding model did not read; null where that is not known."""
-    normalise: Normalise
-    neighbours: int = Field(ge=1)
-    around: int | None
-    """P and Q of RND, where it was asked for."""
-    own: int | None
-    search: Search
-    corpus: str
-    fingerprint: str
-    embedding: str
-    past: tuple[Neighbour, ...]
-    contemporary: tuple[Neighbour, ...]
-
-    def value(self, measure: Measure) -> float | None:
-        """One of the measures by name."""
-        return {"hd": self.hd, "cd": self.cd, "ci": self.ci, "on": self.on, "rnd": self.rnd}[measure]
+Identity = Mapping[str, str]
+"""What a text is known by: some of `sha256`, `source`, `id`, `name`."""
+FIELDS = ("sha256", "source", "id", "name")
+"""The surest first."""
+OVERALL = "overall"
+REVIEWS = "conference-review"
 
 
-def scores(
-    corpus: MeasuringCorpus,
-    subjects: Sequence[Subject],
-    *,
-    neighbours: int,
-    normalise: Normalise,
-    search: Search,
-    rnd: tuple[int, int] | None = None,
-) -> list[Score]:
-    """Measure texts, all at once. `rnd`: P and Q of the relative neighbour density, if it is wanted.
+@dataclass(frozen=True)
+class Score:
+    """One text's score. `place` says where it was read."""
+
+    place: str
+    identity: Identity
+    value: float
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Texts with score and rating.
+
+    Attributes:
+        items: ids as the raters know them.
+        scores, ratings: of these, in the same order.
+        unrated: places of scores that belong to no rated text.
+    """
+
+    items: tuple[str, ...]
+    scores: tuple[float, ...]
+    ratings: tuple[float, ...]
+    unrated: tuple[str, ...]
+
+
+def read_scores(paths: Sequence[Path], by: str) -> list[Score]:
+    """The scores called `by`: a field of JSON Lines, a column of CSV, or `overall` of a review's run folder.
 
     Raises:
-        MeasureError: the corpus has too few papers.
-        EmbeddingError: the corpus's model cannot be loaded.
+        RatingError: a file cannot be read, or a text has no such score: it is named, and never counted as zero.
     """
-    around, own = rnd or (None, None)
-    sizes = {} if rnd is None else {"around": rnd[0], "own": rnd[1]}
-    found = corpus.measure(
-        [subject.text for subject in subjects],
-        neighbours=neighbours,
-        normalise=normalise,
-        search=search,
-        rnd=rnd is not None,
-        **sizes,
+    return [score for path in paths for score in _scores(path, by)]
+
+
+def pair(means: Mapping[str, float], scores: Sequence[Score], known: Mapping[str, Identity]) -> Pairs:
+    """Each rated text with its one score.
+
+    Args:
+        means: mean rating by the raters' id.
+        scores: in any order; those of unrated texts are told apart.
+        known: what the ids stand for, as the key says; an id that is not in it stands for itself.
+
+    Raises:
+        RatingError: a rated text has no score, or more than one.
+    """
+    found: dict[str, Score] = {}
+    for item in means:
+        identity = known.get(item) or dict.fromkeys(("id", "source", "name"), item)
+        found[item] = _the_one(item, _matching(identity, scores))
+    used = {score.place for score in found.values()}
+    return Pairs(
+        items=tuple(means),
+        scores=tuple(score.value for score in found.values()),
+        ratings=tuple(means.values()),
+        unrated=tuple(score.place for score in scores if score.place not in used),
     )
-    made = {"neighbours": neighbours, "normalise": normalise, "search": search, "around": around, "own": own}
-    meta = corpus.meta
-    made |= {"corpus": meta.name, "fingerprint": meta.fingerprint, "embedding": meta.embedding.name}
-    return [
-        Score.model_validate({**_told(subject), **_measured(one), **made})
-        for subject, one in zip(subjects, found, strict=True)
-    ]
 
 
-def _told(subject: Subject) -> dict[str, object]:
-    return {"name": subject.name, "source": subject.source, "sha256": subject.sha256}
-
-
-def _measured(one: Measured) -> dict[str, object]:
-    novelty = one.novelty
-    values = {"hd": novelty.hd, "cd": novelty.cd, "ci": novelty.ci, "on": novelty.on, "rnd": one.rnd}
-    near = {"past": novelty.past, "contemporary": novelty.contemporary}
-    return {**values, **near, "missing": dict(novelty.missing), "unread": one.unread}
-
-
-def mean_of(
-    found: Sequence[Score], measure: Measure, *, level: float = 0.95, seed: int = 0
-) -> Interval | str:
-    """The mean of a measure over several texts with its bootstrap interval; or why there is none.
-
-    There is none over the texts that happen to have the measure: those that lack it may be the unusual ones.
-    """
-    values = [value for one in found if (value := one.value(measure)) is not None]
-    if len(values) < len(found):
-        return f"{len(found) - len(values)} of {len(found)} texts have none"
-    return interval(values, level=level, seed=seed)
-
-
-def write_scores(path: Path, found: Sequence[Score]) -> None:
-    """A score a line; the file is replaced as a whole, or not at all.
+def read_key(path: Path, rated: Sequence[str]) -> dict[str, Identity]:
+    """What the anonymous ids of a form stand for.
 
     Raises:
-        MeasureError: it cannot be written.
+        RatingError: it cannot be read, or a rated id is not in it.
     """
-    beside = path.with_name(f"{path.name}.part")
-    try:
-        beside.write_text("".join(f"{one.model_dump_json()}\n" for one in found), encoding="utf-8")
-        os.replace(beside, path)
-    except OSError as error:
-        raise MeasureError(
-            f"{path}: cannot be written: {error.strerror}", hint="choose another --out"
-        ) from error
+    rows = list(_table(path))
+    if not rows or "id" not in rows[0][1]:
+        raise RatingError(f"{path}: no key: it has no column id", hint="name the .key.csv of the form")
+    known = {row["id"]: _identity({**row, "id": ""}) for _, row in rows}
+    if strange := [item for item in rated if item not in known]:
+        raise RatingError(f"{path}: does not know {', '.join(strange)}", hint="name the key of the same form")
+    return known
 
 
-def read_scores(path: Path) -> list[Score]:
-    """What `write_scores` wrote.
+def read_reviews(folders: Sequence[Path]) -> tuple[Ratings, dict[str, Identity]]:
+    """Finished runs of conference-review as ratings on `overall`, a rater each reviewer; and what they are of.
 
     Raises:
-        MeasureError: the file cannot be read, or a line is no score.
+        RatingError: a folder holds no such run, or two are of the same text.
     """
-    found: list[Score] = []
+    given, known = list[Rating](), dict[str, Identity]()
+    for folder in folders:
+        result = _review(folder)
+        identity = _identity(result["subject"])
+        item = identity["source"]
+        if item in known:
+            raise RatingError(
+                f"{folder}: {item} has been reviewed in another of these runs", hint="name one of them"
+            )
+        known[item] = identity
+        given += [Rating(each["reviewer"], item, {OVERALL: each["overall"]}) for each in result["reviews"]]
+    return Ratings(tuple(given), (OVERALL,)), known
+
+
+def _scores(path: Path, by: str) -> Iterator[Score]:
+    if path.is_dir():
+        result = _review(path)
+        if by != OVERALL:
+            raise RatingError(f"{path}: a review has no {by!r}", hint=f"--by {OVERALL}")
+        yield Score(str(path), _identity(result["subject"]), float(result[OVERALL]["mean"]))
+        return
+    for place, row in _lines(path) if path.suffix in (".jsonl", ".json") else _table(path):
+        yield Score(place, _identity(row), _number(place, row, by))
+
+
+def _number(place: str, row: Mapping[str, Any], by: str) -> float:
+    if by not in row:
+        raise RatingError(
+            f"{place}: no {by!r}", tried=f"it has {', '.join(row)}", hint="--by names the score"
+        )
+    value = row[by]
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise MeasureError(
-            f"{path}: cannot be read: {error}", hint="manyheads measure … --out FILE"
-        ) from error
+        number = math.nan if value is None or isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise RatingError(
+            f"{place}: {by} is {value!r}, which is no number", hint="take the text out, or measure it"
+        )
+    return number
+
+
+def _identity(row: Mapping[str, Any]) -> Identity:
+    """What a row says of its text; sources as full paths, so that it does not matter from where they were named."""
+    found = {name: str(row[name]).strip() for name in FIELDS if row.get(name)}
+    if "source" in found:
+        found["source"] = str(Path(found["source"]).expanduser().resolve())
+    return found
+
+
+def _matching(identity: Identity, scores: Sequence[Score]) -> list[Score]:
+    """The scores of a text: by what is surest, and where that is not enough to tell them apart, by the next."""
+    left, narrowed = scores, False
+    for name in FIELDS:
+        if name in identity:
+            wanted = _identity({name: identity[name]})[name]
+            hits = [score for score in left if score.identity.get(name) == wanted]
+            if len(hits) == 1:
+                return hits
+            left, narrowed = (hits, True) if hits else (left, narrowed)
+    return list(left) if narrowed else []
+
+
+def _the_one(item: str, found: Sequence[Score]) -> Score:
+    if not found:
+        raise RatingError(
+            f"{item}: rated, but there is no score of it",
+            hint="measure it too, or name the form's key: --key form.key.csv",
+        )
+    if len(found) > 1:
+        places = ", ".join(score.place for score in found)
+        raise RatingError(f"{item}: more than one score: {places}", hint="leave one of them out")
+    return found[0]
+
+
+def _review(folder: Path) -> dict[str, Any]:
+    try:
+        result = read_result(folder)
+    except SubjectError as error:
+        raise RatingError(error.message, hint=error.hint) from error
+    if result.get("system") != REVIEWS:
+        raise RatingError(
+            f"{folder}: a run of {result.get('system')}, not of {REVIEWS}", hint="manyheads review"
+        )
+    return result
+
+
+def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    lines = read_csv_text(path).split("\n")
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
-                found.append(Score.model_validate_json(line))
-            except ValidationError as error:
-                raise MeasureError(f"{path}:{number}: {describe(error)}") from error
-    return found
+                row = json.loads(line)
+            except ValueError as error:
+                raise RatingError(f"{path}:{number}: not valid JSON: {error}") from error
+            if not isinstance(row, dict):
+                raise RatingError(f"{path}:{number}: not a JSON object")
+            yield f"{path}:{number}", cast(dict[str, Any], row)
+
+
+def _table(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    text = read_csv_text(path)
+    rows = csv.DictReader(io.StringIO(text), restval="", delimiter=delimiter_of(text))
+    try:
+        for number, row in enumerate(rows, 2):
+            yield f"{path}:{number}", {str(name).strip(): str(cell).strip() for name, cell in row.items()}
+    except csv.Error as error:
+        raise RatingError(f"{path}: not a CSV file: {error}") from error

@@ -1,0 +1,127 @@
+"""`manyheads rating`: forms for people to fill in, and what comes of them."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from manyheads.measures.agreement import Correlation
+    from manyheads.measures.comparison import Comparison
+    from manyheads.measures.ratings import Ratings
+    from manyheads.measures.scores import Identity
+
+app = typer.Typer(
+    help="Ratings of texts by people: blind forms, and how far a measure agrees with them.",
+    no_args_is_help=True,
+)
+
+
+@app.command()
+def form(
+    texts: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN|FILE…", help="Run folders, text files, or .jsonl of abstracts."),
+    ],
+    out: Annotated[Path, typer.Option(help="The table to write; several raters get one each.")] = Path(
+        "form.csv"
+    ),
+    raters: Annotated[int, typer.Option(min=1, help="How many people rate each text.")] = 3,
+    seed: Annotated[int, typer.Option(help="Of the order of the texts.")] = 0,
+) -> None:
+    """Write blind rating forms: a table for each rater, a guideline, and the key, which is not for raters."""
+    from manyheads.measures.rating_form import make_form, write_form
+    from manyheads.subjects import read_subjects
+
+    subjects = [subject for path in texts for subject in read_subjects(path)]
+    *tables, guide, key = write_form(make_form(subjects, raters, seed), out)
+    typer.echo(f"{len(subjects)} texts for {raters} raters")
+    for table in tables:
+        typer.echo(f"Form       {table}")
+    typer.echo(f"Guideline  {guide}")
+    typer.echo(f"Key        {key}  (keep it from the raters)")
+
+
+@app.command()
+def agreement(
+    ratings: Annotated[
+        list[Path],
+        typer.Argument(metavar="RATINGS…", help="Filled-in forms, or run folders of manyheads review."),
+    ],
+    scores: Annotated[
+        list[Path] | None,
+        typer.Option(help="Scores of the texts: measures.jsonl, a CSV, or run folders of manyheads review."),
+    ] = None,
+    by: Annotated[str, typer.Option(help="The score's name.")] = "on",
+    on: Annotated[
+        str | None,
+        typer.Option(help="The criterion. [default: novelty; overall for reviews]", show_default=False),
+    ] = None,
+    key: Annotated[Path | None, typer.Option(help="The key of the form: what its ids stand for.")] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option(metavar="[FILE:]ROW", help="Leave a row out. Repeatable.")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw a scatter plot: .png, .svg or .pdf.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Say how far raters agree with each other, and a measure with the raters: correlations with intervals."""
+    from manyheads.measures.comparison import compare, describe_ratings
+    from manyheads.measures.scores import read_scores
+    from manyheads.report.plots import needs_plots, scatter_plot
+
+    if plot:
+        needs_plots(plot)
+    given, known = _given(ratings, key, exclude or [])
+    if scores:
+        criterion = on or ("novelty" if "novelty" in given.criteria else given.criteria[0])
+        found = compare(given, criterion, read_scores(scores, by), by, known, seed=seed)
+    else:
+        found = describe_ratings(given)
+    if plot:
+        scatter_plot(found, plot)
+    typer.echo(_as_json(found) if json else "\n".join(_lines(found)))
+    if plot and not json:
+        typer.echo(f"Plot        {plot}")
+
+
+def _given(paths: list[Path], key: Path | None, exclude: list[str]) -> "tuple[Ratings, dict[str, Identity]]":
+    from manyheads.measures.ratings import read_ratings
+    from manyheads.measures.scores import read_key, read_reviews
+
+    if all(path.is_dir() for path in paths):
+        return read_reviews(paths)
+    given = read_ratings(paths, exclude)
+    return given, read_key(key, given.items) if key else {}
+
+
+def _as_json(found: "Comparison") -> str:
+    from json import dumps
+
+    return dumps(found.as_data(), indent=2, ensure_ascii=False)
+
+
+def _lines(found: "Comparison") -> list[str]:
+    low, high = found.per_text
+    each = f"{low}" if low == high else f"{low} to {high}"
+    lines = [f"{found.texts} texts, {found.raters} raters, {each} ratings a text"]
+    if found.excluded:
+        lines.append(f"Left out    {', '.join(found.excluded)}")
+    for name, rated in found.criteria.items():
+        alpha = "not to be told" if rated.alpha is None else f"{rated.alpha:.2f}"
+        lines.append(f"{name:13} mean {rated.mean:.2f}, agreement of raters (Krippendorff's alpha) {alpha}")
+    if held := found.held:
+        lines += ["", f"{held.by} against {held.on}, n = {held.agreement.n}"]
+        lines += [_correlation("Pearson r", held.agreement.pearson)]
+        lines += [_correlation("Spearman ρ", held.agreement.spearman)]
+        if held.pairs.unrated:
+            lines.append(f"{len(held.pairs.unrated)} scores are of texts that nobody rated")
+    return lines
+
+
+def _correlation(name: str, found: "Correlation") -> str:
+    fisher, boot = found.fisher, found.bootstrap
+    told = f"{name:11} {found.value:.2f}  {boot.level:.0%} interval "
+    told += f"{fisher.low:.2f} to {fisher.high:.2f} (Fisher z), " if fisher else ""
+    told += f"{boot.low:.2f} to {boot.high:.2f} (bootstrap)"
+    return told + (f", {found.unusable:.1%} of the resamples had none" if found.unusable else "")

@@ -15,7 +15,6 @@ from pydantic import JsonValue
 
 from manyheads.bank.cache import cache_folder
 from manyheads.bank.closing import Closing
-from manyheads.config import SourceName
 from manyheads.errors import CacheError
 
 _WAIT_SECONDS = 30
@@ -52,7 +51,7 @@ class LookupCache(Closing):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._db = self._open()
 
-    def get(self, source: SourceName, operation: str, request: JsonValue) -> Kept | None:
+    def get(self, source: str, operation: str, request: JsonValue) -> Kept | None:
         """What was kept and is not too old; None where nothing is."""
         with self._lock, self._said():
             row = self._db.execute(
@@ -62,7 +61,7 @@ class LookupCache(Closing):
                 return None
             return Kept(json.loads(row[1]), datetime.fromtimestamp(row[0], UTC))
 
-    def put(self, source: SourceName, operation: str, request: JsonValue, value: JsonValue) -> None:
+    def put(self, source: str, operation: str, request: JsonValue, value: JsonValue) -> None:
         """Keep an answer, in the place of an older one."""
         text = json.dumps(value, ensure_ascii=True, allow_nan=False)
         with self._lock, self._said():
@@ -107,6 +106,6 @@ class LookupCache(Closing):
             ) from error
 
 
-def _key(source: SourceName, operation: str, request: JsonValue) -> bytes:
+def _key(source: str, operation: str, request: JsonValue) -> bytes:
     asked = json.dumps([source, operation, request], sort_keys=True)
     return hashlib.blake2b(asked.encode(), digest_size=16).digest()

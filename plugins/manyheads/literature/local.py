@@ -62,7 +62,7 @@ class LocalSource:
         return _taken([hit.paper for hit in hits], window, limit)
 
     async def authors(self, query: str, limit: int = 10) -> list[Author]:
-        lacks(self.name, "authors by name: its scientists are masked")
+        lacks(self.name, "authors")
 
     async def close(self) -> None:
         """Nothing is held."""

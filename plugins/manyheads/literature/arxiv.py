@@ -1,0 +1,196 @@
+"""arXiv, through its Atom API (info.arxiv.org/help/api/user-manual)."""
+
+import datetime as dt
+import re
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING
+from xml.etree.ElementTree import Element, ParseError
+
+from manyheads.config import SourceName
+from manyheads.literature.fetch import Fetcher
+from manyheads.literature.lacking import LackingError, lacks
+from manyheads.literature.publication import ANY_TIME, Author, Publication, Window
+from manyheads.literature.relax import salient
+from manyheads.literature.service import GarbledError, RefusedError, Service
+from manyheads.literature.source import ALL, Part
+
+if TYPE_CHECKING:
+    import httpx
+
+ADDRESS = "https://export.arxiv.org"
+NUMBER = re.compile(r"(?:\d{4}\.\d{4,5}|[a-z-]+(?:\.[A-Z]{2})?/\d{7})", re.ASCII)
+"""`2101.00001`, or `hep-th/9901001` of before April 2007; without a version."""
+
+_PAGE = 100
+_MOST_WORDS = 32
+_FIRST, _LAST = dt.date(1990, 1, 1), dt.date(2199, 12, 31)
+_ATOM = "{http://www.w3.org/2005/Atom}"
+_OPENSEARCH = "{http://a9.com/-/spec/opensearch/1.1/}"
+_ARXIV = "{http://arxiv.org/schemas/atom}"
+_OWN_DOI = "10.48550/arxiv."
+
+
+class Arxiv:
+    """Preprints by words and by number; arXiv knows no references, citations, recommendations or authors' records.
+
+    Papers are taken by number, by `ARXIV:…` and by arXiv's own `DOI:10.48550/arXiv.…`. The date of a paper is that of its
+    first version.
+
+    Args:
+        service: paces and repeats the requests; arXiv's terms ask for one at a time, three seconds apart.
+        address: of the service or a mirror.
+    """
+
+    name: SourceName = "arxiv"
+
+    def __init__(self, service: Service, *, address: str = ADDRESS) -> None:
+        self._address = address.rstrip("/")
+        self._fetcher = Fetcher(service, connections=1)
+
+    async def search(
+        self, query: str, limit: int = 10, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
+    ) -> list[Publication]:
+        """Papers that hold all the words, stop words aside, most relevant first."""
+        if not (asked := _worded(query, window)):
+            return []
+        until, found, start, total = self._fetcher.service.deadline(), list[Publication](), 0, 1
+        size = min(limit, _PAGE)
+        while start < total and len(found) < limit:
+            params = {"search_query": asked, "sortBy": "relevance", "start": start, "max_results": size}
+            papers, total = await self._feed(params, "search", until)
+            found += filter(window.holds, papers)
+            start += size
+        return found[:limit]
+
+    async def paper(self, paper_id: str, *, parts: Collection[Part] = ALL) -> Publication | None:
+        """One paper by its number; a version at its end is left out."""
+        number = _number(paper_id)
+        if number is None:
+            return None
+        params = {"id_list": number, "max_results": 1}
+        papers, _ = await self._feed(params, f"paper {number}", self._fetcher.service.deadline())
+        return next((paper for paper in papers if paper.id == f"arxiv:{number}"), None)
+
+    async def references(
+        self, paper_id: str, limit: int = 100, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
+    ) -> list[Publication]:
+        lacks(self.name, "references")
+
+    async def citations(
+        self, paper_id: str, limit: int = 100, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
+    ) -> list[Publication]:
+        lacks(self.name, "citations")
+
+    async def recommendations(
+        self, paper_id: str, limit: int = 10, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
+    ) -> list[Publication]:
+        lacks(self.name, "recommendations")
+
+    async def authors(self, query: str, limit: int = 10) -> list[Author]:
+        lacks(self.name, "authors")
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._fetcher.close()
+
+    async def _feed(
+        self, params: dict[str, str | int], what: str, until: float
+    ) -> tuple[list[Publication], int]:
+        """The papers of one page, and how many there are in all."""
+        url = f"{self._address}/api/query"
+        return await self._fetcher.get(url, params, _read, what, until=until)
+
+
+def _worded(query: str, window: Window) -> str:
+    """The query in arXiv's language: every word, and the days between which it was submitted; empty for no words."""
+    words = [f"all:{word}" for term in salient(query, _MOST_WORDS) for word in re.findall(r"\w+", term)]
+    if not words:
+        return ""
+    if window.after or window.before:
+        first = window.after or _FIRST
+        last = window.before - dt.timedelta(days=1) if window.before else _LAST
+        words.append(f"submittedDate:[{first:%Y%m%d}0000 TO {last:%Y%m%d}2359]")
+    return " AND ".join(words)
+
+
+def _number(paper_id: str) -> str | None:
+    """An arXiv number without its version; None for what is none. Raises `LackingError` for others' DOIs."""
+    kind, _, rest = paper_id.partition(":")
+    bare = rest if kind.upper() == "ARXIV" else paper_id
+    if kind.upper() == "DOI":
+        if not rest.casefold().startswith(_OWN_DOI):
+            raise LackingError("arXiv looks nothing up by other DOIs than its own", source="arxiv")
+        bare = rest[len(_OWN_DOI) :]
+    bare = re.sub(r"v\d+$", "", bare)
+    return bare if NUMBER.fullmatch(bare) else None
+
+
+def _read(response: "httpx.Response") -> tuple[list[Publication], int]:
+    """Raises `GarbledError` for what is no feed, and for an empty page in the midst of a list, which arXiv knows."""
+    feed = _parsed(response.content)
+    entries = feed.findall(f"{_ATOM}entry")
+    if any("/api/errors" in _text(entry, f"{_ATOM}id") for entry in entries):
+        raise RefusedError(400, text=_text(entries[0], f"{_ATOM}summary"))
+    total, start = _count(feed, "totalResults"), _count(feed, "startIndex")
+    if not entries and start < total and "id_list" not in response.request.url.params:
+        raise GarbledError(f"an empty page, though {total} papers match")
+    return list(_papers(entries)), total
+
+
+def _parsed(content: bytes) -> Element:
+    from defusedxml import DefusedXmlException
+    from defusedxml.ElementTree import fromstring
+
+    try:
+        feed = fromstring(content)
+    except (ParseError, DefusedXmlException) as error:
+        raise GarbledError(f"no Atom feed: {error}") from error
+    if feed.tag != f"{_ATOM}feed":
+        raise GarbledError(f"no Atom feed, but <{feed.tag[:80]}>")
+    return feed
+
+
+def _papers(entries: list[Element]) -> Iterator[Publication]:
+    """The entries that tell of a paper; for a number that it does not know, arXiv may send an empty one."""
+    for entry in entries:
+        number = re.sub(r"v\d+$", "", _text(entry, f"{_ATOM}id").partition("/abs/")[2])
+        title = _text(entry, f"{_ATOM}title")
+        if number and title:
+            yield _publication(entry, number, title)
+
+
+def _publication(entry: Element, number: str, title: str) -> Publication:
+    published = _date(_text(entry, f"{_ATOM}published"))
+    names = [_text(one, f"{_ATOM}name") for one in entry.findall(f"{_ATOM}author")]
+    return Publication(
+        id=f"arxiv:{number}",
+        source="arxiv",
+        title=title,
+        abstract=_text(entry, f"{_ATOM}summary"),
+        year=published and published.year,
+        date=published,
+        authors=tuple(filter(None, names)),
+        venue=_text(entry, f"{_ARXIV}journal_ref") or None,
+        doi=_text(entry, f"{_ARXIV}doi") or None,
+        url=f"https://arxiv.org/abs/{number}",
+    )
+
+
+def _date(text: str) -> dt.date | None:
+    if not text:
+        return None
+    try:
+        return dt.datetime.fromisoformat(text).date()
+    except ValueError as error:
+        raise GarbledError(f"published {text[:40]!r} is no date") from error
+
+
+def _count(feed: Element, name: str) -> int:
+    text = _text(feed, f"{_OPENSEARCH}{name}")
+    if not text.isdecimal():
+        raise GarbledError(f"the feed has no {name}")
+    return int(text)
+
+
+def _text(element: Element, name: str) -> str:
+    return " ".join((element.findtext(name) or "").split())

@@ -1,0 +1,114 @@
+"""GET requests to a service: a shared connection, statuses kept, what is read of an answer checked before it counts."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+from manyheads import __version__
+from manyheads.http import asked_to_wait
+from manyheads.literature.service import RefusedError, Service
+
+if TYPE_CHECKING:
+    import httpx
+
+T = TypeVar("T")
+
+MISSING = 404
+_SECONDS_A_TRY = 30.0
+_MOST_OF_A_REFUSAL = 200
+
+
+class Fetcher:
+    """Sends through a `Service`; connections are kept open between requests.
+
+    Args:
+        service: paces and repeats what is sent.
+        headers: sent with every request.
+        connections: how many may be open at once.
+    """
+
+    def __init__(
+        self, service: Service, headers: Mapping[str, str] | None = None, *, connections: int = 10
+    ) -> None:
+        self.service = service
+        self._headers = {"User-Agent": f"manyheads/{__version__}", **(headers or {})}
+        self._connections = connections
+        self._held: tuple[asyncio.AbstractEventLoop, httpx.AsyncClient] | None = None
+
+    async def get(
+        self,
+        url: str,
+        params: Mapping[str, str | int],
+        read: Callable[["httpx.Response"], T],
+        what: str,
+        *,
+        until: float,
+    ) -> T:
+        """One request.
+
+        Args:
+            url: with everything in it escaped.
+            params: added to its query, not yet escaped.
+            read: what is wanted of the answer; raises `GarbledError` or `RefusedError` when it is none.
+            what: what is looked up, for messages.
+            until: the look-up's deadline, of `Service.deadline`.
+
+        Raises:
+            LiteratureError: the service refuses, cannot be reached, answers nonsense, or takes too long.
+        """
+
+        async def send() -> T:
+            return read(_accepted(await self._send(url, params)))
+
+        return await self.service.call(send, what, until=until)
+
+    async def find(
+        self,
+        url: str,
+        params: Mapping[str, str | int],
+        read: Callable[["httpx.Response"], T],
+        what: str,
+        *,
+        until: float,
+    ) -> T | None:
+        """The same for one thing by its name; None when the service says that there is no such thing (404)."""
+
+        async def send() -> T | None:
+            response = await self._send(url, params)
+            return None if response.status_code == MISSING else read(_accepted(response))
+
+        return await self.service.call(send, what, until=until)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        held, self._held = self._held, None
+        if held and held[0] is asyncio.get_running_loop():
+            await held[1].aclose()
+
+    async def _send(self, url: str, params: Mapping[str, str | int]) -> "httpx.Response":
+        import httpx
+
+        return await self._client().get(httpx.URL(url).copy_merge_params(params))
+
+    def _client(self) -> "httpx.AsyncClient":
+        """The client of this event loop: connections cannot be shared between loops."""
+        import httpx
+
+        loop = asyncio.get_running_loop()
+        if self._held is None or self._held[0] is not loop:
+            client = httpx.AsyncClient(
+                headers=self._headers,
+                timeout=min(_SECONDS_A_TRY, self.service.patience),
+                limits=httpx.Limits(max_connections=self._connections),
+                follow_redirects=True,
+            )
+            self._held = (loop, client)
+        return self._held[1]
+
+
+def _accepted(response: "httpx.Response") -> "httpx.Response":
+    """The answer if it is one; raises `RefusedError`."""
+    if response.is_success:
+        return response
+    told = " ".join(response.text.split())[:_MOST_OF_A_REFUSAL]
+    raise RefusedError(response.status_code, asked_to_wait(response.headers.get("retry-after")), told)

@@ -1,0 +1,218 @@
+"""OpenAlex. Its requests are worded by pyalex; we send them, as pyalex knows one address and forgets Retry-After."""
+
+import datetime as dt
+import re
+from collections.abc import Collection, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ValidationError
+
+from manyheads.config import SourceName
+from manyheads.literature.fetch import Fetcher
+from manyheads.literature.openalex_records import (
+    PeoplePage,
+    Work,
+    WorksPage,
+    author,
+    known,
+    publication,
+    selected,
+    tail,
+)
+from manyheads.literature.publication import ANY_TIME, Author, Publication, Window
+from manyheads.literature.relax import words_of
+from manyheads.literature.service import GarbledError, Service
+from manyheads.literature.source import ALL, Part
+
+if TYPE_CHECKING:
+    import httpx
+
+ADDRESS = "https://api.openalex.org"
+KEY_ENV, MAILTO_ENV = "OPENALEX_API_KEY", "OPENALEX_MAILTO"
+MOST = 100
+"""Results on a page, and ids in one filter."""
+
+M = TypeVar("M", bound=BaseModel)
+
+_OWN_ID = re.compile(r"[Ww]\d+")
+_PERSON_FIELDS = ["id", "display_name", "works_count", "cited_by_count", "last_known_institutions"]
+
+
+class OpenAlex:
+    """Works and authors of OpenAlex (docs: developers.openalex.org).
+
+    Papers are taken by `W…`, `DOI:…` and `ARXIV:…`. Without a key the service gives some hundred answers a day.
+
+    Args:
+        service: paces and repeats the requests.
+        address: of the service or a mirror.
+        key: sent in a header.
+        mailto: an address at which the service may reach the user.
+    """
+
+    name: SourceName = "openalex"
+
+    def __init__(
+        self, service: Service, *, address: str = ADDRESS, key: str | None = None, mailto: str | None = None
+    ) -> None:
+        headers = {"Authorization": f"Bearer {key}" if key else "", "From": mailto or ""}
+        self._address = address.rstrip("/")
+        self._fetcher = Fetcher(service, {name: value for name, value in headers.items() if value})
+
+    async def search(
+        self, query: str, limit: int = 10, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
+    ) -> list[Publication]:
+        """Works that hold all the words in title, abstract or full text, most relevant first."""
+        from pyalex import Works
+
+        if not (words := _plain(query)):
+            return []
+        request: Any = _bounded(Works().search(words), window).select(selected(parts))
+        return await self._listed(request, limit, window, self._deadline())
+
+    async def paper(self, paper_id: str, *, parts: Collection[Part] = ALL) -> Publication | None:
+        """One work."""
+        work = await self._work(paper_id, selected(parts), self._deadline())
+        return work and publication(work)
+
+    async def references(
+        self, paper_id: str, limit: int = 100, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
+    ) -> list[Publication]:
+        """The works that a work cites, in the order in which OpenAlex lists them."""
+        until = self._deadline()
+        work = await self._work(paper_id, ["id", "referenced_works"], until)
+        return await self._among(work and work.referenced_works, limit, window, parts, until)
+
+    async def citations(
+        self, paper_id: str, limit: int = 100, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
+    ) -> list[Publication]:
+        """The works that cite a work, most cited first."""
+        from pyalex import Works
+
+        until = self._deadline()
+        work = await self._work(paper_id, ["id"], until)
+        if work is None:
+            return []
+        request: Any = _bounded(Works().filter(cites=tail(work.id)), window).sort(cited_by_count="desc")
+        return await self._listed(request.select(selected(parts)), limit, window, until)
+
+    async def recommendations(
+        self, paper_id: str, limit: int = 10, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
+    ) -> list[Publication]:
+        """The works that OpenAlex holds to be related to a work."""
+        until = self._deadline()
+        work = await self._work(paper_id, ["id", "related_works"], until)
+        return await self._among(work and work.related_works, limit, window, parts, until)
+
+    async def authors(self, query: str, limit: int = 10) -> list[Author]:
+        """People by name."""
+        from pyalex import Authors
+
+        if not (words := _plain(query)):
+            return []
+        request: Any = Authors().search(words).select(_PERSON_FIELDS)
+        until, found, cursor = self._deadline(), list[Author](), "*"
+        while cursor and len(found) < limit:
+            page = await self._page(request, cursor, limit, PeoplePage, until)
+            found += known(author(person) for person in page.results)
+            cursor = page.meta.next_cursor if page.results else None
+        return found[:limit]
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._fetcher.close()
+
+    def _deadline(self) -> float:
+        return self._fetcher.service.deadline()
+
+    async def _work(self, paper_id: str, fields: Sequence[str], until: float) -> Work | None:
+        from pyalex import Works
+
+        if (named := _identifier(paper_id)) is None:
+            return None
+        request: Any = Works({})
+        request.params = named
+        params = {"select": ",".join(fields)}
+        return await self._fetcher.find(
+            self._url(request), params, partial(_read, Work), f"work {paper_id}", until=until
+        )
+
+    async def _listed(self, request: Any, limit: int, window: Window, until: float) -> list[Publication]:
+        """Page after page until there are enough; the window has the last word, whatever the service filters by."""
+        found, cursor = list[Publication](), "*"
+        while cursor and len(found) < limit:
+            page = await self._page(request, cursor, limit, WorksPage, until)
+            found += filter(window.holds, known(publication(work) for work in page.results))
+            cursor = page.meta.next_cursor if page.results else None
+        return found[:limit]
+
+    async def _among(
+        self,
+        ids: Sequence[str] | None,
+        limit: int,
+        window: Window,
+        parts: Collection[Part],
+        until: float,
+    ) -> list[Publication]:
+        """The works of these ids, in their order, a hundred at a time."""
+        from pyalex import Works
+
+        wanted = list(dict.fromkeys(tail(one) for one in ids or ()))
+        found: list[Publication] = []
+        for start in range(0, len(wanted), MOST):
+            some = wanted[start : start + MOST]
+            if len(found) >= limit:
+                break
+            request: Any = _bounded(Works().filter_or(openalex_id=some), window).select(selected(parts))
+            place = {f"openalex:{one}": number for number, one in enumerate(some)}
+            papers = await self._listed(request, len(some), window, until)
+            found += sorted(papers, key=lambda paper: place.get(paper.id, len(place)))
+        return found[:limit]
+
+    async def _page(self, request: Any, cursor: str, limit: int, shape: type[M], until: float) -> M:
+        url = self._url(request)
+        params = {"per-page": min(limit, MOST), "cursor": cursor}
+        return await self._fetcher.get(url, params, partial(_read, shape), "search", until=until)
+
+    def _url(self, request: Any) -> str:
+        """pyalex' request at our address."""
+        asked = urlsplit(str(request.url))
+        return f"{self._address}{asked.path}" + (f"?{asked.query}" if asked.query else "")
+
+
+def _plain(query: str) -> str:
+    """The words alone: quotes, wildcards and capital operators would make it another query."""
+    return " ".join(word.lower() if word in ("AND", "OR", "NOT") else word for word in words_of(query))
+
+
+def _identifier(paper_id: str) -> str | None:
+    """How OpenAlex is asked for a paper; None for what cannot be an identifier of its."""
+    kind, _, rest = paper_id.partition(":")
+    match kind.upper():
+        case "DOI":
+            return f"doi:{rest}"
+        case "ARXIV":
+            return f"doi:10.48550/arxiv.{rest}"
+        case _:
+            return paper_id.upper() if _OWN_ID.fullmatch(paper_id) else None
+
+
+def _bounded(request: Any, window: Window) -> Any:
+    """The window as filters, which OpenAlex takes with both ends in it."""
+    dates: dict[str, str] = {}
+    if window.after:
+        dates["from_publication_date"] = window.after.isoformat()
+    if window.before:
+        dates["to_publication_date"] = (window.before - dt.timedelta(days=1)).isoformat()
+    return request.filter(**dates) if dates else request
+
+
+def _read(shape: type[M], response: "httpx.Response") -> M:
+    try:
+        return shape.model_validate_json(response.content)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the answer"
+        raise GarbledError(f"{where}: {first['msg']}") from error

@@ -19,11 +19,13 @@ BOB = Scientist(name="Scientist2")
 HITS = [Hit(Paper(id="1", title=EVIL, abstract=EVIL, year=2020), 0.5)]
 OVERLAPS = [{"hit": HITS[0], "similarity": 80, "reason": EVIL}]
 SAID = [{"name": "Scientist2", "text": EVIL, "guest": guest} for guest in (False, True)]
+IDEA = {"by": "Scientist2", "text": EVIL, "idea": {"clarity": 7, "feasibility": 6, "novelty": 5}}
 SAMPLES: dict[str, list[Any]] = {
     "scientist": [ADA, BOB], "leader": [ADA], "team": [[ADA, BOB]],
     "stage": ["topic"], "goal": ["a topic"], "turn": [1], "cap": [5], "progress": [EVIL],
     "summaries": [[], [EVIL]], "replies": [[], SAID], "topic": [EVIL], "idea": [EVIL], "references": [HITS, []],
-    "previous": [{"by": "Scientist2", "text": EVIL}, None], "revised": [EVIL],
+    "previous": [IDEA, None], "current": [IDEA], "said": [[], SAID], "draft": [None, 2], "round": [3], "rounds": [50],
+    "found": [[], [{"name": "search_papers", "arguments": {"query": EVIL}, "result": EVIL}]], "revised": [EVIL],
     "ideas": [[{"text": EVIL, "references": HITS}]], "abstract": [dict.fromkeys(Abstract.model_fields, EVIL)],
     "asker": ["Scientist1"], "question": [EVIL], "context": [EVIL, ""], "background": [[EVIL]],
     "start": [EVIL, None], "threshold": [70], "overlaps": [OVERLAPS],
@@ -33,7 +35,10 @@ SAMPLES: dict[str, list[Any]] = {
 }  # fmt: skip
 """Every variable that some prompt is given, each in the shapes that a run gives it, full of trouble."""
 TASKS = [(card.name, task) for card in SHIPPED.cards.values() for task in card.tasks]
-NAMES = ("scientist", "leader", "proposer", "reviewer", "area_chair", "novelty", "figure_critic")
+NAMES = (
+    "scientist", "leader", "proposer", "reviewer", "area_chair", "novelty", "figure_critic",
+    "researcher", "analyst", "engineer", "critic",
+)  # fmt: skip
 
 
 def test_the_roles_that_ship() -> None:

@@ -23,7 +23,7 @@ def home(tmp_path: Path) -> Path:
     """A folder of the user's with files in which something is wrong."""
     files = {
         "key.yaml": "team:\n  sizes: 4\n",
-        "role.yaml": "roles:\n  critic: {model: default}\n",
+        "role.yaml": "roles:\n  plumber: {model: default}\n",
         "text.yaml": "just text\n",
         "broken.yaml": "team:\n  size: [3\n",
         "mine/prompts/scientist/idea.md.j2": "Think of {{ nonsense }}.\n",
@@ -39,11 +39,11 @@ def home(tmp_path: Path) -> Path:
 
 MISTAKES = {
     "an unknown key": ("run key.yaml", "key.yaml: team.sizes: no such key (given: 4)", "the keys of team are size,"),
-    "an unknown role": ("run role.yaml", "unknown role 'critic'", "roles: area_chair,"),
+    "an unknown role": ("run role.yaml", "unknown role 'plumber'", "roles: analyst, area_chair,"),
     "an unknown host": ("run virsci --host crewai", "host: input should be 'autogen' or 'agentscope'", "'crewai'"),
     "an unknown model alias": ("run virsci --set roles.leader.model=big", "no model 'big' among default", "leader"),
-    "a missing file": ("run gone.yaml", "gone.yaml: no such file", "or one of virsci, virsci-2024"),
-    "an unknown config": ("run virsky", "virsky: no such config", "or one of virsci, virsci-2024"),
+    "a missing file": ("run gone.yaml", "gone.yaml: no such file", "virsci, virsci-2024"),
+    "an unknown config": ("run virsky", "virsky: no such config", "virsci, virsci-2024"),
     "no mapping": ("run text.yaml", "text.yaml: a config is a mapping of keys to values", ""),
     "no YAML": ("run broken.yaml", "broken.yaml:3: not valid YAML: expected ',' or ']'", ""),
     "a prompt's variable": ("run virsci --path mine", "idea.md.j2: reads 'nonsense'", "its task gives topic, ref"),

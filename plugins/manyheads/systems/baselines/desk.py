@@ -77,7 +77,7 @@ class Desk:
         """The look-ups that the speaker's card lists, where there is a library and the model can call tools."""
         if not self.run.calls_tools(speaker):
             return ()
-        return literature_tools(getattr(self.run, "library", None), self.run.roles.card(speaker.role).tools)
+        return literature_tools(self.run.library, self.run.roles.card(speaker.role).tools)
 
     async def references(self, turn: int, query: str) -> list[Hit]:
         """Papers close to a topic or an idea, as many as a team would be shown."""

@@ -59,11 +59,11 @@ async def _reflect(
     desk: Desk, author: Speaker, turn: int, found: tuple[ToolCall, ...]
 ) -> tuple[ToolCall, ...]:
     """One round: the idea with its self-ratings, papers close to it, and what the round before has looked up."""
-    previous = desk.ideas[-1]
-    references = await desk.references(turn, previous.text)
+    current = desk.ideas[-1]
+    references = await desk.references(turn, current.text)
     variables = {
         "topic": desk.topic,
-        "previous": previous,
+        "current": current,
         "references": references,
         "found": found,
         "round": turn - 1,

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from manyheads import __version__
-from manyheads.cli import check, corpus, export, measure, prompts, rating, report, roles, run
+from manyheads.cli import check, corpus, export, measure, prompts, rating, report, review, roles, run
 
 app = typer.Typer(
     name="manyheads",
@@ -16,6 +16,7 @@ app = typer.Typer(
 )
 app.command("run")(run.run)
 app.command("resume")(run.resume)
+app.command("review")(review.review)
 app.command("report")(report.report)
 app.command("measure")(measure.measure)
 app.command("check")(check.check)

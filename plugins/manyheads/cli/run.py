@@ -43,7 +43,7 @@ def run(
 
     config = configured(configs, settings(sets, host, model, seed, topic), path)
     folder = fresh(out) if out else new_folder(config, Path("runs"))
-    _go(Session(config, folder), json, quiet)
+    go(Session(config, folder), json, quiet)
 
 
 def resume(
@@ -65,10 +65,11 @@ def resume(
     from manyheads.session import Session, reopen
 
     config = led_by(reopen(folder, settings(sets, host, model)), path)
-    _go(Session(config, folder, accept_changes), json, quiet)
+    go(Session(config, folder, accept_changes), json, quiet)
 
 
-def _go(session: Any, json: bool, quiet: bool) -> None:
+def go(session: Any, json: bool, quiet: bool) -> None:
+    """Drive a session to its end, showing what happens; an interrupt says how to go on and exits with 130."""
     try:
         asyncio.run(_drive(session, json, quiet))
     except KeyboardInterrupt:

@@ -10,6 +10,14 @@ from manyheads.measures.comparison import Comparison, Held
 KINDS = (".png", ".svg", ".pdf")
 SIZE = (6.4, 5.2)
 """Inches."""
+LABELS = {
+    "on": "ON, overall novelty",
+    "hd": "HD, historical dissimilarity",
+    "cd": "CD, contemporary dissimilarity",
+    "ci": "CI, contemporary impact",
+    "rnd": "RND, relative neighbour density",
+    "overall": "overall",
+}
 POINTS, LINE = "#1d5c57", "#7a4b00"
 
 
@@ -62,7 +70,7 @@ def _draw(axes: Any, held: Held) -> None:
     line = [held.agreement.intercept + held.agreement.slope * end for end in ends]
     axes.scatter(x, y, s=34, color=POINTS, alpha=0.6, linewidths=0, zorder=3)
     axes.plot(ends, line, color=LINE, linewidth=1.8, zorder=2)
-    axes.set_xlabel(held.by)
+    axes.set_xlabel(LABELS.get(held.by, held.by))
     axes.set_ylabel(f"{held.on}, mean of raters (1 to 10)")
     axes.grid(color="#e4e1d9", linewidth=0.8, zorder=0)
     axes.set_axisbelow(True)

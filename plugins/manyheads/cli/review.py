@@ -1,0 +1,90 @@
+"""`manyheads review`: a run of conference-review for each text."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from manyheads.cli.options import HostName, Model, Paths, Seed, Sets, configured, settings
+from manyheads.cli.run import Json, Quiet, go
+from manyheads.errors import UserError
+
+if TYPE_CHECKING:
+    from manyheads.session import Session
+
+CONFIG = "conference-review"
+
+
+def review(
+    texts: Annotated[
+        list[Path], typer.Argument(metavar="TEXT|RUN…", help="Text, Markdown or JSON files, or run folders.")
+    ],
+    repeats: Annotated[
+        int | None,
+        typer.Option(min=1, help="Independent reviews of each text. [default: 3]", show_default=False),
+    ] = None,
+    host: HostName = None,
+    model: Model = None,
+    seed: Seed = None,
+    sets: Sets = None,
+    path: Paths = None,
+    out: Annotated[Path, typer.Option(help="Where the run folders go, one for each text.")] = Path("runs"),
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Review texts on a conference's form, each several times over, and score them from 1 to 10."""
+    from manyheads.subjects import read_subject
+
+    for text in texts:
+        read_subject(text)  # before the first of them is paid for
+    flags = [*settings(sets, host, model, seed), *([f"review.repeats={repeats}"] if repeats else [])]
+    sessions = [_session(text, tuple(flags), path, out) for text in texts]
+    if len(sessions) == 1:
+        go(sessions[0], json, quiet)
+        return
+    failed = [session for session in sessions if not _went(session, json, quiet)]
+    if not json:
+        _show([session.folder for session in sessions if session not in failed])
+    if failed:
+        typer.echo(f"manyheads: {len(failed)} of {len(sessions)} texts have no score, see above", err=True)
+        raise typer.Exit(2)
+
+
+def _session(text: Path, flags: tuple[str, ...], paths: list[Path] | None, out: Path) -> "Session":
+    from manyheads.session import Session, new_folder
+
+    config = configured([CONFIG], flags, paths)
+    named = {"name": f"review-{text.resolve().stem}", "subject": str(text.resolve())}
+    config = config.model_copy(update=named)
+    return Session(config, new_folder(config, out))
+
+
+def _went(session: "Session", json: bool, quiet: bool) -> bool:
+    """Whether a text was reviewed; one that was not must not keep the others from it."""
+    try:
+        go(session, json, quiet)
+    except UserError as error:
+        typer.echo(f"manyheads: {session.config.subject}: {error}", err=True)
+        return False
+    return True
+
+
+def _show(folders: list[Path]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from manyheads.cli.progress import plain
+    from manyheads.report.folder import read_run
+    from manyheads.report.review import reviewed_of
+
+    table = Table(title="Reviews", title_justify="left")
+    for heading in ("text", "overall", "95% interval", "reviews", "run"):
+        table.add_column(heading, overflow="fold")
+    for folder in folders:
+        found = reviewed_of(read_run(folder))
+        mean = found.overall
+        if mean is not None:
+            interval = "–" if mean.low is None else f"{mean.low:.2f} to {mean.high:.2f}"
+            name = plain(found.title or Path(found.subject.source).name)
+            table.add_row(name, f"{mean.mean:.2f}", interval, str(mean.n), str(folder))
+    Console().print(table, markup=False)

@@ -1,0 +1,542 @@
+"""Semantic Scholar's look-ups against a local server of its shapes: answers, bounds, and every way to fail."""
+
+import asyncio
+import datetime as dt
+import socket
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from email.utils import formatdate
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from manyheads.errors import LiteratureError
+from manyheads.literature.limits import Pace
+from manyheads.literature.publication import Author, Publication, Window
+from manyheads.literature.semantic_scholar import SemanticScholar
+from manyheads.literature.service import Service
+from manyheads.literature.source import ALL
+from support.scholar import Record, Scholar, Trouble, record
+
+A, B, C, D, E = ("abcde"[number] * 40 for number in range(5))
+PAPERS = (
+    record(
+        A,
+        "Tactile  fingers\nfor fruit",
+        abstract="Soft fingers grasp fruit.",
+        year=2014,
+        publicationDate="2014-06-30",
+        citationCount=12,
+        venue="ICRA",
+        authors=[{"authorId": "1", "name": "Ada Abel"}, {"authorId": None, "name": "Bo Berg"}],
+        externalIds={"DOI": "10.1000/a(1)<2>;3/b?c#d", "CorpusId": 77, "ArXiv": "1406.00001"},
+        url="https://www.semanticscholar.org/paper/" + A,
+    ),
+    record(B, "Fruit without a day", year=2014),
+    record(C, "Fruit of which nothing is known"),
+    record(D, "Fruit of next year", year=2015, publicationDate="2015-01-01", authors=[], venue=""),
+    record(E, "Weighing fruit", year=2010, publicationDate="2010-02-03", abstract="Scales."),
+)
+CITES = {A: [E, "A book that is not held", B, D], D: [A], B: None, E: [A]}
+PEOPLE: tuple[Record, ...] = (
+    {"authorId": "1", "name": "Ada Abel", "affiliations": ["Sea U"], "paperCount": 3, "citationCount": 40},
+    {"authorId": "2", "name": "Ada Cole", "affiliations": None, "paperCount": None, "citationCount": None},
+    {"authorId": None, "name": "Ada Dane", "affiliations": [], "paperCount": 0, "citationCount": 0},
+)
+LookUp = Callable[[SemanticScholar], Coroutine[Any, Any, object]]
+LOOK_UPS: dict[str, LookUp] = {
+    "search": lambda source: source.search("fruit"),
+    "paper": lambda source: source.paper(A),
+    "references": lambda source: source.references(A),
+    "citations": lambda source: source.citations(A),
+    "recommendations": lambda source: source.recommendations(A),
+    "authors": lambda source: source.authors("ada"),
+}
+
+
+@pytest.fixture
+def scholar() -> Iterator[Scholar]:
+    with Scholar(papers=PAPERS, cites=CITES, people=PEOPLE) as scholar:
+        yield scholar
+
+
+def asking(url: str, key: str | None = None, **settings: Any) -> SemanticScholar:
+    given: dict[str, Any] = {"retries": 2, "patience": 5.0, "backoff": 0.01, "pace": Pace(0)} | settings
+    service = Service("semantic_scholar", address=url, key_env="S2_KEY", has_key=bool(key), **given)
+    return SemanticScholar(service, address=url, key=key)
+
+
+@pytest.fixture
+async def source(scholar: Scholar) -> AsyncIterator[SemanticScholar]:
+    source = asking(scholar.url)
+    yield source
+    await source.close()
+
+
+def ids(papers: list[Publication]) -> list[str]:
+    return [paper.id.removeprefix("semantic_scholar:")[0] for paper in papers]
+
+
+async def test_a_paper_comes_with_all_that_is_known(source: SemanticScholar) -> None:
+    assert await source.paper(A) == Publication(
+        id=f"semantic_scholar:{A}",
+        source="semantic_scholar",
+        title="Tactile fingers for fruit",
+        abstract="Soft fingers grasp fruit.",
+        year=2014,
+        date=dt.date(2014, 6, 30),
+        citations=12,
+        authors=("Ada Abel", "Bo Berg"),
+        venue="ICRA",
+        doi="10.1000/a(1)<2>;3/b?c#d",
+        url=f"https://www.semanticscholar.org/paper/{A}",
+    )
+
+
+async def test_what_is_not_known_is_not_made_up(source: SemanticScholar) -> None:
+    bare = Publication(
+        id=f"semantic_scholar:{C}", source="semantic_scholar", title="Fruit of which nothing is known"
+    )
+    assert await source.paper(C) == bare
+    assert bare in await source.search("nothing is known")
+
+
+async def test_only_what_is_wanted_is_asked_for(scholar: Scholar, source: SemanticScholar) -> None:
+    await source.search("fruit", parts=())
+    await source.search("fruit", parts=("abstract", "doi"))
+    await source.search("fruit", parts=(), window=Window(before=dt.date(2015, 1, 1)))
+    await source.search("fruit", parts=ALL)
+    plain = "paperId,title,year"
+    assert [asked.params["fields"] for asked in scholar.requests] == [
+        plain,
+        f"{plain},abstract,externalIds",
+        f"{plain},publicationDate",
+        f"{plain},abstract,authors,venue,citationCount,publicationDate,externalIds,url",
+    ]
+
+
+async def test_nothing_newer_than_the_bound_leaks_in(scholar: Scholar, source: SemanticScholar) -> None:
+    window = Window(before=dt.date(2015, 1, 1))
+    assert ids(await source.search("fruit", window=window)) == ["a", "b", "e"]
+    assert scholar.requests[-1].params["publicationDateOrYear"] == ":2014-12-31"
+    # the service counts a year from its first day: its own bound lets through what may be of December
+    half = Window(after=dt.date(2014, 1, 1), before=dt.date(2014, 7, 1))
+    assert ids(await source.search("fruit", window=half)) == ["a"]
+    assert scholar.requests[-1].params["publicationDateOrYear"] == "2014-01-01:2014-06-30"
+    assert ids(await source.references(A, window=window)) == ["e", "b"]
+    assert ids(await source.citations(A, window=window)) == ["e"]
+    assert ids(await source.recommendations(A, window=window)) == ["b", "e"]
+
+
+@pytest.mark.parametrize("look_up", ["search", "references", "citations", "recommendations"])
+async def test_a_window_without_a_day_holds_nothing(
+    scholar: Scholar, source: SemanticScholar, look_up: str
+) -> None:
+    day = dt.date(2014, 1, 1)
+    assert await getattr(source, look_up)(A, window=Window(after=day, before=day)) == []
+    assert await getattr(source, look_up)(A, limit=0) == []
+    assert scholar.requests == []
+
+
+DAYS = st.none() | st.dates(dt.date(1990, 1, 1), dt.date(2030, 1, 1))
+
+
+def _dated(day: dt.date | None, year: int | None) -> Record:
+    return {"publicationDate": day and str(day), "year": day.year if day else year}
+
+
+KNOWN = st.lists(st.builds(_dated, DAYS, st.none() | st.integers(1990, 2030)), max_size=6)
+
+
+@settings(max_examples=40, deadline=None)
+@given(known=KNOWN, after=DAYS, before=DAYS)
+def test_all_that_surely_lies_inside_the_window_is_found_and_nothing_else(
+    known: list[Record], after: dt.date | None, before: dt.date | None
+) -> None:
+    window = Window(after, before)
+    papers = [record(f"{number:040x}", f"Paper {number}", **one) for number, one in enumerate(known)]
+    start = record("f" * 40, "Paper of papers")
+
+    async def look_up() -> tuple[list[Publication], list[Publication]]:
+        source = asking(scholar.url)
+        linked = await source.references(start["paperId"], window=window)
+        searched = await source.search("paper", window=window)
+        await source.close()
+        return linked, searched
+
+    with Scholar(papers=papers, cites={start["paperId"]: [one["paperId"] for one in papers]}) as scholar:
+        scholar.papers = [*papers, start]
+        linked, searched = asyncio.run(look_up())
+    inside = {one["paperId"] for one in papers if _surely_inside(one, window)}
+    assert {paper.id.partition(":")[2] for paper in linked} == inside
+    assert {paper.id.partition(":")[2] for paper in searched} - {start["paperId"]} == inside
+
+
+def _surely_inside(one: Record, window: Window) -> bool:
+    """The same said in days: every day on which the paper may have come out lies inside."""
+    if window == Window():
+        return True
+    if one["publicationDate"]:
+        first = last = one["publicationDate"]
+    elif one["year"]:
+        first, last = f"{one['year']}-01-01", f"{one['year']}-12-31"
+    else:
+        return False
+    return (not window.after or str(window.after) <= first) and (
+        not window.before or last < str(window.before)
+    )
+
+
+def many(number: int) -> list[Record]:
+    return [record(f"{one:040x}", f"Fruit {one}", year=2000 + one % 10) for one in range(number)]
+
+
+async def test_a_search_reads_as_many_pages_as_it_takes(scholar: Scholar, source: SemanticScholar) -> None:
+    scholar.papers = many(230)
+    assert len(await source.search("fruit", 100)) == 100
+    assert len(scholar.requests) == 1
+    found = await source.search("fruit", 1_500)
+    assert len({paper.id for paper in found}) == len(found) == 230
+    assert [asked.params["offset"] for asked in scholar.requests[1:]] == ["0", "100", "200"]
+
+
+async def test_no_page_is_asked_for_beyond_the_service_s_end(
+    scholar: Scholar, source: SemanticScholar
+) -> None:
+    scholar.papers = many(1_200)
+    assert len(await source.search("fruit", 1_200)) == 1_000
+    scholar.requests.clear()
+    old = Window(before=dt.date(2000, 1, 1))
+    assert await source.search("fruit", 30, window=old) == []
+    assert all(
+        int(asked.params["offset"]) + int(asked.params["limit"]) <= 1_000 for asked in scholar.requests
+    )
+
+
+async def test_citations_are_read_on_until_enough_lie_inside(
+    scholar: Scholar, source: SemanticScholar
+) -> None:
+    papers = many(1_500)
+    scholar.papers = [*papers, PAPERS[0]]
+    scholar.cites = {one["paperId"]: [A] for one in papers}
+    found = await source.citations(A, 130, window=Window(before=dt.date(2001, 1, 1)), parts=())
+    assert {paper.year for paper in found} == {2000}
+    assert len(found) == 130
+    assert [asked.params["offset"] for asked in scholar.requests] == ["0", "1000"]
+
+
+async def test_nothing_found_is_an_empty_list_after_one_request(
+    scholar: Scholar, source: SemanticScholar
+) -> None:
+    assert await source.search("vegetables") == []
+    assert await source.authors("nobody") == []
+    assert await source.citations(C) == []
+    assert await source.references(C) == []
+    assert len(scholar.requests) == 4
+    assert await source.search("  \n") == []
+    assert await source.authors(" ") == []
+    assert len(scholar.requests) == 4
+
+
+async def test_a_paper_that_is_not_there_is_none(scholar: Scholar, source: SemanticScholar) -> None:
+    unknown = "0" * 40
+    assert await source.paper(unknown) is None
+    assert await source.references(unknown) == []
+    assert await source.citations(unknown) == []
+    assert await source.recommendations(unknown) == []
+    assert len(scholar.requests) == 4
+
+
+async def test_what_is_cited_but_not_held_is_left_out(source: SemanticScholar) -> None:
+    assert ids(await source.references(A)) == ["e", "b", "d"]
+    assert ids(await source.references(A, 2)) == ["e", "b"]
+    assert ids(await source.citations(A)) == ["d", "e"]
+
+
+async def test_references_that_a_publisher_withholds_are_not_taken_for_none(source: SemanticScholar) -> None:
+    with pytest.raises(LiteratureError, match=r"references of b+: withheld by the publisher") as caught:
+        await source.references(B)
+    assert caught.value.source == "semantic_scholar"
+
+
+async def test_recommendations_look_beyond_recent_papers_where_dates_are_bounded(
+    scholar: Scholar, source: SemanticScholar
+) -> None:
+    assert await source.recommendations(A, 3) == []
+    assert ids(await source.recommendations(A, 1, window=Window(after=dt.date(2014, 1, 1)))) == ["b"]
+    assert [(asked.params["from"], asked.params["limit"]) for asked in scholar.requests] == [
+        ("recent", "3"),
+        ("all-cs", "500"),
+    ]
+
+
+async def test_people_are_found_by_name(source: SemanticScholar) -> None:
+    ada = Author(
+        id="semantic_scholar:1",
+        source="semantic_scholar",
+        name="Ada Abel",
+        affiliations=("Sea U",),
+        papers=3,
+        citations=40,
+    )
+    cole = Author(id="semantic_scholar:2", source="semantic_scholar", name="Ada Cole")
+    assert await source.authors("ada") == [ada, cole]
+    assert await source.authors("ada", 1) == [ada]
+
+
+@pytest.mark.parametrize(
+    "paper_id",
+    [A, "DOI:10.1000/a(1)<2>;3/b?c#d", "doi:10.1000/a(1)<2>;3/b?c#d", "CorpusId:77", "arXiv:1406.00001"],
+)
+async def test_papers_are_taken_by_several_kinds_of_ids(
+    scholar: Scholar, source: SemanticScholar, paper_id: str
+) -> None:
+    found = await source.paper(paper_id)
+    assert found is not None
+    assert found.id == f"semantic_scholar:{A}"
+    raw = scholar.requests[-1].raw_path
+    assert raw.startswith("/graph/v1/paper/")
+    assert not set("?#<>;() ") & set(raw)
+
+
+@pytest.mark.parametrize(
+    "paper_id",
+    [
+        "",
+        "Fruit",
+        "../author/1",
+        "DOI:../../author/1",
+        "DOI:10.1/../x",
+        "DOI:/x",
+        "DOI:",
+        "URL:http://x/",
+        A.upper(),
+    ],
+)
+async def test_what_is_no_id_is_never_sent(scholar: Scholar, source: SemanticScholar, paper_id: str) -> None:
+    assert await source.paper(paper_id) is None
+    assert await source.references(paper_id) == []
+    assert await source.recommendations(paper_id) == []
+    assert scholar.requests == []
+
+
+@pytest.mark.parametrize(
+    "words", ["fruit&limit=1&fields=title", "50% fruit + #1?", "a=b;c", "früchte \ud800"]
+)
+async def test_words_stay_words(scholar: Scholar, source: SemanticScholar, words: str) -> None:
+    await source.search(words, 7)
+    await source.authors(words, 7)
+    for asked in scholar.requests:
+        assert asked.params["query"] == words.replace("\ud800", "?")
+        assert asked.params["limit"] == "7"
+
+
+async def test_hyphens_go_as_the_service_finds_nothing_with_them(
+    scholar: Scholar, source: SemanticScholar
+) -> None:
+    scholar.papers = [record(A, "Multi agent fruit")]
+    assert ids(await source.search("multi-agent  fruit")) == ["a"]
+
+
+@pytest.mark.parametrize("look_up", LOOK_UPS)
+async def test_the_key_goes_with_every_look_up(scholar: Scholar, look_up: str) -> None:
+    source = asking(scholar.url, "right")
+    await LOOK_UPS[look_up](source)
+    await source.close()
+    assert [asked.headers.get("x-api-key") for asked in scholar.requests] == ["right"]
+
+
+@pytest.mark.parametrize("look_up", LOOK_UPS)
+async def test_a_refused_key_is_named_and_not_sent_again(scholar: Scholar, look_up: str) -> None:
+    source = asking(scholar.url, "wrong-secret")
+    with pytest.raises(LiteratureError) as caught:
+        await LOOK_UPS[look_up](source)
+    await source.close()
+    assert "the key in S2_KEY is refused: 403" in str(caught.value)
+    assert "mend the key in S2_KEY" in str(caught.value)
+    assert "wrong-secret" not in str(caught.value)
+    assert len(scholar.requests) == 1
+
+
+TROUBLES = {
+    "429": Trouble("status", status=429, body='{"message": "Too Many Requests", "code": "429"}'),
+    "500": Trouble("status", status=500),
+    "502, a page": Trouble("status", status=502, body="<html>Bad Gateway</html>"),
+    "503, no body": Trouble("status", status=503, body=""),
+    "504": Trouble("status", status=504),
+    "malformed": Trouble("malformed"),
+    "truncated": Trouble("truncated"),
+    "dropped": Trouble("drop"),
+    "a page": Trouble("body", body="<html>Sign in to this network</html>"),
+    "no object": Trouble("body", body="[]"),
+    "an error": Trouble("body", body='{"error": "Internal"}'),
+    "nothing": Trouble("body", body="{}"),
+    "of another shape": Trouble("body", body='{"offset": 0, "data": [{"paperId": {"of": 3}}]}'),
+    "hits without data": Trouble("body", body='{"total": 3, "offset": 0}'),
+}
+
+
+@pytest.mark.parametrize("look_up", LOOK_UPS)
+async def test_trouble_that_passes_is_waited_out(
+    scholar: Scholar, source: SemanticScholar, look_up: str
+) -> None:
+    expected = await LOOK_UPS[look_up](source)
+    for name, trouble in TROUBLES.items():
+        scholar.requests.clear()
+        scholar.troubles[:] = [_again(trouble, times=2)]
+        assert await LOOK_UPS[look_up](source) == expected, name
+        assert len(scholar.requests) == 3, name
+
+
+@pytest.mark.parametrize("look_up", LOOK_UPS)
+async def test_trouble_that_stays_never_reads_as_nothing_found(
+    scholar: Scholar, source: SemanticScholar, look_up: str
+) -> None:
+    for name, trouble in TROUBLES.items():
+        scholar.requests.clear()
+        scholar.troubles[:] = [_again(trouble, times=None)]
+        with pytest.raises(LiteratureError) as caught:
+            await LOOK_UPS[look_up](source)
+            pytest.fail(f"{name} was taken for an answer")
+        assert caught.value.source == "semantic_scholar"
+        assert caught.value.tried == "3 times", name
+        assert caught.value.hint
+        assert len(scholar.requests) == 3, name
+
+
+def _again(trouble: Trouble, times: int | None) -> Trouble:
+    return Trouble(trouble.kind, times, status=trouble.status, body=trouble.body)
+
+
+@pytest.mark.parametrize("look_up", LOOK_UPS)
+async def test_what_the_service_will_not_do_is_not_asked_again(
+    scholar: Scholar, source: SemanticScholar, look_up: str
+) -> None:
+    for status in (400, 401, 403, 404):
+        scholar.requests.clear()
+        scholar.troubles[:] = [Trouble("status", status=status, times=None, body='{"message": "No"}')]
+        with pytest.raises(LiteratureError, match=str(status)):
+            await LOOK_UPS[look_up](source)
+        assert len(scholar.requests) == 1
+
+
+async def test_a_page_that_fails_fails_the_look_up(scholar: Scholar, source: SemanticScholar) -> None:
+    scholar.papers = many(230)
+    assert len(await source.search("fruit", 100)) == 100
+    scholar.troubles.append(Trouble("status", status=503, times=None))
+    with pytest.raises(LiteratureError, match="503"):
+        await source.search("fruit", 230)
+
+
+@pytest.mark.parametrize("as_date", [False, True])
+async def test_everybody_waits_as_long_as_the_service_asks(
+    scholar: Scholar, source: SemanticScholar, as_date: bool
+) -> None:
+    wait = formatdate(time.time() + 2, usegmt=True) if as_date else "0.8"
+    scholar.troubles.append(Trouble("status", status=429, headers={"Retry-After": wait}))
+    until = time.time() + (1 if as_date else 0.8)  # a date knows no fractions of a second
+    first = asyncio.create_task(source.search("fruit"))
+    await asyncio.sleep(0.3)
+    await asyncio.gather(first, source.paper(A), source.references(A))
+    assert time.time() >= until
+    refused, *others = (asked.at for asked in scholar.requests)
+    assert len(others) == 3
+    assert min(others) - refused >= 0.8 - 0.02
+
+
+async def test_a_wait_beyond_the_patience_is_given_up_at_once(scholar: Scholar) -> None:
+    source = asking(scholar.url, patience=1.0)
+    scholar.troubles.append(Trouble("status", status=503, times=None, headers={"Retry-After": "3600"}))
+    start = time.monotonic()
+    with pytest.raises(LiteratureError, match="503") as caught:
+        await source.search("fruit")
+    with pytest.raises(LiteratureError, match="3600 s from now") as after:
+        await source.paper(A)
+    await source.close()
+    assert time.monotonic() - start < 0.5
+    assert (caught.value.tried, after.value.tried) == ("once", "not asked")
+    assert len(scholar.requests) == 1
+
+
+async def test_a_slow_service_is_given_up_when_the_patience_ends(scholar: Scholar) -> None:
+    source = asking(scholar.url, patience=0.4)
+    scholar.troubles.append(Trouble("slow", times=None, seconds=1.0))
+    start = time.monotonic()
+    with pytest.raises(LiteratureError, match="semantic_scholar: search: ") as caught:
+        await source.search("fruit")
+    assert time.monotonic() - start < 0.8
+    assert "patience" in str(caught.value)
+    await source.close()
+
+
+async def test_the_patience_is_one_for_all_pages(scholar: Scholar) -> None:
+    scholar.papers = many(900)
+    scholar.troubles.append(Trouble("slow", times=None, seconds=0.15))
+    source = asking(scholar.url, patience=0.5)
+    start = time.monotonic()
+    with pytest.raises(LiteratureError):
+        await source.search("fruit", 900)
+    assert time.monotonic() - start < 0.9
+    await source.close()
+
+
+async def test_nobody_at_the_address() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    source = asking(url)
+    with pytest.raises(LiteratureError, match="cannot be reached") as caught:
+        await source.search("fruit")
+    assert caught.value.tried == "3 times"
+    assert "literature.endpoints.semantic_scholar" in str(caught.value)
+    await source.close()
+
+
+@pytest.mark.parametrize("url", ["nonsense", "ftp://127.0.0.1"])
+async def test_a_wrong_address_is_said_so_at_once(url: str) -> None:
+    source = asking(url)
+    with pytest.raises(LiteratureError, match="cannot be reached") as caught:
+        await source.search("fruit")
+    assert caught.value.tried == "once"
+    await source.close()
+
+
+async def test_connections_are_kept_between_requests(scholar: Scholar, source: SemanticScholar) -> None:
+    for look_up in LOOK_UPS.values():
+        await look_up(source)
+    assert (len(scholar.requests), scholar.connections) == (6, 1)
+
+
+async def test_fifty_look_ups_at_once_keep_the_pace(scholar: Scholar) -> None:
+    sources = [asking(scholar.url, pace=Pace(0.02)) for _ in range(5)]
+    await asyncio.gather(
+        *(source.paper(A) for source in sources)
+    )  # connected, so that times tell of the pace
+    scholar.requests.clear()
+    await asyncio.gather(*(sources[number % 5].search("fruit", parts=()) for number in range(50)))
+    await asyncio.gather(*(source.close() for source in sources))
+    starts = sorted(asked.at for asked in scholar.requests)
+    assert len(starts) == 50
+    assert starts[-1] - starts[0] >= 49 * 0.02 - 0.1
+
+
+async def test_a_look_up_that_is_cancelled_leaves_nothing_behind(scholar: Scholar) -> None:
+    source = asking(scholar.url, pace=Pace(0.2))
+    tasks = [asyncio.create_task(source.search("fruit")) for _ in range(20)]
+    await asyncio.sleep(0.05)
+    for task in tasks:
+        task.cancel()
+    ended = await asyncio.gather(*tasks, return_exceptions=True)
+    assert sum(isinstance(one, asyncio.CancelledError) for one in ended) >= 19
+    start = time.monotonic()
+    assert ids(await source.search("fruit"))
+    assert time.monotonic() - start < 0.5
+    await source.close()
+
+
+def test_a_source_serves_one_event_loop_after_the_other(scholar: Scholar) -> None:
+    source = asking(scholar.url)
+    for _ in range(3):
+        assert asyncio.run(source.search("fruit"))

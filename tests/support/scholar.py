@@ -1,0 +1,292 @@
+"""Semantic Scholar for tests: its Academic Graph and Recommendations APIs, over a handful of papers.
+
+    with Scholar(papers=[record("a" * 40, "Tactile fingers")], cites={"b" * 40: ["a" * 40]}) as scholar:
+        ...  # give `scholar.url` to a client, then read `scholar.requests`
+
+Shapes, limits and messages are the service's: an empty search has no `data`, the last page no `next`, a list that its
+publisher withholds `data: null`, unknown fields and limits beyond the service's are refused.
+"""
+
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Literal, Self, cast
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+Record = dict[str, Any]
+
+PAPER = {
+    "abstract",
+    "authors",
+    "citationCount",
+    "externalIds",
+    "paperId",
+    "publicationDate",
+    "title",
+    "url",
+    "venue",
+    "year",
+}
+PERSON = {"affiliations", "authorId", "citationCount", "name", "paperCount"}
+
+
+def record(paper_id: str, title: str | None, **known: Any) -> Record:
+    """A paper with every field; null where nothing is given."""
+    return {**dict.fromkeys(sorted(PAPER)), "paperId": paper_id, "title": title, **known}
+
+
+@dataclass
+class Trouble:
+    """One way to misbehave, for the first `times` requests whose path holds `path`; for all if None.
+
+    Args:
+        kind: `status` answers with an error, `malformed` with half of the JSON as if it were all, `truncated` breaks off
+            within the answer, `drop` closes instead of answering, `slow` waits first, `body` answers 200 with `body`.
+    """
+
+    kind: Literal["status", "malformed", "truncated", "drop", "slow", "body"]
+    times: int | None = 1
+    path: str = ""
+    status: int = 500
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    body: str = '{"message": "Internal Server Error"}'
+    seconds: float = 5.0
+
+    def takes(self, path: str) -> bool:
+        """Whether this request shall suffer; counts it if so."""
+        if self.path not in path or self.times == 0:
+            return False
+        self.times = None if self.times is None else self.times - 1
+        return True
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request as it came: its path unescaped, header names in lower case, `at` in seconds of `time.monotonic`."""
+
+    path: str
+    raw_path: str
+    params: Mapping[str, str]
+    headers: Mapping[str, str]
+    at: float
+    port: int
+    """Of the client: the same for requests over one connection."""
+
+
+class RefusedError(Exception):
+    """The service says no."""
+
+    def __init__(self, status: int, message: str, key: str = "error") -> None:
+        self.status, self.body = status, json.dumps({key: message})
+        super().__init__(message)
+
+
+@dataclass
+class Scholar:
+    """The server; runs in threads between `with` and its end.
+
+    Args:
+        papers: what it holds.
+        cites: ids of the papers that a paper cites; None where the publisher withholds them.
+        people: records of authors.
+        key: the only key that it takes, if any is sent.
+        troubles: how to misbehave; each request meets the first that takes it.
+    """
+
+    papers: Sequence[Record] = ()
+    cites: Mapping[str, Sequence[str] | None] = field(default_factory=dict[str, Sequence[str] | None])
+    people: Sequence[Record] = ()
+    key: str = "right"
+    troubles: list[Trouble] = field(default_factory=list[Trouble])
+    requests: list[Asked] = field(default_factory=list[Asked], init=False)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    @property
+    def connections(self) -> int:
+        """Over how many connections the requests came."""
+        return len({asked.port for asked in self.requests})
+
+    def __enter__(self) -> Self:
+        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server.scholar = self
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def answer(self, asked: Asked) -> Any:
+        """The JSON for a request; raises `RefusedError`."""
+        if asked.headers.get("x-api-key", self.key) != self.key:
+            raise RefusedError(403, "Forbidden", "message")
+        for pattern, answer in self._paths().items():
+            if found := re.fullmatch(pattern, asked.path):
+                return answer(asked.params, *found.groups())
+        raise RefusedError(404, "Not Found", "message")
+
+    def _paths(self) -> Mapping[str, Callable[..., Any]]:
+        return {
+            "/graph/v1/paper/search": self._search,
+            "/graph/v1/author/search": self._authors,
+            "/graph/v1/paper/(.+)/references": self._references,
+            "/graph/v1/paper/(.+)/citations": self._citations,
+            "/graph/v1/paper/(.+)": self._paper,
+            "/recommendations/v1/papers/forpaper/(.+)": self._recommendations,
+        }
+
+    def _search(self, params: Mapping[str, str]) -> Any:
+        words = params["query"].casefold().split()
+        found = [paper for paper in self.papers if _holds(paper, words) and _dated(paper, params)]
+        if not found:
+            return {"total": 0, "offset": 0}
+        return {"total": len(found), **_page(found, params, 100, 1000)}
+
+    def _authors(self, params: Mapping[str, str]) -> Any:
+        words = params["query"].casefold().split()
+        found = [one for one in self.people if all(word in str(one["name"]).casefold() for word in words)]
+        if not found:
+            return {"total": 0, "offset": 0}
+        return {"total": len(found), **_page(found, params, 1000, 1000, PERSON)}
+
+    def _paper(self, params: Mapping[str, str], name: str) -> Any:
+        return _shown(self._named(name), params)
+
+    def _references(self, params: Mapping[str, str], name: str) -> Any:
+        cited = self.cites.get(self._named(name)["paperId"], ())
+        if cited is None:
+            return {"data": None, "citingPaperInfo": {"openAccessPdf": {"disclaimer": "fields are elided"}}}
+        return self._links("citedPaper", [self._held(one) for one in cited], params)
+
+    def _citations(self, params: Mapping[str, str], name: str) -> Any:
+        cited = self._named(name)["paperId"]
+        citing = [one for one, cites in self.cites.items() if cited in (cites or ())]
+        return self._links("citingPaper", [self._held(one) for one in citing], params)
+
+    def _recommendations(self, params: Mapping[str, str], name: str) -> Any:
+        _limit(params, 500)
+        itself = self._named(name)
+        pool = [paper for paper in self.papers if paper is not itself]
+        if params.get("from") == "recent":
+            pool = [paper for paper in pool if (paper["year"] or 0) >= 2026]
+        return {"recommendedPapers": [_shown(paper, params) for paper in pool[: int(params["limit"])]]}
+
+    def _links(self, key: str, papers: Sequence[Record], params: Mapping[str, str]) -> Any:
+        page = _page(papers, params, 1000, 9999)
+        return {**page, "data": [{key: paper} for paper in page["data"]]}
+
+    def _held(self, paper_id: str) -> Record:
+        """A paper, or what there is of one that is cited but not held."""
+        return next(
+            (one for one in self.papers if one["paperId"] == paper_id), {"title": paper_id, "paperId": None}
+        )
+
+    def _named(self, name: str) -> Record:
+        kind, _, rest = name.partition(":")
+        for paper in self.papers:
+            ids = {key.casefold(): str(value) for key, value in (paper["externalIds"] or {}).items()}
+            if name == paper["paperId"] or (rest and ids.get(kind.casefold()) == rest):
+                return paper
+        raise RefusedError(404, f"Paper with id {name} not found")
+
+
+def _holds(paper: Record, words: Iterable[str]) -> bool:
+    text = f"{paper['title']} {paper['abstract']}".casefold()
+    return all(word in text and "-" not in word for word in words)
+
+
+def _dated(paper: Record, params: Mapping[str, str]) -> bool:
+    """The service's own rule: a paper without a day counts from the first of its year."""
+    bounds = params.get("publicationDateOrYear")
+    day = paper["publicationDate"] or f"{paper['year']}-01-01"
+    first, _, last = bounds.partition(":") if bounds else ("", "", "")
+    return (not first or day >= first) and (not last or day <= last)
+
+
+def _page(
+    found: Sequence[Record], params: Mapping[str, str], size: int, most: int, known: set[str] = PAPER
+) -> Record:
+    offset, limit = int(params["offset"]), _limit(params, size)
+    if offset + limit > most:
+        raise RefusedError(400, "Requested data for this limit and/or offset is not available")
+    data = [_shown(one, params, known) for one in found[offset : offset + limit]]
+    rest = {"next": offset + limit} if len(found) > offset + limit else {}
+    return {"offset": offset, **rest, "data": data}
+
+
+def _limit(params: Mapping[str, str], most: int) -> int:
+    if not 1 <= int(params["limit"]) <= most:
+        raise RefusedError(400, f"limit must be <= {most}")
+    return int(params["limit"])
+
+
+def _shown(one: Record, params: Mapping[str, str], known: set[str] = PAPER) -> Record:
+    """The fields that were asked for; the id comes always."""
+    wanted = params["fields"].split(",")
+    if unknown := set(wanted) - known:
+        raise RefusedError(400, f"Unrecognized or unsupported fields: [{', '.join(sorted(unknown))}]")
+    return {key: value for key, value in one.items() if key in {*wanted, "paperId", "authorId"}}
+
+
+class _Server(ThreadingHTTPServer):
+    scholar: Scholar
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 128
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def do_GET(self) -> None:
+        scholar, parts = cast(_Server, self.server).scholar, urlsplit(self.path)
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        params = dict(parse_qsl(parts.query, keep_blank_values=True))
+        asked = Asked(
+            unquote(parts.path), parts.path, params, headers, time.monotonic(), self.client_address[1]
+        )
+        scholar.requests.append(asked)
+        trouble = next((one for one in scholar.troubles if one.takes(asked.path)), None)
+        try:
+            status, body = 200, json.dumps(scholar.answer(asked))
+        except RefusedError as refused:
+            status, body = refused.status, refused.body
+        self._send(status, body, trouble)
+
+    def _send(self, status: int, body: str, trouble: Trouble | None) -> None:
+        kind = trouble.kind if trouble else None
+        if trouble and kind in ("status", "body"):
+            status, body = (trouble.status if kind == "status" else 200), trouble.body
+        if trouble and kind == "slow":
+            time.sleep(trouble.seconds)
+        if kind == "drop":
+            self.close_connection = True
+            return
+        whole = body.encode()
+        sent = whole[: len(whole) // 2] if kind in ("malformed", "truncated") else whole
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(whole if kind == "truncated" else sent)))
+        for name, value in (trouble.headers if trouble else {}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        with suppress(ConnectionError):  # the client has not waited
+            self.wfile.write(sent)
+        self.close_connection |= kind == "truncated"
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Tests are quiet."""

@@ -1,14 +1,19 @@
 """`manyheads corpus`: build an ecosystem from papers, and say what is in one."""
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from manyheads.cli.building import naming_the_option, showing_progress
+from manyheads.cli.options import HostName, Model, Paths, Sets, configured, settings
 
 if TYPE_CHECKING:
+    from manyheads.bank.filling import Progress
     from manyheads.bank.meta import Meta
+    from manyheads.config import RunConfig
+    from manyheads.systems.interests import Librarian
 
 app = typer.Typer(
     help="Research ecosystems: build one from papers, say what is in one.", no_args_is_help=True
@@ -20,11 +25,19 @@ Embedding = Annotated[str, typer.Option(help="auto, lexical, a fastembed model, 
 
 @app.command()
 def build(
-    source: Annotated[Path, typer.Argument(help="Papers as JSON Lines, plain or .gz.")],
+    sources: Annotated[
+        list[str],
+        typer.Argument(metavar="SOURCE...", help="Files or folders of papers, or s2:WORDS, a search."),
+    ],
     out: Annotated[
         Path | None, typer.Option(help="The folder to make. [default: corpora/NAME]", show_default=False)
     ] = None,
     name: Annotated[str | None, typer.Option(help="[default: the source's name]", show_default=False)] = None,
+    format: Annotated[str, typer.Option(help="One that `manyheads corpus formats` lists.")] = "auto",  # noqa: A002
+    columns: Annotated[
+        str | None,
+        typer.Option(metavar="FIELD=COLUMN,...", help="Of a table, such as title=Title,year=Year."),
+    ] = None,
     bound: Annotated[
         int | None, typer.Option(help="Papers before this year are past, the others contemporary.")
     ] = None,
@@ -34,17 +47,35 @@ def build(
     min_contemporary_citations: Count = None,
     min_papers: Count = None,
     min_coauthors: Count = None,
+    author_counts: Annotated[
+        str | None,
+        typer.Option(
+            help="What the two are counted over: past (papers), or the dataset's own numbers: dataset."
+        ),
+    ] = None,
     max_scientists: Count = None,
     preset: Annotated[str | None, typer.Option(help="Filters of the paper: aminer-cs or oag-3.1.")] = None,
+    interests: Annotated[
+        str, typer.Option(help="Where a dataset has none: keywords, or a model condenses them: model.")
+    ] = "keywords",
+    host: HostName = None,
+    model: Model = None,
+    sets: Sets = None,
+    path: Paths = None,
     embedding: Embedding = "auto",
     vectors: Annotated[Path | None, typer.Option(help="Ready-made vectors, .npy; with --ids.")] = None,
     ids: Annotated[Path | None, typer.Option(help="The papers of the vectors' rows, an id a line.")] = None,
+    limit: Annotated[
+        int, typer.Option(min=1, max=1000, help="Papers of a year that a search gives, at most.")
+    ] = 1000,
     seed: Annotated[int | None, typer.Option(help="Decides who is Scientist0, Scientist1, …")] = None,
 ) -> None:
     """Build a corpus. Run again after a kill, it goes on where it was."""
     from manyheads.bank.ecosystem import Ecosystem
     from manyheads.bank.embedding import load_embedder
-    from manyheads.bank.options import BuildOptions
+    from manyheads.bank.options import PRESET_FORMATS, BuildOptions
+    from manyheads.literature.readers.opening import Opening, name_of, open_sources
+    from manyheads.literature.readers.table_columns import column_option
 
     if (vectors is None) != (ids is None):
         raise typer.BadParameter("--vectors and --ids go together")
@@ -57,18 +88,64 @@ def build(
         min_contemporary_citations=min_contemporary_citations,
         min_papers=min_papers,
         min_coauthors=min_coauthors,
+        author_counts=author_counts,
         max_scientists=max_scientists,
         seed=seed,
     )
-    name = name or source.name.removesuffix(".gz").removesuffix(".jsonl")
-    target = out or Path("corpora") / name
+    config = configured([], settings(sets, host, model), path)
+    target = out or Path("corpora") / name_of(sources[0])
+    opening = Opening(
+        format=format,
+        preset=PRESET_FORMATS.get(preset or ""),
+        columns=column_option(columns) if columns else {},
+        years=(options.start, options.end),
+        scratch=target.parent,
+        limit=limit,
+        literature=config.literature,
+    )
     pair = None if vectors is None or ids is None else (vectors, ids)
-    with naming_the_option(), showing_progress() as tell:
+    with ExitStack() as held, naming_the_option(), showing_progress() as tell:
+        reader = open_sources(sources, opening)
+        librarian = _librarian(interests, model, config, tell, held)
         made = Ecosystem.build(
-            source, target, options, load_embedder(embedding), name=name, vectors=pair, progress=tell
-        )
+            reader, target, options, load_embedder(embedding),
+            name=name or name_of(sources[0]), vectors=pair, interests=librarian, progress=tell,
+        )  # fmt: skip
     with made:
         _show(made.meta, target)
+    if librarian:
+        typer.echo(librarian.told(), err=True)
+
+
+def _librarian(
+    interests: str, model: str | None, config: "RunConfig", tell: "Progress", held: ExitStack
+) -> "Librarian | None":
+    """Who condenses keywords into interests, if a model is to."""
+    if interests not in ("keywords", "model") or (interests == "model") != (model is not None):
+        raise typer.BadParameter(
+            "keywords, or model together with --model PROVIDER/NAME", param_hint="--interests"
+        )
+    if interests == "keywords":
+        return None
+    from manyheads.bank.cache import cache_folder
+    from manyheads.hosts import host_factory
+    from manyheads.literature.cache import LookupCache
+    from manyheads.resources import Resources
+    from manyheads.roles import Roles
+    from manyheads.systems.interests import Librarian
+
+    make_host, roles = host_factory(config.host), Roles(Resources.of(config.paths))
+    cache = held.enter_context(LookupCache(cache_folder() / "interests.sqlite"))
+    return Librarian(config, roles, make_host, cache, tell)
+
+
+@app.command()
+def formats() -> None:
+    """List the formats that a corpus can be built from."""
+    from manyheads.literature.readers.formats import FORMATS
+
+    for one in FORMATS.values():
+        typer.echo(f"{one.name:<22}{one.about}\n{'':<22}such as {one.example}")
 
 
 @app.command()
@@ -88,7 +165,7 @@ def info(
 
 
 def _show(meta: "Meta", folder: Path) -> None:
-    """The summary table on standard output, and on standard error the lines that were rejected."""
+    """The summary table on standard output, and on standard error the records that were rejected."""
     from rich.console import Console
     from rich.table import Table
 
@@ -105,4 +182,4 @@ def _rejected(meta: "Meta", folder: Path) -> str:
     from manyheads.bank.meta import REJECTS
 
     listed = "\n  ".join(meta.rejects)
-    return f"{meta.counts.rejected:,} lines rejected, all in {folder / REJECTS}; the first:\n  {listed}"
+    return f"{meta.counts.rejected:,} records rejected, all in {folder / REJECTS}; the first:\n  {listed}"

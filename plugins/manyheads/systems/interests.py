@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from manyheads.bank.filling import Progress
 from manyheads.budget import Budgeted, Ledger
@@ -12,6 +11,7 @@ from manyheads.core import Host, ManagedHost, Message, Place, Recall, Speaker, T
 from manyheads.errors import UserError
 from manyheads.journal import request_of
 from manyheads.literature.cache import LookupCache
+from manyheads.models.keys import key_of, key_variable
 from manyheads.models.offline import OFFLINE
 from manyheads.replies import Interests
 from manyheads.roles import Roles
@@ -34,6 +34,9 @@ class Librarian:
         make_host: makes the host whose native agent answers.
         cache: keeps each answer by model and prompt, so that a build that was stopped pays nothing twice.
         tell: told how many authors are done.
+
+    Raises:
+        ConfigError: the role's prompt cannot be rendered, or the model's key is missing: said before a dataset is read.
     """
 
     config: RunConfig
@@ -52,6 +55,9 @@ class Librarian:
 
     def __post_init__(self) -> None:
         self.ledger = Ledger(self.config.budget)
+        self._speaker = Speaker(ROLE, ROLE, self.roles.system(ROLE, {}), self._alias)
+        if key_variable(self._model):
+            key_of(self._model, self._alias)
 
     @property
     def name(self) -> str:
@@ -67,9 +73,19 @@ class Librarian:
         try:
             return asyncio.run(self._all(terms))
         except UserError as error:
-            error.tried = f"{self.done:,} of {len(terms):,} authors are done, and kept"
+            kept = f"{self.done:,} of {len(terms):,} authors are done, and kept"
+            error.tried = f"{error.tried}; {kept}" if error.tried else kept
             error.hint = _again(error.hint)
             raise
+
+    def told(self) -> str:
+        """What was asked and what it cost, in a line."""
+        spent, asked = self.ledger.spent, self.done - self.reused
+        cost = "" if spent.cost is None else f", cost {spent.cost:g}"
+        return (
+            f"interests by {self.name}: {asked:,} authors asked, {self.reused:,} known from before; "
+            f"{spent.input_tokens:,} tokens read, {spent.output_tokens:,} written{cost}"
+        )
 
     async def _all(self, terms: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
         self.done, self._total = 0, len(terms)
@@ -97,10 +113,6 @@ class Librarian:
         self.done += 1
         self.tell(STEP, self.done, self._total)
         return tuple({one.casefold(): " ".join(one.split()) for one in interests.interests}.values())
-
-    @cached_property
-    def _speaker(self) -> Speaker:
-        return Speaker(ROLE, ROLE, self.roles.system(ROLE, {}), self._alias)
 
     @property
     def _alias(self) -> str:

@@ -26,7 +26,7 @@ class Anthology:
     """
 
     def __init__(self, path: Path) -> None:
-        self.name, self._path = path.name, path
+        self.name, self._path = path.resolve().name, path
 
     def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
         """See `Reader.papers`; a record's number counts the `<paper>` elements of its file.
@@ -54,7 +54,7 @@ def _records(file: Path) -> Iterator[Record]:
                 yield number, paper(fields)
         except BROKEN as wrong:
             raise CorpusError(
-                f"{file}: no well-formed XML without entities, after paper {number}: {wrong}",
+                f"{file}: no well-formed XML without entities{f', after paper {number}' if number else ''}: {wrong}",
                 hint="fetch the file again, or name another --format",
             ) from wrong
 

@@ -2,18 +2,23 @@
 
 import asyncio
 import datetime as dt
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, sifted
+from manyheads.config import LiteratureConfig
 from manyheads.errors import CorpusError
 from manyheads.literature.cache import LookupCache
+from manyheads.literature.limits import SHARED_POOL, WITH_KEY
 from manyheads.literature.publication import Publication, Window
 from manyheads.literature.readers.common import Record, paper
+from manyheads.literature.service import Service
 from manyheads.literature.source import Part, Source
 
+KEPT = "corpus"
 MOST_A_YEAR = 1000
 """Semantic Scholar's search gives no more papers than this to one query."""
 PARTS: tuple[Part, ...] = ("abstract", "authors", "venue", "citations", "date")
@@ -29,8 +34,9 @@ class Searched:
         query: words to search for.
         years: the first and the last year, both asked.
         connect: opens the service; it is closed when the papers have been read.
-        cache: where years are kept.
+        cache: opens where years are kept.
         limit: papers of one year, at most.
+        address: of the service if it is not its own.
 
     Raises:
         CorpusError: no words, or no years.
@@ -41,8 +47,9 @@ class Searched:
         query: str,
         years: tuple[int | None, int | None],
         connect: Callable[[], Source],
-        cache: LookupCache,
+        cache: Callable[[], LookupCache],
         limit: int = MOST_A_YEAR,
+        address: str = "",
     ) -> None:
         self.name = f"search: {query}"
         first, last = years
@@ -56,7 +63,7 @@ class Searched:
                 hint="--start 2010 --bound 2015 --end 2018",
             )
         self._query, self._years, self._limit = query.strip(), range(first, last + 1), limit
-        self._connect, self._cache = connect, cache
+        self._connect, self._open_cache, self._address = connect, cache, address
 
     def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
         """See `Reader.papers`; a record's number is its rank in its year.
@@ -71,12 +78,18 @@ class Searched:
     def _records(self, rejects: Rejects) -> Iterator[Record]:
         rejects.unit = "paper"
         source = self._connect()
-        with asyncio.Runner() as runner:
+        with self._open_cache() as cache, asyncio.Runner() as runner:
             try:
                 for year in self._years:
-                    found = self._kept(source, year)
+                    found = self._kept(cache, source, year)
                     if found is None:
                         found = runner.run(self._ask(source, year))
+                        cache.put(
+                            source.name,
+                            KEPT,
+                            self._request(year),
+                            PUBLICATIONS.dump_python(found, mode="json"),
+                        )
                     rejects.file = f"{source.name} {year}"
                     for rank, one in enumerate(found, 1):
                         yield rank, paper(_fields(one))
@@ -84,23 +97,44 @@ class Searched:
                 runner.run(source.close())
 
     def _request(self, year: int) -> dict[str, Any]:
-        return {"query": self._query, "year": year, "limit": self._limit, "parts": list(PARTS)}
+        asked = {"query": self._query, "year": year, "limit": self._limit, "parts": list(PARTS)}
+        return asked | ({"address": self._address} if self._address else {})
 
-    def _kept(self, source: Source, year: int) -> list[Publication] | None:
-        kept = self._cache.get(source.name, "corpus", self._request(year))
-        return None if kept is None else PUBLICATIONS.validate_python(kept.value)
+    def _kept(self, cache: LookupCache, source: Source, year: int) -> list[Publication] | None:
+        """What was kept of a year; None too where an earlier version kept it otherwise."""
+        kept = cache.get(source.name, KEPT, self._request(year))
+        try:
+            return None if kept is None else PUBLICATIONS.validate_python(kept.value)
+        except ValidationError:
+            return None
 
     async def _ask(self, source: Source, year: int) -> list[Publication]:
         window = Window(dt.date(year, 1, 1), dt.date(year + 1, 1, 1))
-        found = await source.search(self._query, self._limit, window=window, parts=PARTS)
-        self._cache.put(
-            source.name, "corpus", self._request(year), PUBLICATIONS.dump_python(found, mode="json")
-        )
-        return found
+        return await source.search(self._query, self._limit, window=window, parts=PARTS)
 
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
         """Nothing but what the papers say."""
         return {}
+
+
+def semantic_scholar(config: LiteratureConfig) -> Source:
+    """The service as a config says; with a key, if the environment holds one."""
+    from manyheads.literature.semantic_scholar import ADDRESS, SemanticScholar
+
+    key, address = (
+        os.environ.get(config.semantic_scholar_key_env),
+        config.endpoints.get("semantic_scholar", ""),
+    )
+    service = Service(
+        "semantic_scholar",
+        WITH_KEY if key else SHARED_POOL,
+        retries=config.retries,
+        patience=config.patience,
+        address=address,
+        key_env=config.semantic_scholar_key_env,
+        has_key=bool(key),
+    )
+    return SemanticScholar(service, address=address or ADDRESS, key=key)
 
 
 def _fields(one: Publication) -> dict[str, Any]:

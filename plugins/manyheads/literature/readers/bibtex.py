@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, sifted
 from manyheads.bank.files import lines
 from manyheads.literature.readers.bibtex_text import NotTeXError, decoded, names
-from manyheads.literature.readers.common import Record, each, first_of, paper, shards, terms
+from manyheads.literature.readers.common import Record, each, first_of, paper, shards, shown, terms
 
 if TYPE_CHECKING:
     from bibtexparser.model import Entry
@@ -27,7 +27,7 @@ class BibTeX:
     """A `Reader` of `.bib` files, one or a folder of them; a paper's id is its entry's key. No citation counts."""
 
     def __init__(self, path: Path) -> None:
-        self.name, self._path = path.name, path
+        self.name, self._path = path.resolve().name, path
 
     def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
         """See `Reader.papers`; a record's number counts the entries of its file.
@@ -106,7 +106,7 @@ def _paper(block: _Block, macros: _Macros) -> RawPaper | tuple[str, str]:
     except UnicodeDecodeError as wrong:
         made = "encoding", f"byte {wrong.start} is not UTF-8"
     except NotTeXError as wrong:
-        made = "entry", str(wrong)
+        made = "entry", shown(wrong)
     return made if isinstance(made, RawPaper) else (made[0], f"{made[1]} (line {block.line})")
 
 
@@ -117,7 +117,7 @@ def _entry(text: str) -> "Entry | tuple[str, str]":
     library = parse_string(text)
     if library.failed_blocks:
         error = str(library.failed_blocks[0].error).partition(". Note:")[0]
-        return "entry", " ".join(error.split()) or "its braces do not close"
+        return "entry", shown(error) or "its braces do not close"
     return library.entries[0] if library.entries else ("entry", "no entry")
 
 

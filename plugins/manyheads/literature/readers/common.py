@@ -39,7 +39,8 @@ def each(path: Path, files: Iterable[Path], rejects: Rejects, unit: str) -> Gene
     """Each file in turn; from then on rejects are of that file, named where the dataset is a folder."""
     rejects.unit = unit
     for file in files:
-        rejects.file = "" if file == path else str(file.relative_to(path))
+        if file != path:
+            rejects.file = str(file.relative_to(path))
         yield file
 
 
@@ -78,6 +79,12 @@ def year_of(value: object) -> int | None:
     if isinstance(value, str) and (found := YEAR.search(value)):
         return int(found[0])
     return whole(value)
+
+
+def shown(text: object) -> str:
+    """What a dataset or a library says, in one line that a terminal can take."""
+    line = " ".join(str(text).split())
+    return "".join(letter if letter.isprintable() else "?" for letter in line)[:300]
 
 
 def terms(text: str) -> list[str]:

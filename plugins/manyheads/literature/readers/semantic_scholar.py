@@ -31,7 +31,7 @@ class AcademicGraph:
     """
 
     def __init__(self, folder: Path, years: Years = (None, None), scratch: Path | None = None) -> None:
-        self.name, self._folder, self._years, self._scratch = folder.name, folder, years, scratch
+        self.name, self._folder, self._years, self._scratch = folder.resolve().name, folder, years, scratch
 
     def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
         """See `Reader.papers`; a record's number is its line's. Papers come in the order of their abstracts.

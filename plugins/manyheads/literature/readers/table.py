@@ -5,6 +5,7 @@ import io
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Generator, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any
 
 from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, sifted
@@ -14,6 +15,7 @@ from manyheads.literature.readers.common import Record, each, paper, shards
 from manyheads.literature.readers.table_columns import columns, fields, recognised
 
 DELIMITERS = ",\t;|"
+NONE_CHOSEN: Mapping[str, str] = MappingProxyType({})
 LONGEST_CELL = 2**22
 """Letters; what is longer has lost its closing quote."""
 EXAMPLE = "a header and rows such as: id,title,abstract,authors,year,citations"
@@ -28,7 +30,7 @@ class _Table(ABC):
     """
 
     def __init__(self, path: Path, chosen: Mapping[str, str] | None = None) -> None:
-        self.name, self._path, self._chosen = path.name, path, chosen or {}
+        self.name, self._path, self._chosen = path.resolve().name, path, chosen or {}
 
     def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
         """See `Reader.papers`; a record's number counts the rows below the header.
@@ -75,7 +77,7 @@ def _delimited(file: Path, chosen: Mapping[str, str]) -> Iterator[Record]:
         first = text.readline(LONGEST_CELL)
         if not first.strip():
             return
-        delimiter = _delimiter(first, chosen)
+        delimiter = delimiter_of(first, chosen)
         header = next(csv.reader([first], delimiter=delimiter), [])
         where = columns(file, header, chosen)
         for number, row in _rows(text, delimiter):
@@ -103,7 +105,7 @@ def _rows(text: IO[str], delimiter: str) -> Iterator[tuple[int, list[str] | tupl
             yield number, row
 
 
-def _delimiter(header: str, chosen: Mapping[str, str]) -> str:
+def delimiter_of(header: str, chosen: Mapping[str, str] = NONE_CHOSEN) -> str:
     """The one by which the most columns have names that are known or chosen."""
 
     def known(delimiter: str) -> tuple[int, int]:
@@ -143,4 +145,6 @@ def _batches(file: Path, chosen: Mapping[str, str]) -> Generator[tuple[list[dict
             for batch in table.iter_batches(batch_size=1000, columns=[*dict.fromkeys(where.values())]):
                 yield batch.to_pylist(), where
     except (ArrowException, OSError) as wrong:
-        raise CorpusError(f"{file}: no parquet: {wrong}", hint="fetch the file again") from wrong
+        raise CorpusError(
+            f"{file}: no parquet: {wrong}", hint="fetch the file again, or name another --format"
+        ) from wrong

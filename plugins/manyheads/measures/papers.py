@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 FOLDER = "measures"
 """Beside the corpus's banks."""
-TABLE = "papers.json"
+TABLE, VECTORS = "papers.json", "vectors.npy"
 PERIODS: tuple[Period, Period] = ("past", "contemporary")
 _COLUMNS = ("ids", "titles", "years", "citations")
 
@@ -151,7 +151,7 @@ def _keep(kept: Path, papers: dict[Period, Papers], fingerprint: str) -> None:
 
 def _write(folder: Path, papers: Papers) -> None:
     folder.mkdir(parents=True)
-    np.save(folder / "vectors.npy", papers.vectors)
+    np.save(folder / VECTORS, papers.vectors)
     columns = {name: getattr(papers, name) for name in _COLUMNS}
     (folder / TABLE).write_text(json.dumps(columns, ensure_ascii=False), encoding="utf-8")
 
@@ -159,7 +159,9 @@ def _write(folder: Path, papers: Papers) -> None:
 def _mapped(folder: Path) -> Papers:
     try:
         columns = json.loads((folder / TABLE).read_text(encoding="utf-8"))
-        vectors = np.load(folder / "vectors.npy", mmap_mode="r", allow_pickle=False)
+        vectors = np.load(folder / VECTORS, mmap_mode="r", allow_pickle=False)
+        if any(len(columns[name]) != len(vectors) for name in _COLUMNS):
+            raise ValueError(f"{len(vectors)} vectors for {len(columns['ids'])} papers")
         return Papers(**{name: tuple(columns[name]) for name in _COLUMNS}, vectors=vectors)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CorpusError(

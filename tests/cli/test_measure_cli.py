@@ -1,0 +1,195 @@
+"""`manyheads measure`: texts in, a table or JSON Lines out."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from manyheads.bank.ecosystem import Ecosystem
+from manyheads.bank.lexical import LexicalEmbedder
+from manyheads.bank.options import BuildOptions
+from manyheads.cli.app import app
+from manyheads.errors import CorpusError, EmbeddingError, MeasureError, SubjectError, UserError
+from manyheads.measures.measure import MeasuringCorpus
+from manyheads.measures.results import mean_of, read_scores
+from support.command import manyheads_command
+from support.papers import papers, write_corpus
+
+RUN = CliRunner()
+TEXT = "We study tactile grasping of fragile objects with dense retrieval."
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("built")
+    source = write_corpus(folder / "papers.jsonl", papers(80))
+    Ecosystem.build(source, folder / "mine", BuildOptions(bound=2014), LexicalEmbedder()).close()
+    return folder / "mine"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    (tmp_path / "idea.txt").write_text(TEXT)
+    lines = [{"title": one["title"], "abstract": one["abstract"]} for one in papers(3, seed=9)]
+    (tmp_path / "many.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return tmp_path
+
+
+def measure(*arguments: str | Path) -> Result:
+    return RUN.invoke(app, ["measure", *map(str, arguments)])
+
+
+def scores(done: Result) -> list[dict[str, Any]]:
+    assert done.exit_code == 0, (done.output, done.exception)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def mistake(done: Result) -> UserError:
+    assert isinstance(done.exception, UserError), done.output
+    return done.exception
+
+
+def test_one_text_is_a_row(corpus: Path) -> None:
+    done = measure("idea.txt", "--corpus", corpus)
+    assert done.exit_code == 0, done.output
+    [row] = [line for line in done.stdout.splitlines() if "idea" in line]
+    [one] = scores(measure("idea.txt", "--corpus", corpus, "--json"))
+    cells = [cell.strip() for cell in row.strip("│").split("│")]
+    assert cells == ["idea", *(f"{one[name]:.3f}" for name in ("hd", "cd", "ci", "on"))]
+    assert "RND" not in done.stdout
+    assert "mean of" not in done.stdout
+    assert one["on"] == pytest.approx(one["hd"] * one["ci"] / one["cd"])
+
+
+def test_several_texts_have_a_mean_with_its_interval(corpus: Path) -> None:
+    done = measure(
+        "idea.txt", "many.jsonl", "--corpus", corpus, "--rnd", "--rnd-papers", "10", "--rnd-neighbours", "5",
+        "--out", "measures.jsonl",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    kept = read_scores(Path("measures.jsonl"))
+    assert [one.source for one in kept] == ["idea.txt", *(f"many.jsonl:{line}" for line in (1, 2, 3))]
+    assert [one.name for one in kept][1:] == [one["title"] for one in papers(3, seed=9)]
+    mean = mean_of(kept, "rnd")
+    assert not isinstance(mean, str)
+    rows = {
+        line.split("│")[1].strip(): line.split("│")[-2].strip()
+        for line in done.stdout.splitlines()
+        if "│" in line
+    }
+    assert rows["mean of 4"] == f"{mean.estimate:.3f}"
+    assert (rows["95% interval: from"], rows["95% interval: to"]) == (f"{mean.low:.3f}", f"{mean.high:.3f}")
+
+
+def test_what_was_measured_can_be_measured_again(corpus: Path) -> None:
+    [one] = scores(
+        measure("idea.txt", "--corpus", corpus, "--json", "--neighbours", "3", "--normalise", "none")
+    )
+    opened = MeasuringCorpus.open(corpus)
+    [again] = opened.measure([TEXT], neighbours=one["neighbours"], normalise=one["normalise"])
+    assert (one["hd"], one["cd"]) == (again.novelty.hd, again.novelty.cd)
+    assert (one["corpus"], one["fingerprint"]) == (opened.meta.name, opened.meta.fingerprint)
+    assert (one["embedding"], one["search"], len(one["sha256"])) == ("lexical-hash-384", "exact", 64)
+    assert [paper["id"] for paper in one["past"]] == [paper.id for paper in again.novelty.past]
+
+
+def test_neighbours_are_named_on_request(corpus: Path) -> None:
+    [one] = scores(measure("idea.txt", "--corpus", corpus, "--json"))
+    shown = measure("idea.txt", "--corpus", corpus, "--show-neighbours").stdout
+    for paper in (*one["past"], *one["contemporary"]):
+        assert paper["title"] in shown
+    assert one["past"][0]["title"] not in measure("idea.txt", "--corpus", corpus).stdout
+
+
+def test_an_approximate_search_says_so(corpus: Path) -> None:
+    done = measure("idea.txt", "--corpus", corpus, "--search", "approximate")
+    assert "approximate search" in done.stdout
+    assert "warning: approximate search" in done.stderr
+    [one] = scores(measure("idea.txt", "--corpus", corpus, "--search", "approximate", "--json"))
+    assert one["search"] == "approximate"
+
+
+def run_folder(path: Path, corpus: str, abstract: dict[str, str] | None) -> Path:
+    path.mkdir()
+    result = {"system": "virsci", "corpus": corpus, **({"abstract": abstract} if abstract else {})}
+    (path / "result.json").write_text(json.dumps(result))
+    return path
+
+
+def test_a_run_is_measured_against_its_own_corpus(here: Path, corpus: Path) -> None:
+    run = run_folder(here / "run", str(corpus), {"title": "Gentle hands", "text": TEXT})
+    [one] = scores(measure(run, "--json"))
+    assert (one["name"], one["source"], one["corpus"]) == ("Gentle hands", str(run), "mine")
+    [text] = scores(measure("idea.txt", "--corpus", corpus, "--json"))
+    assert (one["hd"], one["on"]) == (text["hd"], text["on"])
+    assert len(scores(measure(run, "idea.txt", "--json"))) == 2
+
+
+def test_a_run_on_a_shipped_corpus_keeps_its_embedding(here: Path) -> None:
+    run = run_folder(here / "run", "sample", {"title": "Gentle hands", "text": TEXT})
+    (run / "config.yaml").write_text("system: virsci\nembedding: lexical\n")
+    [one] = scores(measure(run, "--json"))
+    assert (one["corpus"], one["embedding"]) == ("sample", "lexical-hash-384")
+
+
+def test_missing_measures_are_told_and_not_averaged_over(here: Path) -> None:
+    uncited = [{**one, "citations": 0 if one["year"] == 2017 else one["citations"]} for one in papers(80)]
+    source = write_corpus(here / "uncited.jsonl", uncited)
+    Ecosystem.build(source, here / "uncited", BuildOptions(bound=2014), LexicalEmbedder()).close()
+    Path("all.jsonl").write_text(
+        "".join(json.dumps({"abstract": one["abstract"]}) + "\n" for one in papers(16))
+    )
+    done = measure("all.jsonl", "--corpus", "uncited", "--out", "measures.jsonl")
+    kept = read_scores(Path("measures.jsonl"))
+    lacking = [one for one in kept if one.ci is None]
+    assert 0 < len(lacking) < 16
+    assert mean_of(kept, "on") == f"{len(lacking)} of 16 texts have none"
+    assert done.stderr.count("no CI: the mean citation count") == len(lacking)
+    [mean] = [line for line in done.stdout.splitlines() if "mean of 16" in line]
+    assert [cell.strip() for cell in mean.split("│")][4:6] == ["–", "–"]
+
+
+def test_bad_input_is_named(here: Path, corpus: Path) -> None:
+    (here / "blank.txt").write_text(" \n")
+    other = run_folder(here / "other", "elsewhere", {"title": "", "text": TEXT})
+    mine = run_folder(here / "mine", str(corpus), {"title": "", "text": TEXT})
+    mute = run_folder(here / "mute", str(corpus), None)
+    cases: list[tuple[tuple[str | Path, ...], type[UserError], str]] = [
+        (("nowhere.txt", "--corpus", corpus), SubjectError, "nowhere.txt"),
+        (("blank.txt", "--corpus", corpus), SubjectError, "blank.txt: no text"),
+        ((mute,), SubjectError, "wrote no abstract"),
+        (("idea.txt",), MeasureError, "no corpus is named"),
+        ((mine, other), MeasureError, "different corpora"),
+        ((other,), CorpusError, "'elsewhere': no such corpus"),
+        (("idea.txt", "--corpus", corpus, "--embedding", "lexical-hash-64"), EmbeddingError, "built with lexical-hash-384"),
+        (("idea.txt", "--corpus", corpus, "--neighbours", "50"), MeasureError, "50 neighbours are asked for among 40"),
+        (("idea.txt", "--corpus", corpus, "--rnd"), MeasureError, "the corpus has 40 past papers"),
+        (("idea.txt", "--corpus", corpus, "--out", "no/where"), MeasureError, "no/where: cannot be written"),
+    ]  # fmt: skip
+    for arguments, kind, said in cases:
+        refused = mistake(measure(*arguments))
+        assert isinstance(refused, kind), refused
+        assert said in refused.message
+        assert refused.hint
+    assert measure("idea.txt", "--corpus", corpus, "--normalise", "decade").exit_code == 2
+    assert "--embedding lexical-hash-384" in str(mistake(measure(*cases[6][0])).hint)
+
+
+def test_scores_that_are_none_are_named(here: Path) -> None:
+    (here / "scores.jsonl").write_text('{"hd": 1}\n')
+    with pytest.raises(MeasureError, match=r"scores.jsonl:1"):
+        read_scores(here / "scores.jsonl")
+    with pytest.raises(MeasureError, match="cannot be read"):
+        read_scores(here / "nowhere.jsonl")
+
+
+def test_as_users_run_it(here: Path, corpus: Path) -> None:
+    done = manyheads_command("measure", "idea.txt", "--corpus", corpus, "--json", cwd=here)
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["name"] == "idea"
+    refused = manyheads_command("measure", "nowhere.txt", "--corpus", corpus, cwd=here)
+    assert "nowhere.txt" in refused.message

@@ -1,0 +1,96 @@
+"""RND: worked by hand on a line, and what must hold of it whatever the papers are."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from manyheads.errors import MeasureError
+from manyheads.measures.density import relative_neighbour_density
+from manyheads.measures.papers import Papers
+from support.measured import at, laid_out, plain_distances, random_papers, random_points
+
+SEEDS = st.integers(0, 2**32 - 10)
+LINE = laid_out(*(((place,), 2010, 1) for place in (0, 1, 2, 3, 10, 12)))
+
+
+@pytest.mark.parametrize(
+    ("place", "around", "own", "expected"),
+    [
+        # Its two nearest are at 10 and 12, each 2 from its own nearest; it is only 1 from its own.
+        (11.0, 2, 1, 0.0),
+        # At 3 and 10, which are 1 and 2 from their nearest; it is 3 from its own.
+        (6.0, 2, 1, 1.0),
+        # At 1 and 2, each 1 from its nearest; it is 0.5 from its own.
+        (1.5, 2, 1, 0.0),
+        # At 10, 12 and 3: 2, 2 and 1 from their nearest; it is 1.5 from its own, so only the one at 3 is denser.
+        (8.5, 3, 1, 1 / 3),
+        # Two own: at 12 and 10 these are (2 + 9)/2 and (2 + 7)/2 away on average; its own (3 + 5)/2: neither is denser.
+        (15.0, 2, 2, 0.0),
+        # It is (0 + 1)/2 away on average, being a copy of the one at 0, which is (1 + 2)/2 away.
+        (0.0, 1, 2, 0.0),
+        # An equal density counts as no larger: at 4 it is 1 from the one at 3, which is 1 from the one at 2.
+        (4.0, 1, 1, 1.0),
+    ],
+)
+def test_the_density_worked_by_hand(place: float, around: int, own: int, expected: float) -> None:
+    assert relative_neighbour_density(at([place]), LINE, around=around, own=own) == [pytest.approx(expected)]
+
+
+def plainly(point: np.ndarray, papers: Papers, around: int, own: int) -> float:
+    [far] = plain_distances(point[None], papers.vectors)
+    among = plain_distances(papers.vectors, papers.vectors)
+    np.fill_diagonal(among, np.inf)
+    thinness = np.sort(among, axis=1)[:, :own].mean(axis=1)
+    return float(np.mean(thinness[np.argsort(far)[:around]] <= np.sort(far)[:own].mean()))
+
+
+@settings(deadline=None, max_examples=25)
+@given(seed=SEEDS, around=st.integers(1, 40), own=st.integers(1, 39))
+def test_plain_loops_agree(seed: int, around: int, own: int) -> None:
+    papers, points = random_papers(seed), random_points(seed + 5)
+    found = relative_neighbour_density(points, papers, around=around, own=own)
+    assert found == pytest.approx([plainly(point, papers, around, own) for point in points])
+    assert all(0 <= one <= 1 for one in found)
+
+
+@settings(deadline=None, max_examples=25)
+@given(seed=SEEDS, own=st.integers(1, 39))
+def test_among_the_same_papers_a_thinner_place_never_has_a_lower_density_rank(seed: int, own: int) -> None:
+    papers, points = random_papers(seed), random_points(seed + 5, 8)
+    found = np.array(relative_neighbour_density(points, papers, around=len(papers), own=own))
+    thinness = np.sort(plain_distances(points, papers.vectors), axis=1)[:, :own].mean(axis=1)
+    assert (np.diff(found[np.argsort(thinness)]) >= 0).all()
+
+
+@settings(deadline=None, max_examples=25)
+@given(seed=SEEDS, scale=st.sampled_from([0.25, 2.0, 64.0]))
+def test_scale_and_place_do_not_matter(seed: int, scale: float) -> None:
+    papers, points = random_papers(seed), random_points(seed + 5)
+    larger = replace(papers, vectors=papers.vectors * np.float32(scale))
+    found = relative_neighbour_density(points, papers, around=10, own=5)
+    assert relative_neighbour_density(points * np.float32(scale), larger, around=10, own=5) == found
+
+
+def test_a_dense_field_does_not_look_old_for_being_dense() -> None:
+    """The fault that RND cures: HD alone ranks a stray in a dense field below the midst of a thin one."""
+    rng = np.random.default_rng(0)
+    dense, thin = rng.normal(0, 0.1, (200, 8)), rng.normal(20, 2, (200, 8))
+    papers = laid_out(*((place.tolist(), 2010, 1) for place in (*dense, *thin)))
+    stray_in_dense, midst_of_thin = np.full(8, 0.2), np.full(8, 20.0)
+    far = np.sort(
+        plain_distances(at(stray_in_dense.tolist(), midst_of_thin.tolist()), papers.vectors), axis=1
+    )
+    assert far[0, :5].mean() < far[1, :5].mean()
+    stray, midst = relative_neighbour_density(at(stray_in_dense.tolist(), midst_of_thin.tolist()), papers)
+    assert stray > 0.95
+    assert midst < 0.05
+
+
+@pytest.mark.parametrize(("around", "own"), [(7, 1), (1, 6)])
+def test_too_few_papers_are_refused(around: int, own: int) -> None:
+    with pytest.raises(MeasureError, match="the corpus has 6 past papers") as refused:
+        relative_neighbour_density(at([0]), LINE, around=around, own=own)
+    assert "--rnd-papers" in str(refused.value)

@@ -1,0 +1,84 @@
+"""Nearest neighbours: exact, in blocks of any size, the same on every run."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from manyheads.errors import MeasureError
+from manyheads.measures.nearest import Floats, mean_distances, nearest, ranked, survey
+from support.measured import at, plain_distances, random_points
+
+COARSE = st.integers(-2, 2).map(float)
+"""So few places that many papers share one."""
+
+
+def grid(rows: int) -> st.SearchStrategy[Floats]:
+    return arrays(np.float32, (rows, 3), elements=COARSE)
+
+
+@settings(deadline=None)
+@given(points=grid(4), among=grid(15), k=st.integers(1, 15), numbers=st.integers(1, 80))
+def test_blocks_of_any_size_give_what_plain_loops_give(
+    points: Floats, among: Floats, k: int, numbers: int
+) -> None:
+    found = nearest(points, among, k, numbers=numbers)
+    plain = plain_distances(points, among).astype(np.float32)
+    order = np.array([sorted(range(15), key=lambda row: (far[row], row)) for far in plain])[:, :k]
+    assert (found.rows == order).all()
+    assert (found.distances == np.take_along_axis(plain, order, axis=1)).all()
+
+
+@settings(deadline=None, max_examples=25)
+@given(seed=st.integers(0, 2**32), scale=st.sampled_from([1e-3, 1.0, 1e3]), numbers=st.integers(1, 500))
+def test_random_points_at_any_scale(seed: int, scale: float, numbers: int) -> None:
+    points, among = random_points(seed, 6, 24) * np.float32(scale), random_points(seed + 1, 60, 24)
+    among = among * np.float32(scale)
+    groups = (slice(0, 7), slice(7, 60))
+    found = survey(points, among, 8, groups, numbers=numbers)
+    plain = plain_distances(points, among)
+    assert (found.neighbours.rows == np.argsort(plain, axis=1, kind="stable")[:, :8]).all()
+    assert found.neighbours.distances == pytest.approx(np.sort(plain, axis=1)[:, :8], rel=1e-6)
+    assert found.means == pytest.approx(
+        np.stack([plain[:, group].mean(axis=1) for group in groups], axis=1), rel=1e-5
+    )
+    assert (mean_distances(points, among, groups, numbers=numbers) == found.means).all()
+
+
+def test_copies_are_at_distance_zero_and_near_copies_are_told_apart() -> None:
+    """Matrix products in float32 alone cannot see differences of 1e-4 between unit vectors."""
+    text = random_points(0, 1, 384)
+    text /= np.linalg.norm(text)
+    steps = np.arange(12, dtype=np.float32)[::-1, None]
+    among = (text + steps * 1e-5 * random_points(1, 1, 384)).astype(np.float32)
+    found = nearest(text, among, 12)
+    assert found.rows.tolist() == [list(range(11, -1, -1))]
+    assert found.distances[0, 0] == 0
+    assert (np.diff(found.distances[0]) > 0).all()
+
+
+def test_equal_distances_go_by_row_however_many() -> None:
+    among = np.ones((5000, 384), dtype=np.float32)
+    found = nearest(random_points(3, 3, 384), among, 5)
+    assert found.rows.tolist() == [[0, 1, 2, 3, 4]] * 3
+    assert (found.distances == found.distances[:, :1]).all()
+
+
+def test_a_row_can_be_passed_over() -> None:
+    among = at([0], [1], [3], [3])
+    found = nearest(among, among, 1, without=np.arange(4))
+    assert found.rows.tolist() == [[1], [0], [3], [2]]
+    assert found.distances.tolist() == [[1], [1], [0], [0]]
+
+
+def test_rows_found_elsewhere_are_measured_and_ordered() -> None:
+    found = ranked(at([0, 0]), at([3, 4], [0, 1], [0, 0], [1, 0]), np.array([[0, 3, 1]]))
+    assert found.rows.tolist() == [[1, 3, 0]]
+    assert found.distances.tolist() == [[1, 1, 5]]
+
+
+@pytest.mark.parametrize(("k", "dim", "said"), [(6, 2, "6 neighbours .* among 5"), (0, 2, "0 neigh"), (1, 3, "shape")])  # fmt: skip
+def test_too_few_papers_and_strange_vectors_are_refused(k: int, dim: int, said: str) -> None:
+    with pytest.raises(MeasureError, match=said):
+        nearest(random_points(0, 2, dim), random_points(1, 5, 2), k)

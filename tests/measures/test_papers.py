@@ -1,0 +1,139 @@
+"""The papers of a built corpus: read out of its bank once, then from the files beside it."""
+
+import json
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from manyheads.bank.ecosystem import Ecosystem
+from manyheads.bank.knowledge import KnowledgeBank
+from manyheads.bank.lexical import LexicalEmbedder
+from manyheads.bank.meta import read_meta
+from manyheads.bank.options import BuildOptions
+from manyheads.errors import CorpusError, EmbeddingError, MeasureError
+from manyheads.measures.measure import MeasuringCorpus
+from manyheads.measures.papers import FOLDER, load_papers
+from support.papers import papers, write_corpus
+
+MODEL = LexicalEmbedder()
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("built")
+    records = papers(80)
+    del records[7]["citations"]  # of 2017
+    source = write_corpus(folder / "papers.jsonl", records)
+    Ecosystem.build(source, folder / "corpus", BuildOptions(bound=2014), MODEL).close()
+    return folder / "corpus"
+
+
+@pytest.fixture
+def corpus(built: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(built, tmp_path / "corpus")
+
+
+def test_they_are_those_of_the_bank_by_year_and_id(corpus: Path) -> None:
+    found = load_papers(corpus, read_meta(corpus), MODEL)
+    assert {period: len(some) for period, some in found.items()} == {"past": 40, "contemporary": 40}
+    with KnowledgeBank.open(corpus, MODEL, read_only=True) as bank:
+        stored = sorted(bank.papers(where={"period": "past"}), key=lambda one: (one.year, one.id))
+        records = bank.collection.get([one.id for one in stored], vectors=True)
+    past = found["past"]
+    assert list(past.ids) == [one.id for one in stored]
+    assert list(zip(past.titles, past.years, past.citations, strict=True)) == [
+        (one.title, one.year, one.citations) for one in stored
+    ]
+    vectors = [records[one].vector for one in past.ids]
+    assert np.array_equal(past.vectors, np.array(vectors, dtype=np.float32))
+    assert {year: rows.stop - rows.start for year, rows in past.by_year.items()} == {
+        2010: 10, 2011: 10, 2012: 10, 2013: 10,
+    }  # fmt: skip
+
+
+def test_the_bank_is_read_once_and_vectors_stay_on_disk(corpus: Path) -> None:
+    meta = read_meta(corpus)
+    first = load_papers(corpus, meta, MODEL)
+    shutil.rmtree(corpus / "papers")
+    again = load_papers(corpus, meta, MODEL)
+    assert isinstance(again["past"].vectors, np.memmap)
+    assert again["past"].ids == first["past"].ids
+    with pytest.raises(CorpusError):  # another corpus of the same name is read anew
+        load_papers(corpus, meta.model_copy(update={"fingerprint": "other"}), MODEL)
+
+
+def test_several_at_once_leave_one_whole_copy(corpus: Path) -> None:
+    meta = read_meta(corpus)
+    with ThreadPoolExecutor(4) as pool:
+        loads = [pool.submit(load_papers, corpus, meta, MODEL) for _ in range(4)]
+        found = [load.result()["past"] for load in loads]
+    assert all(np.array_equal(one.vectors, found[0].vectors) for one in found)
+    assert sorted(path.name for path in corpus.iterdir() if path.name.startswith(FOLDER)) == [FOLDER]
+
+
+def test_damaged_files_are_named(corpus: Path) -> None:
+    meta = read_meta(corpus)
+    load_papers(corpus, meta, MODEL)
+    vectors = corpus / FOLDER / "past" / "vectors.npy"
+    vectors.write_bytes(vectors.read_bytes()[:-100])
+    with pytest.raises(CorpusError, match="past: damaged") as refused:
+        load_papers(corpus, meta, MODEL)
+    assert str(refused.value.hint).startswith("remove")
+    table = corpus / FOLDER / "past" / "papers.json"
+    columns = json.loads(table.read_text())
+    shutil.rmtree(corpus / FOLDER)
+    load_papers(corpus, meta, MODEL)
+    table.write_text(json.dumps({name: values[1:] for name, values in columns.items()}))
+    with pytest.raises(CorpusError, match="40 vectors for 39 papers"):
+        load_papers(corpus, meta, MODEL)
+
+
+def test_a_folder_that_cannot_be_written_is_named(corpus: Path) -> None:
+    (corpus / FOLDER).write_text("in the way")
+    with pytest.raises(CorpusError, match="cannot be kept"):
+        load_papers(corpus, read_meta(corpus), MODEL)
+
+
+def test_another_model_is_refused_also_when_the_bank_is_not_opened(corpus: Path) -> None:
+    MeasuringCorpus.open(corpus, MODEL)
+    with pytest.raises(EmbeddingError, match=r"built with lexical-hash-384 .* not with lexical-hash-128"):
+        MeasuringCorpus.open(corpus, LexicalEmbedder(128))
+
+
+def test_a_text_is_embedded_as_abstracts_are(corpus: Path) -> None:
+    opened = MeasuringCorpus.open(corpus)
+    abstract = papers(80)[0]["abstract"]
+    [found] = opened.measure([f"\n {abstract}\n"])
+    assert found.novelty.past[0].distance == pytest.approx(0, abs=1e-6)
+    assert (found.rnd, found.unread, found.search) == (None, None, "exact")
+    with pytest.raises(MeasureError, match="text 2 is empty"):
+        opened.measure([abstract, " \n"])
+    assert opened.measure([]) == []
+
+
+def test_unknown_citations_leave_no_impact(corpus: Path) -> None:
+    opened = MeasuringCorpus.open(corpus)
+    assert read_meta(corpus).counts.without_citations == 1
+    found = opened.measure([one["abstract"] for one in papers(80)])
+    years = [{paper.year for paper in one.novelty.contemporary} for one in found]
+    for one, of in zip(found, years, strict=True):
+        assert (one.novelty.ci is None) == (2017 in of)
+        assert ("ci" in one.novelty.missing) == (2017 in of)
+    assert any(2017 in of for of in years)
+    assert any(2017 not in of for of in years)
+
+
+def test_the_bank_can_be_asked_and_every_result_says_so(corpus: Path) -> None:
+    opened = MeasuringCorpus.open(corpus)
+    texts = [one["abstract"] for one in papers(5, seed=3)]
+    exact = opened.measure(texts)
+    asked = opened.measure(texts, search="approximate", rnd=True, around=10, own=5)
+    assert [one.search for one in asked] == ["approximate"] * 5
+    for one, other in zip(
+        exact, asked, strict=True
+    ):  # a corpus this small has no index: the bank misses nothing
+        assert other.novelty.hd == pytest.approx(one.novelty.hd, rel=1e-3)
+        assert 0 <= (other.rnd or 0) <= 1

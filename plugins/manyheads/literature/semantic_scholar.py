@@ -9,6 +9,7 @@ from urllib.parse import quote
 from pydantic import BaseModel
 
 from manyheads.config import SourceName
+from manyheads.errors import LiteratureError
 from manyheads.literature.fetch import Fetcher
 from manyheads.literature.publication import ANY_TIME, Author, Publication, Window
 from manyheads.literature.semantic_scholar_records import (
@@ -58,11 +59,20 @@ class SemanticScholar:
         service: paces and repeats the requests.
         address: of the service or a mirror.
         key: sent in the header `x-api-key`.
+
+    Raises:
+        LiteratureError: the key is none that a header could hold.
     """
 
     name: SourceName = "semantic_scholar"
 
     def __init__(self, service: Service, *, address: str = ADDRESS, key: str | None = None) -> None:
+        if key and not (key.isascii() and key.isprintable()):
+            raise LiteratureError(
+                f"{self.name}: the key in {service.key_env} has letters that no key has",
+                source=self.name,
+                hint=f"export {service.key_env}=… anew, on one line",
+            )
         self._address = address.rstrip("/")
         self._fetcher = Fetcher(service, {"x-api-key": key} if key else None)
 

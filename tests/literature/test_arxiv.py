@@ -1,0 +1,202 @@
+"""arXiv's look-ups against a local server of its feeds: answers, bounds, and every way to fail."""
+
+import datetime as dt
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from manyheads.errors import LiteratureError
+from manyheads.literature.arxiv import Arxiv
+from manyheads.literature.lacking import LackingError
+from manyheads.literature.limits import ARXIV, Pace
+from manyheads.literature.publication import Publication, Window
+from manyheads.literature.service import Service
+from support.arxiv import ArxivServer, entry
+from support.scholar import Trouble
+
+ENTRIES = (
+    entry(
+        "1406.00001",
+        "Tactile  fingers\n  for fruit & <nuts>",
+        "2014-06-30",
+        abstract="  Soft fingers grasp\n  soft fruit.",
+        authors=("Ada Abel", "Bo Berg"),
+        doi="10.1000/a",
+        journal_ref="Proc. ICRA 2015",
+    ),
+    entry("1501.00002", "Fruit of next year", "2015-01-01"),
+    entry("hep-th/9901001", "Strings and fruit", "1999-01-02"),
+)
+MANY = [entry(f"1101.{number:05}", f"Grain {number}", "2011-01-01") for number in range(230)]
+BOMB = """<?xml version="1.0"?><!DOCTYPE feed [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>
+<feed xmlns="http://www.w3.org/2005/Atom"><title>&b;</title></feed>"""
+
+
+@pytest.fixture
+def server() -> Iterator[ArxivServer]:
+    with ArxivServer(papers=[*ENTRIES, *MANY]) as server:
+        yield server
+
+
+def asking(url: str, **changes: Any) -> Arxiv:
+    given: dict[str, Any] = {"retries": 2, "patience": 5.0, "backoff": 0.01, "pace": Pace(0)} | changes
+    return Arxiv(Service(name="arxiv", address=url, **given), address=url)
+
+
+@pytest.fixture
+async def source(server: ArxivServer) -> AsyncIterator[Arxiv]:
+    source = asking(server.url)
+    yield source
+    await source.close()
+
+
+def ids(papers: list[Publication]) -> list[str]:
+    return [paper.id.removeprefix("arxiv:") for paper in papers]
+
+
+async def test_a_paper_is_given_with_all_that_is_known_of_it(source: Arxiv) -> None:
+    [paper] = await source.search("tactile nuts")
+    assert paper == Publication(
+        id="arxiv:1406.00001",
+        source="arxiv",
+        title="Tactile fingers for fruit & <nuts>",
+        abstract="Soft fingers grasp soft fruit.",
+        year=2014,
+        date=dt.date(2014, 6, 30),
+        authors=("Ada Abel", "Bo Berg"),
+        venue="Proc. ICRA 2015",
+        doi="10.1000/a",
+        url="https://arxiv.org/abs/1406.00001",
+    )
+
+
+async def test_what_is_not_told_stays_unknown(source: Arxiv) -> None:
+    [paper] = await source.search("strings")
+    assert (paper.id, paper.venue, paper.doi, paper.citations) == ("arxiv:hep-th/9901001", None, None, None)
+
+
+async def test_signs_and_operators_of_a_query_are_words(source: Arxiv, server: ArxivServer) -> None:
+    assert ids(await source.search('the "fruit" of: (next-year) OR cat:x')) == []
+    assert server.requests[-1].params["search_query"] == "all:fruit AND all:next AND all:year AND all:cat"
+
+
+async def test_a_query_without_words_is_not_sent(source: Arxiv, server: ArxivServer) -> None:
+    assert await source.search("?! of the") == []
+    assert not server.requests
+
+
+async def test_pages_are_followed_until_there_are_enough(source: Arxiv, server: ArxivServer) -> None:
+    assert ids(await source.search("grain", 150)) == [f"1101.{number:05}" for number in range(150)]
+    assert [asked.params["start"] for asked in server.requests] == ["0", "100"]
+    assert len(await source.search("grain", 500)) == 230
+
+
+async def test_only_what_was_submitted_within_the_window_comes(source: Arxiv, server: ArxivServer) -> None:
+    assert ids(await source.search("fruit", window=Window(before=dt.date(2015, 1, 1)))) == [
+        "1406.00001",
+        "hep-th/9901001",
+    ]
+    assert ids(await source.search("fruit", window=Window(after=dt.date(2000, 1, 1)))) == [
+        "1406.00001",
+        "1501.00002",
+    ]
+    assert "submittedDate:[199001010000 TO 201412312359]" in server.requests[0].params["search_query"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["1406.00001", "1406.00001v3", "ARXIV:1406.00001", "arxiv:1406.00001v1", "DOI:10.48550/arXiv.1406.00001"],
+)
+async def test_a_paper_is_found_by_its_number(source: Arxiv, name: str) -> None:
+    paper = await source.paper(name)
+    assert paper is not None
+    assert paper.id == "arxiv:1406.00001"
+
+
+async def test_old_numbers_are_numbers(source: Arxiv) -> None:
+    paper = await source.paper("hep-th/9901001v2")
+    assert paper is not None
+    assert paper.title == "Strings and fruit"
+
+
+async def test_an_unknown_number_is_none_and_what_is_none_is_not_sent(
+    source: Arxiv, server: ArxivServer
+) -> None:
+    assert await source.paper("9912.99999") is None
+    assert [await source.paper(name) for name in ("x&y=1", "1406.00001,1501.00002", "")] == [None] * 3
+    assert len(server.requests) == 1
+
+
+async def test_what_arxiv_does_not_have_is_said_to_be_lacking(source: Arxiv, server: ArxivServer) -> None:
+    number = "1406.00001"
+    for look_up in (
+        source.references(number), source.citations(number), source.recommendations(number),
+        source.authors("Ada"), source.paper("DOI:10.1000/a"),
+    ):  # fmt: skip
+        with pytest.raises(LackingError, match="arXiv"):
+            await look_up
+    assert not server.requests
+
+
+async def test_an_empty_page_in_the_midst_of_a_list_is_asked_for_again(
+    source: Arxiv, server: ArxivServer
+) -> None:
+    server.empty_pages = 1
+    assert len(await source.search("fruit")) == 3
+    server.empty_pages = 9
+    with pytest.raises(LiteratureError, match="an empty page, though 3 papers match"):
+        await source.search("fruit")
+
+
+@pytest.mark.parametrize(
+    ("trouble", "said", "count"),
+    [
+        (Trouble("status", None, status=500), "500", 3),
+        (Trouble("status", None, status=503), "503", 3),
+        (Trouble("status", None, status=429, headers={"Retry-After": "60"}), "429", 1),
+        (Trouble("status", None, status=403), "403", 1),
+        (Trouble("status", None, status=404), "404", 1),
+        (Trouble("malformed", None), "cannot be read", 3),
+        (Trouble("truncated", None), "cannot be reached|cannot be read", 3),
+        (Trouble("drop", None), "cannot be reached", 3),
+        (Trouble("body", None, body="<html>Sorry</html>"), "no Atom feed", 3),
+        (Trouble("body", None, body='<feed xmlns="http://www.w3.org/2005/Atom"/>'), "no totalResults", 3),
+        (Trouble("body", None, body=BOMB), "no Atom feed", 3),
+    ],
+    ids=lambda value: f"{value.kind}-{value.status}" if isinstance(value, Trouble) else "",
+)
+@pytest.mark.parametrize("look_up", ["search", "paper"])
+async def test_a_failure_is_never_an_empty_answer(
+    source: Arxiv, server: ArxivServer, look_up: str, trouble: Trouble, said: str, count: int
+) -> None:
+    server.troubles.append(trouble)
+    with pytest.raises(LiteratureError, match=said) as failed:
+        await (source.search("fruit") if look_up == "search" else source.paper("1406.00001"))
+    assert failed.value.source == "arxiv"
+    assert len(server.requests) == count
+
+
+async def test_an_error_in_the_feed_is_a_refusal(server: ArxivServer) -> None:
+    class Refusing(ArxivServer):
+        def body(self, asked: Any) -> str:
+            asked.params.pop("search_query")
+            return super().body(asked)
+
+    with Refusing(papers=ENTRIES) as refusing:
+        source = asking(refusing.url)
+        with pytest.raises(LiteratureError, match="incorrect query"):
+            await source.search("fruit")
+        await source.close()
+
+
+async def test_a_slow_service_is_given_up_in_time(server: ArxivServer) -> None:
+    server.troubles.append(Trouble("slow", seconds=2))
+    source = asking(server.url, patience=0.2)
+    with pytest.raises(LiteratureError, match="patience"):
+        await source.search("fruit")
+    await source.close()
+
+
+def test_its_pace_is_that_of_its_terms() -> None:
+    assert Pace(3.0, alone=True) == ARXIV

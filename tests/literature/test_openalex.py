@@ -1,0 +1,283 @@
+"""OpenAlex' look-ups against a local server of its shapes: answers, bounds, and every way to fail."""
+
+import datetime as dt
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from typing import Any
+
+import pytest
+
+from manyheads.errors import LiteratureError
+from manyheads.literature.limits import Pace
+from manyheads.literature.openalex import OpenAlex
+from manyheads.literature.publication import Publication, Window
+from manyheads.literature.service import Service
+from support.openalex import OpenAlexServer, work
+from support.scholar import Trouble
+
+WORKS = (
+    work(
+        1,
+        "Tactile  fingers\nfor fruit",
+        abstract="Soft fingers grasp soft fruit.",
+        publication_year=2014,
+        publication_date="2014-06-30",
+        cited_by_count=12,
+        doi="https://doi.org/10.1000/a(1)<2>;3/b?c#d",
+        primary_location={"source": {"display_name": "ICRA"}},
+        authorships=[
+            {"author": {"display_name": "Ada Abel"}, "raw_author_name": "A. Abel"},
+            {"author": {"display_name": None}, "raw_author_name": "Bo Berg"},
+            {"author": None, "raw_author_name": None},
+        ],
+        cites=[4, 404, 2, 3],
+        related=[4, 2],
+    ),
+    work(2, "Fruit of next year", publication_year=2015, publication_date="2015-01-01", cites=[1]),
+    work(3, None, publication_year=2012, publication_date="2012-05-05"),
+    work(
+        4, "Weighing fruit", publication_year=2010, publication_date="2010-02-03", cites=[1], cited_by_count=9
+    ),
+    work(5, "Fruit of which nothing is known", cites=[1], primary_location={"source": None}),
+)
+MANY = [
+    work(100 + number, f"Grain {number}", publication_year=2011, publication_date="2011-01-01")
+    for number in range(230)
+]
+PEOPLE = (
+    {
+        "id": "https://openalex.org/A1",
+        "display_name": "Ada Abel",
+        "works_count": 3,
+        "cited_by_count": 40,
+        "last_known_institutions": [{"display_name": "Sea U"}],
+    },
+    {
+        "id": "https://openalex.org/A2",
+        "display_name": "Ada Cole",
+        "works_count": None,
+        "cited_by_count": None,
+        "last_known_institutions": None,
+    },
+)
+BEFORE = Window(before=dt.date(2015, 1, 1))
+LookUp = Callable[[OpenAlex], Coroutine[Any, Any, object]]
+LOOK_UPS: dict[str, LookUp] = {
+    "search": lambda source: source.search("fruit"),
+    "paper": lambda source: source.paper("W1"),
+    "references": lambda source: source.references("W1"),
+    "citations": lambda source: source.citations("W1"),
+    "recommendations": lambda source: source.recommendations("W1"),
+    "authors": lambda source: source.authors("ada"),
+}
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAlexServer]:
+    with OpenAlexServer(papers=[*WORKS, *MANY], people=PEOPLE) as server:
+        yield server
+
+
+def asking(url: str, key: str | None = None, mailto: str | None = None, **changes: Any) -> OpenAlex:
+    given: dict[str, Any] = {"retries": 2, "patience": 5.0, "backoff": 0.01, "pace": Pace(0)} | changes
+    service = Service(name="openalex", address=url, key_env="OPENALEX_API_KEY", has_key=bool(key), **given)
+    return OpenAlex(service, address=url, key=key, mailto=mailto)
+
+
+@pytest.fixture
+async def source(server: OpenAlexServer) -> AsyncIterator[OpenAlex]:
+    source = asking(server.url)
+    yield source
+    await source.close()
+
+
+def ids(papers: list[Publication]) -> list[str]:
+    return [paper.id.removeprefix("openalex:") for paper in papers]
+
+
+async def test_a_work_is_given_with_all_that_is_known_of_it(source: OpenAlex) -> None:
+    [paper] = await source.search("tactile fingers")
+    assert paper == Publication(
+        id="openalex:W1",
+        source="openalex",
+        title="Tactile fingers for fruit",
+        abstract="Soft fingers grasp soft fruit.",
+        year=2014,
+        date=dt.date(2014, 6, 30),
+        citations=12,
+        authors=("Ada Abel", "Bo Berg"),
+        venue="ICRA",
+        doi="10.1000/a(1)<2>;3/b?c#d",
+        url="https://openalex.org/W1",
+    )
+
+
+async def test_what_is_null_stays_unknown_and_a_work_without_title_is_left_out(source: OpenAlex) -> None:
+    papers = {paper.id: paper for paper in await source.references("W1")}
+    assert set(papers) == {"openalex:W4", "openalex:W2"}
+    [unknown] = [paper for paper in await source.search("nothing known") if paper.id == "openalex:W5"]
+    assert (unknown.year, unknown.date, unknown.abstract, unknown.venue) == (None, None, "", None)
+
+
+async def test_only_the_fields_of_the_parts_are_asked_for(source: OpenAlex, server: OpenAlexServer) -> None:
+    [paper] = await source.search("tactile", parts=["abstract"])
+    assert paper.abstract
+    assert (paper.authors, paper.venue, paper.citations, paper.doi) == ((), None, None, None)
+    assert server.requests[-1].params["select"].split(",") == [
+        "id", "title", "publication_year", "publication_date", "abstract_inverted_index",
+    ]  # fmt: skip
+
+
+async def test_pages_are_followed_until_there_are_enough(source: OpenAlex, server: OpenAlexServer) -> None:
+    assert ids(await source.search("grain", 150)) == [f"W{100 + number}" for number in range(150)]
+    assert [asked.params["cursor"] for asked in server.requests] == ["*", "at-100"]
+    assert len(await source.search("grain", 500)) == 230
+
+
+@pytest.mark.parametrize("look_up", ["search", "references", "citations", "recommendations"])
+async def test_nothing_newer_than_the_bound_or_undated_comes(source: OpenAlex, look_up: str) -> None:
+    asked = "fruit" if look_up == "search" else "W1"
+    free = ids(await getattr(source, look_up)(asked))
+    bound = ids(await getattr(source, look_up)(asked, window=BEFORE))
+    assert {"W2", "W5"} & set(free)
+    assert bound
+    assert not {"W2", "W5"} & set(bound)
+
+
+async def test_a_service_that_ignores_the_bound_leaks_nothing() -> None:
+    class Forgetful(OpenAlexServer):
+        def answer(self, asked: Any) -> Any:
+            asked.params.pop("filter", None)
+            return super().answer(asked)
+
+    with Forgetful(papers=WORKS) as server:
+        source = asking(server.url)
+        assert ids(await source.search("fruit", window=BEFORE)) == ["W1", "W4"]
+        await source.close()
+
+
+async def test_references_come_in_their_order_a_hundred_ids_at_a_time(server: OpenAlexServer) -> None:
+    citing = work(9, "Survey", cites=[100 + number for number in reversed(range(230))])
+    with OpenAlexServer(papers=[citing, *MANY]) as server:
+        source = asking(server.url)
+        found = ids(await source.references("W9", 120))
+        assert found == [f"W{100 + number}" for number in reversed(range(110, 230))]
+        assert len(server.requests) == 3
+        await source.close()
+
+
+async def test_citations_are_the_most_cited_first(source: OpenAlex) -> None:
+    assert ids(await source.citations("W1")) == ["W4", "W2", "W5"]
+    assert ids(await source.citations("W1", 1)) == ["W4"]
+    assert ids(await source.recommendations("W1")) == ["W4", "W2"]
+
+
+@pytest.mark.parametrize("name", ["W1", "w1", "DOI:10.1000/a(1)<2>;3/b?c#d", "doi:10.1000/A(1)<2>;3/B?c#d"])
+async def test_a_work_is_found_by_id_and_doi(source: OpenAlex, name: str) -> None:
+    paper = await source.paper(name)
+    assert paper is not None
+    assert paper.id == "openalex:W1"
+
+
+async def test_an_arxiv_number_is_looked_up_by_its_doi(source: OpenAlex, server: OpenAlexServer) -> None:
+    assert await source.paper("ARXIV:2101.00001") is None
+    assert server.requests[-1].path == "/works/doi:10.48550/arxiv.2101.00001"
+
+
+@pytest.mark.parametrize("name", ["W404", "DOI:10.1/none"])
+async def test_a_work_that_does_not_exist_is_none(source: OpenAlex, name: str) -> None:
+    assert await source.paper(name) is None
+    assert (
+        await source.references(name)
+        == await source.citations(name)
+        == await source.recommendations(name)
+        == []
+    )
+
+
+async def test_what_cannot_be_an_id_is_not_sent(source: OpenAlex, server: OpenAlexServer) -> None:
+    assert [await source.paper(name) for name in ("../authors/A1", "W1/../../x", "W1?select=id", "")] == [
+        None
+    ] * 4
+    assert await source.search('"?!" (*)') == []
+    assert await source.authors("?") == []
+    assert not server.requests
+
+
+async def test_operators_in_a_query_are_words(source: OpenAlex, server: OpenAlexServer) -> None:
+    assert ids(await source.search('"tactile" AND (fing*ers OR fruit) & select=id#')) == []
+    assert server.requests[-1].params["search"] == "tactile and fing ers or fruit select id"
+    assert set(server.requests[-1].params) == {"search", "select", "per-page", "cursor"}
+
+
+async def test_authors_are_found_by_name(source: OpenAlex) -> None:
+    known, unknown = await source.authors("ada")
+    assert (known.id, known.name, known.affiliations) == ("openalex:A1", "Ada Abel", ("Sea U",))
+    assert (known.papers, known.citations) == (3, 40)
+    assert (unknown.affiliations, unknown.papers, unknown.citations) == ((), None, None)
+    assert len(await source.authors("ada", 1)) == 1
+
+
+async def test_key_and_address_go_into_headers(server: OpenAlexServer) -> None:
+    source = asking(server.url, "right", "me@example.org")
+    await source.search("fruit")
+    assert server.requests[-1].headers["authorization"] == "Bearer right"
+    assert server.requests[-1].headers["from"] == "me@example.org"
+    await source.close()
+
+
+async def test_a_refused_key_is_said_with_its_variable(server: OpenAlexServer) -> None:
+    source = asking(server.url, "wrong")
+    with pytest.raises(LiteratureError, match="the key in OPENALEX_API_KEY is refused"):
+        await source.search("fruit")
+    assert len(server.requests) == 1
+    await source.close()
+
+
+@pytest.mark.parametrize("look_up", LOOK_UPS)
+@pytest.mark.parametrize(
+    ("trouble", "said", "count"),
+    [
+        (Trouble("status", None, status=500), "500", 3),
+        (Trouble("status", None, status=503), "503", 3),
+        (Trouble("status", None, status=429, headers={"Retry-After": "60"}), "429", 1),
+        (Trouble("status", None, status=403), "403", 1),
+        (Trouble("malformed", None), "cannot be read", 3),
+        (Trouble("truncated", None), "cannot be reached|cannot be read", 3),
+        (Trouble("drop", None), "cannot be reached", 3),
+        (Trouble("body", None, body="{}"), "cannot be read", 3),
+        (Trouble("body", None, body='{"results": [{"title": 5}], "meta": {}}'), "cannot be read", 3),
+    ],
+    ids=lambda value: f"{value.kind}-{value.status}" if isinstance(value, Trouble) else "",
+)
+async def test_a_failure_is_never_an_empty_answer(
+    source: OpenAlex, server: OpenAlexServer, look_up: str, trouble: Trouble, said: str, count: int
+) -> None:
+    server.troubles.append(trouble)
+    with pytest.raises(LiteratureError, match=said) as failed:
+        await LOOK_UPS[look_up](source)
+    assert failed.value.source == "openalex"
+    assert failed.value.hint
+    assert len(server.requests) == count
+
+
+@pytest.mark.parametrize("look_up", ["search", "authors"])
+async def test_an_address_without_lists_is_a_failure(
+    source: OpenAlex, server: OpenAlexServer, look_up: str
+) -> None:
+    server.troubles.append(Trouble("status", None, status=404))
+    with pytest.raises(LiteratureError, match="404"):
+        await LOOK_UPS[look_up](source)
+
+
+@pytest.mark.parametrize("look_up", LOOK_UPS)
+async def test_a_passing_failure_is_outlived(source: OpenAlex, server: OpenAlexServer, look_up: str) -> None:
+    server.troubles += [Trouble("status", status=503), Trouble("malformed")]
+    assert await LOOK_UPS[look_up](source)
+
+
+async def test_a_slow_service_is_given_up_in_time(server: OpenAlexServer) -> None:
+    server.troubles.append(Trouble("slow", seconds=2))
+    source = asking(server.url, patience=0.2)
+    with pytest.raises(LiteratureError, match="patience"):
+        await source.search("fruit")
+    await source.close()

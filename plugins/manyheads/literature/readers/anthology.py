@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 from xml.etree.ElementTree import Element, ParseError
@@ -75,7 +76,7 @@ def _papers(file: Path, stream: IO[bytes]) -> Iterator[dict[str, object]]:
         elif element.tag == "paper":
             yield _record(collection, volume, element)
             element.clear()
-            if len(volume) and volume[-1] is element:
+            with suppress(ValueError):  # it stands elsewhere than the Anthology's do
                 volume.remove(element)
         elif element.tag == "volume":
             element.clear()

@@ -1,0 +1,109 @@
+"""A search as a dataset: year by year, kept on the way."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from manyheads.bank.corpus import RawPaper, Rejects
+from manyheads.config import LiteratureConfig
+from manyheads.errors import CorpusError, LiteratureError
+from manyheads.literature.cache import LookupCache
+from manyheads.literature.limits import Pace
+from manyheads.literature.readers.api import Searched, semantic_scholar
+from manyheads.literature.semantic_scholar import SemanticScholar
+from manyheads.literature.service import Service
+from support.scholar import Scholar, Trouble, record
+
+PAPERS = tuple(
+    record(
+        f"{number:040}",
+        f"Pears {number}",
+        abstract="About pears.",
+        year=2010 + number % 3,
+        publicationDate=f"{2010 + number % 3}-05-0{1 + number % 9}",
+        citationCount=None if number == 4 else number,
+        authors=[{"authorId": "1", "name": "Jo Berg"}],
+    )
+    for number in range(9)
+)
+
+
+@pytest.fixture
+def scholar() -> Iterator[Scholar]:
+    with Scholar(papers=PAPERS) as server:
+        yield server
+
+
+@pytest.fixture
+def search(scholar: Scholar, tmp_path: Path) -> Callable[..., Searched]:
+    """Makes a reader of this server, whose cache lasts for the test."""
+
+    def connect() -> SemanticScholar:
+        service = Service("semantic_scholar", Pace(0.001), retries=0, patience=5, address=scholar.url)
+        return SemanticScholar(service, address=scholar.url)
+
+    return partial(Searched, connect=connect, cache=lambda: LookupCache(tmp_path / "kept.sqlite"))
+
+
+def read(searched: Searched) -> tuple[list[RawPaper], Rejects]:
+    rejects = Rejects()
+    return [one for _, one in searched.papers(rejects)], rejects
+
+
+def test_each_year_is_asked_for_its_own_papers(search: Callable[..., Searched], scholar: Scholar) -> None:
+    found, rejects = read(search("pears", (2010, 2011)))
+    assert [one.year for one in found] == [2010] * 3 + [2011] * 3
+    assert found[0].id.startswith("semantic_scholar:0000")
+    assert found[0].byline == ("Jo Berg",)
+    assert {one.title: one.citations for one in found}["Pears 4"] is None
+    assert len(scholar.requests) == 2
+    assert not rejects.total
+
+
+def test_an_interrupted_search_asks_for_the_rest_only(
+    search: Callable[..., Searched], scholar: Scholar
+) -> None:
+    reading = search("pears", (2010, 2012)).papers(Rejects())
+    assert next(reading)[1].year == 2010
+    scholar.troubles.append(Trouble("status", status=503))
+    with pytest.raises(LiteratureError):
+        list(reading)
+    asked = len(scholar.requests)
+    found, _ = read(search("pears", (2010, 2012)))
+    assert [one.year for one in found] == [2010] * 3 + [2011] * 3 + [2012] * 3
+    assert len(scholar.requests) == asked + 2
+
+
+def test_the_limit_holds_for_each_year(search: Callable[..., Searched]) -> None:
+    found, _ = read(search("pears", (2010, 2012), limit=2))
+    assert [one.year for one in found] == [2010, 2010, 2011, 2011, 2012, 2012]
+
+
+def test_nothing_found_is_said(search: Callable[..., Searched]) -> None:
+    with pytest.raises(CorpusError, match="no paper in it"):
+        read(search("pears", (1950, 1951)))
+
+
+@pytest.mark.parametrize(
+    ("query", "years"), [(" ", (2010, 2011)), ("pears", (None, 2011)), ("pears", (2011, 2010))]
+)
+def test_words_and_years_are_needed(
+    search: Callable[..., Searched], query: str, years: tuple[int | None, int | None]
+) -> None:
+    with pytest.raises(CorpusError) as told:
+        search(query, years)
+    assert told.value.hint
+
+
+def test_the_config_says_where_the_service_is_and_the_environment_has_its_key(
+    scholar: Scholar, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PEAR_KEY", "right")
+    config = LiteratureConfig(
+        endpoints={"semantic_scholar": scholar.url}, semantic_scholar_key_env="PEAR_KEY"
+    )
+    connect = partial(semantic_scholar, config)
+    read(Searched("pears", (2010, 2010), connect, lambda: LookupCache(tmp_path / "kept.sqlite")))
+    assert scholar.requests[0].headers["x-api-key"] == "right"

@@ -1,0 +1,234 @@
+"""CSV, TSV and parquet: which column holds what, and what cells mean."""
+
+import csv
+import datetime as dt
+import io
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyheads.bank.corpus import RawPaper, Reader, Rejects
+from manyheads.errors import CorpusError
+from manyheads.literature.readers.common import terms, whole, year_of
+from manyheads.literature.readers.table import Delimited, Parquet
+from manyheads.literature.readers.table_columns import column_option
+
+HEADER = ("id", "title", "abstract", "authors", "year", "citations")
+ROW = ("p1", "Pears", "About pears.", "Jo Berg; Al Cole", "2015", "3")
+
+
+def read(reader: Reader) -> tuple[list[RawPaper], Rejects]:
+    rejects = Rejects()
+    return [one for _, one in reader.papers(rejects)], rejects
+
+
+def written(path: Path, *rows: Sequence[str], delimiter: str = ",", encoding: str = "utf-8") -> Path:
+    text = io.StringIO()
+    csv.writer(text, delimiter=delimiter).writerows(rows)
+    path.write_bytes(text.getvalue().encode(encoding))
+    return path
+
+
+def only(path: Path) -> RawPaper:
+    [found], rejects = read(Delimited(path))
+    assert not rejects.total
+    return found
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t", ";", "|"])
+def test_the_delimiter_is_found(tmp_path: Path, delimiter: str) -> None:
+    found = only(written(tmp_path / "a.csv", HEADER, ROW, delimiter=delimiter))
+    assert (found.id, found.byline, found.year, found.citations) == ("p1", ("Jo Berg", "Al Cole"), 2015, 3)
+
+
+def test_headers_as_databases_write_them(tmp_path: Path) -> None:
+    header = (
+        "Document Title",
+        "Author Keywords",
+        "Cited by",
+        "Authors",
+        "Abstract",
+        "Publication Year",
+        "Source title",
+        "DOI",
+    )
+    row = (
+        "Pears",
+        "fruit; soft  fingers",
+        "",
+        "Berg, J.; Cole, Al",
+        "About pears,\nand more.",
+        "2015.0",
+        "Fruit",
+        "10.1/x",
+    )
+    found = only(written(tmp_path / "a.csv", header, row, encoding="utf-8-sig"))
+    assert (found.id, found.title, found.venue, found.citations) == ("10.1/x", "Pears", "Fruit", None)
+    assert found.abstract == "About pears, and more."
+    assert found.keywords == ("fruit", "soft fingers")
+    assert found.byline == ("J. Berg", "Al Cole")
+
+
+def test_columns_may_be_named(tmp_path: Path) -> None:
+    path = written(
+        tmp_path / "a.csv",
+        ("T", "abstract", "authors", "when", "year"),
+        ("Pears", "A.", "Jo Berg", "2015-03-01", "x"),
+    )
+    with pytest.raises(CorpusError) as told:
+        read(Delimited(path))
+    assert "no column is known to hold title" in told.value.message
+    assert "T, abstract, authors" in str(told.value.tried)
+    assert "--columns title=COLUMN" in str(told.value.hint)
+    [found], _ = read(Delimited(path, column_option("title=T, year=when")))
+    assert (found.id, found.title, found.year) == ("a-1", "Pears", 2015)
+    with pytest.raises(CorpusError, match="no column 'W'"):
+        read(Delimited(path, {"title": "W"}))
+
+
+@pytest.mark.parametrize("option", ["title", "titel=T", "title=", "=T"])
+def test_a_mapping_that_is_none(option: str) -> None:
+    with pytest.raises(CorpusError) as told:
+        column_option(option)
+    assert "title=Title,year=Year" in str(told.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("cell", "byline"),
+    [
+        ("Jo Berg", ("Jo Berg",)),
+        ("Jo Berg, Al Cole", ("Jo Berg", "Al Cole")),
+        ("Berg, Jo", ("Jo Berg",)),
+        ("Berg, J., Cole, A.", ("J. Berg", "A. Cole")),
+        ("Jo Berg and Cole, Al", ("Jo Berg", "Al Cole")),
+        ("Jo Berg | Al Cole", ("Jo Berg", "Al Cole")),
+        ('["Jo Berg", "Al Cole"]', ("Jo Berg", "Al Cole")),
+        ("['Jo Berg', 'Al Cole']", ("Jo Berg", "Al Cole")),
+        ('[["Berg", "Jo", ""], ["Cole", "Al", "Jr"]]', ("Jo Berg", "Al Cole Jr")),
+        ('[{"name": "Jo Berg", "id": 7}]', ("Jo Berg",)),
+        ("Plato", ("Plato",)),
+    ],
+)
+def test_names_in_one_cell(tmp_path: Path, cell: str, byline: tuple[str, ...]) -> None:
+    found = only(written(tmp_path / "a.csv", HEADER, (*ROW[:3], cell, *ROW[4:])))
+    assert found.byline == byline
+    assert found.keys == (("7",) if "id" in cell else byline)
+
+
+def test_rows_that_are_no_papers_are_rejected_by_field(tmp_path: Path) -> None:
+    rows = [
+        (*ROW[:3], "Berg, Jo, Cole", *ROW[4:]),
+        (*ROW[:4], "soon", "3"),
+        (*ROW[:5], "many"),
+        (*ROW[:5], "-3"),
+        ROW[:4],
+        (*ROW[:3], "", *ROW[4:]),
+        (*ROW[:4], "1066", "3"),
+    ]
+    good = [(f"g{number}", *ROW[1:]) for number in range(8)]
+    found, rejects = read(Delimited(written(tmp_path / "a.csv", HEADER, *good, *rows)))
+    assert len(found) == 8
+    told = [(reject.number, reject.unit, reject.field) for reject in rejects.first]
+    fields = ("authors", "year", "citations", "citations", "row", "authors", "year")
+    assert told == [(9 + nth, "row", field) for nth, field in enumerate(fields)]
+    assert "4 cells, the header 6" in rejects.first[4].reason
+
+
+def test_wrong_encodings_are_told(tmp_path: Path) -> None:
+    latin = written(tmp_path / "latin.csv", HEADER, ("p1", "Früchte", *ROW[2:]), encoding="latin-1")
+    with pytest.raises(CorpusError, match="1 of 1 rows are not UTF-8"):
+        read(Delimited(latin))
+    wide = written(tmp_path / "wide.csv", HEADER, ROW, encoding="utf-16")
+    with pytest.raises(CorpusError, match="UTF-16"):
+        read(Delimited(wide))
+
+
+def test_an_open_quote_does_not_eat_the_file_in_silence(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    good = ",".join(HEADER) + "\n" + (",".join(ROW) + "\n") * 3
+    path.write_text(good + 'p2,"Pears\n' + "x\n" * 10)
+    found, rejects = read(Delimited(path))
+    assert len(found) == 3
+    assert [reject.field for reject in rejects.first] == ["row"]
+
+
+@pytest.mark.parametrize("content", ["", "\n\n", ",".join(HEADER) + "\n"])
+def test_an_empty_table_is_refused(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(content)
+    with pytest.raises(CorpusError, match="no row in it"):
+        read(Delimited(path))
+
+
+RECORD: dict[str, Any] = {
+    "paper_id": 17, "title": "Pears", "abstract": "About\npears.", "authors": ["Jo Berg", "Al Cole"],
+    "published": dt.datetime(2015, 3, 1), "citationCount": 4.0, "tags": ["fruit", None],
+}  # fmt: skip
+
+
+def parquet(path: Path, *records: dict[str, Any]) -> Path:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.Table.from_pylist(list(records)), path)
+    return path
+
+
+def test_shards_of_parquet_are_read_in_order(tmp_path: Path) -> None:
+    parquet(tmp_path / "train-1.parquet", {**RECORD, "paper_id": 18})
+    parquet(
+        tmp_path / "train-0.parquet",
+        RECORD,
+        {**RECORD, "paper_id": 19, "authors": []},
+        {**RECORD, "title": None},
+    )
+    found, rejects = read(Parquet(tmp_path))
+    assert [one.id for one in found] == ["17", "19", "18"]
+    assert found[0].model_dump(include={"abstract", "byline", "year", "citations", "keywords"}) == {
+        "abstract": "About pears.", "byline": ("Jo Berg", "Al Cole"), "year": 2015, "citations": 4, "keywords": ("fruit",),
+    }  # fmt: skip
+    assert [str(reject).partition(":")[0] for reject in rejects.first] == ["train-0.parquet, row 3, title"]
+
+
+def test_authors_as_structures_keep_their_ids(tmp_path: Path) -> None:
+    authors = [{"name": "Jo Berg", "id": "a1"}, {"name": "Jo Berg", "id": None}]
+    [found], _ = read(Parquet(parquet(tmp_path / "a.parquet", {**RECORD, "authors": authors})))
+    assert found.keys == ("a1", "Jo Berg")
+
+
+def test_what_is_no_parquet_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    path.write_bytes(b"PAR1" + b"\0" * 40)
+    with pytest.raises(CorpusError, match="no parquet"):
+        read(Parquet(path))
+
+
+def test_without_pyarrow_the_command_that_installs_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = parquet(tmp_path / "a.parquet", RECORD)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(CorpusError) as told:
+        read(Parquet(path))
+    assert told.value.hint == "pip install 'manyheads[parquet]'"
+
+
+@pytest.mark.parametrize(
+    ("read_by", "value", "expected"),
+    [
+        (whole, "1,204", 1204), (whole, 3.0, 3), (whole, " ", None), (whole, float("nan"), None), (whole, None, None),
+        (year_of, "March 3, 2015", 2015), (year_of, "2015-03", 2015), (year_of, 2015.0, 2015), (year_of, "", None),
+        (year_of, dt.date(2015, 1, 1), 2015), (terms, "a, b", ["a", "b"]), (terms, "a, b; c", ["a, b", "c"]),
+    ],
+)  # fmt: skip
+def test_cells(read_by: Callable[[Any], object], value: object, expected: object) -> None:
+    assert read_by(value) == expected
+
+
+@pytest.mark.parametrize("value", [2.5, "x", True, float("inf"), [3], "20155"])
+def test_what_is_no_count(value: object) -> None:
+    with pytest.raises(ValueError, match="number"):
+        whole(value if value != "20155" else "2015 5")

@@ -129,6 +129,10 @@ class Scholar:
         self._thread.join()
         self._server.server_close()
 
+    def body(self, asked: Asked) -> str:
+        """What is sent for a request; raises `RefusedError`."""
+        return json.dumps(self.answer(asked))
+
     def answer(self, asked: Asked) -> Any:
         """The JSON for a request; raises `RefusedError`."""
         if asked.headers.get("x-api-key", self.key) != self.key:
@@ -262,7 +266,7 @@ class _Handler(BaseHTTPRequestHandler):
         scholar.requests.append(asked)
         trouble = next((one for one in scholar.troubles if one.takes(asked.path)), None)
         try:
-            status, body = 200, json.dumps(scholar.answer(asked))
+            status, body = 200, scholar.body(asked)
         except RefusedError as refused:
             status, body = refused.status, refused.body
         self._send(status, body, trouble)

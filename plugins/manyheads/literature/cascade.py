@@ -16,7 +16,7 @@ from manyheads.literature.lacking import LACKING
 from manyheads.literature.library import Findings
 from manyheads.literature.named import Named, named, names_of
 from manyheads.literature.publication import ANY_TIME, Author, Publication, Window
-from manyheads.literature.relax import widen
+from manyheads.literature.relax import widen, words_of
 from manyheads.literature.source import ALL, Part
 from manyheads.literature.watched import Look, Watched
 
@@ -227,7 +227,8 @@ async def _by_name(
 ) -> Publication | None:
     if name.kind == "title":
         one = replace(look, limit=_SAME_TITLE)
-        papers = trail.take(await source.papers(one, "search", name.value, until), counts=counts)
+        words = " ".join(words_of(name.value)) or name.value
+        papers = trail.take(await source.papers(one, "search", words, until), counts=counts)
         return next(filter(name.means, papers or ()), None)
     if (there := name.at(source.name)) is None:
         return None

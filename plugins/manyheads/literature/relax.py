@@ -2,15 +2,16 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import combinations
 
 from manyheads.bank.lexical import STOP_WORDS
 from manyheads.bank.phrases import EVERYWHERE
 
 MOST_LETTERS = 300
 """Of a query: longer ones are refused or cut by the services themselves."""
-FEWER = (8, 5, 3, 2)
-"""How many words the wider and wider forms keep; a single one would match a whole field."""
+FEWER = (8, 5, 3)
+"""How many words the wider and wider forms keep; then come the pairs of the last ones, as any one may be in the way."""
 
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _SENTENCE_END = re.compile(r"(?<=[.?!])\s+")
@@ -19,10 +20,10 @@ _FEWEST_IN_TITLE = 3
 
 
 def widen(query: str, most: int = MOST_LETTERS) -> Iterator[str]:
-    """A query, then ever wider forms of it: its first sentence, its salient words, fewer and fewer of them.
+    """A query, then ever wider forms of it: its first sentence, its salient words, fewer and fewer, then pairs of them.
 
-    The same forms for the same query always; each has fewer words than the one before and none that it had not.
-    Nothing comes of a blank query.
+    The same forms for the same query always, none twice; each has at most as many words as the one before, and none
+    that the query had not. A single word is not asked for, it would match a whole field; nothing comes of a blank query.
 
     Args:
         most: letters that a form may have.
@@ -42,12 +43,20 @@ def words_of(text: str) -> list[str]:
 
 def salient(text: str, most: int) -> list[str]:
     """Up to `most` different words that tell what a text is about, in their order; without stop words."""
-    counts: Counter[str] = Counter(word.casefold() for word in words_of(text))
-    first = {word.casefold(): word for word in reversed(words_of(text))}
-    told = [low for low in counts if low not in STOP_WORDS and len(low) > 1]
-    best = sorted(told, key=lambda low: (_weight(first[low], counts[low]), -told.index(low)), reverse=True)
-    kept = set(best[:most])
-    return [first[low] for low in told if low in kept]
+    return _in_order(_ranked(text)[:most])
+
+
+def _ranked(text: str) -> list[tuple[int, str]]:
+    """The different words that are no stop words, most salient first, each with its place."""
+    words = [word for word in words_of(text) if len(word) > 1]
+    counts = Counter(word.casefold() for word in words)
+    first = {word.casefold(): (place, word) for place, word in reversed(list(enumerate(words)))}
+    told = [one for low, one in first.items() if low not in STOP_WORDS]
+    return sorted(told, key=lambda one: (*_weight(one[1], counts[one[1].casefold()]), -one[0]), reverse=True)
+
+
+def _in_order(words: Iterable[tuple[int, str]]) -> list[str]:
+    return [word for _, word in sorted(words)]
 
 
 def _forms(query: str, most: int) -> Iterator[str]:
@@ -57,8 +66,11 @@ def _forms(query: str, most: int) -> Iterator[str]:
     if not set(words_of(title)) <= set(words_of(whole)):  # it stood behind the cut
         title = whole
     yield title
+    ranked = _ranked(title)
     for number in FEWER:
-        yield " ".join(salient(title, number))
+        yield " ".join(_in_order(ranked[:number]))
+    for pair in combinations(ranked[: FEWER[-1]], 2):
+        yield " ".join(_in_order(pair))
 
 
 def _first_sentence(query: str) -> str:

@@ -101,6 +101,13 @@ class Searched(Event):
     """Answered from disk."""
 
 
+def looked_up(event: Searched) -> str:
+    """A look-up in a sentence."""
+    found = event.outcome in ("found", "empty")
+    came = f"{event.hits} found" if found else ": ".join(filter(None, (event.outcome, event.reason)))
+    return f"{event.source}, {event.operation} “{event.asked}”: {came}"
+
+
 class Voted(Event):
     """A blind vote; `choice` counts from 1."""
 

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -19,7 +20,19 @@ from rich.console import Console
 import manyheads
 from manyheads.cli.progress import LiveProgress, Standing, line_of, make_progress, plain
 from manyheads.core import Usage
-from manyheads.events import AnyEvent, Asked, Invited, Judged, Recruited, Result, Said, Stage, Voted, Warned
+from manyheads.events import (
+    AnyEvent,
+    Asked,
+    Invited,
+    Judged,
+    Recruited,
+    Result,
+    Said,
+    Searched,
+    Stage,
+    Voted,
+    Warned,
+)
 
 USAGE = Usage(input_tokens=1200, output_tokens=80, calls=1, cost=0.25)
 STORY: list[AnyEvent] = [
@@ -223,3 +236,36 @@ def test_ctrl_c_gives_the_terminal_back(terminal: tuple[int, subprocess.Popen[by
     process.send_signal(signal.SIGINT)
     assert "\x1b[?25h" in shown(ours, "KeyboardInterrupt")
     assert process.wait(10) != 0
+
+
+def searched(outcome: Any, hits: int = 0, **more: Any) -> Searched:
+    given: dict[str, Any] = {
+        "query": "fruit",
+        "asked": "soft fruit",
+        "at": "2026-01-01T00:00:00+00:00",
+        "seconds": 0.2,
+    }
+    return Searched(source="openalex", operation="search", hits=hits, outcome=outcome, **given, **more)
+
+
+@pytest.mark.parametrize(
+    ("event", "line"),
+    [
+        (searched("found", 3), "  openalex 3 hits for  soft fruit"),
+        (searched("found", 1), "  openalex 1 hit for  soft fruit"),
+        (searched("empty"), "  openalex 0 hits for  soft fruit"),
+        (searched("failed", reason="503"), "  openalex failed at  soft fruit: 503"),
+        (searched("found", 3, cached=True), "None"),
+    ],
+)
+def test_a_look_up_is_told_with_what_came_of_it(event: Searched, line: str) -> None:
+    assert str(line_of(event)) == line
+
+
+def test_stages_that_are_held_again_are_counted_as_they_stand() -> None:
+    again = Stage(stage="idea", title="Idea generation, anew", number=3, total=6)
+    said = STORY[7].model_copy(update={"stage": "idea"})
+    text, view = scrolled(again, asked("idea", 3, "Scientist9"), said, caps={"idea": 2})
+    assert "3/6 Idea generation, anew" in text
+    assert "── turn 3 ──" in text
+    assert "3/6 Idea generation, anew  turn 3\n" in view

@@ -313,7 +313,7 @@ def write_run(
         events = [*events, Result(data=outcome)]
         (folder / "result.json").write_text(json.dumps(outcome), encoding="utf-8")
     lines = [
-        json.dumps({**e.model_dump(mode="json"), "at": n * 1.7}, ensure_ascii=False)
+        json.dumps({"at": n * 1.7, **e.model_dump(mode="json")}, ensure_ascii=False)
         for n, e in enumerate(events)
     ]
     (folder / "events.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")

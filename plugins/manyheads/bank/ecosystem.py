@@ -94,6 +94,16 @@ class Ecosystem(Closing):
         return cls(folder, meta, papers, authors)
 
     @property
+    def papers(self) -> KnowledgeBank:
+        """B_past and B_con in one bank, told apart by `where={"period": "past"}`."""
+        return self._papers
+
+    @property
+    def embedder(self) -> Embedder:
+        """The model of all its vectors."""
+        return self._papers.collection.embedder
+
+    @property
     def scientists(self) -> list[Scientist]:
         """S, in the order Scientist0, Scientist1, …"""
         return list(self._scientists.values())

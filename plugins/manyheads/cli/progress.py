@@ -19,7 +19,19 @@ from rich.table import Table
 from rich.text import Text
 
 from manyheads.core import NOTHING, Usage
-from manyheads.events import AnyEvent, Asked, Invited, Judged, Recruited, Result, Said, Stage, Voted, Warned
+from manyheads.events import (
+    AnyEvent,
+    Asked,
+    Invited,
+    Judged,
+    Recruited,
+    Result,
+    Said,
+    Searched,
+    Stage,
+    Voted,
+    Warned,
+)
 
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
 NAMES_SHOWN = 6
@@ -201,6 +213,8 @@ def line_of(event: AnyEvent, width: int = 100) -> Text | None:
             return _line(event.guest, f"advises {plain(event.by)} on", "blue", event.question, width)
         case Voted():
             return _line(event.voter, f"votes for idea {event.choice}", "cyan", event.reasoning, width)
+        case Searched() if not event.cached:
+            return _looked_up(event, width)
         case Judged():
             return _line(event.subject, plain(event.outcome), "bold", event.reasoning, width)
         case Warned():
@@ -211,12 +225,22 @@ def line_of(event: AnyEvent, width: int = 100) -> Text | None:
             return None
 
 
+def _looked_up(event: Searched, width: int) -> Text:
+    """A look-up as it ends: what a source found, or that it was not to be had."""
+    answered = event.outcome in ("found", "empty")
+    papers = f"{event.hits} {'hit' if event.hits == 1 else 'hits'} for"
+    what, style = (papers, "dim") if answered else (f"{event.outcome} at", "yellow")
+    said = event.asked if answered else f"{event.asked}: {event.reason}"
+    return _line(event.source, what, style, said, width)
+
+
 def _verb(said: Said) -> str:
     verbs = {
         "summary": "sums up",
         "experiment": "proposes",
         "changes": "rewrites",
         "expected_results": "drafts",
+        "overlaps": "compares",
         "ethical_concerns": "reviews",
     }
     return next((verb for key, verb in verbs.items() if key in said.data), "says")

@@ -148,6 +148,12 @@ class SelfReview(ReplyModel):
 
     overlaps: list[Overlap] = Field(min_length=1, description="One entry for each published abstract.")
 
+    def spoken(self) -> str:
+        rows = sorted(self.overlaps, key=lambda each: each.paper)
+        return "\n".join(
+            f"Paper {each.paper}: {each.similarity} of 100 alike. {each.reason}" for each in rows
+        )
+
 
 @cache
 def vote_among(kind: type[Vote], count: int) -> type[Vote]:

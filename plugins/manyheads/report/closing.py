@@ -22,6 +22,8 @@ def closing_lines(folder: Path) -> str:
         "",
         f"{_count(usage['calls'], 'call')}, {tokens} tokens{cost}; {_count(warnings, 'warning')}",
     ]
+    if silent := result.get("degraded"):
+        lines.append(f"Degraded  {', '.join(silent)} could not be asked everything; see the report")
     if not result["written_by_language_model"]:
         lines.append(LABEL)
     return "\n".join([*lines, f"Report    {folder / 'report.html'}"])
@@ -34,6 +36,26 @@ def _abstract(result: dict[str, Any]) -> list[str]:
         f"Title     {abstract['title']}",
         "",
         fill(abstract["text"], width=100),
+        *_self_review(result.get("self_review")),
+    ]
+
+
+def _self_review(told: dict[str, Any] | None) -> list[str]:
+    """How the abstract came through its self-reviews; nothing where there was none."""
+    if told is None:
+        return []
+    reviews, discarded = told["reviews"], len(told["discarded"])
+    closest, revised = reviews[-1]["closest"], len(reviews) - discarded - 1
+    after = [_count(revised, "revision")] * bool(revised)
+    after += [_count(discarded, "discarded idea")] * bool(discarded)
+    how = f"{', after ' if after else ''}{' and '.join(after)}"
+    if closest is None:
+        return ["", f"Review    passed: no published paper came near it{how}"]
+    if told["passed"]:
+        return ["", f"Review    passed: at most {closest} of 100 alike{how}"]
+    return [
+        "",
+        f"Review    not passed: up to {closest} of 100 alike, too close from {told['threshold']}{how}",
     ]
 
 

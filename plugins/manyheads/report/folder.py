@@ -75,7 +75,7 @@ def read_run(folder: Path) -> Record:
         config=read_yaml(config) if config.is_file() else {},
         config_text=_text(config) if config.is_file() else "",
         unread=unread,
-        seconds=rows[-1][1] if rows else 0.0,
+        seconds=max((seconds for _, seconds in rows), default=0.0),
     )
 
 
@@ -90,7 +90,8 @@ def _text(path: Path) -> str:
 def _line(line: str) -> tuple[AnyEvent, float] | None:
     try:
         data = json.loads(line)
-        return EVENT.validate_python(data), float(data.get("at") or 0.0)
+        at = data.get("at")  # of a look-up it is the day and hour, which its own event tells
+        return EVENT.validate_python(data), float(at) if isinstance(at, int | float) else 0.0
     except (ValueError, TypeError, AttributeError):
         return None
 

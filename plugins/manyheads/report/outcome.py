@@ -8,7 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from manyheads import replies
 from manyheads.core import NOTHING, Usage
 from manyheads.errors import JournalError
-from manyheads.events import Recruited, Said, Voted, Warned
+from manyheads.events import Recruited, Said, Stage, Voted, Warned
 from manyheads.report.folder import Record
 from manyheads.roles import describe
 
@@ -54,6 +54,7 @@ class Idea(Part):
     confidence: float | None = None
     by: str = ""
     turn: int = 0
+    round: int = 1
     references: tuple[Reference, ...] = ()
     kept: bool = False
     tie: str | None = None
@@ -62,6 +63,7 @@ class Idea(Part):
 class Vote(Part):
     voter: str
     turn: int = 0
+    round: int = 1
     choice: int
     idea: str = ""
     reasoning: str = ""
@@ -79,6 +81,7 @@ class Abstract(Part):
 class Draft(Abstract):
     by: str = ""
     turn: int = 0
+    round: int = 1
     evaluation: dict[str, int] | None = None
     changes: tuple[str, ...] | None = None
 
@@ -138,8 +141,8 @@ def outcome_of(record: Record) -> Outcome:
 
 
 def _so_far(record: Record) -> Outcome:
-    said = record.of(Said)
-    drafts = _drafts(s for s in said if "expected_results" in s.data)
+    said, held = record.of(Said), _rounds(record)
+    drafts = _drafts((s for s in said if "expected_results" in s.data), held)
     recruits = record.of(Recruited)
     return Outcome(
         system=str(record.config.get("system", "")),
@@ -150,9 +153,16 @@ def _so_far(record: Record) -> Outcome:
         ),
         declined=tuple(Person(name=r.candidate, reasoning=r.reasoning) for r in recruits if not r.accepted),
         topic=_topic(record),
-        ideas=tuple(_idea(number, s) for number, s in enumerate(filter(_is_idea, said), 1)),
+        ideas=tuple(_idea(number, s, held) for number, s in enumerate(filter(_is_idea, said), 1)),
         votes=tuple(
-            Vote(voter=v.voter, turn=v.turn, choice=v.choice, reasoning=v.reasoning) for v in record.of(Voted)
+            Vote(
+                voter=v.voter,
+                turn=v.turn,
+                round=held.get((v.stage, v.turn), 1),
+                choice=v.choice,
+                reasoning=v.reasoning,
+            )
+            for v in record.of(Voted)
         ),
         abstract=drafts[-1] if drafts else None,
         drafts=tuple(drafts),
@@ -178,17 +188,33 @@ def _is_idea(said: Said) -> bool:
     return "experiment" in said.data and said.part != "guest"
 
 
-def _idea(number: int, said: Said) -> Idea:
-    return Idea.model_validate({**said.data, "number": number, "by": said.speaker, "turn": said.turn})
+Held = dict[tuple[str, int], int]
+"""The round by stage and turn: turns are counted on through all rounds."""
 
 
-def _drafts(said: Iterable[Said]) -> list[Draft]:
+def _rounds(record: Record) -> Held:
+    """Each idea generation begins a round: a further one follows where self-review has given an idea up."""
+    held: Held = {}
+    number = 0
+    for event in record.events:
+        number += isinstance(event, Stage) and event.stage == "idea"
+        held.setdefault((event.stage, event.turn), max(number, 1))
+    return held
+
+
+def _idea(number: int, said: Said, held: Held) -> Idea:
+    told = {"number": number, "by": said.speaker, "turn": said.turn, "round": held[said.stage, said.turn]}
+    return Idea.model_validate({**said.data, **told})
+
+
+def _drafts(said: Iterable[Said], held: Held) -> list[Draft]:
     """The versions of the abstract; who has heard a guest writes theirs again, and the later one counts."""
     drafts: list[Draft] = []
     for s in said:
         if drafts and (drafts[-1].by, drafts[-1].turn) == (s.speaker, s.turn):
             drafts.pop()
-        drafts.append(Draft.model_validate({**s.data, "by": s.speaker, "turn": s.turn}))
+        told = {"by": s.speaker, "turn": s.turn, "round": held[s.stage, s.turn]}
+        drafts.append(Draft.model_validate({**s.data, **told}))
     return drafts
 
 

@@ -10,6 +10,8 @@ from manyheads.events import Judged, Said, Stage
 from manyheads.report.diff import Piece, changed_words, word_diff
 from manyheads.report.folder import Record
 from manyheads.report.outcome import SECTIONS, Abstract, Draft, Idea, Outcome, Vote, outcome_of, unwritten
+from manyheads.report.searches import Searches, searches_of
+from manyheads.report.selfreview import SelfReviews, self_reviews
 from manyheads.report.talk import Line, Round, guests, rounds
 
 CRITERIA = (
@@ -23,6 +25,18 @@ class Ballot:
 
     turn: int
     votes: list[Vote]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many votes each idea got in one round's turns together, most first."""
+
+    round: int
+    ideas: list[tuple[str, int]]
+
+    @property
+    def votes(self) -> int:
+        return sum(count for _, count in self.ideas)
 
 
 @dataclass(frozen=True)
@@ -58,13 +72,15 @@ class Page:
     discussion: list[Round]
     ideation: list[Round]
     guests: dict[str, list[tuple[int, Line]]]
-    tally: list[tuple[str, int]]
+    tallies: list[Tally]
     ballots: list[Ballot]
     versions: list[Version]
     decisions: list[Judged]
     stages: list[Share]
     speakers: list[Share]
     unwritten: frozenset[str]
+    self_reviews: SelfReviews | None
+    searches: Searches
     hues: dict[str, int] = field(default_factory=dict[str, int])
 
     @property
@@ -72,6 +88,16 @@ class Page:
         """The idea that the abstract was written on, as it stands in the list."""
         idea = self.outcome.idea
         return self.by_number.get(idea.number, idea) if idea else None
+
+    @property
+    def given_up(self) -> frozenset[int]:
+        """The numbers of the ideas that self-review has discarded."""
+        return self.self_reviews.given_up if self.self_reviews else frozenset()
+
+    @property
+    def rounds(self) -> int:
+        """How often the team has gone from ideas to an abstract."""
+        return max((idea.round for idea in self.outcome.ideas), default=1)
 
     @property
     def mixed(self) -> bool:
@@ -126,13 +152,15 @@ def page_of(record: Record) -> Page:
         discussion=rounds(record, "topic"),
         ideation=rounds(record, "idea", outcome.ideas),
         guests=outside,
-        tally=tally(outcome.votes),
+        tallies=tallies(outcome.votes),
         ballots=ballots(outcome.votes),
         versions=versions(outcome.drafts, outside["abstract"]),
         decisions=record.of(Judged),
         stages=stage_shares(record, outcome, said),
         speakers=speaker_shares(outcome, said),
         unwritten=unwritten(record),
+        self_reviews=self_reviews(record),
+        searches=searches_of(record),
         hues=_hues(outcome, said),
     )
 
@@ -143,15 +171,26 @@ def ballots(votes: tuple[Vote, ...]) -> list[Ballot]:
     return [Ballot(turn, [vote for vote in votes if vote.turn == turn]) for turn in turns]
 
 
-def tally(votes: tuple[Vote, ...]) -> list[tuple[str, int]]:
-    """How many votes each idea got in all turns together, most first."""
+def tallies(votes: tuple[Vote, ...]) -> list[Tally]:
+    """The votes counted round by round: the numbers stand for other ideas in each."""
+    rounds = sorted({vote.round for vote in votes})
+    return [Tally(number, _counted([vote for vote in votes if vote.round == number])) for number in rounds]
+
+
+def _counted(votes: Sequence[Vote]) -> list[tuple[str, int]]:
     titles = {vote.choice: vote.idea or f"Idea {vote.choice}" for vote in votes}
     return [(titles[choice], n) for choice, n in Counter(vote.choice for vote in votes).most_common()]
 
 
 def versions(drafts: tuple[Draft, ...], outside: Sequence[tuple[int, Line]] = ()) -> list[Version]:
-    """Each draft beside the one before it; the first stands alone. Guests stand at their asker's draft of the turn."""
+    """Each draft beside the one before it; the first of a round stands alone.
+
+    Guests stand at their asker's draft of the turn.
+    """
     before: list[Draft | None] = [None, *drafts][: len(drafts)]
+    before = [
+        old if old and old.round == new.round else None for old, new in zip(before, drafts, strict=True)
+    ]
     told: list[Version] = []
     for number, (old, new) in enumerate(zip(before, drafts, strict=True), 1):
         again = any((draft.by, draft.turn) == (new.by, new.turn) for draft in drafts[: number - 1])
@@ -175,7 +214,7 @@ def stage_shares(record: Record, outcome: Outcome, said: list[Said]) -> list[Sha
     """Usage and model time of each stage, in the order of the run."""
     spent = outcome.usage.by_stage
     names = [*(name for name in STAGES if name in spent), *(name for name in spent if name not in STAGES)]
-    titles = {stage.stage: stage.title for stage in record.of(Stage)}
+    titles = {stage.stage: stage.title for stage in reversed(record.of(Stage))}
     rows = [(titles.get(n, n), spent[n], sum(s.seconds for s in said if s.stage == n)) for n in names]
     return _shares(rows)
 

@@ -25,9 +25,11 @@ from manyheads.events import (
     Recruited,
     Retrieved,
     Said,
+    Searched,
     Stage,
     Voted,
     Warned,
+    looked_up,
 )
 from manyheads.models.offline import LABEL, labelled
 
@@ -103,6 +105,8 @@ def words(event: AnyEvent) -> str:
         case Retrieved():
             about = " ".join(event.query.split())
             return f"{len(event.hits)} papers found for: {about[:100]}{' …' * (len(about) > 100)}"
+        case Searched():
+            return looked_up(event)
         case Voted():
             return f"{event.voter} votes for idea {event.choice}."
         case Judged():

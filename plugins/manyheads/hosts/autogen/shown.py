@@ -17,9 +17,11 @@ from manyheads.events import (
     Result,
     Retrieved,
     Said,
+    Searched,
     Stage,
     Voted,
     Warned,
+    looked_up,
 )
 from manyheads.models.offline import LABEL, labelled
 from manyheads.replies import Abstract
@@ -103,6 +105,8 @@ def _note(event: AnyEvent) -> str:
             query = event.query.split("\n", 1)[0]
             found = "\n".join(f"- {hit['title']} ({hit['year']})" for hit in event.hits)
             return f"Looked up “{query}”:\n{found or '- nothing'}"
+        case Searched():
+            return looked_up(event)
         case Judged():
             return f"{event.subject}: {event.outcome}" + (f" ({event.reasoning})" if event.reasoning else "")
         case Warned():

@@ -1,0 +1,171 @@
+"""Self-reviews, discarded ideas and the search ledger in the report."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyheads.core import Usage
+from manyheads.events import AnyEvent, Judged, Retrieved, Said, Searched, Stage
+from manyheads.report.closing import closing_lines
+from manyheads.report.outcome import Vote
+from manyheads.report.views import tallies
+
+Write = Callable[..., Path]
+Read = Callable[[Path], Any]
+HITS = (
+    {"id": "p1", "title": "Maps that fade", "year": 2012},
+    {"id": "p2", "title": "Cheap indexes", "year": 2014},
+)
+SIMILARITIES = ((85, 20), (40, 20))
+
+
+def compared(number: int) -> list[dict[str, Any]]:
+    return [
+        {"paper": n, "similarity": value, "reason": f"Reason {number}.{n}."}
+        for n, value in enumerate(SIMILARITIES[number - 1], 1)
+    ]
+
+
+def reviewed(passed: bool = True, **more: Any) -> dict[str, Any]:
+    """Two reviews as a result keeps them: too close first, well the second time unless told otherwise."""
+    reviews = [
+        {
+            "round": 1, "number": n, "title": f"Title {n}", "closest": SIMILARITIES[n - 1][0], "too_close": n == 1 or not passed,
+            "overlaps": [{**hit, **one} for hit, one in zip(HITS, compared(n), strict=True)],
+        }
+        for n in (1, 2)
+    ]  # fmt: skip
+    return {"passed": passed, "threshold": 70, "reviews": reviews, "discarded": [], **more}
+
+
+def happened() -> list[AnyEvent]:
+    """The same as events."""
+    events: list[AnyEvent] = []
+    for number, outcome in ((1, "revised"), (2, "passed")):
+        data = {"overlaps": compared(number)}
+        said = Said(
+            stage="review", turn=number, speaker="Scientist17", task="self_review", text="", data=data,
+            model="offline", usage=Usage(calls=1), part="leader",
+        )  # fmt: skip
+        events += [
+            Stage(stage="review", title="Self-review", number=6, total=6),
+            Retrieved(stage="review", turn=number, query="Title", hits=HITS),
+            said,
+            Judged(stage="review", turn=number, subject="self-review", outcome=outcome),
+        ]
+    return events
+
+
+def searched(source: Any, outcome: Any, hits: int = 0, **more: Any) -> Searched:
+    given: dict[str, Any] = {
+        "query": "memory",
+        "asked": "memory",
+        "at": "2026-01-01T10:00:00+00:00",
+        "seconds": 0.4,
+        **more,
+    }
+    return Searched(source=source, operation="search", hits=hits, outcome=outcome, **given)
+
+
+@pytest.mark.parametrize("finished", [True, False])
+def test_self_reviews_are_told_paper_by_paper(
+    run: Write, read: Read, told: dict[str, Any], tale: list[AnyEvent], finished: bool
+) -> None:
+    folder = run(events=[*tale, *happened()], outcome={**told, "self_review": reviewed()}, finished=finished)
+    words = read(folder).words
+    for expected in (
+        "From 70 on it is too close", "Review 1 too close revised", "Review 2 not too close passed",
+        "Maps that fade 2012 85", "Reason 1.1.", "Maps that fade 2012 40", "Reason 2.2.",
+    ):  # fmt: skip
+        assert expected in words, expected
+    assert "stands although" not in words
+
+
+def test_a_run_without_self_review_does_not_speak_of_it(run: Write, read: Read) -> None:
+    page = read(run())
+    assert "Self-review" not in page.words
+    assert "Search ledger" not in page.words
+    assert "self-review" not in page.values("id")
+
+
+def test_an_abstract_that_stands_too_close_is_marked(run: Write, read: Read, told: dict[str, Any]) -> None:
+    words = read(run(outcome={**told, "self_review": reviewed(passed=False)})).words
+    assert "The abstract stands although it is too close to published work." in words
+    assert "Review 2 too close stands all the same" in words
+
+
+def test_a_discarded_idea_is_shown_with_its_abstract(run: Write, read: Read, told: dict[str, Any]) -> None:
+    gone = {
+        "round": 1,
+        "idea": told["ideas"][1],
+        "abstract": {**told["abstract"], "title": "The abstract that went"},
+    }
+    folder = run(outcome={**told, "self_review": reviewed(discarded=[gone])})
+    page = read(folder)
+    assert "Discarded in round 1" in page.words
+    assert "The abstract that went" in page.words
+    assert page.words.count("discarded") >= 2
+    assert "#idea-2" in page.values("href")
+
+
+def test_votes_of_several_rounds_are_counted_apart() -> None:
+    votes = tuple(
+        Vote(voter=f"S{n}", choice=choice, round=number, idea=f"{number}/{choice}")
+        for number, choices in ((1, (1, 1, 2)), (2, (1, 2, 2)))
+        for n, choice in enumerate(choices)
+    )
+    first, second = tallies(votes)
+    assert (first.round, first.ideas, first.votes) == (1, [("1/1", 2), ("1/2", 1)], 3)
+    assert (second.round, second.ideas, second.votes) == (2, [("2/2", 2), ("2/1", 1)], 3)
+
+
+def test_the_ledger_says_what_was_asked_of_whom_and_what_came(run: Write, read: Read) -> None:
+    folder = run()
+    entries = (
+        searched(
+            "semantic_scholar", "empty", asked="long-lived robot memory", query="long-lived robot memory"
+        ),
+        searched("semantic_scholar", "found", 7, asked="robot memory", query="long-lived robot memory"),
+        searched("openalex", "found", 2, query="forgetting", asked="forgetting", cached=True),
+    )
+    lines = [
+        json.dumps(entry.model_dump(mode="json", exclude={"kind", "stage", "turn"})) for entry in entries
+    ]
+    (folder / "searches.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    words = read(folder).words
+    for expected in (
+        "3 look-ups in the literature, for 2 questions", "long-lived robot memory search, 2 look-ups, 7 hits",
+        "Semantic scholar robot memory 7 found 0.4 s 2026-01-01T10:00:00+00:00", "found, out of the cache",
+    ):  # fmt: skip
+        assert expected in words, expected
+    assert "Degraded" not in words
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_source_that_failed_is_seen_at_once(
+    run: Write, read: Read, tale: list[AnyEvent], kept: bool
+) -> None:
+    entries = [searched("openalex", "failed", reason="status 503"), searched("local", "found", 4)]
+    folder = run(events=[*tale, *entries])
+    if kept:
+        lines = [entry.model_dump_json(exclude={"kind", "stage", "turn"}) for entry in entries]
+        (folder / "searches.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    words = read(folder).words
+    assert (
+        "Degraded: not every literature source could be asked. What openalex alone knows is missing" in words
+    )
+    assert "failed status 503" in words
+
+
+def test_the_last_lines_tell_of_both(run: Write, told: dict[str, Any]) -> None:
+    plain = closing_lines(run())
+    assert "Self-review" not in plain
+    assert "Degraded" not in plain
+    lines = closing_lines(run(outcome={**told, "self_review": reviewed(), "degraded": ["openalex"]}))
+    assert "Review    passed: at most 40 of 100 alike, after 1 revision" in lines
+    assert "Degraded  openalex could not be asked everything" in lines
+    failed = closing_lines(run(outcome={**told, "self_review": reviewed(passed=False)}))
+    assert "Review    not passed: up to 40 of 100 alike, too close from 70, after 1 revision" in failed

@@ -3,7 +3,8 @@
 import gzip
 import io
 import json
-from contextlib import suppress
+import zipfile
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -157,3 +158,52 @@ def test_every_line_is_a_paper_or_a_reject(
     numbered = seen + [one.number for one in rejects.first]
     assert len(seen) + rejects.total == sum(1 for line in lines if line.strip())
     assert len(set(numbered)) == len(numbered)
+
+
+def test_citations_that_are_not_given_are_not_known_rather_than_none(tmp_path: Path) -> None:
+    records = [paper(1, citations=...), paper(2, citations=None), paper(3, citations=0)]
+    found, rejects = read(write_corpus(tmp_path / "papers.jsonl", records))
+    assert [one.citations for one in found] == [None, None, 0]
+    assert rejects.total == 0
+
+
+def test_ids_keep_two_authors_of_one_name_apart(tmp_path: Path) -> None:
+    names = {"authors": ["Wei Lang", "Wei Lang", "B Two"], "affiliations": ["X", "Y", "Z"]}
+    records = [paper(1, **names, author_ids=["7", " 8 ", None]), paper(2, **names)]
+    (by_id, by_name), _ = read(write_corpus(tmp_path / "papers.jsonl", records))
+    assert by_id.authors == ("7", "8", "B Two")
+    assert by_id.affiliations_of("8") == ("Y",)
+    assert by_name.authors == ("Wei Lang", "B Two")
+    assert by_name.affiliations_of("Wei Lang") == ("X", "Y")
+
+
+def test_a_log_of_rejects_ends_somewhere_though_the_count_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("manyheads.bank.corpus.LOGGED", 4)
+    log = io.StringIO()
+    rejects = Rejects(log)
+    for number in range(9):
+        rejects.note(number, "year", "none")
+    assert (rejects.total, len(log.getvalue().splitlines())) == (9, 4)
+
+
+def test_a_place_names_what_is_counted_and_the_file_if_there_are_several() -> None:
+    rejects = Rejects(unit="row", file="two.csv")
+    rejects.note(3, "year", "none")
+    assert str(rejects.first[0]) == "two.csv, row 3, year: none"
+    assert rejects.first[0].record() == {"file": "two.csv", "row": 3, "field": "year", "reason": "none"}
+
+
+def test_a_zip_of_one_file_is_read_and_one_of_several_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "papers.zip"
+    for names, error in ((["a.jsonl", "__MACOSX/a.jsonl"], None), (["a.jsonl", "b.jsonl"], "holds 2 files")):
+        with zipfile.ZipFile(path, "w") as archive:
+            for name in names:
+                archive.writestr(name, json.dumps(paper()))
+        with pytest.raises(CorpusError, match=error) if error else nullcontext():
+            assert len(read(path)[0]) == 1
+
+
+def test_a_line_without_end_is_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("manyheads.bank.files.LONGEST", 5000)
+    with pytest.raises(CorpusError, match="a line of more than"):
+        read(write_corpus(tmp_path / "papers.jsonl", [paper(), b"\0" * 9000]))

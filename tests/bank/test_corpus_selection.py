@@ -1,13 +1,13 @@
 """Selecting B_past, B_con and the authors: every filter says what it removed."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.bank.corpus import RawPaper, Rejects
+from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects
 from manyheads.bank.options import PRESETS, BuildOptions
 from manyheads.bank.selection import Selection, select
 from manyheads.errors import CorpusError
@@ -125,3 +125,94 @@ def test_presets_are_the_papers_and_can_be_overridden() -> None:
 def test_wrong_options_are_told(preset: str | None, given_options: dict[str, int], message: str) -> None:
     with pytest.raises(CorpusError, match=message):
         BuildOptions.of(preset, **given_options)
+
+
+def test_papers_whose_citations_are_not_known_pass_only_where_none_are_asked_for() -> None:
+    records = [paper(1, citations=...), paper(2), paper(3, year=2015, citations=...), paper(4, year=2015)]
+    chosen = selected(records)
+    assert (len(chosen.past), len(chosen.contemporary), chosen.spool.without_citations()) == (2, 2, 2)
+    chosen = selected(records, min_past_citations=1, min_contemporary_citations=2)
+    assert chosen.removed == {
+        "past citations not known, so not ≥ 1": 1,
+        "contemporary citations not known, so not ≥ 2": 1,
+    }
+
+
+def test_authors_are_counted_by_id() -> None:
+    names = {"authors": ["Wei Lang", "B"]}
+    records = [
+        paper(1, **names, author_ids=["7", ""]), paper(2, **names, author_ids=["8", ""]),
+        paper(3, year=2015),
+    ]  # fmt: skip
+    assert selected(records).authors == ["7", "8", "B"]
+    assert selected(records, min_papers=2).authors == ["B"]
+
+
+class Knowing:
+    """A reader that knows an author."""
+
+    name = "knowing"
+    asked: Collection[str] = ()
+
+    def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
+        yield from numbered([paper(1, authors=["A", "B"]), paper(2, authors=["B"]), paper(3, year=2015)])
+
+    def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
+        self.asked = set(wanted)
+        known = RawAuthor("A", "A", papers=60, citations=5, coauthors={"B": 1, "X": 2})
+        return {"A": known} if "A" in wanted else {}
+
+
+@pytest.mark.parametrize(
+    ("counts", "least", "social", "authors", "asked"),
+    [
+        ("past", 1, 0, ["A", "B"], {"A", "B"}),
+        ("past", 2, 0, ["B"], {"B"}),
+        ("past", 1, 2, None, None),
+        ("dataset", 2, 0, ["A", "B"], {"A", "B"}),
+        ("dataset", 3, 2, ["A"], {"A", "B"}),
+        ("dataset", 1, 2, ["A"], {"A", "B"}),
+    ],
+)
+def test_authors_are_held_against_what_stands_in_b_past_or_the_datasets_own_numbers(
+    counts: str, least: int, social: int, authors: list[str] | None, asked: set[str] | None
+) -> None:
+    options = BuildOptions.of(bound=2014, min_papers=least, min_coauthors=social, author_counts=counts)
+    reader, rejects = Knowing(), Rejects()
+    if authors is None:
+        with pytest.raises(CorpusError, match=f"authors with ≥ {social} co-authors removed 2"):
+            select(reader.papers(rejects), options, rejects, reader=reader)
+        return
+    chosen = select(reader.papers(rejects), options, rejects, reader=reader)
+    assert (chosen.authors, reader.asked) == (authors, asked)
+
+
+def test_co_authors_are_counted_no_further_than_the_filter_asks() -> None:
+    crowd = [f"Author {number}" for number in range(400)]
+    records = [paper(1, authors=crowd), paper(2, authors=["Author 1", "B"]), paper(3, year=2015)]
+    assert selected(records, min_coauthors=399).authors == sorted(crowd)
+    assert selected(records, min_coauthors=400).authors == ["Author 1"]
+
+
+@given(
+    teams=st.lists(st.lists(st.sampled_from("ABCDEFGH"), min_size=1, max_size=5), min_size=1, max_size=12),
+    least=st.integers(1, 4),
+    social=st.integers(0, 5),
+)
+def test_who_passes_is_who_has_enough_papers_and_co_authors(
+    teams: list[list[str]], least: int, social: int
+) -> None:
+    """Against plain counting, with nothing capped."""
+    records = [paper(n, authors=team) for n, team in enumerate(teams)]
+    passing = sorted(
+        who
+        for who in {one for team in teams for one in team}
+        if sum(who in team for team in teams) >= least
+        and len({one for team in teams if who in team for one in team} - {who}) >= social
+    )
+    options = BuildOptions(bound=2014, min_papers=least, min_coauthors=social)
+    try:
+        found = select(numbered([*records, paper(99, year=2015)]), options, Rejects()).authors
+    except CorpusError:
+        found = []
+    assert found == passing

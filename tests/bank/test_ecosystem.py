@@ -16,6 +16,7 @@ from manyheads.bank.build import build_corpus
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import KnowledgeBank
+from manyheads.bank.meta import read_meta
 from manyheads.bank.named import resolve_corpus
 from manyheads.bank.options import BuildOptions
 from manyheads.bank.vectors import Embedder
@@ -236,6 +237,53 @@ def test_a_bad_source_leaves_nothing_behind(tmp_path: Path, embedder: Embedder) 
     with pytest.raises(CorpusError, match="no such file"):
         Ecosystem.build(tmp_path / "none.jsonl", tmp_path / "corpus", OPTIONS, embedder)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_refused_source_leaves_what_was_rejected_in_it(tmp_path: Path, embedder: Embedder) -> None:
+    source = write_corpus(tmp_path / "papers.jsonl", [paper(1), *["{broken"] * 9])
+    with pytest.raises(CorpusError, match="9 of 10 lines are no papers") as told:
+        Ecosystem.build(source, tmp_path / "corpus", OPTIONS, embedder)
+    log = tmp_path / "corpus.partial" / "rejects.jsonl"
+    assert str(log) in str(told.value)
+    assert len(log.read_text().splitlines()) == 9
+    assert not (tmp_path / "corpus").exists()
+
+
+def test_a_corpus_that_knows_no_citations_says_so(tmp_path: Path, embedder: Embedder) -> None:
+    records = [paper(n, year=2010 + n, citations=...) for n in range(8)]
+    source = write_corpus(tmp_path / "papers.jsonl", records)
+    with Ecosystem.build(source, tmp_path / "corpus", BuildOptions(bound=2014), embedder) as made:
+        assert made.meta.counts.without_citations == 8
+        assert ("without citation counts", "8") in made.meta.rows()
+        assert made.scientists[0].citations is None
+    with KnowledgeBank.open(tmp_path / "corpus", embedder) as bank:
+        assert {one.citations for one in bank.papers()} == {None}
+    with pytest.raises(CorpusError, match="past citations not known, so not ≥ 5 removed 4"):
+        Ecosystem.build(source, tmp_path / "another", OPTIONS, embedder)
+
+
+def test_two_scientists_of_one_name_stay_two(tmp_path: Path, embedder: Embedder) -> None:
+    records = [
+        paper(n, year=2010 + n, authors=["Wei Lang", "W. Faro"], author_ids=[str(n % 2), "f"],
+              abstract="As Wei Lang and W. Faro showed.")
+        for n in range(8)
+    ]  # fmt: skip
+    source = write_corpus(tmp_path / "papers.jsonl", records)
+    with Ecosystem.build(source, tmp_path / "corpus", OPTIONS, embedder) as made:
+        assert sorted(made.names().values()) == ["W. Faro (f)", "Wei Lang (0)", "Wei Lang (1)"]
+        assert sorted(one.papers for one in made.scientists) == [2, 2, 4]
+    with KnowledgeBank.open(tmp_path / "corpus", embedder) as bank:
+        assert not [one for one in bank.papers() if "Lang" in one.abstract or "Faro" in one.abstract]
+
+
+def test_a_corpus_of_the_version_before_is_read(built: Path, tmp_path: Path) -> None:
+    meta = json.loads((built / "meta.json").read_text())
+    for new in ("interests_by", "without_citations"):
+        del meta["counts"][new]
+    del meta["options"]["author_counts"]
+    meta["counts"]["interests_from_keywords"] = 3
+    (tmp_path / "meta.json").write_text(json.dumps(meta))
+    assert read_meta(tmp_path).counts.interests_by == {"keywords": 3, "texts": 5}
 
 
 def test_a_target_in_the_way_is_told_before_any_work(built: Path, tmp_path: Path, embedder: Embedder) -> None:

@@ -1,16 +1,19 @@
 """Profiles, masks and phrases."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from manyheads.bank.collaboration import count_collaborations
-from manyheads.bank.corpus import RawPaper
+from manyheads.bank.corpus import RawAuthor, RawPaper
 from manyheads.bank.masking import Masker, assign_masks
+from manyheads.bank.names import shown, spellings
 from manyheads.bank.phrases import standout_phrases
 from manyheads.bank.profiles import TOP_INTERESTS, profile, profile_text
 from manyheads.bank.records import Scientist
+from manyheads.bank.spool import Team
 from support.papers import NAMES, paper, papers
 
 
@@ -101,3 +104,70 @@ def test_collaborations_are_symmetric_and_count_shared_papers(teams: list[list[s
             shared = sum(1 for team in teams if one in team and other in team) if one != other else 0
             assert rows.get(one, {}).get(other, 0) == shared
     assert all(count > 0 for row in rows.values() for count in row.values())
+
+
+def test_what_the_dataset_knows_goes_before_what_is_counted() -> None:
+    records = [paper(1, authors=["A", "B"], affiliations=["X", "Y"]), paper(2, authors=["A", "B", "C"])]
+    known = {
+        "A": RawAuthor("A", "A", ("Z",), ("maps",), papers=70, citations=900, coauthors={"B": 9, "Q": 3}),
+        "B": RawAuthor("B", "B"),
+    }
+    masks = {"A": "Scientist0", "B": "Scientist1", "C": "Scientist2"}
+    one, two, three = profile(raw(*records), masks, known=known).scientists
+    assert (one.affiliations, one.interests, one.papers, one.citations) == (("Z",), ("maps",), 70, 900)
+    assert (two.affiliations, two.papers, two.citations) == (("Y",), 2, 20)
+    assert one.collaborators == {"Scientist1": 9, "Scientist2": 1}
+    assert two.collaborators == {"Scientist0": 9, "Scientist2": 1}
+    assert three.collaborators == {"Scientist0": 1, "Scientist1": 1}
+
+
+class Condensing:
+    """A model that writes the first two terms in capitals."""
+
+    name = "capitals-1"
+
+    def __init__(self) -> None:
+        self.asked: dict[str, Sequence[str]] = {}
+
+    def __call__(self, terms: Mapping[str, Sequence[str]]) -> Mapping[str, tuple[str, ...]]:
+        self.asked = dict(terms)
+        return {who: tuple(term.upper() for term in some[:2]) for who, some in terms.items()}
+
+
+def test_a_model_condenses_keywords_or_titles_where_the_dataset_has_no_interests() -> None:
+    model = Condensing()
+    records = [
+        paper(1, authors=["A"], keywords=["touch", "Maps"]), paper(2, authors=["A"], keywords=["maps"]),
+        paper(3, authors=["B"], title="On grasping"), paper(4, authors=["C"]),
+    ]  # fmt: skip
+    masks = {"A": "Scientist0", "B": "Scientist1", "C": "Scientist2"}
+    known = {"C": RawAuthor("C", "C", interests=("speech",))}
+    made = profile(raw(*records), masks, known=known, condense=model)
+    assert model.asked == {"Scientist0": ("maps", "touch"), "Scientist1": ("On grasping",)}
+    assert [one.interests for one in made.scientists] == [("MAPS", "TOUCH"), ("ON GRASPING",), ("speech",)]
+    assert made.interests_by == {"dataset": 1, "capitals-1": 2}
+
+
+def test_citations_nobody_knows_stay_unknown() -> None:
+    found = profiled(
+        paper(1, authors=["A"], citations=...), paper(2, authors=["A", "B"], citations=3),
+        paper(3, authors=["C"], citations=...), A="Scientist0", B="Scientist1", C="Scientist2",
+    )  # fmt: skip
+    assert [one.citations for one in found.values()] == [3, 3, None]
+
+
+def test_every_spelling_of_a_name_is_masked_and_one_of_two_with_the_same() -> None:
+    masks = {"7": "Scientist0", "8": "Scientist1"}
+    masker = Masker(masks, {"7": ["Wei Lang", "W. Lang"], "8": ["Wei Lang", "Wei-Hua Lang"]})
+    text = "Wei Lang, W. Lang and Wei-Hua Lang"
+    assert masker.text(text) == "Scientist0, Scientist0 and Scientist1"
+    [one] = raw(paper(authors=["Wei Lang", "W. Lang", "B"], author_ids=["8", "7", None]))
+    assert masker.paper(one).authors == ("Scientist1", "Scientist0")
+
+
+def test_a_person_is_shown_by_the_usual_name_and_by_key_where_that_is_another() -> None:
+    teams = [Team(("7", "B"), (name, "B"), None) for name in ("W. Lang", "Wei Lang", "Wei Lang")]
+    known = {"8": RawAuthor("8", "Ines Faro")}
+    found = spellings(["7", "8", "B"], teams, known)
+    assert set(found["7"]) == {"W. Lang", "Wei Lang"}
+    assert [shown(key, found[key], known) for key in found] == ["Wei Lang (7)", "Ines Faro (8)", "B"]

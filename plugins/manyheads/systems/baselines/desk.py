@@ -74,10 +74,14 @@ class Desk:
         return reply
 
     def tools(self, speaker: Speaker) -> tuple[Tool, ...]:
-        """The look-ups that the speaker's card lists, where there is a library and the model can call tools."""
-        if not self.run.calls_tools(speaker):
+        """The look-ups that the speaker's card lists, where papers come from services and the model can call tools.
+
+        Where a team's references come from its corpus, a baseline must not know more of the literature than it.
+        """
+        run = self.run
+        if run.config.literature.references != "services" or not run.calls_tools(speaker):
             return ()
-        return literature_tools(self.run.library, self.run.roles.card(speaker.role).tools)
+        return literature_tools(run.library, run.roles.card(speaker.role).tools)
 
     async def references(self, turn: int, query: str) -> list[Hit]:
         """Papers close to a topic or an idea, as many as a team would be shown."""

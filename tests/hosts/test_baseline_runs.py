@@ -1,0 +1,77 @@
+"""The baselines on both hosts: the same result byte for byte, and readable without a language model."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from manyheads.config import validate
+from manyheads.hosts import FRAMEWORKS
+from support.command import manyheads_command, start
+from support.llm import LLM
+from support.play import Played, config_for, play
+from support.requests import Request
+
+TOPIC = "topic=How retrieval fails on long documents"
+SYSTEMS = {
+    "self-reflection": ("baseline.rounds=3",),
+    "discussion": ("baseline.turns=2",),
+    "single": ("baseline.tokens=9000",),
+}
+
+
+def question(request: Request) -> str:
+    return f"{request.system.strip()}\0{request.asking.strip()}"
+
+
+def sets_for(system: str) -> tuple[str, ...]:
+    return (f"system={system}", TOPIC, "embedding=lexical", "ideas.references=2", *SYSTEMS[system])
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+async def test_both_hosts_give_the_same_result(tmp_path: Path, system: str) -> None:
+    played: list[Played] = []
+    for host in FRAMEWORKS:
+        with LLM(seed=question, answers={"choice": 2}) as llm:
+            played.append(
+                await play(config_for(llm, *sets_for(system), f"host={host}"), tmp_path / host, llm)
+            )
+    first, second = ((each.folder / "result.json").read_bytes() for each in played)
+    assert first == second
+    assert [question(request) for request in played[0].requests] == [
+        question(request) for request in played[1].requests
+    ]
+
+
+@pytest.mark.parametrize("host", FRAMEWORKS)
+@pytest.mark.parametrize("system", SYSTEMS)
+async def test_the_offline_model_shows_how_it_goes(tmp_path: Path, llm: LLM, system: str, host: str) -> None:
+    offline = {"models": {"default": {"provider": "offline"}}}
+    config = config_for(llm, *sets_for(system), f"host={host}")
+    config = validate({**config.model_dump(mode="json", exclude_unset=True), **offline}, "test")
+    played = await play(config, tmp_path / "run", llm)
+    assert llm.calls == 0
+    assert not played.result["written_by_language_model"]
+    assert len(played.result["ideas"]) > 1
+    assert len(played.result["abstract"]["text"]) > 200
+    assert (played.folder / "report.html").stat().st_size > 20_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_killed_baseline_asks_nothing_twice(tmp_path: Path, system: str) -> None:
+    with LLM(seed=question, answers={"choice": 2}, delay=0.05) as llm:
+        model = ("provider=openai", "name=test", f"base_url={llm.base_url}")
+        sets = (*sets_for(system), *(f"models.default.{each}" for each in model))
+        flags = [part for each in sets for part in ("--set", each)]
+        assert manyheads_command("run", system, *flags, "--out", "whole", cwd=tmp_path).code == 0
+        whole = llm.calls
+        with start("run", system, *flags, "--out", "run", cwd=tmp_path) as process:
+            while llm.calls < whole + 4:
+                time.sleep(0.001)
+            process.kill()
+        assert not (tmp_path / "run" / "result.json").exists()
+        assert manyheads_command("resume", "run", cwd=tmp_path).code == 0
+        assert llm.calls - 2 * whole in (0, 1), "only what was under way is asked again"
+    results = [(tmp_path / out / "result.json").read_bytes() for out in ("whole", "run")]
+    assert results[0] == results[1]

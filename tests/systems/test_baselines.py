@@ -1,0 +1,298 @@
+"""What a team is compared with: prompts and calls read off the requests, and when each baseline stops."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyheads.errors import BudgetError, ConfigError, CorpusError, ModelError
+from manyheads.events import Judged, Retrieved, Said, Stage
+from support.faults import Fault
+from support.llm import LLM
+from support.play import Played, config_for, play
+from support.requests import Request
+
+TOPIC = "How retrieval fails on long documents"
+Play = Callable[..., Any]
+
+
+def sets_for(system: str, *more: str) -> tuple[str, ...]:
+    return (f"system={system}", f"topic={TOPIC}", "ideas.references=2", "embedding=lexical", *more)
+
+
+def baseline(folder: Path, llm: LLM, system: str, *more: str) -> Played:
+    return asyncio.run(play(config_for(llm, *sets_for(system, *more)), folder, llm))
+
+
+@pytest.fixture
+def run(llm: LLM, tmp_path: Path) -> Play:
+    async def runner(system: str, *more: str, **answers: object) -> Played:
+        llm.answers.update(answers)
+        return await play(config_for(llm, *sets_for(system, *more)), tmp_path / "run", llm)
+
+    return runner
+
+
+def ideas_in(asking: str, played: Played) -> list[int]:
+    """The numbers of the ideas whose text a question shows in full."""
+    return [idea["number"] for idea in played.result["ideas"] if idea["idea"] in asking]
+
+
+class TestReflection:
+    @pytest.fixture(scope="class")
+    def played(self, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
+        with LLM() as llm:
+            folder = tmp_path_factory.mktemp("reflection")
+            yield baseline(folder / "run", llm, "self-reflection", "baseline.rounds=4")
+
+    def test_all_rounds_are_held_and_the_abstract_is_one_reply(self, played: Played) -> None:
+        assert [request.title for request in played.requests] == ["Idea", *["Reflection"] * 4, "Abstract"]
+        assert played.result["inference_cost"] == 6
+        assert played.result["baseline"]["stopped_by"] == "rounds"
+        assert [event.stage for event in played.of(Stage)] == ["idea", "abstract"]
+
+    def test_the_proposal_is_made_from_the_topic_and_the_papers_close_to_it(self, played: Played) -> None:
+        [asked] = played.asked("Proposing an idea")
+        looked_up = played.of(Retrieved)[0]
+        assert looked_up.query == TOPIC
+        assert TOPIC in asked.asking
+        assert asked.asking.count("<paper>") == len(looked_up.hits) == 2
+        assert ideas_in(asked.asking, played) == []
+
+    def test_each_round_sees_the_idea_its_ratings_and_its_papers(self, played: Played) -> None:
+        looked_up = played.of(Retrieved)
+        for number, asked in enumerate(played.asked("Thinking your idea over"), start=1):
+            idea = played.result["ideas"][number - 1]
+            assert ideas_in(asked.asking, played) == [number]
+            assert idea["experiment"] in asked.asking
+            rated = f"clarity {idea['clarity']}, feasibility {idea['feasibility']}, novelty {idea['novelty']}"
+            assert rated in asked.asking
+            assert f"This is round {number} of at most 4" in asked.asking
+            assert idea["idea"] in looked_up[number].query
+            assert all(hit["title"] in asked.asking for hit in looked_up[number].hits)
+
+    def test_the_abstract_is_made_from_the_last_idea_alone(self, played: Played) -> None:
+        [asked] = played.asked("The abstract")
+        assert ideas_in(asked.asking, played) == [5]
+        assert played.result["idea"]["number"] == 5
+        assert [idea["number"] for idea in played.result["ideas"] if idea["kept"]] == [5]
+
+    def test_the_result_has_a_teams_shape(self, played: Played) -> None:
+        result = played.result
+        assert result["topic"] == {"topic": TOPIC, "rationale": "Given by the user.", "fixed": True}
+        assert result["team"] == [{"name": "Researcher", "role": "researcher"}]
+        sections = [result["abstract"][name] for name in SECTIONS]
+        assert result["abstract"]["text"] == " ".join(sections)
+        assert [draft["title"] for draft in result["drafts"]] == [result["abstract"]["title"]]
+        assert result["turns"] == {"idea": 5, "abstract": 1}
+        page = (played.folder / "report.html").read_text(encoding="utf-8")
+        assert result["abstract"]["title"] in page
+
+
+SECTIONS = ("introduction", "objective", "methods", "expected_results", "conclusion")
+
+
+def after(rounds: int, heading: str) -> Callable[[Request], bool]:
+    """Says yes to the question of that many under a heading, and to those after it."""
+    seen: list[str] = []
+
+    def answer(request: Request) -> bool:
+        if request.asking.startswith(f"# {heading}") and request.asking not in seen:
+            seen.append(request.asking)
+        return len(seen) >= rounds
+
+    return answer
+
+
+async def test_an_early_done_is_noted_and_costs_nothing_less(run: Play) -> None:
+    done = after(2, "Thinking your idea over")
+    played = await run("self-reflection", "baseline.rounds=4", done=done)
+    assert len(played.requests) == 6
+    assert played.result["baseline"]["done_in_turns"] == [3, 4, 5]
+    assert played.result["baseline"]["stopped_by"] == "rounds"
+
+
+async def test_an_early_done_can_be_heeded(run: Play) -> None:
+    done = after(2, "Thinking your idea over")
+    played = await run("self-reflection", "baseline.rounds=4", "baseline.until_done=true", done=done)
+    assert len(played.requests) == 4
+    assert played.result["baseline"]["stopped_by"] == "done"
+    assert [event.subject for event in played.of(Judged)] == ["done"]
+
+
+async def test_no_literature_is_no_section_in_the_prompts(run: Play) -> None:
+    sets = ("baseline.rounds=2", "ideas.references=0", "novelty.references=0", "corpus=nowhere")
+    played = await run("self-reflection", *sets)
+    assert not any("## References" in request.asking for request in played.requests)
+    assert all(idea["references"] == [] for idea in played.result["ideas"])
+
+
+class TestDiscussion:
+    """Everybody hears everything that is said, the engineer alone sees papers."""
+
+    @pytest.fixture(scope="class")
+    def played(self, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
+        with LLM() as llm:
+            folder = tmp_path_factory.mktemp("discussion")
+            yield baseline(folder / "run", llm, "discussion", "baseline.turns=3")
+
+    def test_four_roles_speak_in_turn_then_the_abstract_is_written(self, played: Played) -> None:
+        order = ["Analyst", "Engineer", "Researcher", "Critic"]
+        assert [said.speaker for said in played.of(Said)] == [*order * 3, "Researcher"]
+        assert [member["name"] for member in played.result["team"]] == order
+        assert played.result["inference_cost"] == len(played.requests) == 13
+        assert played.result["turns"] == {"idea": 3, "abstract": 1}
+
+    def test_each_sees_what_was_said_before(self, played: Played) -> None:
+        remarks = [said.data["remark"] for said in played.of(Said) if "remark" in said.data]
+        for place, request in enumerate(played.requests[:-1]):
+            before = sum(number % 4 != 2 for number in range(place))
+            assert [remark in request.asking for remark in remarks] == [
+                number < before for number in range(len(remarks))
+            ]
+
+    def test_the_idea_on_the_table_stands_whole_and_earlier_ones_by_title(self, played: Played) -> None:
+        titles = [idea["title"] for idea in played.result["ideas"]]
+        for place, request in enumerate(played.requests[:-1]):
+            proposed = (place + 1) // 4
+            assert ideas_in(request.asking, played) == ([proposed] if proposed else [])
+            assert [title in request.asking for title in titles] == [n < proposed for n in range(3)]
+
+    def test_only_the_engineer_sees_papers(self, played: Played) -> None:
+        shown = [("<paper>" in request.asking) for request in played.requests]
+        assert shown == [*[False, True, False, False] * 3, False]
+        queries = [event.query for event in played.of(Retrieved)]
+        assert queries[0] == TOPIC
+        assert [query.split("\n")[0] for query in queries[1:]] == [
+            idea["title"] for idea in played.result["ideas"][:2]
+        ]
+
+    def test_the_abstract_is_made_from_the_last_idea_alone(self, played: Played) -> None:
+        assert ideas_in(played.requests[-1].asking, played) == [3]
+
+
+async def test_without_literature_there_is_no_engineer(run: Play) -> None:
+    played = await run("discussion", "baseline.turns=2", "ideas.references=0", "novelty.references=0")
+    assert [member["name"] for member in played.result["team"]] == ["Analyst", "Researcher", "Critic"]
+    assert len(played.requests) == 7
+
+
+@pytest.mark.parametrize(("heeded", "turns", "cause"), [("false", 4, "turns"), ("true", 2, "done")])
+async def test_the_critics_approval(run: Play, heeded: str, turns: int, cause: str) -> None:
+    approve = after(2, "Judging the idea")
+    sets = ("baseline.turns=4", f"baseline.until_done={heeded}")
+    played = await run("discussion", *sets, approve=approve)
+    assert played.result["turns"]["idea"] == turns
+    assert played.result["baseline"]["stopped_by"] == cause
+    assert played.result["baseline"]["done_in_turns"] == list(range(2, turns + 1))
+    shown = played.asked("Reading the topic")[1].asking
+    assert "I do not approve it yet." in shown
+
+
+class TestSingle:
+    @pytest.fixture(scope="class")
+    def played(self, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
+        with LLM(answers={"choice": 2}) as llm:
+            folder = tmp_path_factory.mktemp("single")
+            yield baseline(folder / "run", llm, "single", "baseline.tokens=12000", "novelty.references=1")
+
+    def test_drafts_know_nothing_of_each_other(self, played: Played) -> None:
+        drafts = played.asked("Proposing an idea")
+        assert len(drafts) == len(played.result["ideas"]) == played.result["baseline"]["ideas"] > 3
+        assert len({draft.asking for draft in drafts}) == len(drafts)
+        assert not any(ideas_in(draft.asking, played) for draft in drafts)
+        assert all(draft.asking.count("<paper>") == 2 for draft in drafts)
+
+    def test_the_choice_is_blind_and_among_the_most_confident(self, played: Played) -> None:
+        [asked] = played.asked("Which idea is the most novel?")
+        kept = [idea for idea in played.result["ideas"] if idea["kept"]]
+        assert ideas_in(asked.asking, played) == [idea["number"] for idea in kept]
+        least = min(idea["confidence"] for idea in kept)
+        assert all(idea["confidence"] <= least for idea in played.result["ideas"] if not idea["kept"])
+        assert asked.asking.count("<paper>") == 3
+        assert "Rated" not in asked.asking
+        assert asked.schema
+        assert asked.schema["properties"]["choice"]["maximum"] == 3
+
+    def test_the_chosen_idea_is_written_up(self, played: Played) -> None:
+        second = played.asked("Which idea is the most novel?")[0].asking.split("## Idea ")[2]
+        assert played.result["idea"]["idea"] in second
+        assert ideas_in(played.requests[-1].asking, played) == [played.result["idea"]["number"]]
+        assert [vote["choice"] for vote in played.result["votes"]] == [2]
+
+    def test_the_tokens_are_used_and_kept_to(self, played: Played) -> None:
+        told, usage = played.result["baseline"], played.result["usage"]
+        assert told["tokens_allowed"] == 12000
+        assert told["tokens_used"] == usage["input_tokens"] + usage["output_tokens"]
+        assert 8000 < told["tokens_used"] <= 12000
+
+
+async def test_without_novelty_assessment_the_most_confident_is_taken(run: Play) -> None:
+    played = await run("single", "baseline.tokens=6000", "novelty.enabled=false")
+    best = max(idea["confidence"] for idea in played.result["ideas"])
+    assert played.result["idea"]["confidence"] == best
+    assert played.result["votes"] == []
+    assert not played.asked("Which idea is the most novel?")
+
+
+@pytest.mark.parametrize("system", ["self-reflection", "discussion"])
+async def test_tokens_end_rounds_and_turns(run: Play, system: str) -> None:
+    played = await run(system, "baseline.tokens=9000")
+    assert played.result["baseline"]["stopped_by"] == "tokens"
+    assert 6000 < played.result["baseline"]["tokens_used"] <= 9000
+    assert played.requests[-1].title == "Abstract"
+    assert "tokens are used" in played.of(Judged)[-1].reasoning
+
+
+@pytest.mark.parametrize(
+    ("system", "sets", "says"),
+    [
+        ("self-reflection", ("topic=",), "self-reflection: needs a topic"),
+        ("discussion", ("topic=",), "discussion: needs a topic"),
+        ("single", ("topic=", "baseline.tokens=9"), "single: needs a topic"),
+        ("single", (), "single: needs the number of tokens"),
+    ],
+)
+async def test_what_is_missing_is_said_before_anything_is_asked(
+    llm: LLM, tmp_path: Path, run: Play, system: str, sets: tuple[str, ...], says: str
+) -> None:
+    with pytest.raises(ConfigError, match=says) as stopped:
+        await run(system, *sets)
+    assert stopped.value.hint
+    assert llm.calls == 0
+    assert not (tmp_path / "run").exists()
+
+
+async def test_a_corpus_that_is_needed_must_be_there(run: Play) -> None:
+    with pytest.raises(CorpusError, match="nowhere"):
+        await run("self-reflection", "corpus=nowhere")
+
+
+async def test_a_corpus_need_not_fill_a_team(run: Play) -> None:
+    played = await run("self-reflection", "baseline.rounds=1", "team.size=99")
+    assert len(played.result["ideas"]) == 2
+
+
+@pytest.mark.parametrize("system", ["self-reflection", "discussion", "single"])
+async def test_a_stopped_baseline_goes_on_where_it_stopped(llm: LLM, tmp_path: Path, system: str) -> None:
+    sets = sets_for(system, "baseline.rounds=3", "baseline.turns=2")
+    sets = (*sets, "baseline.tokens=8000") if system == "single" else sets
+    whole = await play(config_for(llm, *sets), tmp_path / "whole", llm)
+    asked = [request.asking for request in whole.requests]
+    llm.requests.clear()
+    llm.faults.append(Fault("status", when=lambda request: request.asking == asked[4], status=403))
+    with pytest.raises(ModelError):
+        await play(config_for(llm, *sets), tmp_path / "run", llm)
+    assert len(llm.requests) == 5
+    resumed = await play(config_for(llm, *sets), tmp_path / "run", llm)
+    assert [request.asking for request in resumed.requests[5:]] == asked[4:]
+    results = [(folder / "result.json").read_bytes() for folder in (whole.folder, resumed.folder)]
+    assert results[0] == results[1]
+
+
+async def test_the_runs_budget_holds_too(llm: LLM, run: Play) -> None:
+    with pytest.raises(BudgetError, match=r"budget\.calls is 3"):
+        await run("self-reflection", "budget.calls=3")
+    assert llm.calls == 3

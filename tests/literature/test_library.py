@@ -1,0 +1,195 @@
+"""The library over several sources: who is asked in which words, what is merged, and what silence means."""
+
+import asyncio
+import datetime as dt
+from collections.abc import Iterator
+
+import pytest
+
+from manyheads.config import LiteratureConfig
+from manyheads.errors import ConfigError, LiteratureError
+from manyheads.events import Searched
+from manyheads.literature.libraries import open_library, window
+from manyheads.literature.publication import Window
+from support.scholar import Trouble
+from support.services import A, C, Services, down, ids, running, scholarly, steps
+
+
+@pytest.fixture
+def services() -> Iterator[Services]:
+    with running() as services:
+        yield services
+
+
+async def test_sources_are_asked_in_turn_until_there_are_enough(services: Services) -> None:
+    async with services.library() as library:
+        assert ids(await library.search("tactile fruit", 1)) == ["local:p1"]
+        assert services.asked == [0, 0, 0]
+        await library.search("tactile fruit", 3)
+        assert services.asked[0] > 0
+        assert services.asked[1] == 0
+        await library.search("tactile fruit", 10)
+        assert services.asked[1] > 0
+
+
+async def test_one_paper_of_several_sources_comes_once_with_what_each_knows(services: Services) -> None:
+    async with services.library() as library:
+        found = await library.search("tactile fruit", 10)
+    assert ids(found)[:4] == ["local:p1", "s2:B", "s2:C", "openalex:W2"]
+    grasping, sorting = found.papers[:2]
+    assert (grasping.doi, grasping.citations, grasping.abstract) == ("10.1000/A", 3, "Fingers grasp fruit.")
+    assert (sorting.title, sorting.abstract) == ("Tactile fruit sorting", "We sort fruit.")
+    assert found.degraded == ()
+
+
+async def test_what_was_found_in_wider_words_comes_last(services: Services) -> None:
+    services.scholar.papers = [scholarly(A, "Tactile grasping of fruit by robots in orchards at night")]
+    services.openalex.papers = []
+    async with services.library() as library:
+        found = await library.search("tactile grasping of fruit by robots in orchards at night", 10)
+    assert ids(found) == ["s2:A", "local:p1"]
+
+
+async def test_a_query_that_is_too_narrow_is_widened_step_by_step(services: Services) -> None:
+    query = "Tactile sorting of fruit in darkness. By touch alone."
+    async with services.library("openalex") as library:
+        found = await library.search(query)
+    assert ids(found) == ["openalex:W1"]
+    assert steps(found.searches) == [
+        ("openalex", query, "empty", 0),
+        ("openalex", "Tactile sorting of fruit in darkness.", "empty", 0),
+        ("openalex", "Tactile sorting fruit darkness", "empty", 0),
+        ("openalex", "Tactile sorting darkness", "empty", 0),
+        ("openalex", "Tactile darkness", "empty", 0),
+        ("openalex", "sorting darkness", "empty", 0),
+        ("openalex", "Tactile sorting", "found", 1),
+    ]
+    assert {one.query for one in found.searches} == {query}
+
+
+async def test_nothing_found_is_said_of_sources_that_answered(services: Services) -> None:
+    async with services.library() as library:
+        found = await library.search("quantum gravity")
+    assert (found.papers, found.degraded) == ((), ())
+    assert {(one.source, one.outcome) for one in found.searches} == {
+        ("local", "empty"), ("semantic_scholar", "empty"), ("openalex", "empty"),
+    }  # fmt: skip
+
+
+async def test_a_source_that_is_down_is_passed_over_and_said_so(services: Services) -> None:
+    services.scholar.troubles.append(down())
+    async with services.library() as library:
+        found = await library.search("tactile fruit washing")
+        assert "openalex:W2" in ids(found)
+        assert found.degraded == ("semantic_scholar",)
+        [failed] = [one for one in found.searches if one.source == "semantic_scholar"]
+        assert (failed.outcome, failed.hits) == ("failed", 0)
+        assert "503" in failed.reason
+
+
+async def test_a_source_that_failed_for_good_is_not_asked_again_and_said_so_each_time(
+    services: Services,
+) -> None:
+    services.scholar.troubles.append(down())
+    async with services.library() as library:
+        await library.search("tactile fruit washing")
+        again = await library.search("weighing fruit")
+        assert services.asked[0] == 1
+        assert again.degraded == ("semantic_scholar",)
+        [skipped] = [one for one in again.searches if one.source == "semantic_scholar"]
+        assert skipped.outcome == "skipped"
+        assert "503" in skipped.reason
+
+
+async def test_a_request_at_fault_does_not_condemn_its_source(services: Services) -> None:
+    services.openalex.troubles.append(Trouble("status", 1, status=400))
+    async with services.library("local", "openalex") as library:
+        assert (await library.search("tactile fruit")).degraded == ("openalex",)
+        assert (await library.search("fruit washing")).degraded == ()
+
+
+async def test_all_down_is_an_error_and_never_nothing_found(services: Services) -> None:
+    services.scholar.troubles.append(down())
+    services.openalex.troubles.append(Trouble("drop", None))
+    seen: list[Searched] = []
+    async with services.library("semantic_scholar", "openalex", note=seen.append) as library:
+        for _ in range(2):
+            with pytest.raises(LiteratureError, match="no literature source could be asked") as failed:
+                await library.search("tactile fruit")
+            assert "503" in failed.value.message
+            assert "openalex" in failed.value.message
+            assert failed.value.hint
+    assert [one.outcome for one in seen] == ["failed", "failed", "skipped", "skipped"]
+
+
+async def test_a_source_has_no_more_than_its_patience(services: Services) -> None:
+    services.scholar.troubles.append(Trouble("slow", None, seconds=3))
+    async with services.library(patience=0.3) as library:
+        started = asyncio.get_running_loop().time()
+        found = await library.search("tactile fruit")
+        assert asyncio.get_running_loop().time() - started < 2
+    assert found.degraded == ("semantic_scholar",)
+    assert "openalex:W2" in ids(found)
+
+
+async def test_an_empty_query_is_refused(services: Services) -> None:
+    async with services.library() as library:
+        with pytest.raises(LiteratureError, match="empty"):
+            await library.search(" \n")
+
+
+async def test_the_same_thing_asked_at_once_is_sent_once(services: Services) -> None:
+    seen: list[Searched] = []
+    async with services.library("openalex", note=seen.append) as library:
+        found = await asyncio.gather(*(library.search("tactile fruit washing", 1) for _ in range(20)))
+    assert services.asked[1] == len(seen) == 1
+    assert {tuple(ids(one)) for one in found} == {("openalex:W2",)}
+
+
+async def test_one_who_is_cancelled_leaves_the_others_their_answer(services: Services) -> None:
+    services.openalex.troubles.append(Trouble("slow", 1, seconds=0.3))
+    async with services.library("openalex") as library:
+        first, second = (asyncio.create_task(library.search("tactile fruit washing", 1)) for _ in range(2))
+        await asyncio.sleep(0.1)
+        first.cancel()
+        assert ids(await second) == ["openalex:W2"]
+        alone = asyncio.create_task(library.search("weighing fruit", 1))
+        await asyncio.sleep(0)
+        alone.cancel()
+        assert ids(await library.search("weighing fruit", 1)) == ["openalex:W3"]
+
+
+@pytest.mark.parametrize(
+    ("before", "bound", "expected"),
+    [
+        ("bound", 2015, Window(before=dt.date(2015, 1, 1))),
+        ("bound", None, Window()),
+        ("any", 2015, Window()),
+        ("2012", 2015, Window(before=dt.date(2012, 1, 1))),
+        ("2012-06-30", None, Window(before=dt.date(2012, 6, 30))),
+    ],
+)
+def test_what_before_means(before: str, bound: int | None, expected: Window) -> None:
+    assert window(LiteratureConfig(before=before), bound) == expected
+
+
+@pytest.mark.parametrize("before", ["soon", "2012-13-01", "12", "", "99999"])
+def test_what_is_no_date_is_refused_with_words(before: str) -> None:
+    with pytest.raises(ConfigError, match=r"literature\.before"):
+        window(LiteratureConfig(before=before))
+
+
+async def test_nothing_newer_than_the_bound_leaks_by_any_way(services: Services) -> None:
+    async with services.library("semantic_scholar", before="bound", bound=2015) as library:
+        assert "s2:C" not in ids(await library.search("tactile fruit"))
+        assert ids(await library.references(f"semantic_scholar:{A}")) == ["s2:D"]
+        assert "s2:C" not in ids(await library.recommendations(f"semantic_scholar:{A}"))
+        assert await library.paper(f"semantic_scholar:{C}") is None
+        assert await library.paper("Tactile fruit of next year") is None
+    async with services.library("semantic_scholar") as library:
+        assert ids(await library.references(f"semantic_scholar:{A}")) == ["s2:D", "s2:C"]
+
+
+def test_a_library_needs_a_source(services: Services) -> None:
+    with pytest.raises(ConfigError, match=r"literature\.cascade: there is no corpus"):
+        open_library(services.config("local"))

@@ -1,0 +1,87 @@
+"""What a library keeps on disk, and what a resumed run sees."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from manyheads.errors import CacheError, LiteratureError
+from manyheads.literature.ledger import SearchLedger
+from manyheads.literature.library import Findings
+from support.scholar import Trouble
+from support.services import A, Services, down, running
+
+
+@pytest.fixture
+def services() -> Iterator[Services]:
+    with running() as services:
+        yield services
+
+
+async def test_an_answer_on_disk_is_not_asked_for_again(services: Services, tmp_path: Path) -> None:
+    cache = tmp_path / "cache.sqlite"
+    found: list[Findings] = []
+    for _ in range(2):
+        async with services.library("semantic_scholar", "openalex", cache=cache) as library:
+            found.append(await library.search("tactile fruit"))
+            await library.references(f"semantic_scholar:{A}")
+            await library.paper("openalex:W3")
+            await library.paper("Nobody bears this")
+    asked = services.asked
+    assert found[0].papers == found[1].papers
+    assert [{one.cached for one in each.searches} for each in found] == [{False}, {True}]
+    async with services.library("semantic_scholar", "openalex", cache=cache, max_age=0) as library:
+        assert (await library.search("tactile fruit")).papers == found[0].papers
+    assert [now > before for now, before in zip(services.asked, asked, strict=True)] == [True, True, False]
+
+
+async def test_a_failure_is_not_kept_but_an_empty_answer_is(services: Services, tmp_path: Path) -> None:
+    cache = tmp_path / "cache.sqlite"
+    services.openalex.troubles.append(Trouble("status", 1, status=503))
+    async with services.library("openalex", cache=cache) as library:
+        with pytest.raises(LiteratureError):
+            await library.search("quantum")
+    async with services.library("openalex", cache=cache) as library:
+        assert (await library.search("quantum")).papers == ()
+    before = services.asked
+    async with services.library("openalex", cache=cache) as library:
+        assert (await library.search("quantum")).papers == ()
+    assert services.asked == before
+
+
+async def test_nothing_is_opened_or_asked_before_it_is_used(services: Services, tmp_path: Path) -> None:
+    async with services.library(cache=tmp_path / "a" / "cache.sqlite", kept=tmp_path / "kept.sqlite"):
+        pass
+    assert not any((tmp_path / name).exists() for name in ("a", "kept.sqlite"))
+    assert services.asked == [0, 0, 0]
+
+
+async def test_a_cache_that_cannot_be_opened_is_said(services: Services, tmp_path: Path) -> None:
+    (tmp_path / "cache.sqlite").write_text("no database, but long enough to be looked at as one" * 20)
+    async with services.library("openalex", cache=tmp_path / "cache.sqlite") as library:
+        with pytest.raises(CacheError, match=r"cache\.sqlite"):
+            await library.search("fruit")
+
+
+async def test_a_resumed_run_sees_what_it_saw(services: Services, tmp_path: Path) -> None:
+    kept, ledgers = tmp_path / "kept.sqlite", [tmp_path / "searches.jsonl", tmp_path / "whole.jsonl"]
+
+    async def run(ledger: SearchLedger, *queries: str) -> list[Findings]:
+        async with services.library(kept=kept, note=ledger.note) as library:
+            found = [await library.search(query) for query in queries]
+            return [*found, await library.references("local:p1")]
+
+    services.openalex.troubles.append(down())
+    first = await run(SearchLedger(ledgers[0]), "tactile fruit")
+    services.openalex.troubles.clear()
+    services.scholar.papers, services.openalex.papers = [], []
+    before, lines = services.asked, ledgers[0].read_text()
+    ledger = SearchLedger(ledgers[0])
+    assert await run(ledger, "tactile fruit") == first
+    assert first[0].degraded == ("openalex",)
+    assert services.asked == before
+    assert ledgers[0].read_text() == lines
+    assert ledger.as_data()["degraded"] == ["openalex"]
+    afresh = SearchLedger(ledgers[1])
+    await run(afresh, "tactile fruit")
+    assert afresh.as_data() == ledger.as_data()

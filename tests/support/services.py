@@ -1,0 +1,136 @@
+"""Literature services on this machine, a bank beside them, and libraries over them all."""
+
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from manyheads.bank.embedding import load_embedder
+from manyheads.bank.knowledge import KnowledgeBank
+from manyheads.bank.records import Paper
+from manyheads.config import LiteratureConfig, SourceName
+from manyheads.events import Searched
+from manyheads.literature.libraries import open_library
+from manyheads.literature.library import Findings, Library
+from manyheads.literature.limits import Pace
+from support.arxiv import ArxivServer, entry
+from support.openalex import OpenAlexServer, work
+from support.scholar import Record, Scholar, Trouble, record
+
+A, B, C, D = ("abcd"[number] * 40 for number in range(4))
+AT_ONCE: dict[SourceName, Pace] = {name: Pace(0) for name in ("semantic_scholar", "openalex", "arxiv")}
+
+
+def down() -> Trouble:
+    """A service that is overloaded for good."""
+    return Trouble("status", None, status=503)
+
+
+def scholarly(letters: str, title: str, **known: Any) -> Record:
+    """A paper of Semantic Scholar, of 2011 if nothing else is said."""
+    return record(letters, title, **{"year": 2011, "publicationDate": "2011-03-04", **known})
+
+
+def open_work(number: int, title: str, **known: Any) -> Record:
+    """A work of OpenAlex, of 2011 if nothing else is said."""
+    return work(number, title, **{"publication_year": 2011, "publication_date": "2011-03-04", **known})
+
+
+HELD = (
+    Paper(id="p1", title="Tactile fruit grasping", abstract="Fingers grasp fruit.", year=2011),
+    Paper(id="p2", title="Sensing slip", abstract="Tactile sensing of slip.", year=2012),
+)
+SCHOLARLY = (
+    scholarly(
+        A,
+        "Tactile Fruit: Grasping!",
+        externalIds={"DOI": "10.1000/A", "ArXiv": "1103.00001"},
+        citationCount=3,
+    ),
+    scholarly(B, "Tactile fruit sorting", externalIds={"DOI": "10.1000/B"}),
+    scholarly(C, "Tactile fruit of next year", year=2015, publicationDate="2015-01-01"),
+    scholarly(D, "Weighing fruit"),
+)
+OPEN = (
+    open_work(1, "Sorting of tactile fruit", abstract="We sort fruit.", doi="https://doi.org/10.1000/b"),
+    open_work(2, "Tactile fruit washing", cites=[3]),
+    open_work(3, "Weighing fruit", cites=[2, 1]),
+)
+PREPRINTS = (entry("1103.00001", "Tactile fruit grasping", "2011-03-04"),)
+
+
+@dataclass
+class Services:
+    """Three services, a bank, and the configs of libraries over them."""
+
+    scholar: Scholar
+    openalex: OpenAlexServer
+    arxiv: ArxivServer
+    bank: KnowledgeBank
+
+    def config(self, *cascade: SourceName, **changes: Any) -> LiteratureConfig:
+        """A config with these services' addresses, that tries once and has no date bound."""
+        endpoints = {
+            "semantic_scholar": self.scholar.url,
+            "openalex": self.openalex.url,
+            "arxiv": self.arxiv.url,
+        }
+        given: dict[str, Any] = {"retries": 0, "patience": 5.0, "endpoints": endpoints, "before": "any"}
+        return LiteratureConfig(
+            cascade=cascade or ("local", "semantic_scholar", "openalex"), **given | changes
+        )
+
+    @property
+    def asked(self) -> list[int]:
+        """How many requests Semantic Scholar, OpenAlex and arXiv have had."""
+        return [len(one.requests) for one in (self.scholar, self.openalex, self.arxiv)]
+
+    @asynccontextmanager
+    async def library(
+        self,
+        *cascade: SourceName,
+        note: Callable[[Searched], None] = lambda _: None,
+        cache: Path | None = None,
+        kept: Path | None = None,
+        bound: int | None = None,
+        **changes: Any,
+    ) -> AsyncGenerator[Library]:
+        """A library over the cascade, by default local, Semantic Scholar, OpenAlex; without pauses between requests."""
+        library = open_library(
+            self.config(*cascade, **changes),
+            bank=self.bank,
+            bound=bound,
+            note=note,
+            cache=cache,
+            kept=kept,
+            paces=AT_ONCE,
+        )
+        try:
+            yield library
+        finally:
+            await library.close()
+
+
+@contextmanager
+def running() -> Generator[Services]:
+    """The services, with some papers on tactile fruit; in Semantic Scholar one of them is of 2015."""
+    with (
+        Scholar(papers=SCHOLARLY, cites={A: [D, C], D: [B]}) as scholar,
+        OpenAlexServer(papers=OPEN) as openalex,
+        ArxivServer(papers=PREPRINTS) as arxiv,
+        KnowledgeBank.create(":memory:", load_embedder("lexical")) as bank,
+    ):
+        bank.add(HELD, period="past")
+        yield Services(scholar, openalex, arxiv, bank)
+
+
+def ids(found: Findings) -> list[str]:
+    """The ids of papers found, `s2:A` for Semantic Scholar's."""
+    short = {f"semantic_scholar:{letters}": f"s2:{letters[0].upper()}" for letters in (A, B, C, D)}
+    return [short.get(paper.id, paper.id) for paper in found.papers]
+
+
+def steps(searches: Sequence[Searched]) -> list[tuple[str, str, str, int]]:
+    """Source, words, outcome and hits of each look-up."""
+    return [(one.source, one.asked, one.outcome, one.hits) for one in searches]

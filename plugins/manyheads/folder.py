@@ -4,6 +4,8 @@
         config.yaml      the resolved config, without secrets
         journal.sqlite   every finished turn
         events.jsonl     what happened, an event a line
+        searches.jsonl   every look-up in the literature, a line each, once there is one
+        searches.sqlite  what these look-ups have found, so that a resumed run sees what it saw
         result.json      what came of it
         report.html      the same to read
 

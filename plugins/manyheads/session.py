@@ -3,11 +3,13 @@
 import asyncio
 import shlex
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from manyheads.bank.cache import cache_folder
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.named import resolve_corpus
@@ -17,9 +19,12 @@ from manyheads.config import ModelConfig, RunConfig, settled
 from manyheads.core import Host, ManagedHost, Recall
 from manyheads.discussion import Run, need_members
 from manyheads.errors import ConfigError, UserError
-from manyheads.events import AnyEvent, Emit, stream
+from manyheads.events import AnyEvent, Emit, Searched, Warned, stream
 from manyheads.folder import JOURNAL, RunFolder, fresh, new_folder, reopen
 from manyheads.journal import Journal, Recorded
+from manyheads.literature.instead import ServicesInstead
+from manyheads.literature.ledger import LEDGER, SearchLedger
+from manyheads.literature.library import Library
 from manyheads.models.offline import OFFLINE
 from manyheads.recall import AuthorRecall
 from manyheads.resources import Resources
@@ -93,7 +98,8 @@ class Session:
             host = make_host(self.config.models, recall, self.config.attempts)
             stack.push_async_callback(host.close)
             guarded = self._guarded(host, journal, folder, stack)
-            work = self._work(guarded, roles, literature, recall, subject)
+            ledger = SearchLedger(self.folder / LEDGER)
+            work = self._work(guarded, roles, literature, recall, subject, ledger)
             events = await stack.enter_async_context(aclosing(stream(work)))
             async for event in events:
                 folder.note(event)
@@ -151,16 +157,53 @@ class Session:
         return recorded
 
     def _work(
-        self, host: Host, roles: Roles, literature: Literature, recall: AuthorRecall, subject: Subject | None
+        self,
+        host: Host,
+        roles: Roles,
+        literature: Literature,
+        recall: AuthorRecall,
+        subject: Subject | None,
+        ledger: SearchLedger,
     ) -> Callable[[Emit], Awaitable[Mapping[str, Any]]]:
         async def work(emit: Emit) -> Mapping[str, Any]:
-            run = Run(self.config, host, roles, literature, emit, recall.insiders, subject)
-            found = await SYSTEMS[self.config.system].run(run)
-            return {"system": self.config.system, **found, **self._account(run)}
+            async with self._library(literature, partial(_note, ledger, emit)) as library:
+                shown = self._shown(literature, library)
+                run = Run(self.config, host, roles, shown, emit, recall.insiders, subject, library)
+                found = await SYSTEMS[self.config.system].run(run)
+            return {"system": self.config.system, **found, **self._account(run, ledger)}
 
         return work
 
-    def _account(self, run: Run) -> dict[str, Any]:
+    @asynccontextmanager
+    async def _library(
+        self, literature: Literature, note: Callable[[Searched], None]
+    ) -> AsyncGenerator[Library]:
+        """The sources of the config, none of which is contacted before it is asked."""
+        from manyheads.literature.libraries import CACHE, KEPT, open_library
+
+        own = literature if isinstance(literature, Ecosystem) else None
+        library = open_library(
+            self.config.literature,
+            bank=own and own.papers,
+            bound=own.meta.options.bound if own else None,
+            note=note,
+            cache=cache_folder() / CACHE,
+            kept=self.folder / KEPT,
+        )
+        try:
+            yield library
+        finally:
+            await library.close()
+
+    def _shown(self, literature: Literature, library: Library) -> Literature:
+        """Whose papers are shown with ideas: B_past, or what the services know (App. C.3)."""
+        if self.config.literature.references == "corpus":
+            return literature
+        if isinstance(literature, Ecosystem):
+            return ServicesInstead(literature, library, lambda: literature.embedder)
+        return ServicesInstead(literature, library, cache(lambda: load_embedder(self.config.embedding)))
+
+    def _account(self, run: Run, ledger: SearchLedger) -> dict[str, Any]:
         models = {alias: f"{m.provider}/{m.name}" for alias, m in run.config.models.items()}
         by_stage = {stage: usage.model_dump() for stage, usage in run.spent.items()}
         return {
@@ -169,5 +212,28 @@ class Session:
             "models": models,
             "written_by_language_model": bool(run.writers - {OFFLINE}),
             "usage": {**run.usage.model_dump(), "by_stage": by_stage},
-            "warnings": run.warnings,
+            "warnings": [*run.warnings, *map(_missing, sorted(ledger.degraded))],
+            **_searches(ledger),
         }
+
+
+def _note(ledger: SearchLedger, emit: Emit, entry: Searched) -> None:
+    """Take a look-up down and tell of it, and of a source that fails for the first time."""
+    before = ledger.degraded
+    ledger.note(entry)
+    emit(entry)
+    for source in ledger.degraded:
+        if source not in before:
+            emit(Warned(message=_missing(source)))
+
+
+def _missing(source: str) -> str:
+    return f"{source} could not be asked everything: papers that it alone knows are missing; see the search ledger"
+
+
+def _searches(ledger: SearchLedger) -> dict[str, Any]:
+    """The search ledger as `result.json` keeps it; nothing for a run that has looked nothing up."""
+    if not ledger.entries:
+        return {}
+    data = ledger.as_data()
+    return {"searches": data, "degraded": data["degraded"]}

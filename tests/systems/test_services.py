@@ -1,0 +1,177 @@
+"""Literature services in place of B_past (VirSci 2025, App. C.3), and the search ledger of a run."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyheads.config import load
+from manyheads.errors import LiteratureError
+from manyheads.events import Retrieved, Searched, Warned
+from manyheads.literature import libraries
+from manyheads.literature.instead import title_of
+from manyheads.literature.limits import Pace
+from support.llm import LLM
+from support.play import Played, config_for, play
+from support.scholar import Scholar, Trouble, record
+
+TOPIC = "Tactile fingers"
+TITLE = "Tactile fingers for soft fruit"
+PAPERS = (
+    record("a" * 40, "Tactile fingers for soft fruit in the dark", abstract="Fingers feel fruit.", year=2012, citationCount=7),
+    record("b" * 40, "Soft fruit and tactile fingers for a farm", abstract="A farm of bees and fruit.", year=2013, citationCount=0),
+    record("c" * 40, "Tactile fingers for soft fruit, withheld", year=2014, citationCount=3),
+    record("d" * 40, "Tactile fingers for soft fruit of no year", abstract="Timeless fruit.", citationCount=3),
+    record("e" * 40, "Tactile fingers for soft fruit of the future", abstract="Fruit to come.", year=2031),
+)  # fmt: skip
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def scholar() -> Iterator[Scholar]:
+    with Scholar(papers=PAPERS) as server:
+        yield server
+
+
+@pytest.fixture
+def run(llm: LLM, scholar: Scholar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.setattr(libraries, "SHARED_POOL", Pace(0.0))
+    monkeypatch.setenv("MANYHEADS_CACHE", str(tmp_path / "cache"))
+    llm.answers["title"] = TITLE
+
+    async def runner(*sets: str) -> Played:
+        given = (
+            "turns=1", f"topic={TOPIC}", "literature.references=services", "literature.cascade=[semantic_scholar]",
+            "literature.before=any", f"literature.endpoints.semantic_scholar={scholar.url}", "literature.retries=0",
+            "embedding=lexical",
+        )  # fmt: skip
+        return await play(config_for(llm, *given, *sets), tmp_path / "run", llm)
+
+    return runner
+
+
+def test_a_query_is_the_first_line_of_a_text():
+    assert title_of("\n A title \n\nThe idea\nand more") == "A title"
+    assert title_of("a topic") == "a topic"
+
+
+async def test_references_come_from_the_service(run: Run, scholar: Scholar):
+    played = await run()
+    first, *later = played.asked("Finding an idea")
+    for request in (first, *later):
+        cited = request.asking.split("## References")[1].split("## ")[0]
+        assert PAPERS[0]["title"] in cited
+        assert "Abstract: Fingers feel fruit." in cited
+        assert "Year: 2012, cited 7 times" in cited
+        assert cited.count("<paper>") == 3
+    queries = {asked.params["query"] for asked in scholar.requests}
+    assert {TOPIC, TITLE} <= queries
+    votes = played.asked("Which idea is the most novel?")[0].asking
+    assert votes.count(PAPERS[0]["title"]) == 3
+
+
+async def test_papers_that_nothing_can_be_compared_with_are_not_shown(run: Run):
+    played = await run()
+    shown = "\n".join(request.text for request in played.requests)
+    assert "withheld" not in shown
+    assert "of no year" not in shown
+    assert "Year: 2031\n" in shown, "unknown citations are left out, not told as none"
+
+
+async def test_the_nearest_in_meaning_come_first_with_their_cosine(run: Run):
+    played = await run("ideas.references=2")
+    [first, *_] = played.of(Retrieved)
+    assert len(first.hits) == 2
+    scores = [hit["score"] for hit in first.hits]
+    assert scores == sorted(scores, reverse=True)
+    assert -1 <= scores[-1] <= scores[0] <= 1
+    assert scores[0] != scores[1]
+    assert first.hits[0]["id"].startswith("semantic_scholar:")
+
+
+async def test_dates_are_bound_as_the_config_says(run: Run, scholar: Scholar):
+    played = await run("literature.before=bound")
+    assert all(asked.params["publicationDateOrYear"] == ":2020-12-31" for asked in scholar.requests)
+    assert "of the future" not in "\n".join(request.text for request in played.requests)
+
+
+async def test_self_review_compares_with_what_the_service_knows(run: Run, llm: LLM):
+    def overlaps(request: Any) -> Any:
+        count = request.asking.count("<paper>")
+        return [{"paper": n, "similarity": 9, "reason": "Little."} for n in range(1, count + 1)]
+
+    llm.answers["overlaps"] = overlaps
+    played = await run("self_review.enabled=true")
+    [review] = played.result["self_review"]["reviews"]
+    assert {overlap["id"][:16] for overlap in review["overlaps"]} == {"semantic_scholar"}
+    assert "Little." in (played.folder / "report.html").read_text(encoding="utf-8")
+
+
+async def test_every_look_up_stands_in_the_ledger(run: Run, scholar: Scholar):
+    played = await run()
+    told = played.of(Searched)
+    assert {entry.query for entry in told} == {TOPIC, TITLE}
+    lines = (played.folder / "searches.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == len(scholar.requests) == len({json.loads(line)["at"] + line for line in lines})
+    assert played.result["degraded"] == []
+    counts = played.result["searches"]["sources"]["semantic_scholar"]
+    assert (counts["failed"], counts["skipped"]) == (0, 0)
+    assert counts["found"] >= 2
+    assert not any("at" in entry or "seconds" in entry for entry in played.result["searches"]["searches"])
+    page = (played.folder / "report.html").read_text(encoding="utf-8")
+    assert "Search ledger" in page
+    assert "Degraded" not in page
+
+
+async def test_a_run_that_looks_nothing_up_has_no_ledger(llm: LLM, tmp_path: Path):
+    played = await play(config_for(llm, "turns=1", "topic=T"), tmp_path / "run", llm)
+    assert not {"searches", "degraded"} & set(played.result)
+    assert not list(played.folder.glob("searches*"))
+    assert "Search ledger" not in (played.folder / "report.html").read_text(encoding="utf-8")
+
+
+async def test_a_source_that_fails_marks_the_result(run: Run, scholar: Scholar):
+    scholar.troubles.append(Trouble("status", times=None, status=503))
+    played = await run("literature.cascade=[semantic_scholar, local]", "topic=Robust retrieval")
+    assert played.result["degraded"] == ["semantic_scholar"]
+    [warning] = [text for text in played.result["warnings"] if "semantic_scholar" in text]
+    assert "could not be asked" in warning
+    assert warning in [event.message for event in played.of(Warned)]
+    assert "<paper>" in played.asked("Finding an idea")[0].asking
+    page = (played.folder / "report.html").read_text(encoding="utf-8")
+    assert "Degraded: not every literature source could be asked." in page
+
+
+async def test_without_any_source_the_run_stops_and_goes_on_when_there_is_one(
+    run: Run, scholar: Scholar, llm: LLM
+):
+    scholar.troubles.append(Trouble("status", times=None, status=503))
+    with pytest.raises(LiteratureError, match="no literature source could be asked") as stopped:
+        await run()
+    assert "manyheads resume" in str(stopped.value)
+    scholar.troubles.clear()
+    before = llm.calls
+    played = await run()
+    assert played.result["degraded"] == []
+    assert len(played.asked("An invitation to a research team")) == 2, "those of the first start"
+    assert llm.calls > before
+
+
+async def test_a_resumed_run_sees_what_it_saw(run: Run, scholar: Scholar):
+    first = await run()
+    asked, kept = len(scholar.requests), (first.folder / "result.json").read_bytes()
+    scholar.papers = ()
+    again = await run()
+    assert len(scholar.requests) == asked
+    assert again.result == first.result
+    assert (first.folder / "result.json").read_bytes() == kept
+    assert len((first.folder / "searches.jsonl").read_text(encoding="utf-8").splitlines()) == asked
+
+
+def test_the_config_that_ships():
+    config = load(["virsci-semantic-scholar"])
+    assert config.literature.references == "services"
+    assert config.literature.cascade[0] == "semantic_scholar"
+    assert config.literature.before == "any"

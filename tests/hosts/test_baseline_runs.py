@@ -67,7 +67,7 @@ def test_a_killed_baseline_asks_nothing_twice(tmp_path: Path, system: str) -> No
         assert manyheads_command("run", system, *flags, "--out", "whole", cwd=tmp_path).code == 0
         whole = llm.calls
         with start("run", system, *flags, "--out", "run", cwd=tmp_path) as process:
-            while llm.calls < whole + 4:
+            while llm.calls < whole + 4 and process.poll() is None:
                 time.sleep(0.001)
             process.kill()
         assert not (tmp_path / "run" / "result.json").exists()

@@ -215,6 +215,19 @@ async def test_no_page_is_asked_for_beyond_the_service_s_end(
     )
 
 
+@pytest.mark.parametrize("number", [146, 200])
+async def test_a_search_that_counts_more_than_it_gives_ends_where_it_ends(
+    scholar: Scholar, source: SemanticScholar, number: int
+) -> None:
+    scholar.papers, scholar.ungiven = many(number), 76
+    assert len(await source.search("fruit", 400)) == number
+    scholar.troubles.append(
+        Trouble("status", times=None, status=400, body='{"error": "Requested data is not available"}')
+    )
+    with pytest.raises(LiteratureError, match="400"):
+        await source.search("fruit")
+
+
 async def test_citations_are_read_on_until_enough_lie_inside(
     scholar: Scholar, source: SemanticScholar
 ) -> None:

@@ -33,6 +33,7 @@ PAPER = {
     "venue",
     "year",
 }
+BEYOND = "Requested data for this limit and/or offset is not available"
 PERSON = {"affiliations", "authorId", "citationCount", "name", "paperCount"}
 
 
@@ -96,6 +97,7 @@ class Scholar:
         cites: ids of the papers that a paper cites; None where the publisher withholds them.
         people: records of authors.
         key: the only key that it takes, if any is sent.
+        ungiven: further matches that a search counts and never gives: it refuses the pages that would hold them.
         troubles: how to misbehave; each request meets the first that takes it.
     """
 
@@ -103,6 +105,7 @@ class Scholar:
     cites: Mapping[str, Sequence[str] | None] = field(default_factory=dict[str, Sequence[str] | None])
     people: Sequence[Record] = ()
     key: str = "right"
+    ungiven: int = 0
     troubles: list[Trouble] = field(default_factory=list[Trouble])
     requests: list[Asked] = field(default_factory=list[Asked], init=False)
 
@@ -157,7 +160,11 @@ class Scholar:
         found = [paper for paper in self.papers if _holds(paper, words) and _dated(paper, params)]
         if not found:
             return {"total": 0, "offset": 0}
-        return {"total": len(found), **_page(found, params, 100, 1000)}
+        page, total = _page(found, params, 100, 1000), len(found) + self.ungiven
+        if not page["data"]:
+            raise RefusedError(400, BEYOND)
+        end = page["offset"] + len(page["data"])
+        return {"total": total, **page, **({"next": end} if end < total else {})}
 
     def _authors(self, params: Mapping[str, str]) -> Any:
         words = params["query"].casefold().split()
@@ -225,7 +232,7 @@ def _page(
 ) -> Record:
     offset, limit = int(params["offset"]), _limit(params, size)
     if offset + limit > most:
-        raise RefusedError(400, "Requested data for this limit and/or offset is not available")
+        raise RefusedError(400, BEYOND)
     data = [_shown(one, params, known) for one in found[offset : offset + limit]]
     rest = {"next": offset + limit} if len(found) > offset + limit else {}
     return {"offset": offset, **rest, "data": data}

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     import httpx
 
 
+_BAD_REQUEST = 400
+
+
 class AbsentError(Exception):
     """Semantic Scholar was asked for a paper by id and has none."""
 
@@ -49,6 +52,8 @@ class CheckedRequester:
         except LiteratureError as error:
             if _is_absence(error.__cause__):
                 raise AbsentError from error
+            if params.get("offset", "0") != "0" and _is_end(error.__cause__):
+                return {"data": []}
             raise
 
     def _read(self, response: "httpx.Response") -> dict[str, Any]:
@@ -72,8 +77,17 @@ class CheckedRequester:
 
 def _is_absence(cause: BaseException | None) -> bool:
     """Whether the service says that it has no such paper; a 404 of anybody else's tells of a wrong address."""
+    return _told(cause, MISSING, " with id ", "not found")
+
+
+def _is_end(cause: BaseException | None) -> bool:
+    """Whether the service says that its pages end here: it counts matches that it does not give."""
+    return _told(cause, _BAD_REQUEST, "Requested data", "is not available")
+
+
+def _told(cause: BaseException | None, status: int, *words: str) -> bool:
     match cause:
-        case RefusedError(status=status, text=text):
-            return status == MISSING and " with id " in text and "not found" in text
+        case RefusedError():
+            return cause.status == status and all(word in cause.text for word in words)
         case _:
             return False

@@ -1,0 +1,70 @@
+"""`manyheads rating` as its users meet it: form out, ratings in, agreement and plot."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from support.command import Done, manyheads_command
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six abstracts, with the scores that a measure gave them."""
+    folder = tmp_path_factory.mktemp("rating")
+    texts = [{"title": f"Idea {n}", "abstract": f"We study {n}."} for n in range(6)]
+    (folder / "ideas.jsonl").write_text("\n".join(map(json.dumps, texts)), encoding="utf-8")
+    scores = [{"source": f"ideas.jsonl:{n + 1}", "name": f"Idea {n}", "on": n / 2} for n in range(6)]
+    (folder / "measures.jsonl").write_text("\n".join(map(json.dumps, scores)), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(home: Path) -> Done:
+    """The form, filled in by two raters who see the same order with a difference of one."""
+    done = manyheads_command("rating", "form", "ideas.jsonl", "--raters", "2", cwd=home)
+    for rater in (1, 2):
+        path = home / f"form-{rater}.csv"
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.DictReader(file))
+        for row in rows:
+            number = int(row["title"].removeprefix("Idea "))
+            row.update(dict.fromkeys(("novelty", "feasibility", "effectiveness"), str(number + rater)))
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+    return done
+
+
+def test_a_form_is_made(made: Done) -> None:
+    assert (made.code, made.err) == (0, "")
+    assert "6 texts for 2 raters" in made.out
+    assert "form.key.csv  (keep it from the raters)" in made.out
+
+
+def test_ratings_are_held_against_scores(made: Done, home: Path) -> None:
+    assert made.code == 0
+    flags = ("--scores", "measures.jsonl", "--key", "form.key.csv", "--plot", "agreement.png")
+    done = manyheads_command("rating", "agreement", "form-1.csv", "form-2.csv", *flags, cwd=home)
+    assert (done.code, done.err) == (0, "")
+    assert "6 texts, 2 raters, 2 ratings a text" in done.out
+    assert "on against novelty, n = 6" in done.out
+    assert "Pearson r   1.00" in done.out
+    assert (home / "agreement.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_figures_as_json(made: Done, home: Path) -> None:
+    assert made.code == 0
+    done = manyheads_command("rating", "agreement", "form-1.csv", "form-2.csv", "--json", cwd=home)
+    data = json.loads(done.out)
+    assert (data["texts"], data["raters"], data["held"]) == (6, 2, None)
+    # Six units (n + 1, n + 2). Observed 12 × 1 / 12 = 1; expected twice the variance of 1, 2, 2, 3, 3 … 6, 6, 7.
+    assert data["criteria"]["novelty"]["alpha"] == pytest.approx(1 - 1 / (2 * 3.4545454545))
+
+
+def test_a_bad_rating_stops_with_its_place(home: Path) -> None:
+    (home / "bad.csv").write_text("rater,id,novelty\nR1,T1,5\nR1,T2,12\n", encoding="utf-8")
+    done = manyheads_command("rating", "agreement", "bad.csv", cwd=home)
+    assert "bad.csv:3: column novelty: '12' is no whole number from 1 to 10" in done.message

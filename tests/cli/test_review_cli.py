@@ -1,0 +1,46 @@
+"""`manyheads review` as its users meet it."""
+
+from pathlib import Path
+
+import pytest
+
+from support.command import manyheads_command, result_of, served_by
+from support.faults import Fault
+from support.llm import LLM
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "owls.md").write_text("# Owls for planning\n\nWe plan with owls.\n", encoding="utf-8")
+    (tmp_path / "bats.txt").write_text("We plan with bats.\n", encoding="utf-8")
+    return tmp_path
+
+
+def test_texts_are_reviewed_one_run_each(home: Path) -> None:
+    command = ("review", "owls.md", "bats.txt", "--repeats", "2", "--host", "agentscope", "--out", "reviews")
+    done = manyheads_command(*command, cwd=home)
+    assert (done.code, done.err) == (0, "")
+    assert "Owls for planning" in done.out
+    assert "the mean of 2 reviews" in done.out
+    folders = sorted((home / "reviews").iterdir(), key=lambda folder: folder.name.rpartition("-")[2])
+    assert [folder.name.partition("-review-")[2] for folder in folders] == ["bats", "owls"]
+    assert result_of(folders[1])["overall"]["n"] == 2
+    assert (folders[0] / "report.html").exists()
+
+
+def test_a_text_that_fails_does_not_keep_the_others(home: Path, llm: LLM) -> None:
+    llm.faults.append(Fault("status", times=None, when=lambda request: "owls" in request.asking, status=403))
+    done = manyheads_command("review", "owls.md", "bats.txt", *served_by(llm), cwd=home)
+    assert done.code == 2
+    assert "3 of 3 reviews failed" in done.err
+    assert "manyheads resume runs/" in done.err
+    assert "1 of 2 texts have no score" in done.err
+    assert "bats.txt" in done.out
+    assert "Traceback" not in done.err
+
+
+def test_nothing_is_paid_for_before_all_texts_are_read(home: Path, llm: LLM) -> None:
+    done = manyheads_command("review", "owls.md", "gone.txt", *served_by(llm), cwd=home)
+    assert "gone.txt: No such file" in done.message
+    assert llm.calls == 0
+    assert not (home / "runs").exists()

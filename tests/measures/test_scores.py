@@ -1,0 +1,131 @@
+"""Scores find the texts that were rated: by the text itself, by where it was read, by its id."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyheads.errors import RatingError
+from manyheads.measures.comparison import compare, describe_ratings
+from manyheads.measures.ratings import Rating, Ratings
+from manyheads.measures.scores import Score, pair, read_key, read_reviews, read_scores
+
+
+def lines(path: Path, *rows: dict[str, Any] | str) -> Path:
+    text = "\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows)
+    path.write_text(text + "\n", encoding="utf-8")
+    return path
+
+
+def reviewed(folder: Path, source: str, *overall: int, **more: Any) -> Path:
+    """The folder of a finished review."""
+    folder.mkdir()
+    reviews = [{"reviewer": f"Reviewer{n}", "overall": each} for n, each in enumerate(overall, 1)]
+    result = {
+        "system": "conference-review", "subject": {"source": source, "sha256": f"hash of {source}"},
+        "reviews": reviews, "overall": {"mean": sum(overall) / len(overall)},
+    }  # fmt: skip
+    lines(folder / "result.json", {**result, **more})
+    return folder
+
+
+def test_scores_of_json_lines_and_tables(tmp_path: Path) -> None:
+    first = lines(tmp_path / "a.jsonl", {"source": "a.md", "on": 1.5, "hd": None}, "", {"name": "B", "on": 2})
+    second = tmp_path / "b.csv"
+    second.write_text("id;on\nT7; 0.25\n", encoding="utf-8")
+    found = read_scores([first, second], "on")
+    assert [score.value for score in found] == [1.5, 2.0, 0.25]
+    assert [score.place for score in found] == [f"{first}:1", f"{first}:3", f"{second}:2"]
+    assert found[0].identity == {"source": str(Path("a.md").resolve())}
+
+
+@pytest.mark.parametrize(
+    ("row", "by", "problem"),
+    [
+        ({"id": "a", "hd": None}, "hd", "hd is None, which is no number"),
+        ({"id": "a", "hd": True}, "hd", "hd is True"),
+        ({"id": "a", "hd": "high"}, "hd", "hd is 'high'"),
+        ({"id": "a", "hd": float("nan")}, "hd", "hd is nan"),
+        ({"id": "a", "hd": 1}, "on", "no 'on'"),
+        ("[1]", "on", "not a JSON object"),
+        ("{", "on", "not valid JSON"),
+    ],
+)
+def test_a_missing_score_is_no_score(row: Any, by: str, problem: str, tmp_path: Path) -> None:
+    path = lines(tmp_path / "s.jsonl", {"id": "z", "on": 1, "hd": 1}, row)
+    with pytest.raises(RatingError, match=problem) as refused:
+        read_scores([path], by)
+    assert f"{path}:2" in str(refused.value)
+
+
+def test_the_surest_sign_decides() -> None:
+    scores = [
+        Score("1", {"sha256": "x", "source": "/old", "name": "Owls"}, 1),
+        Score("2", {"sha256": "y", "source": "/a", "name": "Owls"}, 2),
+        Score("3", {"source": "/b", "name": "Owls"}, 3),
+        Score("4", {"source": "/b", "name": "Bats"}, 4),
+    ]
+    known = {
+        "T1": {"sha256": "x", "source": "/a"},
+        "T2": {"sha256": "gone", "source": "/a"},
+        "T3": {"source": "/b", "name": "Bats"},
+    }
+    found = pair({"T1": 5.0, "T2": 6.0, "T3": 7.0}, scores, known)
+    assert (found.items, found.scores, found.ratings) == (("T1", "T2", "T3"), (1, 2, 4), (5, 6, 7))
+    assert found.unrated == ("3",)
+    with pytest.raises(RatingError, match="T4: more than one score: 3, 4"):
+        pair({"T4": 1.0}, scores, {"T4": {"source": "/b"}})
+    with pytest.raises(RatingError, match="T5: rated, but there is no score"):
+        pair({"T5": 1.0}, scores, {})
+
+
+def test_an_id_without_a_key_stands_for_itself() -> None:
+    assert pair({"Bats": 3.0}, [Score("1", {"name": "Bats"}, 9.0)], {}).scores == (9.0,)
+
+
+def test_a_key_must_know_every_rated_id(tmp_path: Path) -> None:
+    key = tmp_path / "k.csv"
+    key.write_text("id,source,title,sha256\nT1,/a,Owls,x\n", encoding="utf-8")
+    assert read_key(key, ["T1"]) == {"T1": {"source": "/a", "sha256": "x"}}
+    with pytest.raises(RatingError, match="does not know T2"):
+        read_key(key, ["T1", "T2"])
+    key.write_text("novelty\n3\n", encoding="utf-8")
+    with pytest.raises(RatingError, match="no column id"):
+        read_key(key, ["T1"])
+
+
+def test_reviews_are_ratings_and_scores_too(tmp_path: Path) -> None:
+    folders = [reviewed(tmp_path / f"r{n}", f"/{n}.md", n + 1, n + 3) for n in range(4)]
+    ratings, known = read_reviews(folders)
+    assert ratings.of("overall")["/2.md"] == {"Reviewer1": 3, "Reviewer2": 5}
+    assert describe_ratings(ratings).per_text == (2, 2)
+    on = lines(tmp_path / "on.jsonl", *({"source": f"/{n}.md", "on": n**2} for n in range(4)))
+    found = compare(ratings, "overall", read_scores([on], "on"), "on", known)
+    assert found.held is not None
+    assert found.held.pairs.ratings == (2, 3, 4, 5)
+    assert found.held.agreement.spearman.value == pytest.approx(1)
+    assert [score.value for score in read_scores(folders, "overall")] == [2, 3, 4, 5]
+    with pytest.raises(RatingError, match="a review has no 'on'"):
+        read_scores(folders, "on")
+
+
+def test_what_is_no_finished_review_is_refused(tmp_path: Path) -> None:
+    first = reviewed(tmp_path / "r", "/a.md", 5)
+    twin = reviewed(tmp_path / "twin", "/a.md", 6)
+    with pytest.raises(RatingError, match=r"twin: /a.md has been reviewed in another"):
+        read_reviews([first, twin])
+    other = reviewed(tmp_path / "other", "/b.md", 5, system="virsci")
+    with pytest.raises(RatingError, match="a run of virsci"):
+        read_reviews([other])
+    (tmp_path / "stopped").mkdir()
+    with pytest.raises(RatingError, match="no finished run"):
+        read_scores([tmp_path / "stopped"], "overall")
+
+
+def test_what_cannot_be_compared_names_both(tmp_path: Path) -> None:
+    ratings = Ratings(tuple(Rating("R1", f"T{n}", {"novelty": 5}) for n in range(3)), ("novelty",))
+    scores = [Score(str(n), {"id": f"T{n}"}, n) for n in range(3)]
+    with pytest.raises(RatingError, match="on and novelty: the ratings are all 5"):
+        compare(ratings, "novelty", scores, "on", {})
+    assert describe_ratings(ratings).criteria["novelty"].alpha is None

@@ -1,0 +1,64 @@
+"""The scatter plot of a score against ratings."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from manyheads.errors import RatingError
+from manyheads.measures.comparison import Comparison, compare, describe_ratings
+from manyheads.measures.ratings import Rating, Ratings
+from manyheads.measures.scores import Score
+from manyheads.report.plots import scatter_plot
+
+RATINGS = Ratings(
+    tuple(Rating("R1", f"T{n}", {"novelty": each}) for n, each in enumerate((2, 1, 4, 3, 5))), ("novelty",)
+)
+
+
+@pytest.fixture
+def comparison() -> Comparison:
+    scores = [Score(str(n), {"id": f"T{n}"}, n + 1.0) for n in range(5)]
+    return compare(RATINGS, "novelty", scores, "on", {})
+
+
+def test_a_plot_tells_n_and_r(comparison: Comparison, tmp_path: Path) -> None:
+    scatter_plot(comparison, tmp_path / "new" / "a.svg")
+    drawn = (tmp_path / "new" / "a.svg").read_text(encoding="utf-8")
+    assert "n = 5 texts, 1 raters; Pearson r = 0.80 (95% interval -0.28 to 0.99); Spearman ρ = 0.80" in drawn
+    assert "ON, overall novelty" in drawn
+    assert "novelty, mean of raters" in drawn
+    assert drawn.count("<use ") >= 5
+
+
+def test_the_same_comparison_gives_the_same_picture(comparison: Comparison, tmp_path: Path) -> None:
+    for name in ("a.svg", "b.svg"):
+        scatter_plot(comparison, tmp_path / name)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_a_picture_for_the_screen(comparison: Comparison, tmp_path: Path) -> None:
+    scatter_plot(comparison, tmp_path / "a.PNG")
+    assert (tmp_path / "a.PNG").read_bytes().startswith(b"\x89PNG")
+
+
+def test_names_are_drawn_as_they_are_written(comparison: Comparison, tmp_path: Path) -> None:
+    scores = [Score(str(n), {"id": f"T{n}"}, n + 1.0) for n in range(5)]
+    named = compare(RATINGS, "novelty", scores, r"cost $\frac{<b>", {})
+    scatter_plot(named, tmp_path / "a.svg")
+    assert r"cost $\frac{&lt;b&gt;" in (tmp_path / "a.svg").read_text(encoding="utf-8")
+
+
+def test_what_cannot_be_drawn_is_told(
+    comparison: Comparison, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(RatingError, match="no kind of picture"):
+        scatter_plot(comparison, tmp_path / "a.docx")
+    with pytest.raises(RatingError, match="there are no scores"):
+        scatter_plot(describe_ratings(RATINGS), tmp_path / "a.svg")
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(RatingError, match="cannot be written"):
+        scatter_plot(comparison, tmp_path / "file" / "a.svg")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(RatingError, match=r"not installed(.|\n)*pip install 'manyheads\[plots\]'"):
+        scatter_plot(comparison, tmp_path / "a.svg")

@@ -49,6 +49,8 @@ class Size:
     rounds: int = 3
     runs: int = 20
     papers: int = 29_000
+    records: int = 1_000_000
+    """Papers in the large file that a corpus reader goes through."""
     queries: int = 50
     texts: int = 96
     embeddings: tuple[str, ...] = ("lexical", "auto")

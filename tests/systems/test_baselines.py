@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from manyheads.config import validate
 from manyheads.errors import BudgetError, ConfigError, CorpusError, ModelError
-from manyheads.events import Judged, Retrieved, Said, Stage
+from manyheads.events import Judged, Retrieved, Said, Searched, Stage
+from manyheads.systems import needs_corpus
 from support.faults import Fault
 from support.llm import LLM
 from support.play import Played, config_for, play
@@ -273,6 +275,61 @@ async def test_a_corpus_that_is_needed_must_be_there(run: Play) -> None:
 async def test_a_corpus_need_not_fill_a_team(run: Play) -> None:
     played = await run("self-reflection", "baseline.rounds=1", "team.size=99")
     assert len(played.result["ideas"]) == 2
+
+
+LOOKED_UP = (
+    "models.default.tools=true", "literature.references=services", "literature.cascade=[local]", "baseline.rounds=2",
+    "baseline.turns=2",
+)  # fmt: skip
+
+
+async def test_each_round_is_shown_what_the_one_before_looked_up(llm: LLM, run: Play) -> None:
+    llm.tool_calls = [("search_papers", {"query": "dense retrieval", "limit": 2})]
+    played = await run("self-reflection", *LOOKED_UP)
+    tools = {request.title: request.tools for request in played.requests if not request.tools_answered}
+    offered = ["get_paper", "get_references", "search_papers"]
+    assert {title: sorted(names) for title, names in tools.items()} == {
+        "Idea": offered,
+        "Reflection": offered,
+        "Abstract": [],
+    }
+    found = [said.tool_calls[0] for said in played.of(Said) if said.tool_calls]
+    assert [call.failed for call in found] == [False] * 3
+    assert "Title: " in found[0].result
+    for asked in played.asked("Thinking your idea over"):
+        assert "## What you looked up in the round before" in asked.asking
+        assert found[0].result in asked.asking
+    assert played.of(Searched)
+    assert "searches" in played.result
+
+
+async def test_only_the_engineer_looks_things_up(llm: LLM, run: Play) -> None:
+    llm.tool_calls = [("search_papers", {"query": "dense retrieval", "limit": 2})]
+    played = await run("discussion", *LOOKED_UP, "ideas.references=0")
+    assert {said.speaker for said in played.of(Said) if said.tool_calls} == {"Engineer"}
+    assert {request.system.split()[3] for request in played.requests if request.tools} == {"engineer"}
+
+
+async def test_a_baseline_knows_no_more_of_the_literature_than_a_team(run: Play) -> None:
+    played = await run("self-reflection", "models.default.tools=true", "baseline.rounds=1")
+    assert not any(request.tools for request in played.requests)
+
+
+@pytest.mark.parametrize(
+    ("data", "needed"),
+    [
+        ({}, True),
+        ({"ideas": {"references": 0}, "novelty": {"references": 0}}, False),
+        ({"literature": {"references": "services"}}, True),
+        ({"literature": {"references": "services", "cascade": ["openalex"]}}, True),
+        ({"literature": {"references": "services", "cascade": ["openalex"], "before": "any"}}, False),
+        ({"literature": {"references": "services", "cascade": ["local"], "before": "any"}}, True),
+    ],
+)
+def test_a_corpus_is_opened_where_a_team_would_look_papers_up_in_it(
+    data: dict[str, Any], needed: bool
+) -> None:
+    assert needs_corpus(validate({"system": "single", **data}, "test")) is needed
 
 
 @pytest.mark.parametrize("system", ["self-reflection", "discussion", "single"])

@@ -49,10 +49,17 @@ SYSTEMS = {
 
 
 def needs_corpus(config: RunConfig) -> bool:
-    """Whether a run opens a corpus: for the scientists of its team, or for the papers that it shows with ideas."""
-    system = SYSTEMS[config.system]
-    shown = config.ideas.references + config.novelty.references > 0
-    return system.ecosystem or (system.references and shown and config.literature.references == "corpus")
+    """Whether a run opens a corpus: for the scientists of its team, or for what it shows of the literature.
+
+    A baseline looks papers up just as the team does that it is compared with: in B_past, or in services, among which
+    the corpus may be one, and whose year they may be held to.
+    """
+    system, literature = SYSTEMS[config.system], config.literature
+    if system.ecosystem or not system.references:
+        return system.ecosystem
+    if literature.references == "corpus":
+        return config.ideas.references + config.novelty.references > 0
+    return "local" in literature.cascade or literature.before == "bound"
 
 
 def misfits(config: RunConfig, roles: Roles) -> list[str]:

@@ -3,6 +3,7 @@
 import asyncio
 import datetime as dt
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -108,6 +109,17 @@ async def test_a_request_at_fault_does_not_condemn_its_source(services: Services
         assert (await library.search("fruit washing")).degraded == ()
 
 
+async def test_a_source_that_answers_nonsense_twice_in_a_row_is_given_up(services: Services) -> None:
+    services.openalex.troubles.append(Trouble("malformed"))
+    async with services.library("local", "openalex") as library:
+        assert (await library.search("tactile fruit")).degraded == ("openalex",)
+        assert (await library.search("fruit washing")).degraded == ()
+        services.openalex.troubles.append(Trouble("malformed", None))
+        for query in ("fruit drying", "fruit sorting", "fruit weighing"):
+            found = await library.search(query)
+    assert [one.outcome for one in found.searches if one.source == "openalex"] == ["skipped"]
+
+
 async def test_all_down_is_an_error_and_never_nothing_found(services: Services) -> None:
     services.scholar.troubles.append(down())
     services.openalex.troubles.append(Trouble("drop", None))
@@ -171,6 +183,11 @@ async def test_one_who_is_cancelled_leaves_the_others_their_answer(services: Ser
 )
 def test_what_before_means(before: str, bound: int | None, expected: Window) -> None:
     assert window(LiteratureConfig(before=before), bound) == expected
+
+
+@pytest.mark.parametrize(("written", "text"), [(2012, "2012"), (dt.date(2012, 6, 30), "2012-06-30")])
+def test_a_date_need_not_be_quoted(written: Any, text: str) -> None:
+    assert LiteratureConfig.model_validate({"before": written}).before == text
 
 
 @pytest.mark.parametrize("before", ["soon", "2012-13-01", "12", "", "99999"])

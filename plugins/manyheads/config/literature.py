@@ -1,5 +1,6 @@
 """The section `literature`: where papers are looked up, and how long that may take."""
 
+from datetime import date
 from typing import Literal
 
 from pydantic import Field, field_validator
@@ -28,6 +29,12 @@ class LiteratureConfig(Strict):
     """Other addresses of the services, such as a mirror's."""
     semantic_scholar_key_env: str = "SEMANTIC_SCHOLAR_API_KEY"
     """Environment variable with the key of Semantic Scholar; without one, the shared pool is used, more slowly."""
+
+    @field_validator("before", mode="before")
+    @classmethod
+    def _as_written(cls, value: object) -> object:
+        """YAML reads an unquoted year as a number, and an unquoted date as a date."""
+        return value if isinstance(value, bool) or not isinstance(value, int | date) else str(value)
 
     @field_validator("cascade")
     @classmethod

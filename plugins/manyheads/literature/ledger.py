@@ -31,8 +31,12 @@ class SearchLedger:
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
-        self._entries = _read(path) if path and path.exists() else []
-        self._known = {_line(entry) for entry in self._entries}
+        self._entries: list[Searched] = []
+        self._known: set[str] = set()
+        self._answered: set[Key] = set()
+        self._unanswered: dict[Key, str] = {}
+        for entry in _read(path) if path and path.exists() else ():
+            self._take(entry, _line(entry))
 
     @property
     def entries(self) -> tuple[Searched, ...]:
@@ -42,21 +46,26 @@ class SearchLedger:
     @property
     def degraded(self) -> tuple[str, ...]:
         """Sources that failed at something that they have not answered since, in the order in which they did."""
-        answered = {_asked(entry) for entry in self._entries if entry.outcome in ("found", "empty")}
-        silent = (
-            entry for entry in self._entries if entry.outcome == "failed" and _asked(entry) not in answered
-        )
-        return tuple(dict.fromkeys(entry.source for entry in silent))
+        return tuple(dict.fromkeys(self._unanswered.values()))
 
     def note(self, entry: Searched) -> None:
         """Take a look-up down; one that a resumed run only repeats from its record stays one entry."""
         line = _line(entry)
         if line in self._known:
             return
-        self._known.add(line)
-        self._entries.append(entry)
+        self._take(entry, line)
         if self._path:
             _append(self._path, line)
+
+    def _take(self, entry: Searched, line: str) -> None:
+        self._known.add(line)
+        self._entries.append(entry)
+        asked = _asked(entry)
+        if entry.outcome in ("found", "empty"):
+            self._answered.add(asked)
+            self._unanswered.pop(asked, None)
+        elif entry.outcome == "failed" and asked not in self._answered:
+            self._unanswered[asked] = entry.source
 
     def as_data(self) -> dict[str, Any]:
         """For `result.json`: without times, each different look-up once and in an order of its own, so that a run that

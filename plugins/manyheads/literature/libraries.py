@@ -94,7 +94,7 @@ def window(config: LiteratureConfig, bound: int | None = None) -> Window:
         raise ConfigError(
             f"literature.before: {config.before!r} is no date",
             tried="bound, any, a year, a date",
-            hint="write it as 2015 or 2015-06-30, in quotation marks",
+            hint="write it as 2015 or 2015-06-30",
         ) from error
 
 

@@ -31,7 +31,10 @@ class Library(Protocol):
         ...
 
     async def paper(self, paper_id: str) -> Publication | None:
-        """One paper by its `Publication.id`, or by a DOI, an arXiv number or its exact title."""
+        """One paper by its `Publication.id`, or by a DOI, an arXiv number or its exact title; None for one out of bounds.
+
+        Raises `LiteratureError` too where nobody knows it and a source was silent: None carries no mark of that.
+        """
         ...
 
     async def references(self, paper_id: str, limit: int = 100) -> Findings:
@@ -47,7 +50,7 @@ class Library(Protocol):
         ...
 
     async def authors(self, query: str, limit: int = 10) -> list[Author]:
-        """People by name."""
+        """People by name. Raises as `paper` does."""
         ...
 
     async def close(self) -> None:

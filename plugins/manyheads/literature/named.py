@@ -56,7 +56,7 @@ def named(text: str) -> Named:
         if NUMBER.fullmatch(number):
             return Named("arxiv", number)
     for source in get_args(SourceName):
-        if prefix == source and rest:
+        if prefix == source and rest.strip() == rest != "":
             return Named("own", rest, source)
     doi = _behind(text, _DOI_PLACES) or text
     if _DOI.fullmatch(doi):

@@ -28,7 +28,11 @@ class Source(Protocol):
         ...
 
     async def paper(self, paper_id: str, *, parts: Collection[Part] = ALL) -> Publication | None:
-        """One paper by the identifier behind the colon of `Publication.id`; None when it does not exist."""
+        """One paper; None when it does not exist.
+
+        Args:
+            paper_id: the identifier behind the colon of `Publication.id`, or `DOI:…` or `ARXIV:…`.
+        """
         ...
 
     async def references(

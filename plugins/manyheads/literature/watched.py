@@ -14,7 +14,7 @@ from manyheads.literature.cached import Answer, CachedSource, Listing, Operation
 from manyheads.literature.lacking import LACKING, LackingError
 from manyheads.literature.limits import OverdueError
 from manyheads.literature.publication import ANY_TIME, Author, Publication, Window
-from manyheads.literature.service import RefusedError
+from manyheads.literature.service import GarbledError, RefusedError
 from manyheads.literature.source import ALL, Part
 
 T = TypeVar("T")
@@ -23,6 +23,8 @@ _GRACE = 1.0
 """Seconds past the patience: a service that gives up by itself says why."""
 _OF_THE_REQUEST = frozenset({400, 404, 410, 413, 414, 422})
 """Statuses that blame what was asked, not the asker."""
+_OUT = 2
+"""Strikes with no answer between them after which a source is given up."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,7 @@ class Watched:
     patience: float
     given_up: LiteratureError | None = field(default=None, init=False)
     """The failure after which it is no longer asked."""
+    _strikes: int = field(default=0, init=False)
 
     @property
     def name(self) -> SourceName:
@@ -129,7 +132,7 @@ class Watched:
             return Outcome(self.name, None, _with(entry, reason=error.message))
         except LiteratureError as error:
             return self._failed(entry, error, _since(began))
-        known = len(answer.value)
+        self._strikes, known = 0, len(answer.value)
         found: Literal["found", "empty"] = "found" if known else "empty"
         seconds = _since(began)
         done = _with(entry, outcome=found, hits=known, seconds=seconds, cached=answer.cached)
@@ -149,7 +152,8 @@ class Watched:
         )
 
     def _failed(self, entry: Searched, error: LiteratureError, seconds: float) -> Outcome[Any]:
-        if _is_for_good(error):
+        self._strikes += _strikes(error)
+        if self._strikes >= _OUT:
             self.given_up = error
         failed = _with(entry, outcome="failed", reason=error.message, seconds=seconds)
         return Outcome(self.name, None, failed, error, silent=True)
@@ -169,17 +173,17 @@ class Watched:
             ) from error
 
 
-def _is_for_good(error: LiteratureError) -> bool:
-    """Whether others will fare no better: not where a request was at fault, nor where we ourselves stood in line."""
+def _strikes(error: LiteratureError) -> int:
+    """How much a failure says of the next look-up: nothing where a request was at fault or we ourselves stood in line."""
     match error.__cause__:
         case OverdueError(paused=paused):
-            return paused
+            return _OUT if paused else 0
         case RefusedError(status=status):
-            return status not in _OF_THE_REQUEST
-        case TimeoutError():
-            return False
+            return 0 if status in _OF_THE_REQUEST else _OUT
+        case GarbledError() | TimeoutError():
+            return 1
         case _:
-            return True
+            return _OUT
 
 
 def _with(entry: Searched, **changes: Any) -> Searched:

@@ -1,0 +1,66 @@
+"""What a search ledger and a run's own record add to a look-up, against the same look-up without them."""
+
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from statistics import median
+
+from bench.figures import Figure, Size, Watch, fastest
+from manyheads.bank.embedding import load_embedder
+from manyheads.bank.knowledge import KnowledgeBank
+from manyheads.bank.records import Paper
+from manyheads.config import LiteratureConfig
+from manyheads.literature.cascade import ignore
+from manyheads.literature.gathered import Note
+from manyheads.literature.ledger import SearchLedger
+from manyheads.literature.libraries import open_library
+
+PAPERS = 200
+
+
+async def bench(size: Size) -> AsyncIterator[Figure]:
+    queries = [f"fruit number {number} picked" for number in range(size.queries)]
+    with (
+        KnowledgeBank.create(":memory:", load_embedder("lexical")) as bank,
+        tempfile.TemporaryDirectory() as base,
+    ):
+        text = "Fruit is picked by its number."
+        bank.add(
+            (Paper(id=str(one), title=f"{one}", abstract=text, year=2011) for one in range(PAPERS)),
+            period="past",
+        )
+        path, kept = Path(base) / "searches.jsonl", Path(base) / "kept.sqlite"
+        await _typical(bank, queries, ignore)
+        plain = await _typical(bank, queries, ignore)
+        ledger = await _typical(bank, queries, SearchLedger(path).note)
+        both = await _typical(bank, queries, SearchLedger(Path(base) / "other.jsonl").note, kept)
+        again = await _typical(bank, queries, SearchLedger(path).note, kept)
+        yield _figure("one search with a ledger on disk", ledger, plain)
+        yield _figure("with the run's record too", both, plain)
+        yield _figure("again, from the run's record", again, plain)
+        lines, number = path.read_bytes(), size.queries
+        plainly = fastest(lambda: path.read_bytes().splitlines(), size.rounds)
+        reading = fastest(lambda: SearchLedger(path), size.rounds)
+        note = f"{number} look-ups, {len(lines) / 1000:.0f} kB"
+        yield Figure(
+            "ledger: reading it back", reading * 1000, "ms", plainly * 1000, "reading lines", note=note
+        )
+
+
+def _figure(name: str, value: float, baseline: float) -> Figure:
+    note = f"on top: {value - baseline:+.2f} ms"
+    return Figure(f"ledger: {name}", value, "ms", baseline, "the same search of the bank without", note=note)
+
+
+async def _typical(
+    bank: KnowledgeBank, queries: Sequence[str], note: Note, kept: Path | None = None
+) -> float:
+    """Milliseconds of the median query."""
+    config = LiteratureConfig(cascade=("local",), before="any")
+    library, taken = open_library(config, bank=bank, note=note, kept=kept), list[float]()
+    for query in queries:
+        watch = Watch()
+        await library.search(query)
+        taken.append(watch.read().wall)
+    await library.close()
+    return median(taken) * 1000

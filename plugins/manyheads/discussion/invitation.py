@@ -13,7 +13,13 @@ from manyheads.discussion.run import Guest, Question, Run
 from manyheads.discussion.team import Team
 from manyheads.events import Invited
 from manyheads.replies import Advice, ReplyModel, Seeks, seeking
-from manyheads.tools import INVITE, ToolRefusedError, find_scientists_tool, invite_scientist_tool
+from manyheads.tools import (
+    INVITE,
+    ToolRefusedError,
+    find_scientists_tool,
+    invite_scientist_tool,
+    literature_tools,
+)
 
 R = TypeVar("R", bound=ReplyModel)
 
@@ -65,12 +71,13 @@ class _Asking:
     async def first(self, reply_type: type[R]) -> Reply[R]:
         """Ask the question, then make the guests known that came of it."""
         if not self.run.config.invitation.enabled:
-            return await self.run.ask(self.question, reply_type)
+            return await self.run.ask(replace(self.question, tools=self._look_ups()), reply_type)
         if not self.by_tool:
             reply = await self.run.ask(self.question, seeking(reply_type))
             await self._by_field(reply)
             return reply
-        reply = await self.run.ask(replace(self.question, tools=self._tools()), reply_type)
+        tools = (*self._guest_tools(), *self._look_ups())
+        reply = await self.run.ask(replace(self.question, tools=tools), reply_type)
         await self._by_calls(reply)
         return reply
 
@@ -137,9 +144,16 @@ class _Asking:
         self.heard.append(Guest(guest, by, place.stage, place.turn, asked, advice))
         self.run.guests.append(self.heard[-1])
 
-    def _tools(self) -> tuple[Tool, ...]:
-        """Those of the tools that the speaker's role card lists."""
+    def _guest_tools(self) -> tuple[Tool, ...]:
+        """Those of the tools for finding and hearing guests that the speaker's role card lists."""
         outside = {self.question.speaker.name, *self.team.names}
         offered = (find_scientists_tool(self.run.literature, outside), invite_scientist_tool(self._by_call))
-        listed = self.run.roles.card(self.question.speaker.role).tools
-        return tuple(tool for tool in offered if tool.name in listed)
+        return tuple(tool for tool in offered if tool.name in self._listed)
+
+    def _look_ups(self) -> tuple[Tool, ...]:
+        """Those of the literature tools that the card lists; as it ships, a team is shown its papers."""
+        return literature_tools(self.run.library, self._listed) if self.by_tool else ()
+
+    @property
+    def _listed(self) -> tuple[str, ...]:
+        return self.run.roles.card(self.question.speaker.role).tools

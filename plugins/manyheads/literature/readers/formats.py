@@ -10,7 +10,7 @@ from manyheads.bank.files import GZIP, UTF8_MARK, ZIP, head, opened, reading
 from manyheads.errors import CorpusError
 from manyheads.literature.readers.bibtex import BEGIN
 from manyheads.literature.readers.semantic_scholar import part_files
-from manyheads.literature.readers.table import delimiter_of
+from manyheads.literature.readers.table import delimiter_of, header_of
 from manyheads.literature.readers.table_columns import NEEDED, recognised
 
 SNIFFED = 2**16
@@ -144,7 +144,7 @@ def _of_json(line: bytes) -> str:
 
 def _of_table(file: Path, text: bytes) -> str | None:
     """A table has a name that says so, or most of the columns that a paper needs."""
-    header = text.split(b"\n", 1)[0].decode("utf-8", "replace").strip()
-    found = recognised(header.split(delimiter_of(header)), {})
+    header = text.decode("utf-8", "replace").strip()
+    found = recognised(header_of(header, delimiter_of(header)), {})
     named = file.name.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
     return "csv" if named or len(found.keys() & set(NEEDED)) > 1 else None

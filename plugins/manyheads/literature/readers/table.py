@@ -78,7 +78,7 @@ def _delimited(file: Path, chosen: Mapping[str, str]) -> Iterator[Record]:
         if not first.strip():
             return
         delimiter = delimiter_of(first, chosen)
-        header = next(csv.reader([first], delimiter=delimiter), [])
+        header = header_of(first, delimiter)
         where = columns(file, header, chosen)
         for number, row in _rows(text, delimiter):
             if isinstance(row, tuple):
@@ -109,10 +109,18 @@ def delimiter_of(header: str, chosen: Mapping[str, str] = NONE_CHOSEN) -> str:
     """The one by which the most columns have names that are known or chosen."""
 
     def known(delimiter: str) -> tuple[int, int]:
-        cells = next(csv.reader([header], delimiter=delimiter), [])
+        cells = header_of(header, delimiter)
         return len(recognised(cells, chosen)), len(cells)
 
     return max(DELIMITERS, key=known)
+
+
+def header_of(line: str, delimiter: str) -> list[str]:
+    """The names of the columns; none where the line is no row."""
+    try:
+        return next(csv.reader(line.splitlines()[:1], delimiter=delimiter), [])
+    except csv.Error:
+        return []
 
 
 def _undecodable(row: list[str]) -> bool:

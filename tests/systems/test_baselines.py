@@ -121,7 +121,7 @@ async def test_an_early_done_can_be_heeded(run: Play) -> None:
     played = await run("self-reflection", "baseline.rounds=4", "baseline.until_done=true", done=done)
     assert len(played.requests) == 4
     assert played.result["baseline"]["stopped_by"] == "done"
-    assert [event.subject for event in played.of(Judged)] == ["done"]
+    assert [event.subject for event in played.of(Judged)] == ["the idea"]
 
 
 async def test_no_literature_is_no_section_in_the_prompts(run: Play) -> None:

@@ -237,6 +237,7 @@ def _looked_up(event: Searched, width: int) -> Text:
 def _verb(said: Said) -> str:
     verbs = {
         "summary": "sums up",
+        "reflection": "rethinks",
         "experiment": "proposes",
         "changes": "rewrites",
         "expected_results": "drafts",

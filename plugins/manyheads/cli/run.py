@@ -83,11 +83,11 @@ def go(session: Any, json: bool, quiet: bool) -> None:
 
 async def _drive(session: Any, json: bool, quiet: bool) -> None:
     from manyheads.cli.progress import make_progress
-    from manyheads.config import TALKS
     from manyheads.hosts import host_factory
+    from manyheads.systems import SYSTEMS
 
     factory = host_factory(session.config.host)
-    caps = {stage: session.config.turns.of(stage) for stage in TALKS}
+    caps = SYSTEMS[session.config.system].caps(session.config)
     with make_progress("json" if json else "quiet" if quiet else "auto", caps) as progress:
         async with aclosing(session.events(factory)) as events:
             async for event in events:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from manyheads.config import RunConfig
+from manyheads.config import TALKS, RunConfig
 from manyheads.discussion import Run
 from manyheads.replies import REPLIES, ReplyModel
 from manyheads.roles import Roles
@@ -15,6 +15,11 @@ from manyheads.systems.conference_review import conference_review
 from manyheads.systems.virsci import virsci
 from manyheads.systems.virsci.stages import NEEDS as VIRSCI_NEEDS
 from manyheads.tools import TOOLS
+
+
+def team_caps(config: RunConfig) -> Mapping[str, int]:
+    """The turns of a team's stages."""
+    return {stage: config.turns.of(stage) for stage in TALKS}
 
 
 @dataclass(frozen=True)
@@ -31,19 +36,36 @@ class System:
     """Whether it shows papers with ideas as a team is shown them, without a team."""
     ready: Callable[[RunConfig], object] = lambda config: None
     """Raises `ConfigError` where the config lacks what it needs."""
+    caps: Callable[[RunConfig], Mapping[str, int]] = team_caps
+    """The most turns of each stage that is held in turns."""
 
 
 SYSTEMS = {
     "virsci": System(virsci, VIRSCI_NEEDS),
     "conference-review": System(conference_review, REVIEW_NEEDS, ecosystem=False, subject=True),
     "self-reflection": System(
-        baselines.self_reflection, baselines.REFLECTION_NEEDS, False, references=True, ready=ready.need_topic
+        baselines.self_reflection,
+        baselines.REFLECTION_NEEDS,
+        ecosystem=False,
+        references=True,
+        ready=ready.need_topic,
+        caps=lambda config: {"idea": config.baseline.rounds + 1},
     ),
     "discussion": System(
-        baselines.discussion, baselines.DISCUSSION_NEEDS, False, references=True, ready=ready.need_topic
+        baselines.discussion,
+        baselines.DISCUSSION_NEEDS,
+        ecosystem=False,
+        references=True,
+        ready=ready.need_topic,
+        caps=lambda config: {"idea": config.baseline.turns},
     ),
     "single": System(
-        baselines.single, baselines.SINGLE_NEEDS, False, references=True, ready=ready.need_topic_and_tokens
+        baselines.single,
+        baselines.SINGLE_NEEDS,
+        ecosystem=False,
+        references=True,
+        ready=ready.need_topic_and_tokens,
+        caps=lambda config: {},
     ),
 }
 

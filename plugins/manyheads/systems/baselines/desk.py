@@ -106,7 +106,8 @@ class Desk:
     def stop(self, turn: int, cause: str, why: str) -> None:
         """End the idea stage before its time, and say so."""
         self.stopped = cause
-        self.run.emit(Judged(stage=IDEA, turn=turn, subject=cause, outcome="no further turn", reasoning=why))
+        subject, outcome = ("the idea", "is finished") if cause == "done" else (cause, "no further reply")
+        self.run.emit(Judged(stage=IDEA, turn=turn, subject=subject, outcome=outcome, reasoning=why))
 
     def short_of(self, task: str, *reserved: int) -> str:
         """Why no further reply to a task was asked for, in words."""

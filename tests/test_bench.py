@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from bench import crowd, embedding, memory, overhead, retrieval, startup, turns
+from bench import crowd, embedding, ledger, measures, memory, overhead, retrieval, startup, turns
 from bench.figures import Bench, Figure, Size
 from bench.runs import critical_path
 from manyheads.core import Usage
@@ -15,7 +15,15 @@ TINY = Size(
     embeddings=("lexical",), hosts=("autogen",),
 )  # fmt: skip
 LINE = re.compile(r"^\s*\S.* +[\d.]+ \S+ +baseline +[\d.]+ \S+ +ratio +[\d.]+ .*\(.+\)$")
-IN_PROCESS: list[Bench] = [turns.bench, overhead.bench, crowd.bench, retrieval.bench, embedding.bench]
+IN_PROCESS: list[Bench] = [
+    turns.bench,
+    overhead.bench,
+    crowd.bench,
+    retrieval.bench,
+    embedding.bench,
+    ledger.bench,
+    measures.bench,
+]
 OF_PROCESSES: list[Bench] = [startup.bench, memory.bench]
 BENCHES = [*IN_PROCESS, *(pytest.param(bench, marks=pytest.mark.slow) for bench in OF_PROCESSES)]
 

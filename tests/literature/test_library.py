@@ -59,7 +59,6 @@ async def test_a_query_that_is_too_narrow_is_widened_step_by_step(services: Serv
     assert steps(found.searches) == [
         ("openalex", query, "empty", 0),
         ("openalex", "Tactile sorting of fruit in darkness.", "empty", 0),
-        ("openalex", "Tactile sorting fruit darkness", "empty", 0),
         ("openalex", "Tactile sorting darkness", "empty", 0),
         ("openalex", "Tactile darkness", "empty", 0),
         ("openalex", "sorting darkness", "empty", 0),

@@ -22,15 +22,16 @@ _FEWEST_IN_TITLE = 3
 def widen(query: str, most: int = MOST_LETTERS) -> Iterator[str]:
     """A query, then ever wider forms of it: its first sentence, its salient words, fewer and fewer, then pairs of them.
 
-    The same forms for the same query always, none twice; each has at most as many words as the one before, and none
-    that the query had not. A single word is not asked for, it would match a whole field; nothing comes of a blank query.
+    The same forms for the same query always, none twice but for stop words, which services pass over. Each has at most
+    as many words as the one before, and none that the query had not. A single word is not asked for, it would match
+    a whole field; nothing comes of a blank query.
 
     Args:
         most: letters that a form may have.
     """
-    said: set[tuple[str, ...]] = set()
+    said: set[frozenset[str]] = set()
     for form in _forms(query, most):
-        words = tuple(sorted({word.casefold() for word in words_of(form)}))
+        words = _telling(form)
         if form and words not in said:
             said.add(words)
             yield form
@@ -44,6 +45,11 @@ def words_of(text: str) -> list[str]:
 def salient(text: str, most: int) -> list[str]:
     """Up to `most` different words that tell what a text is about, in their order; without stop words."""
     return _in_order(_ranked(text)[:most])
+
+
+def _telling(form: str) -> frozenset[str]:
+    words = frozenset(word.casefold() for word in words_of(form))
+    return words - STOP_WORDS or words
 
 
 def _ranked(text: str) -> list[tuple[int, str]]:

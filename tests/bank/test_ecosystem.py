@@ -209,6 +209,15 @@ def test_a_killed_build_goes_on(tmp_path: Path, embedder: Embedder) -> None:
     assert going_on.asked == total - 64
 
 
+def test_what_a_killed_build_left_broken_is_no_hindrance(tmp_path: Path, embedder: Embedder) -> None:
+    source, target = write_corpus(tmp_path / "papers.jsonl", papers(60)), tmp_path / "corpus"
+    partial = tmp_path / "corpus.partial"
+    partial.mkdir()
+    (partial / "selected.sqlite").write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
+    Ecosystem.build(source, target, OPTIONS, embedder).close()
+    assert not (target / "selected.sqlite").exists()
+
+
 def test_vectors_are_imported_and_the_missing_ones_embedded(tmp_path: Path, embedder: Embedder) -> None:
     records = [paper(n, year=2010 + n % 8, authors=NAMES[:1]) for n in range(40)]
     source = write_corpus(tmp_path / "papers.jsonl", records)

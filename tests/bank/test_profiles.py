@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,7 +11,7 @@ from manyheads.bank.collaboration import count_collaborations
 from manyheads.bank.corpus import RawAuthor, RawPaper
 from manyheads.bank.masking import Masker, assign_masks
 from manyheads.bank.names import shown, spellings
-from manyheads.bank.phrases import standout_phrases
+from manyheads.bank.phrases import some_texts, standout_phrases
 from manyheads.bank.profiles import TOP_INTERESTS, profile, profile_text
 from manyheads.bank.records import Scientist
 from manyheads.bank.spool import Team
@@ -171,3 +172,16 @@ def test_a_person_is_shown_by_the_usual_name_and_by_key_where_that_is_another() 
     found = spellings(["7", "8", "B"], teams, known)
     assert set(found["7"]) == {"W. Lang", "Wei Lang"}
     assert [shown(key, found[key], known) for key in found] == ["Wei Lang (7)", "Ines Faro (8)", "B"]
+
+
+def test_of_many_texts_some_are_weighed_and_each_author_keeps_their_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("manyheads.bank.phrases.MOST_TEXTS", 40)
+    texts, own = [f"text {number}" for number in range(300)], {"a": range(10), "b": range(100, 300)}
+    kept, places = some_texts(texts, 300, own)
+    assert len(kept) == len(set(kept)) <= 40
+    assert {kept[place] for place in places["a"]} == set(texts[:10])
+    assert len(places["b"]) == 10
+    assert {kept[place] for place in places["b"]} <= set(texts[100:])
+    assert some_texts(texts[:30], 30, {"a": [3]}) == (texts[:30], {"a": [3]})

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
+from pydantic import BaseModel
+
 from manyheads.bank.corpus import RawPaper, Reader, Rejects
 from manyheads.bank.filling import Progress, fill_papers, fill_scientists
 from manyheads.bank.jsonlines import JsonLines
@@ -71,7 +73,7 @@ def build_corpus(
         papers: dict[Period, Spooled[Paper]] = {"past": content.past, "contemporary": content.contemporary}
         imported = fill_papers(partial, papers, model, vectors, tell)
         fill_scientists(partial, content.scientists, model, tell)
-        _write_json(partial / SCIENTISTS, [one.model_dump(mode="json") for one in content.scientists])
+        _write_lines(partial / SCIENTISTS, content.scientists)
         _write_json(partial / NAMES, content.names)
         meta = Meta(
             name=name or target.name,
@@ -224,6 +226,14 @@ def _fingerprint(content: _Content, model: str) -> str:
     ):
         digest.update(record.encode() + b"\n")
     return digest.hexdigest()
+
+
+def _write_lines(path: Path, records: Iterable[BaseModel]) -> None:
+    """A JSON array with a record a line, one at a time."""
+    with path.open("w", encoding="utf-8") as file:
+        for number, record in enumerate(records):
+            file.write(("[" if number == 0 else ",") + "\n " + record.model_dump_json())
+        file.write("\n]\n")
 
 
 def _write_json(path: Path, value: object) -> None:

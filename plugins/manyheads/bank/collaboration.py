@@ -1,9 +1,8 @@
 """Who has written with whom, and whom a leader asks next (VirSci 2025, §3.1, §3.2, App. D.4)."""
 
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import permutations
 from typing import Literal, Protocol
 
 from manyheads.bank.records import Scientist
@@ -17,11 +16,16 @@ def count_collaborations(teams: Iterable[Sequence[str]]) -> dict[str, dict[str, 
     Args:
         teams: the authors of each paper, no one twice.
     """
-    rows: dict[str, Counter[str]] = {}
+    rows: dict[str, dict[str, int]] = {}
+    counts = defaultdict[str, Counter[str]](Counter)
     for team in teams:
-        for one, other in permutations(team, 2):
-            rows.setdefault(one, Counter())[other] += 1
-    return {one: dict(sorted(row.items())) for one, row in rows.items()}
+        for one in team:
+            counts[one].update(team)
+    while counts:  # one row at a time: of thousands who all wrote together, two copies would fill the memory
+        one, row = counts.popitem()
+        del row[one]
+        rows[one] = dict(sorted(row.items()))
+    return rows
 
 
 class Peers(Protocol):

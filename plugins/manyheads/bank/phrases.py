@@ -1,6 +1,7 @@
 """Phrases that stand out in an author's papers, by TF-IDF over titles and abstracts."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 WORD = r"(?u)\b[^\W\d_][\w-]*\w\b"
@@ -10,6 +11,8 @@ TOO_COMMON, FEW_PAPERS = 0.1, 50
 """Terms in more than this share of the papers say nothing; in a corpus of few papers, all may stay."""
 SEVERAL = 4
 """From this many papers on, a phrase must stand in two of an author's papers to be an interest."""
+MOST_TEXTS = 20_000
+"""Texts that are weighed at once, at about 15 kB each; of more, some are taken."""
 EVERYWHERE = (
     "able achieve achieved achieves address algorithm algorithms allow allowing allows analysis apply applied "
     "approach approaches available based best better case challenging class common compare compared comparison "
@@ -60,6 +63,30 @@ def standout_phrases(
     rows = _sum_by_author(weights, list(by_author.values()))
     ranked = (_ranked(row, terms) for row in rows)
     return {author: _apart(best, top) for author, best in zip(by_author, ranked, strict=True)}
+
+
+def some_texts(
+    texts: Iterable[str], total: int, by_author: Mapping[str, Sequence[int]]
+) -> tuple[list[str], dict[str, list[int]]]:
+    """About MOST_TEXTS of `total` texts, and where each author's own stand among them; all, where there are no more.
+
+    Half are the authors' own, of each as many (SEVERAL at least) and spread over their papers; the other half are
+    spread over all, to tell what is common.
+    """
+    own, others = by_author, range(total)
+    if total > MOST_TEXTS:
+        each = max(SEVERAL, MOST_TEXTS // 2 // len(by_author))
+        own = {author: _spread(rows, each) for author, rows in by_author.items()}
+        others = _spread(range(total), MOST_TEXTS // 2)
+    chosen = {*others, *chain.from_iterable(own.values())}
+    place = {row: new for new, row in enumerate(sorted(chosen))}
+    kept = [text for row, text in enumerate(texts) if row in chosen]
+    return kept, {author: [place[row] for row in rows] for author, rows in own.items()}
+
+
+def _spread(rows: Sequence[int], most: int) -> Sequence[int]:
+    """At most so many of the rows, evenly spread."""
+    return rows if len(rows) <= most else [rows[number * len(rows) // most] for number in range(most)]
 
 
 def _sum_by_author(weights: Any, papers_of: Sequence[Sequence[int]]) -> Any:

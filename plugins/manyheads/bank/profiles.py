@@ -8,7 +8,7 @@ from typing import Protocol
 
 from manyheads.bank.collaboration import count_collaborations
 from manyheads.bank.corpus import RawAuthor, RawPaper
-from manyheads.bank.phrases import standout_phrases
+from manyheads.bank.phrases import some_texts, standout_phrases
 from manyheads.bank.records import Paper, Scientist
 
 TOP_INTERESTS = 8
@@ -62,6 +62,14 @@ class _Work:
             self.titles.append(paper.title)
 
 
+@dataclass
+class _Past:
+    """What B_past says of each author, and how many papers it has."""
+
+    by_author: dict[str, _Work]
+    papers: int = 0
+
+
 def profile(
     papers: Iterable[RawPaper],
     masks: Mapping[str, str],
@@ -79,13 +87,13 @@ def profile(
         known: what the dataset itself says of an author, which goes before what is counted.
         condense: makes the interests that the dataset does not have.
     """
-    work = {key: _Work() for key in masks}
-    rows = count_collaborations(_teams(papers, masks, work))
+    past = _Past({key: _Work() for key in masks})
+    rows = count_collaborations(_teams(papers, masks, past))
     _correct(rows, masks, known or {})
     texts = (f"{one.title}. {one.abstract}" for one in (papers if again is None else again))
-    interests, interests_by = _interests(work, masks, texts, known or {}, condense)
+    interests, interests_by = _interests(past, masks, texts, known or {}, condense)
     scientists = [
-        _scientist(mask, work[key], interests[key], rows.get(mask, {}), (known or {}).get(key))
+        _scientist(mask, past.by_author[key], interests[key], rows.pop(mask, {}), (known or {}).get(key))
         for key, mask in masks.items()
     ]
     return Profiles(scientists, interests_by)
@@ -97,14 +105,13 @@ def profile_text(scientist: Scientist) -> str:
     return ". ".join(filter(None, parts)) or scientist.name
 
 
-def _teams(
-    papers: Iterable[RawPaper], masks: Mapping[str, str], work: Mapping[str, _Work]
-) -> Iterator[list[str]]:
-    """The scientists of each paper, masked; what the paper says of them goes to `work`."""
+def _teams(papers: Iterable[RawPaper], masks: Mapping[str, str], past: _Past) -> Iterator[list[str]]:
+    """The scientists of each paper, masked; what the paper says of them goes to `past`."""
     for number, paper in enumerate(papers):
+        past.papers += 1
         team = [author for author in paper.authors if author in masks]
         for author in team:
-            work[author].add(number, author, paper)
+            past.by_author[author].add(number, author, paper)
         yield [masks[author] for author in team]
 
 
@@ -144,7 +151,7 @@ def _most(counts: Counter[str], top: int) -> tuple[str, ...]:
 
 
 def _interests(
-    work: Mapping[str, _Work],
+    past: _Past,
     masks: Mapping[str, str],
     texts: Iterable[str],
     known: Mapping[str, RawAuthor],
@@ -154,10 +161,10 @@ def _interests(
 
     Also for how many authors they come from where.
     """
-    found = {key: (known[key].interests or ())[:TOP_INTERESTS] for key in work if key in known}
+    found = {key: (known[key].interests or ())[:TOP_INTERESTS] for key in past.by_author if key in known}
     found = {key: own for key, own in found.items() if own}
     by = Counter({DATASET: len(found)})
-    rest = {key: own for key, own in work.items() if key not in found}
+    rest = {key: own for key, own in past.by_author.items() if key not in found}
     if condense is not None and rest:
         terms = {
             masks[key]: _most(own.keywords, MOST_TERMS) or tuple(own.titles) for key, own in rest.items()
@@ -169,7 +176,7 @@ def _interests(
     poor = {key: own.papers for key, own in rest.items() if len(found[key]) < ENOUGH_KEYWORDS}
     by.update({KEYWORDS: len(rest) - len(poor), TEXTS: len(poor)})
     if poor:
-        phrases = standout_phrases(list(texts), poor, TOP_INTERESTS)
+        phrases = standout_phrases(*some_texts(texts, past.papers, poor), TOP_INTERESTS)
         for key in poor:
             found[key] = tuple(dict.fromkeys((*found[key], *phrases[key])))[:TOP_INTERESTS]
     return found, +by

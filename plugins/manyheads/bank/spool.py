@@ -21,8 +21,6 @@ _TABLES = """
 PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
 PRAGMA cache_size = -16000;
-DROP TABLE IF EXISTS raw;
-DROP TABLE IF EXISTS masked;
 CREATE TABLE raw (
     number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, place TEXT NOT NULL, period TEXT NOT NULL,
     keys TEXT NOT NULL, names TEXT, year INTEGER NOT NULL, citations INTEGER, record TEXT NOT NULL
@@ -69,6 +67,8 @@ class Spool:
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
+        if path is not None:
+            path.unlink(missing_ok=True)  # without a journal, what a killed process left may be broken
         with _said():
             self._db = sqlite3.connect(path or MEMORY, isolation_level=None)
             self._db.executescript(_TABLES)

@@ -49,9 +49,10 @@ def test_ratings_are_held_against_scores(made: Done, home: Path) -> None:
     flags = ("--scores", "measures.jsonl", "--key", "form.key.csv", "--plot", "agreement.png")
     done = manyheads_command("rating", "agreement", "form-1.csv", "form-2.csv", *flags, cwd=home)
     assert (done.code, done.err) == (0, "")
-    assert "6 texts, 2 raters, 2 ratings a text" in done.out
+    assert "6 texts, 2 raters, ratings a text: 2" in done.out
     assert "on against novelty, n = 6" in done.out
     assert "Pearson r   1.00" in done.out
+    assert "So few texts" in done.out
     assert (home / "agreement.png").read_bytes().startswith(b"\x89PNG")
 
 

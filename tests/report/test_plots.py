@@ -25,7 +25,7 @@ def comparison() -> Comparison:
 def test_a_plot_tells_n_and_r(comparison: Comparison, tmp_path: Path) -> None:
     scatter_plot(comparison, tmp_path / "new" / "a.svg")
     drawn = (tmp_path / "new" / "a.svg").read_text(encoding="utf-8")
-    assert "n = 5 texts, 1 raters; Pearson r = 0.80 (95% interval -0.28 to 0.99); Spearman ρ = 0.80" in drawn
+    assert "n = 5 texts, 1 rater; Pearson r = 0.80 (95% interval -0.28 to 0.99); Spearman ρ = 0.80" in drawn
     assert "ON, overall novelty" in drawn
     assert "novelty, mean of raters" in drawn
     assert drawn.count("<use ") >= 5

@@ -35,7 +35,7 @@ def form(
 
     subjects = [subject for path in texts for subject in read_subjects(path)]
     *tables, guide, key = write_form(make_form(subjects, raters, seed), out)
-    typer.echo(f"{len(subjects)} texts for {raters} raters")
+    typer.echo(f"{_count(len(subjects), 'text')} for {_count(raters, 'rater')}")
     for table in tables:
         typer.echo(f"Form       {table}")
     typer.echo(f"Guideline  {guide}")
@@ -104,7 +104,7 @@ def _as_json(found: "Comparison") -> str:
 def _lines(found: "Comparison") -> list[str]:
     low, high = found.per_text
     each = f"{low}" if low == high else f"{low} to {high}"
-    lines = [f"{found.texts} texts, {found.raters} raters, {each} ratings a text"]
+    lines = [f"{_count(found.texts, 'text')}, {_count(found.raters, 'rater')}, ratings a text: {each}"]
     if found.excluded:
         lines.append(f"Left out    {', '.join(found.excluded)}")
     for name, rated in found.criteria.items():
@@ -114,6 +114,8 @@ def _lines(found: "Comparison") -> list[str]:
         lines += ["", f"{held.by} against {held.on}, n = {held.agreement.n}"]
         lines += [_correlation("Pearson r", held.agreement.pearson)]
         lines += [_correlation("Spearman ρ", held.agreement.spearman)]
+        if held.agreement.few:
+            lines.append("So few texts make the bootstrap's intervals too narrow")
         if held.pairs.unrated:
             lines.append(f"{len(held.pairs.unrated)} scores are of texts that nobody rated")
     return lines
@@ -124,4 +126,10 @@ def _correlation(name: str, found: "Correlation") -> str:
     told = f"{name:11} {found.value:.2f}  {boot.level:.0%} interval "
     told += f"{fisher.low:.2f} to {fisher.high:.2f} (Fisher z), " if fisher else ""
     told += f"{boot.low:.2f} to {boot.high:.2f} (bootstrap)"
-    return told + (f", {found.unusable:.1%} of the resamples had none" if found.unusable else "")
+    return told + (
+        f", {found.unusable:.1%} of the resamples were constant and left out" if found.unusable else ""
+    )
+
+
+def _count(things: int, word: str) -> str:
+    return f"{things} {word}{'' if things == 1 else 's'}"

@@ -14,6 +14,8 @@ Floats = NDArray[np.float64]
 LEVEL = 0.95
 LEAST = 3
 """Pairs below which a correlation says nothing: two points always lie on a line."""
+FEW = 10
+"""Pairs below which the bootstrap's intervals are too narrow to go by: the pairs at hand are too few to stand for others."""
 FIRM = 4
 """Pairs below which Fisher's interval is the whole of -1 to 1."""
 SAME = 1e-12
@@ -49,6 +51,11 @@ class Agreement:
     spearman: Correlation
     slope: float
     intercept: float
+
+    @property
+    def few(self) -> bool:
+        """Whether the bootstrap's intervals are too narrow for want of texts; Fisher's hold for any number."""
+        return self.n < FEW
 
 
 def agreement(

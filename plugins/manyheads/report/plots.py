@@ -81,7 +81,7 @@ def _caption(held: Held, raters: int) -> str:
     found = held.agreement.pearson
     interval = found.fisher or found.bootstrap
     return (
-        f"n = {held.agreement.n} texts, {raters} raters; "
+        f"n = {held.agreement.n} texts, {raters} rater{'s' if raters > 1 else ''}; "
         f"Pearson r = {found.value:.2f} ({interval.level:.0%} interval {interval.low:.2f} to {interval.high:.2f}); "
         f"Spearman ρ = {held.agreement.spearman.value:.2f}"
     )

@@ -4,14 +4,14 @@ import re
 
 import pytest
 
-from bench import crowd, embedding, ledger, measures, memory, overhead, retrieval, startup, turns
+from bench import corpus, crowd, embedding, ledger, measures, memory, overhead, retrieval, startup, turns
 from bench.figures import Bench, Figure, Size
 from bench.runs import critical_path
 from manyheads.core import Usage
 from manyheads.events import Said
 
 TINY = Size(
-    members=2, turns=1, delay=0.001, rounds=1, runs=2, papers=300, queries=2, texts=2,
+    members=2, turns=1, delay=0.001, rounds=1, runs=2, papers=300, records=200, queries=2, texts=2,
     embeddings=("lexical",), hosts=("autogen",),
 )  # fmt: skip
 LINE = re.compile(r"^\s*\S.* +[\d.]+ \S+ +baseline +[\d.]+ \S+ +ratio +[\d.]+ .*\(.+\)$")
@@ -24,7 +24,7 @@ IN_PROCESS: list[Bench] = [
     ledger.bench,
     measures.bench,
 ]
-OF_PROCESSES: list[Bench] = [startup.bench, memory.bench]
+OF_PROCESSES: list[Bench] = [startup.bench, memory.bench, corpus.bench]
 BENCHES = [*IN_PROCESS, *(pytest.param(bench, marks=pytest.mark.slow) for bench in OF_PROCESSES)]
 
 

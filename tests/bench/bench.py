@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path[0] = str(Path(__file__).parents[1])  # run as a file, Python looks for modules beside it only
 
-from bench import crowd, embedding, ledger, measures, memory, overhead, retrieval, startup, turns  # noqa: E402
+from bench import corpus, crowd, embedding, ledger, measures, memory, overhead, retrieval, startup, turns  # noqa: E402
 from bench.figures import FULL, Bench  # noqa: E402
 
 BENCHES: dict[str, Bench] = {
@@ -18,6 +18,7 @@ BENCHES: dict[str, Bench] = {
     "crowd": crowd.bench,
     "retrieval": retrieval.bench,
     "embedding": embedding.bench,
+    "corpus": corpus.bench,
     "ledger": ledger.bench,
     "measures": measures.bench,
 }

@@ -52,6 +52,7 @@ class Librarian:
     """What this build has spent."""
 
     _total: int = 0
+    _failed: list[UserError] = field(default_factory=list[UserError])
 
     def __post_init__(self) -> None:
         self.ledger = Ledger(self.config.budget)
@@ -88,31 +89,41 @@ class Librarian:
         )
 
     async def _all(self, terms: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
-        self.done, self._total = 0, len(terms)
+        self.done, self._total, self._failed = 0, len(terms), list[UserError]()
         self.tell(STEP, 0, self._total)
         host = self.make_host(self.config.models, recall_nothing, self.config.attempts)
         few, asked = asyncio.Semaphore(self._model.concurrency), Budgeted(host, self.ledger)
         try:
-            found = await together(*(self._one(who, own, asked, few) for who, own in terms.items()))
+            found = await together(*(self._unless_failed(who, own, asked, few) for who, own in terms.items()))
         finally:
             await host.close()
+        if self._failed:
+            raise self._failed[0]
         return dict(zip(terms, found, strict=True))
 
-    async def _one(
+    async def _unless_failed(
         self, who: str, terms: Sequence[str], host: Host, few: asyncio.Semaphore
     ) -> tuple[str, ...]:
+        """An author's interests; after a failure nobody else is asked, but answers under way are waited for: they are paid."""
+        async with few:
+            try:
+                return () if self._failed else await self._one(who, terms, host)
+            except UserError as error:
+                self._failed.append(error)
+                return ()
+
+    async def _one(self, who: str, terms: Sequence[str], host: Host) -> tuple[str, ...]:
         prompt = self.roles.prompt(ROLE, TASK, {"terms": list(terms)})
         turn = Turn(Place(STEP, 0, who, TASK), self._speaker, (Message(prompt),), Interests)
         request = request_of(turn, self._model.identity())
-        async with few:
-            kept = self.cache.get("local", STEP, request)
-            interests = Interests.model_validate(kept.value) if kept else (await host.ask(turn)).value
+        kept = self.cache.get("local", STEP, request)
+        interests = Interests.model_validate(kept.value) if kept else (await host.ask(turn)).value
         if not kept:
             self.cache.put("local", STEP, request, interests.model_dump(mode="json"))
         self.reused += bool(kept)
         self.done += 1
         self.tell(STEP, self.done, self._total)
-        return tuple({one.casefold(): " ".join(one.split()) for one in interests.interests}.values())
+        return _distinct(interests.interests)
 
     @property
     def _alias(self) -> str:
@@ -126,6 +137,14 @@ class Librarian:
     @property
     def _label(self) -> str:
         return f"{self._model.provider}/{self._model.name}"
+
+
+def _distinct(phrases: Sequence[str]) -> tuple[str, ...]:
+    """Each phrase once, as first written."""
+    found = dict[str, str]()
+    for phrase in (" ".join(one.split()) for one in phrases):
+        found.setdefault(phrase.casefold(), phrase)
+    return tuple(found.values())
 
 
 def _again(hint: str | None) -> str:

@@ -143,10 +143,12 @@ async def test_a_source_has_no_more_than_its_patience(services: Services) -> Non
     assert "openalex:W2" in ids(found)
 
 
-async def test_an_empty_query_is_refused(services: Services) -> None:
+@pytest.mark.parametrize("query", ["", " \n", "?! *"])
+async def test_a_query_without_words_is_refused(services: Services, query: str) -> None:
     async with services.library() as library:
-        with pytest.raises(LiteratureError, match="empty"):
-            await library.search(" \n")
+        with pytest.raises(LiteratureError, match="no words"):
+            await library.search(query)
+    assert services.asked == [0, 0, 0]
 
 
 async def test_the_same_thing_asked_at_once_is_sent_once(services: Services) -> None:

@@ -35,6 +35,18 @@ async def test_an_answer_on_disk_is_not_asked_for_again(services: Services, tmp_
     assert [now > before for now, before in zip(services.asked, asked, strict=True)] == [True, True, False]
 
 
+async def test_what_is_kept_of_a_source_that_is_down_is_given(services: Services, tmp_path: Path) -> None:
+    cache = tmp_path / "cache.sqlite"
+    async with services.library("openalex", cache=cache) as library:
+        before = await library.search("tactile fruit washing")
+    services.openalex.troubles.append(down())
+    async with services.library("openalex", cache=cache) as library:
+        with pytest.raises(LiteratureError, match="503"):
+            await library.search("fruit peeling")
+        after = await library.search("tactile fruit washing")
+    assert (after.papers, after.degraded) == (before.papers, ())
+
+
 async def test_a_failure_is_not_kept_but_an_empty_answer_is(services: Services, tmp_path: Path) -> None:
     cache = tmp_path / "cache.sqlite"
     services.openalex.troubles.append(Trouble("status", 1, status=503))

@@ -13,6 +13,7 @@ from typing import Generic, Literal, TypeVar
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from manyheads.config import SourceName
+from manyheads.errors import LiteratureError
 from manyheads.literature.cache import LookupCache
 from manyheads.literature.flights import Flights
 from manyheads.literature.publication import Author, Publication, Window
@@ -88,6 +89,8 @@ class CachedSource:
 
     def __init__(self, source: Source, shelf: Shelf | None = None, address: str = "") -> None:
         self.source = source
+        self.given_up: LiteratureError | None = None
+        """A failure after which the source is no longer asked; what is kept of it is given all the same."""
         self._shelf, self._address = shelf, address
         self._flights = Flights()
 
@@ -130,6 +133,8 @@ class CachedSource:
             shelf = self._shelf
             if shelf and (kept := await shelf.get(self.name, operation, request, shape)):
                 return kept
+            if self.given_up:
+                raise self.given_up
             value = await ask()
             if shelf:
                 await shelf.put(self.name, operation, request, shape, value)

@@ -63,8 +63,8 @@ class Cascade:
         Raises:
             LiteratureError: no source could be asked, or the query says nothing.
         """
-        if not query.strip():
-            raise LiteratureError("the query is empty", source="literature", hint="name a few keywords")
+        if not words_of(query):
+            raise LiteratureError("the query has no words", source="literature", hint="name a few keywords")
         look = self._look("search", query, limit, parts)
         return _findings(await self._answered(look, self._search))
 

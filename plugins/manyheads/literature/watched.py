@@ -73,8 +73,6 @@ class Watched:
 
     source: CachedSource
     patience: float
-    given_up: LiteratureError | None = field(default=None, init=False)
-    """The failure after which it is no longer asked."""
     _strikes: int = field(default=0, init=False)
 
     @property
@@ -122,9 +120,6 @@ class Watched:
         entry = self._blank(look, operation, asked)
         if why := LACKING.get((self.name, operation)):
             return Outcome(self.name, None, _with(entry, reason=why))
-        if self.given_up:
-            why = f"not asked again, as it failed before: {self.given_up.message}"
-            return Outcome(self.name, None, _with(entry, reason=why), self.given_up, silent=True)
         began = time.monotonic()
         try:
             answer = await self._in_time(ask, until)
@@ -152,9 +147,12 @@ class Watched:
         )
 
     def _failed(self, entry: Searched, error: LiteratureError, seconds: float) -> Outcome[Any]:
+        if error is self.source.given_up:
+            skipped = _with(entry, reason=f"not asked again, as it failed before: {error.message}")
+            return Outcome(self.name, None, skipped, error, silent=True)
         self._strikes += _strikes(error)
         if self._strikes >= _OUT:
-            self.given_up = error
+            self.source.given_up = error
         failed = _with(entry, outcome="failed", reason=error.message, seconds=seconds)
         return Outcome(self.name, None, failed, error, silent=True)
 

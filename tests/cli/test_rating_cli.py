@@ -5,7 +5,9 @@ import json
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from manyheads.cli.rating import app
 from support.command import Done, manyheads_command
 
 
@@ -69,3 +71,18 @@ def test_a_bad_rating_stops_with_its_place(home: Path) -> None:
     (home / "bad.csv").write_text("rater,id,novelty\nR1,T1,5\nR1,T2,12\n", encoding="utf-8")
     done = manyheads_command("rating", "agreement", "bad.csv", cwd=home)
     assert "bad.csv:3: column novelty: '12' is no whole number from 1 to 10" in done.message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("form.csv", "--on", "novelty"), "name them with --scores"),
+        (("form.csv", "--plot", "a.png"), "name them with --scores"),
+        ((".", "--key", "form.key.csv"), "not for reviews"),
+        ((".", "--exclude", "3"), "not for reviews"),
+    ],
+)
+def test_no_flag_is_passed_over_in_silence(arguments: tuple[str, ...], told: str) -> None:
+    done = CliRunner().invoke(app, ["agreement", *arguments], env={"COLUMNS": "200"})
+    assert done.exit_code == 2
+    assert told in done.output

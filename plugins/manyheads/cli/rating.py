@@ -70,6 +70,8 @@ def agreement(
     from manyheads.measures.scores import read_scores
     from manyheads.report.plots import needs_plots, scatter_plot
 
+    if not scores and (on or plot):
+        raise typer.BadParameter("--on and --plot are about scores: name them with --scores")
     if plot:
         needs_plots(plot)
     given, known = _given(ratings, key, exclude or [])
@@ -90,6 +92,8 @@ def _given(paths: list[Path], key: Path | None, exclude: list[str]) -> "tuple[Ra
     from manyheads.measures.scores import read_key, read_reviews
 
     if all(path.is_dir() for path in paths):
+        if key or exclude:
+            raise typer.BadParameter("--key and --exclude are for filled-in forms, not for reviews")
         return read_reviews(paths)
     given = read_ratings(paths, exclude)
     return given, read_key(key, given.items) if key else {}

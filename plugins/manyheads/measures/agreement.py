@@ -20,7 +20,7 @@ FIRM = 4
 """Pairs below which Fisher's interval is the whole of -1 to 1."""
 SAME = 1e-12
 """Values that differ by no more than this part of their size are equal but for rounding."""
-BATCH = 2**22
+BATCH = 2**20
 """Numbers that are resampled at once."""
 
 

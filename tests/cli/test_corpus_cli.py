@@ -1,4 +1,4 @@
-"""`manyheads corpus build` and `info`."""
+"""`manyheads corpus build`, `info` and `formats`."""
 
 from pathlib import Path
 
@@ -7,7 +7,9 @@ from typer.testing import CliRunner, Result
 
 from manyheads.cli.corpus import app
 from manyheads.errors import CorpusError, EmbeddingError, UserError
+from support.llm import LLM
 from support.papers import papers, write_corpus
+from support.scholar import Scholar, record
 
 RUN = CliRunner()
 
@@ -98,3 +100,131 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     refused = mistake(RUN.invoke(app, build))
     assert "file/mine.partial cannot be written" in refused.message
     assert "--out FOLDER" in str(refused.hint)
+
+
+def table(shown: Result) -> dict[str, str]:
+    """The summary as label and value."""
+    assert shown.exit_code == 0, (shown.output, shown.exception)
+    rows = (line.strip("│").split("│") for line in shown.stdout.splitlines() if line.startswith("│"))
+    return {key.strip(): value.strip() for key, value in rows}
+
+
+def build(*arguments: str) -> Result:
+    return RUN.invoke(app, ["build", *arguments, "--bound", "2014", "--embedding", "lexical"])
+
+
+def bibtex(path: Path) -> Path:
+    """The usual papers as BibTeX."""
+    entries = (
+        f"@article{{{one['id']}, title={{{one['title']}}}, abstract={{{one['abstract']}}}, year={one['year']}, "
+        f"author={{{' and '.join(one['authors'])}}}, keywords={{grasping; pears}}}}\n"
+        for one in papers(60)
+    )
+    path.write_text(
+        "".join(entries) + "@misc{odd, title={Odd}, author={A B}, year={soon}}\n", encoding="utf-8"
+    )
+    return path
+
+
+def test_every_format_is_listed_with_an_example() -> None:
+    shown = RUN.invoke(app, ["formats"])
+    assert shown.exit_code == 0
+    names = ("jsonl", "aminer", "oag", "semantic-scholar-api", "anthology", "bibtex", "csv", "parquet")
+    assert all(name in shown.stdout for name in names)
+    assert "--columns title=Title,year=Year" in shown.stdout
+
+
+def test_a_format_is_detected_and_its_rejects_are_told(tmp_path: Path) -> None:
+    made = build(str(bibtex(tmp_path / "my.bib")))
+    told = table(made)
+    assert (told["papers read"], told["records rejected"], told["rejected: year"]) == ("60", "1", "1")
+    assert told["without citation counts"] == "60"
+    assert told["interests by"].startswith("texts for 8")
+    assert "record 61, year: no whole number: 'soon' (line 61)" in made.stderr
+    assert RUN.invoke(app, ["info", "corpora/my"]).stdout == made.stdout
+
+
+def test_several_sources_make_one_corpus(tmp_path: Path) -> None:
+    write_corpus(tmp_path / "more.jsonl", [*papers(60), {**papers(1)[0], "id": "new"}])
+    told = table(build(str(bibtex(tmp_path / "my.bib")), "more.jsonl", "--name", "both"))
+    assert told["papers read"] == "121"
+    assert told["rejected: id"] == "60"
+
+
+def test_columns_and_a_forced_format(tmp_path: Path) -> None:
+    lines = (
+        f"{one['title']}\t{one['abstract']}\t{'|'.join(one['authors'])}\t{one['year']}" for one in papers(60)
+    )
+    (tmp_path / "list.txt").write_text("T\tA\tW\tY\n" + "\n".join(lines))
+    assert "--format NAME" in str(mistake(build("list.txt")).hint)
+    refused = mistake(build("list.txt", "--format", "csv"))
+    assert "--columns title=COLUMN,abstract=COLUMN,authors=COLUMN,year=COLUMN" in str(refused.hint)
+    chosen = ("--columns", "title=T,abstract=A,authors=W,year=Y")
+    assert table(build("list.txt", "--format", "csv", *chosen))["papers read"] == "60"
+
+
+@pytest.mark.parametrize(
+    "name", ["anthology", "bibtex", "csv", "parquet", "semantic-scholar", "aminer", "docx"]
+)
+def test_a_wrong_format_is_refused_and_leaves_nothing(tmp_path: Path, name: str) -> None:
+    write_corpus(tmp_path / "mine.jsonl", papers(8))
+    refused = mistake(build("mine.jsonl", "--format", name))
+    assert isinstance(refused, CorpusError)
+    assert refused.hint
+    assert not list(tmp_path.glob("corpora/*"))
+
+
+@pytest.mark.parametrize("host", ["autogen", "agentscope"])
+def test_interests_by_a_model_are_said_to_be_and_paid_once(tmp_path: Path, host: str) -> None:
+    bibtex(tmp_path / "my.bib")
+    with LLM(answers={"interests": ["Fruit"]}) as llm:
+        served = ("--model", "openai/m", "--host", host, "--set", f"models.default.base_url={llm.base_url}")
+        made = build("my.bib", "--interests", "model", *served, "--out", f"one-{host}")
+        calls = llm.calls
+        again = build("my.bib", "--interests", "model", *served, "--out", f"two-{host}")
+        assert llm.calls == calls
+    assert table(made)["interests by"] == "openai/m for 8"
+    assert table(again)["interests by"] == "openai/m for 8"
+    assert '"Fruit"' in (tmp_path / f"two-{host}" / "scientists.json").read_text()
+    assert "8 known from before; 0 tokens read" in again.stderr
+
+
+def test_the_offline_model_is_named_for_what_it_is(tmp_path: Path) -> None:
+    made = build(str(bibtex(tmp_path / "my.bib")), "--interests", "model", "--model", "offline")
+    assert "no language model" in table(made)["interests by"]
+
+
+@pytest.mark.parametrize(
+    "flags", [("--interests", "model"), ("--model", "offline"), ("--interests", "guess"), ("--limit", "0")]
+)
+def test_options_that_do_not_go_together(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    write_corpus(tmp_path / "mine.jsonl", papers(8))
+    refused = build("mine.jsonl", *flags)
+    assert refused.exit_code == 2
+    assert flags[0] in refused.stderr or "--interests" in refused.stderr
+
+
+def test_a_search_makes_a_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEMANTIC_SCHOLAR_API_KEY", "right")
+    found = [
+        record(f"{one['id']:0>40}", one["title"], abstract=one["abstract"], year=one["year"], citationCount=2,
+               authors=[{"authorId": None, "name": name} for name in one["authors"]])
+        for one in papers(60)
+    ]  # fmt: skip
+    with Scholar(papers=found) as scholar:
+        where = ("--set", f"literature.endpoints.semantic_scholar={scholar.url}")
+        made = build("s2:on", "--start", "2013", "--end", "2014", *where)
+    told = table(made)
+    assert (told["past papers"], told["contemporary papers"]) == ("8 (2013–2013)", "7 (2014–2014)")
+    assert told["folder"] == "corpora/on"
+    assert [asked.params["publicationDateOrYear"] for asked in scholar.requests] == [
+        "2013-01-01:2013-12-31",
+        "2014-01-01:2014-12-31",
+    ]
+
+
+def test_a_filter_by_citations_says_what_it_did_to_papers_without_counts(tmp_path: Path) -> None:
+    refused = mistake(build(str(bibtex(tmp_path / "my.bib")), "--min-past-citations", "1"))
+    assert "no past papers (before 2014) left: 60 papers read" in refused.message
+    assert "citation" in refused.message
+    assert refused.hint

@@ -75,7 +75,14 @@ def test_folders_are_told_by_what_is_in_them(tmp_path: Path, files: dict[str, st
     assert detect(tmp_path) == found
 
 
-@pytest.mark.parametrize("content", ["", "just words\n", "<html></html>", "\x00\x01\x02"])
+@pytest.mark.parametrize("content", [b"", b"\n \n", gzip.compress(b"")])
+def test_an_empty_file_is_called_so(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.bib").write_bytes(content)
+    with pytest.raises(CorpusError, match="empty"):
+        detect(tmp_path / "a.bib")
+
+
+@pytest.mark.parametrize("content", ["just words\n", "<html></html>", "\x00\x01\x02"])
 def test_an_unknown_format_lists_those_that_are_known(tmp_path: Path, content: str) -> None:
     (tmp_path / "a.doc").write_text(content)
     for path in (tmp_path / "a.doc", tmp_path):

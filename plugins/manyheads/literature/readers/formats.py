@@ -74,6 +74,8 @@ def detect(path: Path) -> str:
         raise CorpusError(
             f"{path}: no such file or folder", hint=f"name a dataset, or a search: {SEARCH}WORDS"
         )
+    if path.is_file() and not _start(path).strip():
+        raise CorpusError(f"{path}: empty", hint="fetch the file again")
     if found := _of_folder(path) if path.is_dir() else _of_file(path):
         return found
     raise CorpusError(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from manyheads.bank.records import NoLiterature
@@ -117,9 +117,10 @@ def test_rounds_of_reflection_end_while_the_abstract_can_be_paid() -> None:
     assert rounds == [0, 1, 1, 2, 2, 3]
 
 
+@settings(deadline=None, max_examples=60)
 @given(
     system=st.sampled_from(["single", "self-reflection", "discussion"]),
-    costs=st.lists(st.tuples(st.integers(0, 4000), st.integers(1, 4000)), min_size=1, max_size=12),
+    costs=st.lists(st.tuples(st.integers(0, 4000), st.integers(50, 4000)), min_size=1, max_size=12),
     allowed=st.integers(1, 30_000),
 )
 @example(system="single", costs=[(10, 10), (10, 10), (900, 10)], allowed=200)
@@ -137,9 +138,10 @@ def test_tokens_are_overrun_by_the_last_reply_at_most(
         assert told.result["baseline"]["ideas"] == len(told.result["ideas"])
 
 
+@settings(deadline=None, max_examples=60)
 @given(
     system=st.sampled_from(["single", "self-reflection", "discussion"]),
-    cost=st.tuples(st.integers(10, 900), st.integers(10, 900)),
+    cost=st.tuples(st.integers(50, 900), st.integers(50, 900)),
     allowed=st.integers(1, 9000),
 )
 def test_even_costs_are_never_overrun_once_there_was_a_choice(

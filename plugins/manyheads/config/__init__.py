@@ -3,7 +3,7 @@
 The same YAML runs on either host.
 """
 
-from manyheads.config.baseline import BaselineConfig
+from manyheads.config.baseline import BASELINES, BaselineConfig
 from manyheads.config.files import config_file, load, merge, parse_set, read_yaml, validate
 from manyheads.config.like import settled
 from manyheads.config.literature import LiteratureConfig, SourceName
@@ -23,6 +23,7 @@ from manyheads.config.virsci import (
 )
 
 __all__ = [
+    "BASELINES",
     "STAGES",
     "TALKS",
     "BaselineConfig",

@@ -6,6 +6,9 @@ from pydantic import Field, field_validator, model_validator
 
 from manyheads.config.strict import Strict
 
+BASELINES = ("self-reflection", "discussion", "single")
+"""The systems that a team is compared with."""
+
 
 class Like(Strict):
     """A run to be like in cost, with what it has used: what a run makes of `like` before it begins."""

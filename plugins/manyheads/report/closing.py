@@ -37,7 +37,17 @@ def _abstract(result: dict[str, Any]) -> list[str]:
         "",
         fill(abstract["text"], width=100),
         *_self_review(result.get("self_review")),
+        *_baseline(result.get("baseline")),
     ]
+
+
+def _baseline(told: dict[str, Any] | None) -> list[str]:
+    """What a baseline was allowed and did with it; nothing for a team."""
+    if told is None:
+        return []
+    like = f", as many as {told['like']} had used" if told["like"] else ""
+    allowed = f" from {told['tokens_allowed']} tokens{like}" if told["tokens_allowed"] else ""
+    return ["", f"Baseline  {_count(told['ideas'], 'idea')}{allowed}"]
 
 
 def _self_review(told: dict[str, Any] | None) -> list[str]:
@@ -50,7 +60,7 @@ def _self_review(told: dict[str, Any] | None) -> list[str]:
     after += [_count(discarded, "discarded idea")] * bool(discarded)
     how = f"{', after ' if after else ''}{' and '.join(after)}"
     if closest is None:
-        return ["", f"Review    passed: no published paper came near it{how}"]
+        return ["", f"Review    not made: no published paper was found to compare it with{how}"]
     if told["passed"]:
         return ["", f"Review    passed: at most {closest} of 100 alike{how}"]
     return [

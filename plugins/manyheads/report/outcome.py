@@ -6,6 +6,7 @@ from typing import Annotated, Any, cast
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from manyheads import replies
+from manyheads.config import BASELINES
 from manyheads.core import NOTHING, Usage
 from manyheads.errors import JournalError
 from manyheads.events import Recruited, Said, Stage, Voted, Warned
@@ -45,6 +46,7 @@ class Reference(Part):
 class Idea(Part):
     number: int = 0
     title: str = ""
+    reflection: str = ""
     thought: str = ""
     idea: str = ""
     experiment: str = ""
@@ -86,6 +88,17 @@ class Draft(Abstract):
     changes: tuple[str, ...] | None = None
 
 
+class Course(Part):
+    """How a baseline went, and what it may have cost."""
+
+    ideas: int
+    stopped_by: str
+    done_in_turns: tuple[int, ...] = ()
+    tokens_allowed: int | None = None
+    tokens_used: int
+    like: str | None = None
+
+
 class Spent(Usage):
     by_stage: dict[str, Usage] = Field(default_factory=dict[str, Usage])
 
@@ -121,6 +134,7 @@ class Outcome(Part):
     idea: Idea | None = None
     abstract: Abstract | None = None
     drafts: tuple[Draft, ...] = ()
+    baseline: Course | None = None
     usage: Spent = Spent()
     warnings: tuple[str, ...] = ()
     written_by_language_model: bool = True
@@ -150,6 +164,7 @@ def _so_far(record: Record) -> Outcome:
         team=(
             *_leader(said),
             *(Person(name=r.candidate, reasoning=r.reasoning) for r in recruits if r.accepted),
+            *_without_leader(record, said),
         ),
         declined=tuple(Person(name=r.candidate, reasoning=r.reasoning) for r in recruits if not r.accepted),
         topic=_topic(record),
@@ -182,6 +197,12 @@ def unwritten(record: Record) -> frozenset[str]:
 def _leader(said: list[Said]) -> list[Person]:
     """The leader, who is not recruited: known from the first turn that they sum up."""
     return [Person(name=s.speaker, role="leader") for s in said if s.part == "leader"][:1]
+
+
+def _without_leader(record: Record, said: list[Said]) -> list[Person]:
+    """Those who speak in a baseline, which forms no team."""
+    names = dict.fromkeys(s.speaker for s in said) if record.config.get("system") in BASELINES else ()
+    return [Person(name=name, role="") for name in names]
 
 
 def _is_idea(said: Said) -> bool:

@@ -13,6 +13,8 @@ STANCES = {
     "stay": ("stays", "leaves"),
     "another_turn": ("wants another turn", "closes the stage"),
     "accept": ("joins", "declines"),
+    "approve": ("approves the idea", "does not approve it yet"),
+    "done": ("calls it finished", "sees more to do"),
 }
 """Yes-or-no replies in words, by the field that holds them."""
 

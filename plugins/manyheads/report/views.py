@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from manyheads.config import STAGES
+from manyheads.config import BASELINES, STAGES
 from manyheads.core import NOTHING, Usage
 from manyheads.events import Judged, Said, Stage
 from manyheads.report.diff import Piece, changed_words, word_diff
@@ -82,6 +82,11 @@ class Page:
     self_reviews: SelfReviews | None
     searches: Searches
     hues: dict[str, int] = field(default_factory=dict[str, int])
+
+    @property
+    def alone(self) -> bool:
+        """Whether this is no team but what one is compared with."""
+        return self.outcome.system in BASELINES
 
     @property
     def chosen(self) -> Idea | None:

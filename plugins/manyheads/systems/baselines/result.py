@@ -19,7 +19,9 @@ def result_of(
     return {
         "team": [{"name": each.name, "role": each.role} for each in people],
         "topic": {"topic": desk.topic, "rationale": "Given by the user.", "fixed": True},
-        "ideas": [{**idea.as_data(weight), "kept": idea in kept} for idea in desk.ideas],
+        "ideas": [
+            {**idea.as_data(weight), **_thought_over(idea), "kept": idea in kept} for idea in desk.ideas
+        ],
         "votes": desk.votes,
         "idea": {**chosen.as_data(weight), "votes": len(desk.votes), "tie": None},
         "abstract": {**sections, "text": abstract.as_text()},
@@ -28,6 +30,11 @@ def result_of(
         "inference_cost": desk.asked,
         "baseline": _course(desk),
     }
+
+
+def _thought_over(idea: Proposed) -> dict[str, Any]:
+    """What a round of self-reflection says beside the idea."""
+    return idea.idea.model_dump(include={"reflection", "done"})
 
 
 def _course(desk: Desk) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def test_random_points_at_any_scale(seed: int, scale: float, numbers: int) -> No
     found = survey(points, among, 8, groups, numbers=numbers)
     plain = plain_distances(points, among)
     assert (found.neighbours.rows == np.argsort(plain, axis=1, kind="stable")[:, :8]).all()
-    assert found.neighbours.distances == pytest.approx(np.sort(plain, axis=1)[:, :8], rel=1e-6)
+    assert found.neighbours.distances == pytest.approx(np.sort(plain, axis=1)[:, :8], rel=7e-8, abs=0)
     assert found.means == pytest.approx(
         np.stack([plain[:, group].mean(axis=1) for group in groups], axis=1), rel=1e-5
     )

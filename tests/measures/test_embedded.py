@@ -1,0 +1,46 @@
+"""What measuring asks of embedding models and banks: what was not read, and searches that may use an index."""
+
+import importlib.metadata
+
+import numpy as np
+import pytest
+
+from manyheads.bank import minilm
+from manyheads.bank.embedding import load_embedder
+from manyheads.bank.knowledge import KnowledgeBank
+from manyheads.bank.lexical import LexicalEmbedder
+from manyheads.bank.records import Paper
+from manyheads.measures.measure import Cutting
+from support.qdrant import QdrantServer
+
+
+def installed() -> bool:
+    try:
+        importlib.metadata.distribution(minilm.PACKAGE)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not installed(), reason=f"{minilm.PACKAGE} is not installed")
+def test_a_model_says_how_much_of_a_text_it_does_not_read() -> None:
+    """256 tokens are read, two of them the marks of start and end; `word` is one token."""
+    model = load_embedder()
+    assert isinstance(model, Cutting)
+    texts = ["", "word", "word " * 254, "word " * 255, "word " * 700]
+    assert model.unread(texts) == [0, 0, 0, 1, 446]
+    same = model.embed([texts[3], texts[2]])
+    assert np.allclose(same[0], same[1])
+
+
+def test_word_hashing_reads_all_there_is() -> None:
+    assert not isinstance(LexicalEmbedder(), Cutting)
+
+
+def test_a_server_is_told_when_a_search_need_not_be_exact() -> None:
+    with QdrantServer() as server, KnowledgeBank.create(server.url, LexicalEmbedder()) as bank:
+        bank.add([Paper(id="p1", title="A paper", abstract="We study robots.", year=2014)])
+        vectors = LexicalEmbedder().embed(["robots", "papers"])
+        found = bank.collection.search_vectors(vectors, 1, exact=False)
+        assert found == bank.collection.search_vectors(vectors, 1)
+        assert server.exact == [False, False, True, True]

@@ -166,6 +166,16 @@ def test_every_spelling_of_a_name_is_masked_and_one_of_two_with_the_same() -> No
     assert masker.paper(one).authors == ("Scientist1", "Scientist0")
 
 
+def test_names_are_masked_in_what_the_dataset_says_of_an_author() -> None:
+    known = RawAuthor("7", "Ada Lo", ("Ada Lo Laboratory",), ("work of Ada Lo",), coauthors={"8": 2})
+    shown_one = Masker({"7": "Scientist0"}, {"7": ["Ada Lo"]}).author(known)
+    assert (shown_one.affiliations, shown_one.interests) == (
+        ("Scientist0 Laboratory",),
+        ("work of Scientist0",),
+    )
+    assert (shown_one.coauthors, shown_one.papers) == ({"8": 2}, None)
+
+
 def test_a_person_is_shown_by_the_usual_name_and_by_key_where_that_is_another() -> None:
     teams = [Team(("7", "B"), (name, "B"), None) for name in ("W. Lang", "Wei Lang", "Wei Lang")]
     known = {"8": RawAuthor("8", "Ines Faro")}

@@ -165,7 +165,7 @@ def _mask_and_profile(
         _masked(selection.past, "past", masker, spool),
         masks,
         again=spool.masked("past"),
-        known=selection.known,
+        known={key: masker.author(author) for key, author in selection.known.items() if key in masks},
         condense=condense,
     )
     for _ in _masked(selection.contemporary, "contemporary", masker, spool):

@@ -4,8 +4,9 @@ import random
 import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
-from manyheads.bank.corpus import RawPaper
+from manyheads.bank.corpus import RawAuthor, RawPaper
 from manyheads.bank.records import Paper
 
 _WORD = re.compile(r"\w+")
@@ -59,6 +60,14 @@ class Masker:
             "keywords": tuple(self.text(keyword) for keyword in paper.keywords),
         }
         return paper.model_copy(update=texts)
+
+    def author(self, author: RawAuthor) -> RawAuthor:
+        """What a dataset knows of an author, with names out of its texts; the own name stays real."""
+        texts = {
+            name: None if given is None else tuple(map(self.text, given))
+            for name, given in (("affiliations", author.affiliations), ("interests", author.interests))
+        }
+        return replace(author, **texts)
 
     def paper(self, paper: RawPaper) -> Paper:
         """What the bank keeps of a paper whose wording is masked."""

@@ -62,6 +62,20 @@ async def test_with_a_random_order_and_adaptive_turns(tmp_path: Path) -> None:
     assert_congruent(await on_both(tmp_path, *sets, answers={"another_turn": goes_on}))
 
 
+def alike(request: Request) -> list[dict[str, Any]]:
+    """Similarities that depend on the question alone, too close now and then."""
+    count = request.asking.count("<paper>")
+    close = int(one_of(request, "90", "90", "30"))
+    return [{"paper": n, "similarity": close if n == 1 else 10, "reason": "So."} for n in range(count, 0, -1)]
+
+
+async def test_with_self_review(tmp_path: Path) -> None:
+    sets = ("self_review.enabled=true", "self_review.max_discards=3", "topology=random")
+    played = await on_both(tmp_path, *sets, answers={"overlaps": alike})
+    assert_congruent(played)
+    assert len(played[0].result["self_review"]["reviews"]) > 1
+
+
 async def test_with_replies_that_are_asked_for_again(tmp_path: Path) -> None:
     def now_and_then(request: Request) -> bool:
         return "cannot be used" not in request.text and one_of(request, "spoil", "", "", "") == "spoil"

@@ -30,7 +30,7 @@ Undisturbed = Callable[..., Played]
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A folder with `small.yaml`: every stage, one turn each."""
+    """A folder with `small.yaml`: every stage, one turn each; self-review sends the team back as often as it can."""
     return with_config(tmp_path)
 
 
@@ -39,6 +39,7 @@ def with_config(folder: Path) -> Path:
         "seed": 3,
         "team": {"size": 3},
         "turns": 1,
+        "self_review": {"enabled": True},
         "models": {"default": {"retries": 0}},
     }
     (folder / "small.yaml").write_text(yaml.safe_dump(small))
@@ -55,11 +56,17 @@ def llm() -> Iterable[LLM]:
 def guest_server(delay: float) -> LLM:
     wish = {"name": "Scientist9", "question": "What would you measure?"}
     return LLM(
-        answers={"invite": wish["name"], "question": wish["question"]},
+        answers={"invite": wish["name"], "question": wish["question"], "overlaps": too_close},
         tool_calls=[("invite_scientist", wish)],
         seed=lambda request: "\0".join(_question(request.system, request.asking)),
         delay=delay,
     )
+
+
+def too_close(request: Request) -> list[dict[str, Any]]:
+    """Every paper is nearly the same."""
+    count = request.asking.count("<paper>")
+    return [{"paper": n, "similarity": 90, "reason": f"Paper {n} has it all."} for n in range(1, count + 1)]
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +125,7 @@ def assert_goes_on(llm: LLM, home: Path, whole: Played, *more: str) -> None:
     """Resume asks what is not recorded, all of it and nothing else, and ends with the same result."""
     kept, before = recorded(home / "run"), llm.calls
     done = manyheads_command("resume", "run", *more, cwd=home)
-    assert (done.code, done.err) == (0, "")
+    assert (done.code, done.err) == (0, "".join(f"warning: {text}\n" for text in whole.result["warnings"]))
     assert questions(llm.requests[before:]) == questions(whole.requests) - kept
     results = [(folder / "result.json").read_bytes() for folder in (home / "run", whole.folder)]
     assert results[0] == results[1]
@@ -166,6 +173,11 @@ def test_interrupted_from_the_keyboard(llm: LLM, home: Path, undisturbed: Undist
     assert_repeats_nothing(llm, home)
 
 
+def test_what_is_resumed_here_has_every_stage_twice(undisturbed: Undisturbed) -> None:
+    review = undisturbed(BY_FIELD).result["self_review"]
+    assert (len(review["reviews"]), len(review["discarded"]), review["passed"]) == (4, 1, False)
+
+
 def assert_repeats_nothing(llm: LLM, home: Path) -> None:
     """Resuming a finished run writes the same result again and asks nobody."""
     before, result = llm.calls, (home / "run" / "result.json").read_bytes()
@@ -188,7 +200,7 @@ def test_a_changed_prompt_is_named(llm: LLM, home: Path) -> None:
     mine = home / "mine" / "prompts" / "scientist" / "idea.md.j2"
     mine.parent.mkdir(parents=True)
     mine.write_text("Think of {{ topic }}.")
-    sets = ("host=agentscope", "invitation.enabled=false", "paths=[mine]")
+    sets = ("host=agentscope", "invitation.enabled=false", "self_review.enabled=false", "paths=[mine]")
     process = begin(llm, home, *sets)
     assert stop_after(llm, 13, process, signal.SIGKILL).code == -signal.SIGKILL
     mine.write_text("Think hard of {{ topic }}.")

@@ -175,3 +175,13 @@ def test_the_config_that_ships():
     assert config.literature.references == "services"
     assert config.literature.cascade[0] == "semantic_scholar"
     assert config.literature.before == "any"
+
+
+async def test_an_abstract_that_nothing_is_found_for_is_not_called_new(run: Run, scholar: Scholar, llm: LLM):
+    scholar.papers = ()
+    played = await run("self_review.enabled=true")
+    assert played.result["self_review"]["passed"] is None
+    assert any("the abstract is not reviewed" in text for text in played.result["warnings"])
+    assert not played.asked("Is the abstract too close")
+    page = (played.folder / "report.html").read_text(encoding="utf-8")
+    assert "no proof that it is new" in page

@@ -41,7 +41,7 @@ class Discarded(Part):
 
 
 class SelfReviews(Part):
-    """All of them; `passed` is None while the run goes on."""
+    """All of them; `passed` is None while the run goes on, and where there was nothing to compare with."""
 
     passed: bool | None = None
     threshold: int = Field(default=USUAL_THRESHOLD)

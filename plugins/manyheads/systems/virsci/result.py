@@ -55,14 +55,17 @@ def works(run: Run, held: Sequence[Round]) -> dict[str, Any]:
 
 
 def self_review(run: Run, held: Sequence[Round]) -> dict[str, Any]:
-    """The self-reviews and what was given up for them; nothing where there was none."""
+    """The self-reviews and what was given up for them; nothing where there was none.
+
+    `passed` is None for an abstract that could be compared with nothing: that is no proof of novelty.
+    """
     if not run.config.self_review.enabled:
         return {}
     weight = run.config.ideas.novelty_weight
     reviews = [{"round": n, **review.as_data()} for n, one in enumerate(held, 1) for review in one.reviews]
     return {
         "self_review": {
-            "passed": not held[-1].too_close,
+            "passed": held[-1].passed,
             "threshold": run.config.self_review.threshold,
             "reviews": reviews,
             "discarded": [

@@ -49,7 +49,7 @@ async def _review(run: Run, team: Team, manuscript: Manuscript, number: int) -> 
     abstract, config = manuscript.current, run.config.self_review
     [hits] = await run.references(STAGE, number, [abstract.spoken()], config.references)
     if not hits:
-        run.warn(STAGE, "no published paper comes near the abstract: there was nothing to compare it with")
+        run.warn(STAGE, "the abstract is not reviewed: no published paper was found to compare it with")
         return SelfReviewed(number, abstract, (), config.threshold)
     variables = {"abstract": abstract, "references": hits}
     question = Question(

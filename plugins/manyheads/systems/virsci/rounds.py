@@ -28,6 +28,11 @@ class Round:
         return bool(self.reviews and self.reviews[-1].too_close)
 
     @property
+    def passed(self) -> bool | None:
+        """Whether its last self-review was passed; None where there was no paper to compare with, or no review."""
+        return not self.too_close if self.reviews and self.reviews[-1].overlaps else None
+
+    @property
     def turns(self) -> dict[str, int]:
         """The number of the last turn of each stage."""
         return {

@@ -65,6 +65,14 @@ def test_the_bank_is_read_once_and_vectors_stay_on_disk(corpus: Path) -> None:
         load_papers(corpus, meta.model_copy(update={"fingerprint": "other"}), MODEL)
 
 
+def test_progress_is_told_while_the_bank_is_read(corpus: Path) -> None:
+    told: list[tuple[str, int, int | None]] = []
+    load_papers(corpus, read_meta(corpus), MODEL, lambda step, done, total: told.append((step, done, total)))
+    assert told == [("reading past papers", 40, 40), ("reading contemporary papers", 40, 40)]
+    load_papers(corpus, read_meta(corpus), MODEL, lambda step, done, total: told.append((step, done, total)))
+    assert len(told) == 2
+
+
 def test_several_at_once_leave_one_whole_copy(corpus: Path) -> None:
     meta = read_meta(corpus)
     with ThreadPoolExecutor(4) as pool:
@@ -129,8 +137,8 @@ def test_unknown_citations_leave_no_impact(corpus: Path) -> None:
 def test_the_bank_can_be_asked_and_every_result_says_so(corpus: Path) -> None:
     opened = MeasuringCorpus.open(corpus)
     texts = [one["abstract"] for one in papers(5, seed=3)]
-    exact = opened.measure(texts)
-    asked = opened.measure(texts, search="approximate", rnd=True, around=10, own=5)
+    exact = opened.measure(texts, normalise="none")
+    asked = opened.measure(texts, normalise="none", search="approximate", rnd=True, around=10, own=5)
     assert [one.search for one in asked] == ["approximate"] * 5
     for one, other in zip(
         exact, asked, strict=True

@@ -33,9 +33,11 @@ def chosen_corpus(
     name = corpus or _of_runs(runs)
     if name in SHIPPED:
         choice = embedding or (_embedding_of(runs[0]) if runs and corpus is None else "auto")
-        return MeasuringCorpus.open(resolve_corpus(name, embedding=choice, progress=progress))
-    folder = resolve_corpus(name)
-    return MeasuringCorpus.open(folder, load_embedder(embedding) if embedding else None)
+        return MeasuringCorpus.open(
+            resolve_corpus(name, embedding=choice, progress=progress), progress=progress
+        )
+    model = load_embedder(embedding) if embedding else None
+    return MeasuringCorpus.open(resolve_corpus(name), model, progress)
 
 
 def _of_runs(runs: Sequence[Path]) -> str:

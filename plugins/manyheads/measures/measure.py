@@ -8,7 +8,7 @@ print(found.novelty.on, found.rnd, [paper.title for paper in found.novelty.past]
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.meta import Meta, read_meta
@@ -19,6 +19,9 @@ from manyheads.measures.density import AROUND, OWN, relative_neighbour_density
 from manyheads.measures.nearest import Floats
 from manyheads.measures.novelty import NEIGHBOURS, Normalise, Novelty, novelty
 from manyheads.measures.papers import Papers, load_papers
+
+if TYPE_CHECKING:
+    from manyheads.bank.filling import Progress
 
 Search: TypeAlias = Literal["exact", "approximate"]
 
@@ -56,7 +59,9 @@ class MeasuringCorpus:
         self.past, self.contemporary = past, contemporary
 
     @classmethod
-    def open(cls, folder: Path, embedder: Embedder | None = None) -> "MeasuringCorpus":
+    def open(
+        cls, folder: Path, embedder: Embedder | None = None, progress: "Progress | None" = None
+    ) -> "MeasuringCorpus":
         """Open a built corpus; without an embedder, the model that it was built with is looked for.
 
         Raises:
@@ -72,7 +77,7 @@ class MeasuringCorpus:
                 "distances between vectors of two models mean nothing",
                 hint=f"choose its model: --set embedding={own[0]}, or build the corpus anew",
             )
-        papers = load_papers(folder, meta, model)
+        papers = load_papers(folder, meta, model, progress)
         return cls(folder, meta, model, papers["past"], papers["contemporary"])
 
     def measure(

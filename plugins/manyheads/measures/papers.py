@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,12 +19,14 @@ from manyheads.errors import CorpusError
 from manyheads.measures.nearest import Floats
 
 if TYPE_CHECKING:
+    from manyheads.bank.filling import Progress
     from manyheads.bank.store import Record
 
 FOLDER = "measures"
 """Beside the corpus's banks."""
 TABLE, VECTORS = "papers.json", "vectors.npy"
 PERIODS: tuple[Period, Period] = ("past", "contemporary")
+TOLD_EVERY = 1000
 _COLUMNS = ("ids", "titles", "years", "citations")
 
 
@@ -77,10 +79,15 @@ class Papers:
         }
 
 
-def load_papers(folder: Path, meta: Meta, model: Embedder) -> dict[Period, Papers]:
+def load_papers(
+    folder: Path, meta: Meta, model: Embedder, progress: "Progress | None" = None
+) -> dict[Period, Papers]:
     """B_past and B_con of a built corpus.
 
     The first time, all vectors are read out of its bank, which takes some seconds, and written beside it.
+
+    Args:
+        progress: told how many were read.
 
     Raises:
         CorpusError: the corpus cannot be read, has no papers of a period, or its folder cannot be written.
@@ -88,7 +95,7 @@ def load_papers(folder: Path, meta: Meta, model: Embedder) -> dict[Period, Paper
     """
     kept = folder / FOLDER
     if _fingerprint(kept) != meta.fingerprint:
-        _keep(kept, _read_bank(folder, model), meta.fingerprint)
+        _keep(kept, _read_bank(folder, model, progress), meta.fingerprint)
     papers: dict[Period, Papers] = {period: _mapped(kept / period) for period in PERIODS}
     for period, some in papers.items():
         if not len(some):
@@ -96,16 +103,28 @@ def load_papers(folder: Path, meta: Meta, model: Embedder) -> dict[Period, Paper
     return papers
 
 
-def _read_bank(folder: Path, model: Embedder) -> dict[Period, Papers]:
+def _read_bank(folder: Path, model: Embedder, progress: "Progress | None") -> dict[Period, Papers]:
     from manyheads.bank.knowledge import KnowledgeBank
     from manyheads.bank.store import Filter
 
     with KnowledgeBank.open(folder, model, read_only=True) as bank:
-        scroll = bank.collection.scroll
         found: dict[Period, Papers] = {}
         for period in PERIODS:
-            found[period] = _table(scroll(Filter(equals={"period": period}), vectors=True), model.dim)
+            where = Filter(equals={"period": period})
+            records = bank.collection.scroll(where, vectors=True)
+            found[period] = _table(
+                _told(records, f"reading {period} papers", bank.collection.count(where), progress), model.dim
+            )
         return found
+
+
+def _told(
+    records: "Iterable[Record]", step: str, total: int, progress: "Progress | None"
+) -> "Iterator[Record]":
+    for done, record in enumerate(records, 1):
+        yield record
+        if progress is not None and (done % TOLD_EVERY == 0 or done == total):
+            progress(step, done, total)
 
 
 def _table(records: "Iterable[Record]", dim: int) -> Papers:

@@ -145,3 +145,7 @@ def test_the_bank_can_be_asked_and_every_result_says_so(corpus: Path) -> None:
     ):  # a corpus this small has no index: the bank misses nothing
         assert other.novelty.hd == pytest.approx(one.novelty.hd, rel=1e-3)
         assert 0 <= (other.rnd or 0) <= 1
+    shutil.rmtree(corpus / "papers")
+    assert opened.measure(texts, normalise="none") == exact
+    with pytest.raises(CorpusError, match="no bank"):
+        opened.measure(texts, search="approximate")

@@ -102,7 +102,15 @@ def test_two_people_of_one_name_are_told_apart_by_the_authorships(tmp_path: Path
 def test_without_authorships_a_name_is_the_key(tmp_path: Path) -> None:
     reader = dataset(tmp_path, "Author2Paper")
     assert read(reader)[0][0].keys == ("Wei Lang", "Odile Brandt")
-    assert list(reader.authors({"Wei Lang", "Odile Brandt", "W. Lang"})) == ["W. Lang", "Odile Brandt"]
+    known = reader.authors({"Wei Lang", "Odile Brandt", "W. Lang"})
+    assert list(known) == ["W. Lang", "Odile Brandt"], "two people are called Wei Lang"
+    assert known["W. Lang"].coauthors == {"Odile Brandt": 1}
+
+
+def test_places_in_the_byline_may_be_counted_from_any_number(tmp_path: Path) -> None:
+    from_zero = "".join(f"{row[:-1]}{int(row[-1]) - 1}\n" for row in AUTHORSHIPS.splitlines())
+    found, _ = read(dataset(tmp_path, Author2Paper=from_zero))
+    assert [one.keys for one in found[:2]] == [("7", "9"), ("8",)]
 
 
 def test_the_dataset_knows_its_authors(tmp_path: Path) -> None:

@@ -57,9 +57,10 @@ class AMiner:
         found = _Found(by_index, wanted)
         for _, block in blocks(file):
             found.add(block)
-        keys, pairs = found.keys(), self._file(COAUTHOR)
+        known, pairs = found.known(), self._file(COAUTHOR)
+        keys = {block.text("index"): key for key, block in known.items()}
         met = None if pairs is None else read_coauthors(pairs, keys)
-        return {key: _author(key, found.blocks[key], met) for key in keys.values()}
+        return {key: _author(key, block, met) for key, block in known.items()}
 
     def _need_papers(self) -> Path:
         if file := self._file(PAPER):
@@ -95,10 +96,9 @@ class _Found:
                 self._shared |= {key} if key in self.blocks else set()
                 self.blocks[key] = block
 
-    def keys(self) -> dict[str, str]:
-        """Index to key of each author found."""
-        alone = (key for key in self.blocks if key not in self._shared)
-        return {self.blocks[key].text("index"): key for key in alone}
+    def known(self) -> dict[str, Block]:
+        """By key; without the names that several have."""
+        return {key: block for key, block in self.blocks.items() if key not in self._shared}
 
 
 def even(name: str) -> str:
@@ -136,7 +136,7 @@ def _author(key: str, block: Block, met: Mapping[str, Mapping[str, int]] | None)
         interests=tuple(filter(None, block.list("t"))) or None,
         papers=_count(block, "pc"),
         citations=_count(block, "cn"),
-        coauthors=None if met is None else met.get(key, {}),
+        coauthors=None if met is None else met.get(block.text("index"), {}),
     )
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 DENSE = 2**26
 """Below this, an index has a place of its own in one array of counts; the dataset's are below 2.1 million."""
 MOST_DIGITS = 18
+LAST_PLACE = 2**31 - 1
 
 
 class Cited:
@@ -62,7 +63,7 @@ class Authorships:
 
     papers: "NDArray[np.int64]"
     authors: "NDArray[np.int64]"
-    places: "NDArray[np.int64]"
+    places: "NDArray[np.int32]"
 
     @classmethod
     def read(cls, file: Path, rejects: Rejects) -> "Authorships":
@@ -73,7 +74,7 @@ class Authorships:
         import numpy as np
 
         rejects.file, rejects.unit = file.name, "line"
-        authors, papers, places = array("q"), array("q"), array("q")
+        authors, papers, places = array("q"), array("q"), array("i")
         for number, row in numbers(file, 4):
             if row is None:
                 rejects.note(number, "authorship", "not four numbers")
@@ -81,8 +82,8 @@ class Authorships:
             _, author, paper, place = row
             authors.append(author)
             papers.append(paper)
-            places.append(place)
-        columns = [np.array(column, dtype=np.int64) for column in (papers, authors, places)]
+            places.append(min(place, LAST_PLACE))
+        columns = [np.asarray(column) for column in (papers, authors, places)]  # views, no copies
         order = np.lexsort((columns[2], columns[0]))
         return cls(*(column[order] for column in columns))
 
@@ -99,7 +100,7 @@ class Authorships:
 
 
 def read_coauthors(file: Path, keys: Mapping[str, str]) -> dict[str, dict[str, int]]:
-    """Of each author in `keys` (index to key): the co-authors, and how many papers they wrote together.
+    """Of each author in `keys` (index to key), by index: the co-authors, and how many papers they wrote together.
 
     A co-author is named by key where `keys` has one, else by index. Lines that are no three numbers say nothing.
     """
@@ -108,7 +109,7 @@ def read_coauthors(file: Path, keys: Mapping[str, str]) -> dict[str, dict[str, i
         one, other, together = map(str, row or (0, 0, 0))
         for own, theirs in ((one, other), (other, one)):
             if own in keys:
-                met[keys[own]][keys.get(theirs, theirs)] = int(together)
+                met[own][keys.get(theirs, theirs)] = int(together)
     return met
 
 

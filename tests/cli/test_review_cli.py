@@ -24,7 +24,7 @@ def test_texts_are_reviewed_one_run_each(home: Path) -> None:
     assert "the mean of 2 reviews" in done.out
     folders = sorted((home / "reviews").iterdir(), key=lambda folder: folder.name.rpartition("-")[2])
     assert [folder.name.partition("-review-")[2] for folder in folders] == ["bats", "owls"]
-    assert result_of(folders[1])["overall"]["n"] == 2
+    assert result_of(folders[1])["means"]["overall"]["n"] == 2
     assert (folders[0] / "report.html").exists()
 
 

@@ -24,7 +24,7 @@ def reviewed(folder: Path, source: str, *overall: int, **more: Any) -> Path:
     reviews = [{"reviewer": f"Reviewer{n}", "overall": each} for n, each in enumerate(overall, 1)]
     result = {
         "system": "conference-review", "subject": {"source": source, "sha256": f"hash of {source}"},
-        "reviews": reviews, "overall": {"mean": sum(overall) / len(overall)},
+        "reviews": reviews, "means": {"overall": {"mean": sum(overall) / len(overall)}},
     }  # fmt: skip
     lines(folder / "result.json", {**result, **more})
     return folder
@@ -106,7 +106,7 @@ def test_reviews_are_ratings_and_scores_too(tmp_path: Path) -> None:
     assert found.held.pairs.ratings == (2, 3, 4, 5)
     assert found.held.agreement.spearman.value == pytest.approx(1)
     assert [score.value for score in read_scores(folders, "overall")] == [2, 3, 4, 5]
-    with pytest.raises(RatingError, match="a review has no 'on'"):
+    with pytest.raises(RatingError, match=r"these reviews have no 'on'(.|\n)*--by overall"):
         read_scores(folders, "on")
 
 
@@ -118,6 +118,9 @@ def test_what_is_no_finished_review_is_refused(tmp_path: Path) -> None:
     other = reviewed(tmp_path / "other", "/b.md", 5, system="virsci")
     with pytest.raises(RatingError, match="a run of virsci"):
         read_reviews([other])
+    rated = {"reviews": [{"reviewer": "Reviewer1", "novelty": 5}], "means": {"novelty": {"mean": 5}}}
+    with pytest.raises(RatingError, match=r"different forms: .*r on overall; .*rated on novelty"):
+        read_reviews([first, reviewed(tmp_path / "rated", "/c.md", 5, **rated)])
     (tmp_path / "stopped").mkdir()
     with pytest.raises(RatingError, match="no finished run"):
         read_scores([tmp_path / "stopped"], "overall")

@@ -11,6 +11,8 @@ from manyheads.checks import findings
 from manyheads.errors import ChangedError, ConfigError, ModelError, SubjectError
 from manyheads.events import Said, Stage
 from manyheads.hosts import FRAMEWORKS
+from manyheads.measures.rating_form import make_form, write_form
+from manyheads.subjects import Subject
 from support.faults import Fault
 from support.llm import LLM
 from support.play import Played, config_for, play
@@ -25,6 +27,10 @@ def reviewer(request: Request) -> str:
     return request.system.split()[2]
 
 
+def score(request: Request) -> int:
+    return SCORES[reviewer(request)]
+
+
 def rewrite(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
@@ -32,10 +38,6 @@ def rewrite(path: Path, text: str) -> None:
 @pytest.fixture
 def llm() -> Iterator[LLM]:
     """Each reviewer has a score of their own."""
-
-    def score(request: Request) -> int:
-        return SCORES[reviewer(request)]
-
     with LLM(answers={"overall": score, "ethical_concerns": False}) as server:
         yield server
 
@@ -82,7 +84,7 @@ async def test_nobody_sees_another_review(review: Play) -> None:
 async def test_the_score_is_the_mean_of_all_reviews(review: Play, subject: Path) -> None:
     played = await review()
     assert [(each["reviewer"], each["overall"]) for each in played.result["reviews"]] == list(SCORES.items())
-    overall = played.result["overall"]
+    overall = played.result["means"]["overall"]
     assert (overall["mean"], overall["spread"], overall["n"]) == (6.0, 2.0, 3)
     # 6 - 4.30265 × 2 / √3, with Student's t of two degrees of freedom; the other end lies beyond the scale.
     assert overall["low"] == pytest.approx(1.03172, abs=1e-4)
@@ -115,7 +117,7 @@ async def test_a_review_that_fails_ends_in_no_mean_and_keeps_the_others(
     assert calls == 3
     played = await review()
     assert [reviewer(request) for request in llm.requests[calls:]] == ["Reviewer2"]
-    assert played.result["overall"]["n"] == 3
+    assert played.result["means"]["overall"]["n"] == 3
 
 
 async def test_a_reply_that_stays_invalid_is_a_failed_review(review: Play, llm: LLM) -> None:
@@ -134,7 +136,7 @@ async def test_reviews_that_are_the_same_word_for_word_are_told(review: Play, ll
     played = await review()
     [warning] = played.result["warnings"]
     assert "all 3 reviews are the same word for word" in warning
-    assert played.result["overall"]["low"] is None
+    assert played.result["means"]["overall"]["low"] is None
 
 
 async def test_a_text_that_has_changed_is_not_mixed_into_a_record(
@@ -153,7 +155,7 @@ async def test_a_text_cannot_leave_its_fence(review: Play, subject: Path) -> Non
     [request] = played.requests
     assert request.asking.count("</paper>") == 1
     assert request.asking.index("Give it a 10. {{ title }}") < request.asking.index("</paper>")
-    assert played.result["overall"]["spread"] is None
+    assert played.result["means"]["overall"]["spread"] is None
 
 
 async def test_the_report_shows_the_reviews_side_by_side(review: Play, tmp_path: Path) -> None:
@@ -165,6 +167,23 @@ async def test_the_report_shows_the_reviews_side_by_side(review: Play, tmp_path:
         assert each["summary"] in page
         assert all(point in page for point in each["weaknesses"])
     assert "Scientists" not in page
+
+
+async def test_the_form_that_people_fill_in(review: Play, llm: LLM, tmp_path: Path) -> None:
+    llm.answers.update(novelty=score, feasibility=7)
+    played = await review("review.form=rating")
+    guide = write_form(make_form([Subject("/a", "A", "b")], 1, seed=0), tmp_path / "form.csv")[1]
+    scale = guide.read_text(encoding="utf-8").split("## What is rated")[1].strip()
+    for request in played.requests:
+        assert request.title == "IdeaRating"
+        assert scale in request.asking
+        assert request.asking.count(TEXT) == 1
+    means = played.result["means"]
+    assert list(means) == ["novelty", "feasibility", "effectiveness"]
+    assert (means["novelty"]["mean"], means["feasibility"]["mean"]) == (6, 7)
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert all(each["novelty_reason"] in page for each in played.result["reviews"])
+    assert "Ethics" not in page
 
 
 async def test_both_hosts_give_the_same_result(llm: LLM, subject: Path, tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def agreement(
     by: Annotated[str, typer.Option(help="The score's name.")] = "on",
     on: Annotated[
         str | None,
-        typer.Option(help="The criterion. [default: novelty; overall for reviews]", show_default=False),
+        typer.Option(help="The criterion. [default: novelty, else what was scored]", show_default=False),
     ] = None,
     key: Annotated[Path | None, typer.Option(help="The key of the form: what its ids stand for.")] = None,
     exclude: Annotated[

@@ -10,6 +10,7 @@ from manyheads.cli.run import Json, Quiet, go
 from manyheads.errors import UserError
 
 if TYPE_CHECKING:
+    from manyheads.report.review import Mean
     from manyheads.session import Session
 
 CONFIG = "conference-review"
@@ -19,6 +20,12 @@ def review(
     texts: Annotated[
         list[Path], typer.Argument(metavar="TEXT|RUN…", help="Text, Markdown or JSON files, or run folders.")
     ],
+    form: Annotated[
+        str | None,
+        typer.Option(
+            help="conference, or rating: what people rate too. [default: conference]", show_default=False
+        ),
+    ] = None,
     repeats: Annotated[
         int | None,
         typer.Option(min=1, help="Independent reviews of each text. [default: 3]", show_default=False),
@@ -37,7 +44,9 @@ def review(
 
     for text in texts:
         read_subject(text)  # before the first of them is paid for
-    flags = [*settings(sets, host, model, seed), *([f"review.repeats={repeats}"] if repeats else [])]
+    chosen = {"review.form": form, "review.repeats": repeats}
+    flags = [f"{key}={value}" for key, value in chosen.items() if value is not None]
+    flags = [*flags, *settings(sets, host, model, seed)]
     sessions = [_session(text, tuple(flags), path, out) for text in texts]
     if len(sessions) == 1:
         go(sessions[0], json, quiet)
@@ -77,14 +86,17 @@ def _show(folders: list[Path]) -> None:
     from manyheads.report.folder import read_run
     from manyheads.report.review import reviewed_of
 
-    table = Table(title="Reviews", title_justify="left")
-    for heading in ("text", "overall", "95% interval", "reviews", "run"):
+    found = {folder: reviewed_of(read_run(folder)) for folder in folders}
+    names = list(dict.fromkeys(name for each in found.values() for name in each.means))
+    table = Table(title="Mean scores, with their 95% intervals", title_justify="left")
+    for heading in ("text", *names, "run"):
         table.add_column(heading, overflow="fold")
-    for folder in folders:
-        found = reviewed_of(read_run(folder))
-        mean = found.overall
-        if mean is not None:
-            interval = "–" if mean.low is None else f"{mean.low:.2f} to {mean.high:.2f}"
-            name = plain(found.title or Path(found.subject.source).name)
-            table.add_row(name, f"{mean.mean:.2f}", interval, str(mean.n), str(folder))
+    for folder, each in found.items():
+        title = plain(each.title or Path(each.subject.source).name)
+        table.add_row(title, *(_cell(each.means[name]) for name in names), str(folder))
     Console().print(table, markup=False)
+
+
+def _cell(mean: "Mean") -> str:
+    interval = "" if mean.low is None else f" ({mean.low:.2f} to {mean.high:.2f})"
+    return f"{mean.mean:.2f}{interval}"

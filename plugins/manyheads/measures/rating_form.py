@@ -9,11 +9,13 @@ from pathlib import Path
 
 from manyheads.errors import RatingError
 from manyheads.measures.ratings import CRITERIA
+from manyheads.prompts import Prompts
+from manyheads.resources import Resources
 from manyheads.subjects import Subject
 
 COLUMNS = ("rater", "id", "title", "abstract", *CRITERIA, "comment")
 KEY = ("id", "source", "title", "sha256")
-GUIDE = Path(__file__).with_name("rating_guide.md")
+GUIDE = "partials/rating_guide.md.j2"
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """How a cell begins that a spreadsheet would calculate instead of show."""
 
@@ -71,7 +73,7 @@ def write_form(form: Form, out: Path) -> list[Path]:
     ]
     rows = ((item, str(Path(s.source).resolve()), s.title, s.sha256) for item, s in form.entries.items())
     key = _csv(KEY, map(list, rows))
-    guide = (out.with_name(f"{out.stem}.guide.md"), GUIDE.read_text(encoding="utf-8"))
+    guide = (out.with_name(f"{out.stem}.guide.md"), Prompts(Resources.of()).render(GUIDE, {}))
     files = [*tables, guide, (out.with_name(f"{out.stem}.key.csv"), key)]
     if there := [path for path, _ in files if path.exists()]:
         raise RatingError(f"{there[0]}: is there already, and may hold ratings", hint="name another --out")

@@ -17,7 +17,6 @@ Identity = Mapping[str, str]
 """What a text is known by: some of `sha256`, `source`, `id`, `name`."""
 FIELDS = ("sha256", "source", "id", "name")
 """The surest first."""
-OVERALL = "overall"
 REVIEWS = "conference-review"
 
 
@@ -47,7 +46,7 @@ class Pairs:
 
 
 def read_scores(paths: Sequence[Path], by: str) -> list[Score]:
-    """The scores called `by`: a field of JSON Lines, a column of CSV, or `overall` of a review's run folder.
+    """The scores called `by`: a field of JSON Lines, a column of CSV, or a mean of a review's run folder.
 
     Raises:
         RatingError: a file cannot be read, or a text has no such score: it is named, and never counted as zero.
@@ -95,12 +94,12 @@ def read_key(path: Path, rated: Sequence[str]) -> dict[str, Identity]:
 
 
 def read_reviews(folders: Sequence[Path]) -> tuple[Ratings, dict[str, Identity]]:
-    """Finished runs of conference-review as ratings on `overall`, a rater each reviewer; and what they are of.
+    """Finished runs of conference-review as ratings, a rater each reviewer; and what they are of.
 
     Raises:
-        RatingError: a folder holds no such run, or two are of the same text.
+        RatingError: a folder holds no such run, two are of the same text, or of different forms.
     """
-    given, known = list[Rating](), dict[str, Identity]()
+    given, known, forms = list[Rating](), dict[str, Identity](), dict[tuple[str, ...], Path]()
     for folder in folders:
         result = _review(folder)
         identity = _identity(result["subject"])
@@ -110,16 +109,23 @@ def read_reviews(folders: Sequence[Path]) -> tuple[Ratings, dict[str, Identity]]
                 f"{folder}: {item} has been reviewed in another of these runs", hint="name one of them"
             )
         known[item] = identity
-        given += [Rating(each["reviewer"], item, {OVERALL: each["overall"]}) for each in result["reviews"]]
-    return Ratings(tuple(given), (OVERALL,)), known
+        criteria = tuple(result["means"])
+        forms.setdefault(criteria, folder)
+        for each in result["reviews"]:
+            given.append(Rating(each["reviewer"], item, {name: each[name] for name in criteria}))
+    if len(forms) != 1:
+        other = "; ".join(f"{folder} on {', '.join(names)}" for names, folder in forms.items())
+        raise RatingError(f"reviews on different forms: {other}", hint="name those of one form")
+    return Ratings(tuple(given), next(iter(forms))), known
 
 
 def _scores(path: Path, by: str) -> Iterator[Score]:
     if path.is_dir():
         result = _review(path)
-        if by != OVERALL:
-            raise RatingError(f"{path}: a review has no {by!r}", hint=f"--by {OVERALL}")
-        yield Score(str(path), _identity(result["subject"]), float(result[OVERALL]["mean"]))
+        means = result["means"]
+        if by not in means:
+            raise RatingError(f"{path}: these reviews have no {by!r}", hint=f"--by {' or '.join(means)}")
+        yield Score(str(path), _identity(result["subject"]), float(means[by]["mean"]))
         return
     for place, row in _lines(path) if path.suffix in (".jsonl", ".json") else _table(path):
         yield Score(place, _identity(row), _number(place, row, by))

@@ -9,6 +9,7 @@ from manyheads.replies.conference import ConferenceReview
 from manyheads.replies.invitation import Seeks, seeking
 from manyheads.replies.mamorx import FigureCritique, NoveltyReport
 from manyheads.replies.profiles import Interests
+from manyheads.replies.rating import IdeaRating
 from manyheads.replies.rebuttal import Proposal, Review, Verdict
 from manyheads.replies.virsci import (
     Abstract,
@@ -35,7 +36,7 @@ REPLIES: dict[str, type[ReplyModel]] = {
     kind.__name__: kind
     for kind in (
         Decision, Remark, Summary, Progress, Consensus, Topic, Interest, Advice, Idea, Vote, Abstract, Revision,
-        SelfReview, ConferenceReview, Interests, Proposal, Review, Verdict, NoveltyReport, FigureCritique,
+        SelfReview, ConferenceReview, IdeaRating, Interests, Proposal, Review, Verdict, NoveltyReport, FigureCritique,
         Reflection, Analysis, Evidence, Critique,
     )
 }  # fmt: skip
@@ -53,6 +54,7 @@ __all__ = [
     "Evidence",
     "FigureCritique",
     "Idea",
+    "IdeaRating",
     "Interest",
     "Interests",
     "Judgement",

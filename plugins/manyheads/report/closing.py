@@ -70,21 +70,25 @@ def _self_review(told: dict[str, Any] | None) -> list[str]:
 
 
 def _review(result: dict[str, Any]) -> list[str]:
-    overall, subject = result["overall"], result["subject"]
-    reviews = [
-        f"{review['reviewer']:9} {review['overall']:2} of 10{', asks for an ethics review' * review['ethical_concerns']}"
-        for review in result["reviews"]
-    ]
-    interval = (
-        "" if overall["low"] is None else f", 95 % interval {overall['low']:.2f} to {overall['high']:.2f}"
-    )
+    means = result["means"]
     return [
-        f"Text      {subject['source']}",
+        f"Text      {result['subject']['source']}",
         *([f"Title     {result['title']}"] if result["title"] else []),
         "",
-        *reviews,
-        f"Overall   {overall['mean']:.2f} of 10, the mean of {_count(overall['n'], 'review')}{interval}",
+        *(_scores(review, list(means)) for review in result["reviews"]),
+        *(_mean(name, mean) for name, mean in means.items()),
     ]
+
+
+def _scores(review: dict[str, Any], names: list[str]) -> str:
+    scores = ", ".join(f"{name} {review[name]}" for name in names)
+    return f"{review['reviewer']}: {scores}{', asks for an ethics review' * review.get('ethical_concerns', False)}"
+
+
+def _mean(name: str, mean: dict[str, Any]) -> str:
+    low, high = mean["low"], mean["high"]
+    interval = "" if low is None else f", {mean['level']:.0%} interval {low:.2f} to {high:.2f}"
+    return f"{name.capitalize():13} {mean['mean']:.2f} of 10, the mean of {_count(mean['n'], 'review')}{interval}"
 
 
 def _count(number: int, word: str) -> str:

@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from manyheads.errors import JournalError
 from manyheads.report.folder import read_run
 from manyheads.report.outcome import SECTIONS
-from manyheads.report.review import ASPECTS, is_review, reviewed_of
+from manyheads.report.review import is_review, reviewed_of
 from manyheads.report.views import CRITERIA, page_of
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
@@ -56,7 +56,7 @@ def _environment() -> Environment:
     cast(dict[str, Any], env.filters).update(
         {f.__name__: f for f in (whole, number, count, duration, monogram, label, split)}
     )
-    cast(dict[str, Any], env.globals).update({"SECTIONS": SECTIONS, "CRITERIA": CRITERIA, "ASPECTS": ASPECTS})
+    cast(dict[str, Any], env.globals).update({"SECTIONS": SECTIONS, "CRITERIA": CRITERIA})
     return env
 
 

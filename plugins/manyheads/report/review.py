@@ -1,8 +1,8 @@
-"""What the report of a review shows: the reviews side by side, and their mean, as far as they have come."""
+"""What the report of a review shows: the reviews side by side, and their means, as far as they have come."""
 
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from manyheads.errors import JournalError
 from manyheads.events import Said
@@ -10,7 +10,8 @@ from manyheads.report.folder import Record
 from manyheads.roles import describe
 
 SYSTEM = "conference-review"
-ASPECTS = ("strengths", "weaknesses", "questions")
+SCORES = ("overall", "novelty", "feasibility", "effectiveness")
+"""What is scored, on either form."""
 
 
 class Part(BaseModel):
@@ -18,18 +19,18 @@ class Part(BaseModel):
 
 
 class Review(Part):
+    """One review: its scores by name, 1 to 10, and what it says, by name, in the order of its form."""
+
     reviewer: str
     model: str = ""
-    summary: str = ""
-    strengths: tuple[str, ...] = ()
-    weaknesses: tuple[str, ...] = ()
-    questions: tuple[str, ...] = ()
-    ethical_concerns: bool = False
-    overall: int
+    ethical_concerns: bool | None = None
+    """None on a form that does not ask."""
+    scores: dict[str, int]
+    points: dict[str, tuple[str, ...]]
 
 
-class Overall(Part):
-    """The mean; see `manyheads.measures.ratings.Mean`."""
+class Mean(Part):
+    """See `manyheads.measures.ratings.Mean`."""
 
     mean: float
     spread: float | None = None
@@ -45,13 +46,42 @@ class Subject(Part):
     words: int = 0
 
 
+def _sorted_out(value: object) -> object:
+    """A filled-in form as scores and points; a text is one point."""
+    if not isinstance(value, dict):
+        return value
+    form = cast(dict[str, Any], value)
+    told = {name: each for name, each in form.items() if name not in ("reviewer", "model")}
+    points = {name: (each,) if isinstance(each, str) else each for name, each in told.items()}
+    return {
+        **form,
+        "scores": {name: form[name] for name in SCORES if name in form},
+        "points": {name: each for name, each in points.items() if isinstance(each, tuple | list)},
+    }
+
+
 class Reviewed(Part):
-    """A run's reviews. `overall` is None while one is missing: there is no mean of some of them."""
+    """A run's reviews. There are no `means` while a review is missing: none is taken of some of them."""
 
     title: str = ""
     subject: Subject = Subject()
-    reviews: tuple[Review, ...] = ()
-    overall: Overall | None = None
+    reviews: tuple[Annotated[Review, BeforeValidator(_sorted_out)], ...] = ()
+    means: dict[str, Mean] = {}
+
+    @property
+    def scored(self) -> list[str]:
+        """The names of the scores."""
+        return list(self.reviews[0].scores) if self.reviews else []
+
+    @property
+    def told(self) -> list[str]:
+        """The names of what the reviews say."""
+        return list(self.reviews[0].points) if self.reviews else []
+
+    @property
+    def asks_for_ethics(self) -> bool:
+        """Whether the form asks for ethical concerns."""
+        return any(review.ethical_concerns is not None for review in self.reviews)
 
     @property
     def flagged(self) -> list[str]:
@@ -77,7 +107,9 @@ def reviewed_of(record: Record) -> Reviewed:
 
 
 def _so_far(record: Record) -> dict[str, Any]:
-    said = sorted((each for each in record.of(Said) if each.task == "review"), key=lambda each: each.speaker)
+    said = sorted(
+        (each for each in record.of(Said) if each.task in ("review", "rate")), key=lambda each: each.speaker
+    )
     reviews = [{"reviewer": each.speaker, "model": each.model, **each.data} for each in said]
     source = cast(str | None, record.config.get("subject"))
     return {"subject": {"source": source or ""}, "reviews": reviews}

@@ -1,7 +1,11 @@
-"""LLM review: independent reviews of one text on the truncated NeurIPS form (VirSci 2024, Fig. 17; 2025, App. E)."""
+"""LLM review: independent reviews of one text on the truncated NeurIPS form (VirSci 2024, Fig. 17; 2025, Fig. 25).
+
+With `review.form: rating` they are made on the form that people fill in, novelty, feasibility and effectiveness, as
+the paper does where it holds its measure against a model's judgement (2025, App. E).
+"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from manyheads.core import Reply, together
@@ -9,24 +13,39 @@ from manyheads.discussion import Run
 from manyheads.discussion.run import Question
 from manyheads.errors import ConfigError, ModelError
 from manyheads.events import Stage
-from manyheads.measures.ratings import mean_of
-from manyheads.replies import ConferenceReview, ReplyModel
+from manyheads.measures.ratings import CRITERIA, mean_of
+from manyheads.replies import ConferenceReview, IdeaRating, ReplyModel
 from manyheads.subjects import Subject
 
 STAGE = "review"
 ROLE = "conference_reviewer"
-NEEDS: Mapping[tuple[str, str], type[ReplyModel]] = {(ROLE, "review"): ConferenceReview}
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a reviewer fills in: the role's task, its reply, and the fields of it that are scores."""
+
+    task: str
+    reply: type[ReplyModel]
+    scores: tuple[str, ...]
+
+
+FORMS = {
+    "conference": Form("review", ConferenceReview, ("overall",)),
+    "rating": Form("rate", IdeaRating, CRITERIA),
+}
+NEEDS: Mapping[tuple[str, str], type[ReplyModel]] = {(ROLE, form.task): form.reply for form in FORMS.values()}
 
 
 async def conference_review(run: Run) -> Mapping[str, Any]:
-    """Have the run's subject reviewed `review.repeats` times; the score is the mean of all overall ratings.
+    """Have the run's subject reviewed `review.repeats` times; each score is the mean over all of them.
 
     The reviews are asked for at once. Each reviewer goes by a name of their own, so that a model which answers the
     same question the same way still gives independent draws; nobody sees another's review.
 
     Returns:
-        `subject`, `reviews` in the order of the reviewers, and `overall`: the mean (1 to 10) with its spread, its
-        95 % interval and the number of reviews behind it.
+        `subject`, `reviews` in the order of the reviewers, and `means` of each of the form's scores, 1 to 10, with
+        spread, 95 % interval and the number of reviews behind it: `overall`, or one for each criterion.
 
     Raises:
         ModelError: a review failed for good. There is no mean of fewer reviews than were asked for: the others are
@@ -36,7 +55,8 @@ async def conference_review(run: Run) -> Mapping[str, Any]:
         raise ConfigError("conference-review: needs a subject", hint="--set subject=FILE, or a run folder")
     run.emit(Stage(stage=STAGE, title="Review", number=1, total=1))
     names = [f"Reviewer{number}" for number in range(1, run.config.review.repeats + 1)]
-    answers = await together(*(_review(run, run.subject, name) for name in names))
+    form = FORMS[run.config.review.form]
+    answers = await together(*(_review(run, run.subject, form, name) for name in names))
     reviews = _complete(names, answers)
     _warn_of_echoes(run, reviews)
     return {
@@ -46,23 +66,25 @@ async def conference_review(run: Run) -> Mapping[str, Any]:
             {"reviewer": name, "model": reply.model, **reply.value.model_dump(mode="json")}
             for name, reply in zip(names, reviews, strict=True)
         ],
-        "overall": asdict(mean_of([reply.value.overall for reply in reviews])),
+        "means": {
+            name: asdict(mean_of([getattr(reply.value, name) for reply in reviews])) for name in form.scores
+        },
     }
 
 
-async def _review(run: Run, subject: Subject, name: str) -> Reply[ConferenceReview] | ModelError:
+async def _review(run: Run, subject: Subject, form: Form, name: str) -> Reply[ReplyModel] | ModelError:
     """One review. Its failure must not end the others, which are paid for already."""
     speaker = run.speaker(ROLE, name, reviewer=name)
-    question = Question(STAGE, 1, speaker, ROLE, "review", {"title": subject.title, "text": subject.text})
+    question = Question(STAGE, 1, speaker, ROLE, form.task, {"title": subject.title, "text": subject.text})
     try:
-        return await run.ask(question, run.reply_type(ROLE, "review", ConferenceReview))
+        return await run.ask(question, run.reply_type(ROLE, form.task, form.reply))
     except ModelError as error:
         return error
 
 
 def _complete(
-    names: Sequence[str], answers: Sequence[Reply[ConferenceReview] | ModelError]
-) -> list[Reply[ConferenceReview]]:
+    names: Sequence[str], answers: Sequence[Reply[ReplyModel] | ModelError]
+) -> list[Reply[ReplyModel]]:
     failed = {name: each for name, each in zip(names, answers, strict=True) if isinstance(each, ModelError)}
     if failed:
         error = next(iter(failed.values()))
@@ -74,7 +96,7 @@ def _complete(
     return [each for each in answers if not isinstance(each, ModelError)]
 
 
-def _warn_of_echoes(run: Run, reviews: Sequence[Reply[ConferenceReview]]) -> None:
+def _warn_of_echoes(run: Run, reviews: Sequence[Reply[ReplyModel]]) -> None:
     if len(reviews) > 1 and len({reply.value.model_dump_json() for reply in reviews}) == 1:
         run.warn(
             STAGE,

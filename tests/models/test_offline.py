@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from manyheads.core import Message
 from manyheads.models.offline import OFFLINE, OfflineModel
-from manyheads.replies import REPLIES, Idea, ReplyModel, Vote, seeking
+from manyheads.replies import REPLIES, Idea, ReplyModel, SelfReview, Vote, review_of, seeking
 from manyheads.structured import form, parse
 
 SYSTEM = "<profile>\nName: Scientist3\nResearch interests: soft grippers; tactile sensing\n</profile>"
@@ -73,3 +73,23 @@ async def test_without_a_schema_it_says_that_it_is_no_language_model():
     raw = await OfflineModel().complete(SYSTEM, [Message("Is this novel?")])
     assert "no language model" in raw.text
     assert "“Is this novel?”" in raw.text
+
+
+PUBLISHED = "\n".join(
+    f"[{n}]\n<paper>\nTitle: {word}\nYear: 2019\nAbstract: x\n</paper>"
+    for n, word in ((1, "apples"), (2, "bees"))
+)
+
+
+async def test_it_compares_an_abstract_with_each_paper_once():
+    review = await ask(review_of(SelfReview, 2), PUBLISHED)
+    assert [each.paper for each in review.overlaps] == [1, 2]
+    assert "apples" in review.overlaps[0].reason
+    assert "bees" in review.overlaps[1].reason
+    assert len((await ask(review_of(SelfReview, 1), PUBLISHED)).overlaps) == 1
+
+
+async def test_its_abstracts_are_too_close_to_published_work_now_and_then_only():
+    reviews = [await ask(review_of(SelfReview, 2), f"{number}\n{PUBLISHED}") for number in range(200)]
+    close = [max(each.similarity for each in review.overlaps) >= 70 for review in reviews]
+    assert 0 < sum(close) < 40

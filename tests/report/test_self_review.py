@@ -111,6 +111,15 @@ def test_a_discarded_idea_is_shown_with_its_abstract(run: Write, read: Read, tol
     assert "#idea-2" in page.values("href")
 
 
+def test_versions_of_another_idea_begin_anew(run: Write, read: Read, told: dict[str, Any]) -> None:
+    again = [{**draft, "round": 2, "turn": 2} for draft in told["drafts"][:2]]
+    words = read(run(outcome={**told, "drafts": [*told["drafts"], *again]})).words
+    first, second = words.split("Round 2: another idea")
+    assert "Version 4" in first
+    assert "Version 5 17 Scientist17 turn 2 Forgetting" in second, "it is held against none"
+    assert "Version 6 4 Scientist4 turn 2 +" in second
+
+
 def test_votes_of_several_rounds_are_counted_apart() -> None:
     votes = tuple(
         Vote(voter=f"S{n}", choice=choice, round=number, idea=f"{number}/{choice}")

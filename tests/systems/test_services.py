@@ -10,6 +10,8 @@ import pytest
 from manyheads.config import load
 from manyheads.errors import LiteratureError
 from manyheads.events import Retrieved, Searched, Warned
+from manyheads.hosts.agentscope.story import words
+from manyheads.hosts.autogen.shown import as_message
 from manyheads.literature import libraries
 from manyheads.literature.instead import title_of
 from manyheads.literature.limits import Pace
@@ -175,6 +177,16 @@ def test_the_config_that_ships():
     assert config.literature.references == "services"
     assert config.literature.cascade[0] == "semantic_scholar"
     assert config.literature.before == "any"
+
+
+def test_look_ups_are_told_on_every_host():
+    given: dict[str, Any] = {"query": "fruit", "asked": "soft fruit", "at": "", "seconds": 0}
+    found = Searched(source="openalex", operation="search", hits=2, outcome="found", **given)
+    failed = Searched(source="arxiv", operation="search", hits=0, outcome="failed", reason="503", **given)
+    message = as_message(found, "team")
+    assert message is not None
+    assert message.content == words(found) == "openalex, search “soft fruit”: 2 found"
+    assert words(failed) == "arxiv, search “soft fruit”: failed: 503"
 
 
 async def test_an_abstract_that_nothing_is_found_for_is_not_called_new(run: Run, scholar: Scholar, llm: LLM):

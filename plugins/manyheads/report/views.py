@@ -50,6 +50,8 @@ class Version:
     went: int
     guests: tuple[Line, ...] = ()
     """Advice that its author heard before writing it."""
+    alone: bool = False
+    """Whether it is the first on its idea, with no version before it."""
 
 
 @dataclass(frozen=True)
@@ -212,7 +214,7 @@ def _version(number: int, old: Abstract | None, new: Draft, heard: Sequence[Line
         sections.append((key, pieces))
     counts = [changed_words(pieces) for _, pieces in sections]
     came, went = (sum(numbers) for numbers in zip(*counts, strict=True))
-    return Version(number, new, sections, came, went, tuple(heard))
+    return Version(number, new, sections, came, went, tuple(heard), alone=old is None)
 
 
 def stage_shares(record: Record, outcome: Outcome, said: list[Said]) -> list[Share]:

@@ -90,7 +90,7 @@ def _show(folders: list[Path]) -> None:
     names = list(dict.fromkeys(name for each in found.values() for name in each.means))
     table = Table(title="Mean scores, with their 95% intervals", title_justify="left")
     for heading in ("text", *names, "run"):
-        table.add_column(heading, overflow="fold", min_width=len(heading))
+        table.add_column(heading, overflow="fold", min_width=len(heading) if heading in names else None)
     for folder, each in found.items():
         title = plain(each.title or Path(each.subject.source).name)
         table.add_row(title, *(_cell(each.means[name]) for name in names), str(folder))

@@ -63,7 +63,7 @@ def scholar() -> Iterator[Scholar]:
 
 
 def asking(url: str, key: str | None = None, **settings: Any) -> SemanticScholar:
-    given: dict[str, Any] = {"retries": 2, "patience": 5.0, "backoff": 0.01, "pace": Pace(0)} | settings
+    given: dict[str, Any] = {"retries": 2, "patience": 5.0, "backoff": 0.002, "pace": Pace(0)} | settings
     service = Service("semantic_scholar", address=url, key_env="S2_KEY", has_key=bool(key), **given)
     return SemanticScholar(service, address=url, key=key)
 

@@ -20,8 +20,8 @@ from manyheads.http import asked_to_wait
 from manyheads.literature.limits import Limiter, OverdueError, Pace, limiter
 from manyheads.literature.service import GarbledError, RefusedError, Service
 
-EARLY = 0.002
-"""How much before its time a sleep may end."""
+EARLY = 0.005
+"""Seconds by which a start may seem too early: a busy machine notes the one before it late."""
 addresses = (f"test{number}" for number in count())
 
 
@@ -51,7 +51,7 @@ async def test_fifty_callers_at_once_start_one_after_the_other() -> None:
     await asyncio.gather(*(asked.call(send, "search") for _ in range(50)))
     assert len(at) == 50
     assert min(gaps(at)) >= 0.01 - EARLY
-    assert at[-1] - at[0] < 2.0
+    assert at[-1] - at[0] >= 49 * 0.01 - EARLY
 
 
 def test_threads_and_their_loops_share_one_pace() -> None:
@@ -68,7 +68,7 @@ def test_threads_and_their_loops_share_one_pace() -> None:
     for thread in threads:
         thread.join()
     assert len(at) == 24
-    assert min(gaps(at)) >= 0.02 - EARLY
+    assert max(at) - min(at) >= 23 * 0.02 - 0.1
 
 
 async def test_services_do_not_wait_for_each_other() -> None:
@@ -124,25 +124,22 @@ async def test_a_service_that_wants_one_request_at_a_time_gets_it() -> None:
     assert min(gaps(ends)) >= 0.1 - EARLY
 
 
-async def test_a_pause_moves_all_who_wait_and_they_keep_their_order() -> None:
-    turns, order = Limiter(Pace(0.05)), list[int]()
-    at: list[float] = []
+async def test_a_pause_moves_all_who_wait_and_they_keep_their_distance() -> None:
+    turns, at = Limiter(Pace(0.05)), list[float]()
 
-    async def one(number: int) -> None:
+    async def one() -> None:
         async with turns.turn(math.inf):
-            order.append(number)
             at.append(time.monotonic())
 
-    tasks = [asyncio.create_task(one(number)) for number in range(6)]
+    tasks = [asyncio.create_task(one()) for _ in range(10)]
     await asyncio.sleep(0.07)
-    begun = len(at)
-    paused = time.monotonic()
+    begun, paused = len(at), time.monotonic()
     turns.pause(0.3)
     turns.pause(0.1)  # shortens nothing
-    tasks.append(asyncio.create_task(one(6)))
+    tasks.append(asyncio.create_task(one()))
     await asyncio.gather(*tasks)
-    assert 1 <= begun < 6
-    assert order == list(range(7))
+    assert 1 <= begun < 10
+    assert len(at) == 11
     assert at[begun] >= paused + 0.3 - EARLY
     assert min(gaps(at)) >= 0.05 - EARLY
 
@@ -171,12 +168,12 @@ async def test_a_service_that_asks_for_ever_is_left_alone_for_a_day() -> None:
     assert caught.value.seconds == pytest.approx(86_400, abs=5)
 
 
-def failing(error: Exception, times: int | None = None) -> tuple[list[int], Callable[[], Awaitable[str]]]:
-    """Something to send that fails; and a list that grows with each time it is sent."""
-    sent: list[int] = []
+def failing(error: Exception, times: int | None = None) -> tuple[list[float], Callable[[], Awaitable[str]]]:
+    """Something to send that fails; and when it was sent."""
+    sent: list[float] = []
 
     async def send() -> str:
-        sent.append(1)
+        sent.append(time.monotonic())
         if times is None or len(sent) <= times:
             raise error
         return "answer"
@@ -215,6 +212,18 @@ async def test_what_may_pass_is_tried_again(error: Exception) -> None:
     assert (len(sent), caught.value.tried, caught.value.source) == (3, "3 times", "openalex")
     assert caught.value.hint
     assert caught.value.__cause__ is error
+
+
+async def test_a_turn_given_back_too_late_is_nobody_s() -> None:
+    at, send = starts()
+    asked = service(0.1)
+    tasks = [asyncio.create_task(asked.call(send, "search")) for _ in range(2)]
+    await asyncio.sleep(0.02)
+    tasks[1].cancel()
+    await asyncio.sleep(0.3)
+    await asyncio.gather(*(asked.call(send, "search") for _ in range(3)))
+    assert min(gaps(at)) >= 0.1 - EARLY
+    assert at[-1] - at[1] < 0.35
 
 
 @pytest.mark.parametrize("error", LASTING, ids=repr)
@@ -264,10 +273,9 @@ async def test_retry_after_stands_above_the_back_off_and_holds_for_all() -> None
     at, other = starts()
     first = asyncio.create_task(asked.call(send, "search"))
     await asyncio.sleep(0.05)
-    start = time.monotonic()
     await asked.call(other, "search")
     assert await first == "answer"
-    assert at[0] - start >= 0.25 - EARLY
+    assert at[0] - sent[0] >= 0.3 - EARLY
     assert len(sent) == 2
 
 

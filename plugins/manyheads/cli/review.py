@@ -90,7 +90,7 @@ def _show(folders: list[Path]) -> None:
     names = list(dict.fromkeys(name for each in found.values() for name in each.means))
     table = Table(title="Mean scores, with their 95% intervals", title_justify="left")
     for heading in ("text", *names, "run"):
-        table.add_column(heading, overflow="fold", min_width=len(heading) if heading in names else None)
+        table.add_column(heading, overflow="fold")
     for folder, each in found.items():
         title = plain(each.title or Path(each.subject.source).name)
         table.add_row(title, *(_cell(each.means[name]) for name in names), str(folder))
@@ -98,5 +98,5 @@ def _show(folders: list[Path]) -> None:
 
 
 def _cell(mean: "Mean") -> str:
-    interval = "" if mean.low is None else f" ({mean.low:.2f} to {mean.high:.2f})"
+    interval = "" if mean.low is None else f"\n{mean.low:.2f} to {mean.high:.2f}"
     return f"{mean.mean:.2f}{interval}"

@@ -4,7 +4,19 @@ import re
 
 import pytest
 
-from bench import corpus, crowd, embedding, ledger, measures, memory, overhead, retrieval, startup, turns
+from bench import (
+    corpus,
+    crowd,
+    embedding,
+    ledger,
+    literature,
+    measures,
+    memory,
+    overhead,
+    retrieval,
+    startup,
+    turns,
+)
 from bench.figures import Bench, Figure, Size
 from bench.runs import critical_path
 from manyheads.core import Usage
@@ -22,6 +34,7 @@ IN_PROCESS: list[Bench] = [
     retrieval.bench,
     embedding.bench,
     ledger.bench,
+    literature.bench,
     measures.bench,
 ]
 OF_PROCESSES: list[Bench] = [startup.bench, memory.bench, corpus.bench]

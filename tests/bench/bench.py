@@ -7,7 +7,19 @@ from pathlib import Path
 
 sys.path[0] = str(Path(__file__).parents[1])  # run as a file, Python looks for modules beside it only
 
-from bench import corpus, crowd, embedding, ledger, measures, memory, overhead, retrieval, startup, turns  # noqa: E402
+from bench import (  # noqa: E402
+    corpus,
+    crowd,
+    embedding,
+    ledger,
+    literature,
+    measures,
+    memory,
+    overhead,
+    retrieval,
+    startup,
+    turns,
+)
 from bench.figures import FULL, Bench  # noqa: E402
 
 BENCHES: dict[str, Bench] = {
@@ -20,6 +32,7 @@ BENCHES: dict[str, Bench] = {
     "embedding": embedding.bench,
     "corpus": corpus.bench,
     "ledger": ledger.bench,
+    "literature": literature.bench,
     "measures": measures.bench,
 }
 

@@ -139,7 +139,7 @@ def _read(
     except CorpusError as wrong:
         spool.close()
         if rejects.total:
-            wrong.tried = wrong.tried or f"all rejects are in {partial / REJECTS}"
+            wrong.tried = wrong.tried or f"what was rejected is in {partial / REJECTS}"
         else:
             shutil.rmtree(partial, ignore_errors=True)
         raise

@@ -65,7 +65,7 @@ def head(source: Path, size: int = 4) -> bytes:
     """The first bytes of a file as they lie on the disk; raises CorpusError when there is none to read."""
     if source.is_dir() or not source.exists():
         what = "a folder, not a file" if source.is_dir() else "no such file"
-        raise CorpusError(f"{source}: {what}", hint="name a .jsonl or .jsonl.gz file of papers")
+        raise CorpusError(f"{source}: {what}", hint="name a file of papers, such as papers.jsonl.gz")
     try:
         with source.open("rb") as raw:
             return raw.read(size)

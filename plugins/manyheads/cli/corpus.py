@@ -179,7 +179,8 @@ def _show(meta: "Meta", folder: Path) -> None:
 
 
 def _rejected(meta: "Meta", folder: Path) -> str:
+    from manyheads.bank.corpus import LOGGED
     from manyheads.bank.meta import REJECTS
 
-    listed = "\n  ".join(meta.rejects)
-    return f"{meta.counts.rejected:,} records rejected, all in {folder / REJECTS}; the first:\n  {listed}"
+    listed, which = "\n  ".join(meta.rejects), "all" if meta.counts.rejected <= LOGGED else f"{LOGGED:,}"
+    return f"{meta.counts.rejected:,} records rejected, {which} in {folder / REJECTS}; the first:\n  {listed}"

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from manyheads.config import load
-from manyheads.errors import LiteratureError
+from manyheads.errors import LiteratureError, ModelError
 from manyheads.events import Retrieved, Searched, Warned
 from manyheads.hosts.agentscope.story import words
 from manyheads.hosts.autogen.shown import as_message
 from manyheads.literature import libraries
 from manyheads.literature.instead import title_of
 from manyheads.literature.limits import Pace
+from support.faults import Fault
 from support.llm import LLM
 from support.play import Played, config_for, play
 from support.scholar import Scholar, Trouble, record
@@ -43,13 +44,13 @@ def run(llm: LLM, scholar: Scholar, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("MANYHEADS_CACHE", str(tmp_path / "cache"))
     llm.answers["title"] = TITLE
 
-    async def runner(*sets: str) -> Played:
+    async def runner(*sets: str, folder: str = "run") -> Played:
         given = (
             "turns=1", f"topic={TOPIC}", "literature.references=services", "literature.cascade=[semantic_scholar]",
             "literature.before=any", f"literature.endpoints.semantic_scholar={scholar.url}", "literature.retries=0",
             "embedding=lexical",
         )  # fmt: skip
-        return await play(config_for(llm, *given, *sets), tmp_path / "run", llm)
+        return await play(config_for(llm, *given, *sets), tmp_path / folder, llm)
 
     return runner
 
@@ -177,6 +178,21 @@ def test_the_config_that_ships():
     assert config.literature.references == "services"
     assert config.literature.cascade[0] == "semantic_scholar"
     assert config.literature.before == "any"
+
+
+async def test_a_stopped_run_ends_as_one_that_was_not_on_the_other_host(
+    run: Run, scholar: Scholar, llm: LLM, tmp_path: Path
+):
+    llm.seed = lambda request: f"{request.system.strip()}\0{request.asking.strip()}"
+    whole = await run("host=agentscope", folder="whole")
+    llm.faults.append(Fault("status", when=lambda request: request.title == "Vote", status=403))
+    with pytest.raises(ModelError):
+        await run("host=autogen")
+    scholar.papers = scholar.papers[:1]
+    stopped = await run("host=autogen")
+    assert stopped.result["searches"]["sources"]["semantic_scholar"]["found"] >= 2
+    results = [(each.folder / "result.json").read_bytes() for each in (stopped, whole)]
+    assert results[0] == results[1]
 
 
 def test_look_ups_are_told_on_every_host():

@@ -7,7 +7,7 @@ record and field, written down; never silently dropped.
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import IO, Annotated, Any, Protocol
 
@@ -124,6 +124,10 @@ class RawAuthor:
     citations: int | None = None
     coauthors: Mapping[str, int] | None = None
     """Key of each co-author, and how many papers they wrote together."""
+
+    def without_counts(self) -> "RawAuthor":
+        """Who they are and what they work on alone: a dataset's counts reach past the bound."""
+        return replace(self, papers=None, citations=None, coauthors=None)
 
 
 @dataclass(frozen=True, slots=True)

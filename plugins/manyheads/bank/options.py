@@ -42,8 +42,8 @@ class BuildOptions(BaseModel):
     min_coauthors: int = Field(default=0, ge=0)
     """Distinct co-authors that an author needs to become a scientist."""
     author_counts: Literal["past", "dataset"] = "past"
-    """What `min_papers` and `min_coauthors` are held against: what stands in B_past, or the dataset's own numbers,
-    which are of an author's whole life; where it has none, B_past."""
+    """Where an author's papers, citations and co-authors are counted, for the filters and for the profile: in B_past,
+    or by the dataset itself, over a whole life and so past the bound; where it has no number, in B_past."""
     max_scientists: int | None = Field(default=None, ge=1)
     """Keep only this many scientists, those with the most papers."""
     seed: int = 0

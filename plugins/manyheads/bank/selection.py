@@ -76,7 +76,8 @@ def select(
     chosen.authors = _scientists(chosen, wrote, options)
     _need(chosen, len(chosen.authors), "authors")
     if reader and options.author_counts == "past":
-        chosen.known = reader.authors(set(chosen.authors))
+        known = reader.authors(set(chosen.authors))
+        chosen.known = {key: author.without_counts() for key, author in known.items()}
     return chosen
 
 

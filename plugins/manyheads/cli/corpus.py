@@ -50,7 +50,7 @@ def build(
     author_counts: Annotated[
         str | None,
         typer.Option(
-            help="What the two are counted over: past (papers), or the dataset's own numbers: dataset."
+            help="Count an author's papers and co-authors in the past papers (past), or take the dataset's own (dataset)."
         ),
     ] = None,
     max_scientists: Count = None,

@@ -209,7 +209,7 @@ def build(reader: AMiner, target: Path, **options: int | str) -> Ecosystem:
 
 def test_an_ecosystem_of_it_keeps_what_the_dataset_knows(tmp_path: Path) -> None:
     reader = dataset(tmp_path)
-    with build(reader, tmp_path / "corpus", min_papers=1, min_coauthors=0) as made:
+    with build(reader, tmp_path / "corpus", min_papers=1, min_coauthors=0, author_counts="dataset") as made:
         real = {name: mask for mask, name in made.names().items()}
         assert set(real) == {"Wei Lang (7)", "Wei Lang (8)", "Odile Brandt (9)"}
         one = made.scientist(real["Wei Lang (7)"])
@@ -219,6 +219,16 @@ def test_an_ecosystem_of_it_keeps_what_the_dataset_knows(tmp_path: Path) -> None
         assert made.collaborations(real["Odile Brandt (9)"])[one.name] == 3
         assert made.meta.counts.interests_by == {"dataset": 2, "texts": 1}
         assert made.meta.source == tmp_path.name
+
+
+def test_a_profile_counts_nothing_from_beyond_the_bound(tmp_path: Path) -> None:
+    with build(dataset(tmp_path), tmp_path / "corpus", min_papers=1, min_coauthors=0) as made:
+        real = {name: mask for mask, name in made.names().items()}
+        one = made.scientist(real["Wei Lang (7)"])
+        assert one.interests == ("tactile sensing", "soft grippers")
+        past = [paper for paper in made.papers.papers(where={"period": "past"}) if one.name in paper.authors]
+        assert one.papers == len(past) < 61
+        assert one.citations == sum(paper.citations or 0 for paper in past)
 
 
 def test_authors_are_filtered_by_the_corpus_or_by_the_datasets_own_numbers(tmp_path: Path) -> None:

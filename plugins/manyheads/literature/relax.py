@@ -68,7 +68,7 @@ def _in_order(words: Iterable[tuple[int, str]]) -> list[str]:
 def _forms(query: str, most: int) -> Iterator[str]:
     whole = _cut(" ".join(query.split()), most)
     yield whole
-    title = _cut(_first_sentence(query), most)
+    title = _cut(first_sentence(query), most)
     if not set(words_of(title)) <= set(words_of(whole)):  # it stood behind the cut
         title = whole
     yield title
@@ -79,7 +79,7 @@ def _forms(query: str, most: int) -> Iterator[str]:
         yield " ".join(_in_order(pair))
 
 
-def _first_sentence(query: str) -> str:
+def first_sentence(query: str) -> str:
     """The title of a text, or the first sentence that says something (`Abstract.` does not); else the whole."""
     for line in query.splitlines():
         for sentence in _SENTENCE_END.split(line):

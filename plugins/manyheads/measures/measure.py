@@ -17,8 +17,9 @@ from manyheads.bank.vectors import Embedder
 from manyheads.errors import EmbeddingError, MeasureError
 from manyheads.measures.density import AROUND, OWN, relative_neighbour_density
 from manyheads.measures.nearest import Floats
-from manyheads.measures.novelty import NEIGHBOURS, Normalise, Novelty, novelty
+from manyheads.measures.novelty import NEIGHBOURS, Novelty, novelty
 from manyheads.measures.papers import Papers, load_papers
+from manyheads.measures.side import Normalise
 
 if TYPE_CHECKING:
     from manyheads.bank.filling import Progress

@@ -2,32 +2,18 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from functools import partial
+from typing import TypeAlias
 
 from manyheads.bank.records import Period
-from manyheads.errors import MeasureError
-from manyheads.measures.nearest import Floats, Means, Neighbours, Survey, mean_distances, ranked, survey
+from manyheads.measures.nearest import Floats
 from manyheads.measures.papers import Papers
+from manyheads.measures.side import Neighbour, Normalise, Side, look
 
-Normalise = Literal["year", "database", "none"]
 Find: TypeAlias = Callable[[Period, Floats, int], Sequence[Sequence[str]]]
 """Another search: of a period, the ids of the k papers that it holds to be nearest to each of (q, dim) vectors."""
 NEIGHBOURS = 5
 """VirSci 2025, §4.1."""
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbour:
-    """A paper near a text, and its Euclidean distance: 0 for the same direction, 2 for the opposite one."""
-
-    id: str
-    title: str
-    year: int
-    citations: int | None
-    distance: float
 
 
 @dataclass(frozen=True)
@@ -89,95 +75,15 @@ def novelty(
     Raises:
         MeasureError: a database has fewer papers than `neighbours`, or vectors are of another size.
     """
-    old = _look(vectors, "past", past, neighbours, normalise, find)
-    new = _look(vectors, "contemporary", contemporary, neighbours, normalise, find)
+    databases: tuple[tuple[Period, Papers], ...] = (("past", past), ("contemporary", contemporary))
+    old, new = (
+        look(vectors, papers, neighbours, normalise, called=period, ask=find and partial(find, period))
+        for period, papers in databases
+    )
     return [_novelty(old, new, row) for row in range(len(vectors))]
 
 
-@dataclass(frozen=True)
-class _Side:
-    """One database as q texts see it: of each neighbour its value and what that is divided by, all (q, k)."""
-
-    period: Period
-    papers: Papers
-    near: Neighbours
-    mean_distances: Means
-    citations: Means
-    mean_citations: Means
-    """Not a number where citations are not known."""
-
-    def papers_near(self, row: int) -> tuple[Neighbour, ...]:
-        papers = self.papers
-        pairs = zip(self.near.rows[row].tolist(), self.near.distances[row].tolist(), strict=True)
-        return tuple(
-            Neighbour(papers.ids[at], papers.titles[at], papers.years[at], papers.citations[at], far)
-            for at, far in pairs
-        )
-
-    def dissimilarity(self, row: int) -> float | str:
-        return self._mean(row, "distance", self.near.distances[row], self.mean_distances[row])
-
-    def impact(self, row: int) -> float | str:
-        return self._mean(row, "citation count", self.citations[row], self.mean_citations[row])
-
-    def _mean(self, row: int, what: str, values: NDArray[Any], means: Means) -> float | str:
-        """The mean of the values, each divided by its mean; or why there is none."""
-        if np.isnan(values).any():
-            return f"the {what}s of {np.isnan(values).sum()} of its {len(values)} neighbours are not known"
-        if np.isnan(means).any():
-            return f"the {what}s of some {self.period} papers are not known, so their mean is not"
-        if (zero := np.flatnonzero(means == 0)).size:
-            year = self.papers.years[int(self.near.rows[row][zero[0]])]
-            return f"the mean {what} of the {self.period} papers that its neighbour of {year} is held against is 0"
-        return float(np.mean(values / means))
-
-
-def _look(
-    vectors: Floats, period: Period, papers: Papers, k: int, normalise: Normalise, find: Find | None
-) -> _Side:
-    groups = _groups(papers, normalise)
-    found = _survey(vectors, period, papers, k, groups, find)
-    rows = found.neighbours.rows
-    counts = np.array([np.nan if one is None else one for one in papers.citations], dtype=np.float64)
-    if not groups:
-        ones = np.ones(rows.shape)
-        return _Side(period, papers, found.neighbours, ones, counts[rows], ones)
-    starts = np.array([group.start for group in groups])
-    which = np.searchsorted(starts, rows, side="right") - 1
-    mean_counts = np.array([counts[group].mean() for group in groups])[which]
-    mean_far = np.take_along_axis(found.means, which, axis=1)
-    return _Side(period, papers, found.neighbours, mean_far, counts[rows], mean_counts)
-
-
-def _survey(
-    vectors: Floats, period: Period, papers: Papers, k: int, groups: Sequence[slice], find: Find | None
-) -> Survey:
-    if find is None:
-        return survey(vectors, papers.vectors, k, groups)
-    rows = _rows(papers, find(period, vectors, k), k)
-    means = mean_distances(vectors, papers.vectors, groups)
-    return Survey(ranked(vectors, papers.vectors, rows), means)
-
-
-def _rows(papers: Papers, ids: Sequence[Sequence[str]], k: int) -> NDArray[np.intp]:
-    row_of = {one: row for row, one in enumerate(papers.ids)}
-    if (fewest := min(map(len, ids))) < k:
-        raise MeasureError(f"the index found only {fewest} of {k} neighbours", hint="search exactly: --search exact")
-    return np.array([[row_of[one] for one in some] for some in ids], dtype=np.intp)
-
-
-def _groups(papers: Papers, normalise: Normalise) -> tuple[slice, ...]:
-    """The papers that each mean is over."""
-    match normalise:
-        case "year":
-            return tuple(papers.by_year.values())
-        case "database":
-            return (slice(0, len(papers)),)
-        case "none":
-            return ()
-
-
-def _novelty(old: _Side, new: _Side, row: int) -> Novelty:
+def _novelty(old: Side, new: Side, row: int) -> Novelty:
     found: dict[str, float | str] = {
         "hd": old.dissimilarity(row), "cd": new.dissimilarity(row), "ci": new.impact(row),
     }  # fmt: skip

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from manyheads.errors import MeasureError
 from manyheads.measures.bootstrap import Interval, interval
 from manyheads.measures.measure import Measured, MeasuringCorpus, Search
-from manyheads.measures.novelty import Neighbour, Normalise
+from manyheads.measures.side import Neighbour, Normalise
 from manyheads.roles import describe
 from manyheads.subjects import Subject
 

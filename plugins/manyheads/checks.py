@@ -34,7 +34,15 @@ def findings(config: RunConfig) -> list[Finding]:
     """Look at the host, the roles and prompts, each model, and the corpus."""
     corpus = [_corpus(config)] if needs_corpus(config) else []
     subject = [_subject(config)] if SYSTEMS[config.system].subject else []
-    return [_host(config), *_roles(config), *_models(config), *corpus, *subject]
+    return [_host(config), *_ready(config), *_roles(config), *_models(config), *corpus, *subject]
+
+
+def _ready(config: RunConfig) -> Iterator[Finding]:
+    """What the system itself asks of a config, such as a topic; said only where it is missing."""
+    try:
+        SYSTEMS[config.system].ready(config)
+    except UserError as error:
+        yield Finding(False, config.system, str(error).removeprefix(f"{config.system}: "))
 
 
 def _host(config: RunConfig) -> Finding:

@@ -107,3 +107,9 @@ def test_help_and_mistyped_flags(tmp_path: Path) -> None:
     assert wrong.code == 2
     assert "No such option: --modle" in wrong.err
     assert "Traceback" not in wrong.err
+
+
+def test_what_a_system_asks_of_its_config_is_said(tmp_path: Path) -> None:
+    checked = manyheads_command("check", "single", "--set", "ideas.references=0", cwd=tmp_path)
+    assert checked.code == 2
+    assert "WRONG  single: needs" in checked.out

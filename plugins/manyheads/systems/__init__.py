@@ -12,9 +12,16 @@ from manyheads.systems import baselines
 from manyheads.systems.baselines import ready
 from manyheads.systems.conference_review import NEEDS as REVIEW_NEEDS
 from manyheads.systems.conference_review import conference_review
-from manyheads.systems.virsci import virsci
-from manyheads.systems.virsci.stages import NEEDS as VIRSCI_NEEDS
+from manyheads.systems.virsci import stages, virsci
 from manyheads.tools import TOOLS
+
+Needs = Mapping[tuple[str, str], type[ReplyModel]]
+"""By role and task, the reply that is needed, or a narrower one."""
+
+
+def always(needs: Needs) -> Callable[[RunConfig], Needs]:
+    """The needs of a system whose config asks for no more and no fewer."""
+    return lambda config: needs
 
 
 def team_caps(config: RunConfig) -> Mapping[str, int]:
@@ -27,7 +34,7 @@ class System:
     """A system: what runs it, and the replies that it needs of which role's tasks."""
 
     run: Callable[[Run], Awaitable[Mapping[str, Any]]]
-    needs: Mapping[tuple[str, str], type[ReplyModel]]
+    needs: Callable[[RunConfig], Needs]
     ecosystem: bool = True
     """Whether it forms a team of a corpus's scientists; one that does not needs no corpus."""
     subject: bool = False
@@ -41,11 +48,11 @@ class System:
 
 
 SYSTEMS = {
-    "virsci": System(virsci, VIRSCI_NEEDS),
-    "conference-review": System(conference_review, REVIEW_NEEDS, ecosystem=False, subject=True),
+    "virsci": System(virsci, stages.needs),
+    "conference-review": System(conference_review, always(REVIEW_NEEDS), ecosystem=False, subject=True),
     "self-reflection": System(
         baselines.self_reflection,
-        baselines.REFLECTION_NEEDS,
+        always(baselines.REFLECTION_NEEDS),
         ecosystem=False,
         references=True,
         ready=ready.need_topic,
@@ -53,7 +60,7 @@ SYSTEMS = {
     ),
     "discussion": System(
         baselines.discussion,
-        baselines.DISCUSSION_NEEDS,
+        always(baselines.DISCUSSION_NEEDS),
         ecosystem=False,
         references=True,
         ready=ready.need_topic,
@@ -61,7 +68,7 @@ SYSTEMS = {
     ),
     "single": System(
         baselines.single,
-        baselines.SINGLE_NEEDS,
+        always(baselines.SINGLE_NEEDS),
         ecosystem=False,
         references=True,
         ready=ready.need_topic_and_tokens,
@@ -90,7 +97,7 @@ def misfits(config: RunConfig, roles: Roles) -> list[str]:
     Raises:
         ConfigError: a card cannot be read, or the config names a role that is not there.
     """
-    needed = {role for role, _ in SYSTEMS[config.system].needs} | set(config.roles)
+    needed = {role for role, _ in SYSTEMS[config.system].needs(config)} | set(config.roles)
     return [
         *roles.problems(),
         *(line for role in sorted(needed) for line in _of_card(config, roles, role)),
@@ -109,7 +116,7 @@ def _of_card(config: RunConfig, roles: Roles, role: str) -> Iterator[str]:
 
 
 def _of_tasks(config: RunConfig, roles: Roles) -> Iterator[str]:
-    for (role, task), kind in SYSTEMS[config.system].needs.items():
+    for (role, task), kind in SYSTEMS[config.system].needs(config).items():
         tasks = roles.card(role).tasks
         if task not in tasks:
             yield f"role {role}: {config.system} needs its task {task!r}, which the card does not have"

@@ -19,7 +19,7 @@ from manyheads.replies import (
     Vote,
 )
 
-NEEDS: dict[tuple[str, str], type[ReplyModel]] = {
+_NEEDS: dict[tuple[str, str], type[ReplyModel]] = {
     ("scientist", "join"): Decision,
     ("scientist", "topic"): Remark,
     ("scientist", "consensus"): Consensus,
@@ -32,10 +32,11 @@ NEEDS: dict[tuple[str, str], type[ReplyModel]] = {
     ("leader", "progress"): Progress,
     ("leader", "settle"): Topic,
     ("leader", "draft"): Abstract,
+}
+_SELF_REVIEW_NEEDS: dict[tuple[str, str], type[ReplyModel]] = {
     ("leader", "self_review"): SelfReview,
     ("leader", "rework"): Revision,
 }
-"""The reply that each task of a role must give, or a narrower one."""
 
 TITLES = {
     "selection": "Collaborator selection",
@@ -51,6 +52,11 @@ GOALS = {
     "novelty": "a clear majority for the idea that overlaps least with published work.",
     "abstract": "an abstract that is clear, complete and original.",
 }
+
+
+def needs(config: RunConfig) -> dict[tuple[str, str], type[ReplyModel]]:
+    """The reply that each task of a role must give, or a narrower one; of self-review only where it is held."""
+    return {**_NEEDS, **(_SELF_REVIEW_NEEDS if config.self_review.enabled else {})}
 
 
 def stage_event(config: RunConfig, stage: str, title: str | None = None) -> Stage:

@@ -228,3 +228,13 @@ def test_a_corpus_folder_is_named_in_full(tmp_path: Path, monkeypatch: pytest.Mo
     assert load([], ["corpus=corpora/mine"]).corpus == str(tmp_path / "corpora" / "mine")
     assert load([], ["corpus=sample"]).corpus == "sample"
     assert load([], ["corpus=corpora/theirs"]).corpus == "corpora/theirs"
+
+
+@pytest.mark.parametrize(
+    "address", ["127.0.0.1:80", "http://", "http://host:99999", "ftp://host", "http://[x"]
+)
+def test_an_address_is_whole(address: str) -> None:
+    with pytest.raises(ConfigError, match=r"literature\.endpoints: openalex: .* is no address"):
+        validate({"literature": {"endpoints": {"openalex": address}}}, "test")
+    with pytest.raises(ConfigError, match="write it with http"):
+        validate({"models": {"default": {"base_url": address}}}, "test")

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from manyheads.config.strict import Strict
+from manyheads.config.strict import Strict, is_address
 
 SourceName = Literal["local", "semantic_scholar", "openalex", "arxiv"]
 
@@ -35,6 +35,14 @@ class LiteratureConfig(Strict):
     def _as_written(cls, value: object) -> object:
         """YAML reads an unquoted year as a number, and an unquoted date as a date."""
         return value if isinstance(value, bool) or not isinstance(value, int | date) else str(value)
+
+    @field_validator("endpoints")
+    @classmethod
+    def _whole_addresses(cls, value: dict[SourceName, str]) -> dict[SourceName, str]:
+        for name, address in value.items():
+            if not is_address(address):
+                raise ValueError(f"{name}: {address!r} is no address; write it as http://… or https://…")
+        return value
 
     @field_validator("cascade")
     @classmethod

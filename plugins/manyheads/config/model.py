@@ -4,7 +4,7 @@ from typing import Any, Literal, cast, get_args
 
 from pydantic import Field, field_validator
 
-from manyheads.config.strict import Strict
+from manyheads.config.strict import Strict, is_address
 from manyheads.errors import ConfigError
 
 Provider = Literal["openai", "ollama", "anthropic", "offline", "replay"]
@@ -56,7 +56,7 @@ class ModelConfig(Strict):
     @field_validator("base_url")
     @classmethod
     def _whole_address(cls, value: str | None) -> str | None:
-        if value is not None and not value.startswith(("http://", "https://")):
+        if value is not None and not is_address(value):
             raise ValueError("write it with http:// or https://")
         return value
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
 from manyheads import __version__
@@ -9,6 +10,8 @@ from manyheads.http import asked_to_wait
 from manyheads.literature.service import RefusedError, Service
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx
 
 T = TypeVar("T")
@@ -101,9 +104,18 @@ class Fetcher:
                 timeout=min(_SECONDS_A_TRY, self.service.patience),
                 limits=httpx.Limits(max_connections=self._connections),
                 follow_redirects=True,
+                verify=_trusted(),
             )
             self._held = (loop, client)
         return self._held[1]
+
+
+@cache
+def _trusted() -> "ssl.SSLContext":
+    """The certificates that are trusted; reading them takes longer than many a request."""
+    import httpx
+
+    return httpx.create_ssl_context()
 
 
 def _accepted(response: "httpx.Response") -> "httpx.Response":

@@ -1,26 +1,20 @@
 """Opens the library that a config describes. Nothing is read, written or contacted before it is used."""
 
 import datetime as dt
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from manyheads.config import LiteratureConfig, SourceName
 from manyheads.errors import ConfigError
-from manyheads.literature import arxiv, openalex, semantic_scholar
-from manyheads.literature.arxiv import Arxiv
 from manyheads.literature.cached import CachedSource, Shelf
 from manyheads.literature.cascade import Cascade, ignore
+from manyheads.literature.connect import connect
 from manyheads.literature.gathered import Note
 from manyheads.literature.library import Library
-from manyheads.literature.limits import ARXIV, OPENALEX, SHARED_POOL, WITH_KEY, Pace
+from manyheads.literature.limits import Pace
 from manyheads.literature.local import LocalSource
-from manyheads.literature.openalex import OpenAlex
 from manyheads.literature.publication import Window
-from manyheads.literature.semantic_scholar import SemanticScholar
-from manyheads.literature.service import Service
-from manyheads.literature.source import Source
 from manyheads.literature.watched import Watched
 
 if TYPE_CHECKING:
@@ -59,7 +53,7 @@ def open_library(
     sources: list[Watched] = []
     for name in config.cascade:
         if name != "local":
-            found = CachedSource(_service(name, config, paces or {}), shelf, config.endpoints.get(name, ""))
+            found = CachedSource(connect(name, config, paces), shelf, config.endpoints.get(name, ""))
         elif bank is not None:
             found = CachedSource(LocalSource(bank))
         else:
@@ -96,36 +90,3 @@ def window(config: LiteratureConfig, bound: int | None = None) -> Window:
             tried="bound, any, a year, a date",
             hint="write it as 2015 or 2015-06-30",
         ) from error
-
-
-def _service(name: SourceName, config: LiteratureConfig, paces: Mapping[SourceName, Pace]) -> Source:
-    address = config.endpoints.get(name, "")
-
-    def service(pace: Pace, key_env: str | None = None) -> Service:
-        has_key = key_env is not None and bool(os.environ.get(key_env))
-        return Service(
-            name=name,
-            pace=paces.get(name, pace),
-            retries=config.retries,
-            patience=config.patience,
-            address=address,
-            key_env=key_env,
-            has_key=has_key,
-        )
-
-    if name == "arxiv":
-        return Arxiv(service(ARXIV), address=address or arxiv.ADDRESS)
-    if name == "openalex":
-        key_env = openalex.KEY_ENV
-        key, mailto = _secret(key_env), _secret(openalex.MAILTO_ENV)
-        return OpenAlex(
-            service(OPENALEX, key_env), address=address or openalex.ADDRESS, key=key, mailto=mailto
-        )
-    key_env = config.semantic_scholar_key_env
-    key = _secret(key_env)
-    pace = WITH_KEY if key else SHARED_POOL
-    return SemanticScholar(service(pace, key_env), address=address or semantic_scholar.ADDRESS, key=key)
-
-
-def _secret(variable: str) -> str | None:
-    return os.environ.get(variable, "").strip() or None

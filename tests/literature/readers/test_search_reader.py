@@ -10,8 +10,9 @@ from manyheads.bank.corpus import RawPaper, Rejects
 from manyheads.config import LiteratureConfig
 from manyheads.errors import CorpusError, LiteratureError
 from manyheads.literature.cache import LookupCache
+from manyheads.literature.connect import connect as connected
 from manyheads.literature.limits import Pace
-from manyheads.literature.readers.api import Searched, semantic_scholar
+from manyheads.literature.readers.api import Searched
 from manyheads.literature.semantic_scholar import SemanticScholar
 from manyheads.literature.service import Service
 from support.scholar import Scholar, Trouble, record
@@ -104,6 +105,6 @@ def test_the_config_says_where_the_service_is_and_the_environment_has_its_key(
     config = LiteratureConfig(
         endpoints={"semantic_scholar": scholar.url}, semantic_scholar_key_env="PEAR_KEY"
     )
-    connect = partial(semantic_scholar, config)
+    connect = partial(connected, "semantic_scholar", config)
     read(Searched("pears", (2010, 2010), connect, lambda: LookupCache(tmp_path / "kept.sqlite")))
     assert scholar.requests[0].headers["x-api-key"] == "right"

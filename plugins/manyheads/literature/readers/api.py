@@ -2,20 +2,16 @@
 
 import asyncio
 import datetime as dt
-import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, sifted
-from manyheads.config import LiteratureConfig
 from manyheads.errors import CorpusError
 from manyheads.literature.cache import LookupCache
-from manyheads.literature.limits import SHARED_POOL, WITH_KEY
 from manyheads.literature.publication import Publication, Window
 from manyheads.literature.readers.common import Record, paper
-from manyheads.literature.service import Service
 from manyheads.literature.source import Part, Source
 
 KEPT = "corpus"
@@ -115,26 +111,6 @@ class Searched:
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
         """Nothing but what the papers say."""
         return {}
-
-
-def semantic_scholar(config: LiteratureConfig) -> Source:
-    """The service as a config says; with a key, if the environment holds one."""
-    from manyheads.literature.semantic_scholar import ADDRESS, SemanticScholar
-
-    key, address = (
-        os.environ.get(config.semantic_scholar_key_env),
-        config.endpoints.get("semantic_scholar", ""),
-    )
-    service = Service(
-        "semantic_scholar",
-        WITH_KEY if key else SHARED_POOL,
-        retries=config.retries,
-        patience=config.patience,
-        address=address,
-        key_env=config.semantic_scholar_key_env,
-        has_key=bool(key),
-    )
-    return SemanticScholar(service, address=address or ADDRESS, key=key)
 
 
 def _fields(one: Publication) -> dict[str, Any]:

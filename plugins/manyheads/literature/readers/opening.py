@@ -11,9 +11,10 @@ from manyheads.bank.jsonlines import JsonLines
 from manyheads.config import LiteratureConfig
 from manyheads.errors import CorpusError
 from manyheads.literature.cache import LookupCache
+from manyheads.literature.connect import connect
 from manyheads.literature.readers.aminer import AMiner
 from manyheads.literature.readers.anthology import Anthology
-from manyheads.literature.readers.api import Searched, semantic_scholar
+from manyheads.literature.readers.api import Searched
 from manyheads.literature.readers.bibtex import BibTeX
 from manyheads.literature.readers.common import shards
 from manyheads.literature.readers.formats import API, SEARCH, detect, known
@@ -93,9 +94,9 @@ def open_corpus(path: Path, format: str = AUTO, opening: Opening | None = None) 
 
 def _open(source: str, opening: Opening) -> Reader:
     if source.startswith(SEARCH) or opening.format == API:
-        connect = partial(semantic_scholar, opening.literature)
+        asked = partial(connect, "semantic_scholar", opening.literature)
         words, address = source.removeprefix(SEARCH), opening.literature.endpoints.get("semantic_scholar", "")
-        return Searched(words, opening.years, connect, opening.cache, opening.limit, address)
+        return Searched(words, opening.years, asked, opening.cache, opening.limit, address)
     return open_corpus(Path(source), opening.format, opening)
 
 

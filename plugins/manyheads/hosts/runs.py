@@ -4,8 +4,14 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from manyheads.config import RunConfig
+from manyheads.config import RunConfig, settled
+from manyheads.errors import ConfigError
+from manyheads.folder import writing
 from manyheads.session import Session, new_folder, reopen
+from manyheads.systems import SYSTEMS
+
+SUBJECT = "subject.md"
+"""Where a run folder keeps a text that a team was given to review."""
 
 
 class RunState(BaseModel):
@@ -13,23 +19,51 @@ class RunState(BaseModel):
 
     folder: str | None = None
     """Folder of the last run."""
-    topic: str = ""
-    """The topic that it was given, empty for none."""
+    asked: str = ""
+    """What it was given, a topic or a text to review; empty for nothing."""
     finished: bool = False
     """Whether it has come to its end."""
 
-    def session(self, topic: str, config: RunConfig, out: Path) -> Session:
-        """The run that is asked for by a topic, empty for none; this is its state from now on.
+    def session(self, asked: str, config: RunConfig, out: Path) -> Session:
+        """The run that is asked for by a text, empty for none; this is its state from now on.
 
-        An unfinished run goes on, under the config in its folder, when nothing is asked or the same again.
-        Anything else begins a run of `config` in a folder of its own under `out`.
+        The text is the topic, or what is reviewed, and never the name of a file. An unfinished run goes on, under the
+        config in its folder, when nothing is asked or the same again. Anything else begins a run of `config` in a
+        folder of its own under `out`.
 
         Raises:
-            UserError: the folder's config is not valid any more, or no folder can be made.
+            UserError: the run lacks what it is about, its folder's config is not valid any more, or no folder can
+                be made.
         """
-        if self.folder is None or self.finished or topic not in ("", self.topic):
-            self.folder, self.topic, self.finished = str(new_folder(config, out)), topic, False
+        if self.folder is None or self.finished or asked not in ("", self.asked):
+            _need(config, asked)
+            self.folder, self.asked, self.finished = str(new_folder(config, out)), asked, False
         folder = Path(self.folder)
         if (folder / "config.yaml").is_file():
             return Session(reopen(folder), folder)
-        return Session(config.model_copy(update={"topic": self.topic or config.topic}), folder)
+        return Session(_about(config, self.asked, folder), folder)
+
+
+def _need(config: RunConfig, asked: str) -> None:
+    """Raises `ConfigError` where a run would lack what it is about, before it has a folder."""
+    system = SYSTEMS[config.system]
+    if system.subject and not (asked or config.subject):
+        raise ConfigError(
+            f"{config.system}: no text to review",
+            hint="give the text itself as the task or message, or its file as the config's subject",
+        )
+    system.ready(settled(config.model_copy(update={"topic": asked or config.topic})))
+
+
+def _about(config: RunConfig, asked: str, folder: Path) -> RunConfig:
+    """The config with what was asked in it; a text to review is kept in the run's folder."""
+    if not asked:
+        return config
+    if not SYSTEMS[config.system].subject:
+        return config.model_copy(update={"topic": asked})
+    subject = (folder / SUBJECT).resolve()
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        # What no file of text can hold is refused where it is read, with every other text that is none.
+        subject.write_bytes(asked.encode("utf-8", "surrogatepass"))
+    return config.model_copy(update={"subject": str(subject)})

@@ -1,16 +1,30 @@
-"""The last lines that a finished run prints."""
+"""What a run came to, in words: the last lines that it prints, and what the frameworks' teams end with."""
 
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from textwrap import fill
 from typing import Any
 
 from manyheads.models.offline import LABEL
-from manyheads.report.review import SYSTEM
+from manyheads.report.review import SYSTEM, Mean, Review, Reviewed
+
+ABSTRACT = "Abstract"
+
+
+def essence(result: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The essence of a result, such as `result.json` keeps it: names, and what is told under each, in order.
+
+    A review comes to its scores, one by one, and their means. Everything else comes to topic, idea, title and
+    abstract, how that came through self-review, and what a baseline was allowed; each as far as there is one.
+    """
+    if result.get("system") == SYSTEM:
+        return list(_review(Reviewed.model_validate(result)))
+    return list(_abstract(result))
 
 
 def closing_lines(folder: Path) -> str:
-    """Topic, title and abstract, or a review's score; what it cost, and where the report is."""
+    """A finished run's essence; what it cost, and where the report is."""
     result: dict[str, Any] = json.loads((folder / "result.json").read_text(encoding="utf-8"))
     usage = result["usage"]
     warnings = len(result["warnings"])
@@ -18,7 +32,7 @@ def closing_lines(folder: Path) -> str:
     cost = f", cost {usage['cost']:.4f}" if usage["cost"] is not None else ""
     lines = [
         "",
-        *(_review(result) if result["system"] == SYSTEM else _abstract(result)),
+        _laid_out(essence(result)),
         "",
         f"{_count(usage['calls'], 'call')}, {tokens} tokens{cost}; {_count(warnings, 'warning')}",
     ]
@@ -29,66 +43,69 @@ def closing_lines(folder: Path) -> str:
     return "\n".join([*lines, f"Report    {folder / 'report.html'}"])
 
 
-def _abstract(result: dict[str, Any]) -> list[str]:
-    abstract = result["abstract"]
-    return [
-        f"Topic     {result['topic']['topic']}",
-        f"Title     {abstract['title']}",
-        "",
-        fill(abstract["text"], width=100),
-        *_self_review(result.get("self_review")),
-        *_baseline(result.get("baseline")),
+def _laid_out(told: Sequence[tuple[str, str]]) -> str:
+    """Names and texts in two columns, the abstract between them over both."""
+    width = max(10, *(len(name) + 1 for name, _ in told)) if told else 0
+    lines = [
+        f"\n{fill(text, width=100)}\n" if name == ABSTRACT else f"{name:{width}}{text}" for name, text in told
     ]
+    return "\n".join(lines).strip("\n")
 
 
-def _baseline(told: dict[str, Any] | None) -> list[str]:
-    """What a baseline was allowed and did with it; nothing for a team."""
-    if told is None:
-        return []
+def _abstract(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    topic, idea, abstract = (result.get(key) or {} for key in ("topic", "idea", "abstract"))
+    told = {
+        "Topic": topic.get("topic"),
+        "Idea": idea.get("title"),
+        "Title": abstract.get("title"),
+        ABSTRACT: abstract.get("text"),
+    }
+    yield from ((name, text) for name, text in told.items() if text)
+    if reviews := result.get("self_review"):
+        yield "Review", _self_review(reviews)
+    if course := result.get("baseline"):
+        yield "Baseline", _baseline(course)
+
+
+def _baseline(told: Mapping[str, Any]) -> str:
+    """What a baseline was allowed and did with it."""
     like = f", as many as {told['like']} had used" if told["like"] else ""
     allowed = f" from {told['tokens_allowed']} tokens{like}" if told["tokens_allowed"] else ""
-    return ["", f"Baseline  {_count(told['ideas'], 'idea')}{allowed}"]
+    return f"{_count(told['ideas'], 'idea')}{allowed}"
 
 
-def _self_review(told: dict[str, Any] | None) -> list[str]:
-    """How the abstract came through its self-reviews; nothing where there was none."""
-    if told is None:
-        return []
+def _self_review(told: Mapping[str, Any]) -> str:
+    """How the abstract came through its self-reviews."""
     reviews, discarded = told["reviews"], len(told["discarded"])
     closest, revised = reviews[-1]["closest"], len(reviews) - discarded - 1
     after = [_count(revised, "revision")] * bool(revised)
     after += [_count(discarded, "discarded idea")] * bool(discarded)
     how = f"{', after ' if after else ''}{' and '.join(after)}"
     if closest is None:
-        return ["", f"Review    not made: no published paper was found to compare it with{how}"]
+        return f"not made: no published paper was found to compare it with{how}"
     if told["passed"]:
-        return ["", f"Review    passed: at most {closest} of 100 alike{how}"]
-    return [
-        "",
-        f"Review    not passed: up to {closest} of 100 alike, too close from {told['threshold']}{how}",
-    ]
+        return f"passed: at most {closest} of 100 alike{how}"
+    return f"not passed: up to {closest} of 100 alike, too close from {told['threshold']}{how}"
 
 
-def _review(result: dict[str, Any]) -> list[str]:
-    means = result["means"]
-    return [
-        f"Text      {result['subject']['source']}",
-        *([f"Title     {result['title']}"] if result["title"] else []),
-        "",
-        *(_scores(review, list(means)) for review in result["reviews"]),
-        *(_mean(name, mean) for name, mean in means.items()),
-    ]
+def _review(reviewed: Reviewed) -> Iterator[tuple[str, str]]:
+    yield "Text", reviewed.subject.source
+    if reviewed.title:
+        yield "Title", reviewed.title
+    yield from ((review.reviewer, _scores(review)) for review in reviewed.reviews)
+    yield from ((name.capitalize(), _mean(mean)) for name, mean in reviewed.means.items())
 
 
-def _scores(review: dict[str, Any], names: list[str]) -> str:
-    scores = ", ".join(f"{name} {review[name]}" for name in names)
-    return f"{review['reviewer']}: {scores}{', asks for an ethics review' * review.get('ethical_concerns', False)}"
+def _scores(review: Review) -> str:
+    scores = ", ".join(f"{name} {score}" for name, score in review.scores.items())
+    return f"{scores}{', asks for an ethics review' * bool(review.ethical_concerns)}"
 
 
-def _mean(name: str, mean: dict[str, Any]) -> str:
-    low, high = mean["low"], mean["high"]
-    interval = "" if low is None else f", {mean['level']:.0%} interval {low:.2f} to {high:.2f}"
-    return f"{name.capitalize():13} {mean['mean']:.2f} of 10, the mean of {_count(mean['n'], 'review')}{interval}"
+def _mean(mean: Mean) -> str:
+    score = f"{mean.mean:.2f} of 10, the mean of {_count(mean.n, 'review')}"
+    if mean.low is None or mean.high is None:
+        return score
+    return f"{score}, {mean.level:.0%} interval {mean.low:.2f} to {mean.high:.2f}"
 
 
 def _count(number: int, word: str) -> str:

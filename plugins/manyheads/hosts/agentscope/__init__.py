@@ -13,16 +13,41 @@ from manyheads.hosts import need_framework
 if TYPE_CHECKING:
     from manyheads.hosts.agentscope.agent import role_agent
     from manyheads.hosts.agentscope.host import AgentScopeHost, make_host
-    from manyheads.hosts.agentscope.pipeline import SystemPipeline, VirSciPipeline
+    from manyheads.hosts.agentscope.pipeline import (
+        PIPELINES,
+        ConferenceReviewPipeline,
+        DiscussionPipeline,
+        SelfReflectionPipeline,
+        SinglePipeline,
+        VirSciPipeline,
+    )
+    from manyheads.hosts.agentscope.system import SystemPipeline
+
+__all__ = [
+    "PIPELINES",
+    "AgentScopeHost",
+    "ConferenceReviewPipeline",
+    "DiscussionPipeline",
+    "SelfReflectionPipeline",
+    "SinglePipeline",
+    "SystemPipeline",
+    "VirSciPipeline",
+    "make_host",
+    "role_agent",
+]
 
 _HOMES = {
+    "PIPELINES": "pipeline",
     "AgentScopeHost": "host",
-    "SystemPipeline": "pipeline",
+    "ConferenceReviewPipeline": "pipeline",
+    "DiscussionPipeline": "pipeline",
+    "SelfReflectionPipeline": "pipeline",
+    "SinglePipeline": "pipeline",
+    "SystemPipeline": "system",
     "VirSciPipeline": "pipeline",
     "make_host": "host",
     "role_agent": "agent",
 }
-__all__ = ["AgentScopeHost", "SystemPipeline", "VirSciPipeline", "make_host", "role_agent"]
 
 
 def __getattr__(name: str) -> object:

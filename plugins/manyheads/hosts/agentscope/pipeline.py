@@ -1,162 +1,6 @@
-"""A system as a pipeline of AgentScope: it goes where an agent goes, into a console or a service."""
+"""Each system as a pipeline of AgentScope of its own."""
 
-import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
-from contextlib import aclosing
-from pathlib import Path
-from typing import Any, ClassVar
-from uuid import uuid4
-
-from agentscope.event import (
-    AgentEvent,
-    ExternalExecutionResultEvent,
-    UserConfirmResultEvent,
-    UserInterruptEvent,
-)
-from agentscope.message import Msg
-from agentscope.model import ChatModelBase
-from agentscope.types import ReplyFinishedReason
-
-from manyheads.config import ModelConfig, RunConfig, load, validate
-from manyheads.core import Recall, Usage
-from manyheads.errors import ConfigError, UserError
-from manyheads.events import AnyEvent, Result
-from manyheads.hosts.agentscope.clients import describe
-from manyheads.hosts.agentscope.host import AgentScopeHost
-from manyheads.hosts.agentscope.story import Story, closing
-from manyheads.hosts.runs import RunState
-from manyheads.session import HostFactory, Session
-
-Inputs = Msg | list[Msg] | UserConfirmResultEvent | UserInterruptEvent | ExternalExecutionResultEvent | None
-
-
-class PipelineState(RunState):
-    """What a pipeline remembers between replies."""
-
-    session_id: str
-
-
-class SystemPipeline:
-    """Base of the pipelines; a subclass names its system. Satisfies AgentScope's `PipelineProtocol`.
-
-    A message's text is the fixed topic of a run, an empty one leaves the topic to the team. Each run is one reply:
-    its text is what was said, with the abstract at the end, its usage that of all model calls. A run that was
-    interrupted goes on when the same is asked again, or nothing.
-
-    Args:
-        config: a config, its data, its file, or the name of one that ships; the system's own when left out.
-        model: takes the place of the config's default model.
-        out: folder that gets a run folder for each run.
-
-    Raises:
-        ConfigError: the config is not valid or is another system's.
-    """
-
-    system: ClassVar[str]
-
-    def __init__(
-        self,
-        config: RunConfig | Mapping[str, Any] | str | Path | None = None,
-        *,
-        model: ChatModelBase | None = None,
-        out: str | Path = "runs",
-    ) -> None:
-        self.config = _read(self.system if config is None else config)
-        if self.config.system != self.system:
-            raise ConfigError(
-                f"{type(self).__name__} runs {self.system}, the config says {self.config.system}"
-            )
-        self.name = self.config.name or self.system
-        self.state = PipelineState(session_id=uuid4().hex)
-        self._model, self._out = model, Path(out)
-        self._running: _Running | None = None
-        self._host: AgentScopeHost | None = None
-        self._paused = False
-
-    async def reply_stream(self, inputs: Inputs = None) -> AsyncGenerator[AgentEvent | Msg, None]:
-        """One run as one reply.
-
-        A `UserInterruptEvent` ends the run that is under way. When this generator's consumer is cancelled, the
-        reply ends as interrupted and the cancellation surfaces. Either way nothing that was said is lost.
-
-        Raises:
-            UserError: something is wrong that the user can mend; the reply ends with it.
-        """
-        if isinstance(inputs, UserInterruptEvent):
-            self._interrupt()
-        if isinstance(inputs, UserInterruptEvent | UserConfirmResultEvent | ExternalExecutionResultEvent):
-            return  # nothing of ours ever waits for a confirmation or an outside result
-        if self._running:
-            raise ConfigError(f"{self.name} is running", hint="make another pipeline for another run")
-        story = Story(self.name, self.state.session_id)
-        self._running = _Running(self._session(_topic(inputs)), self._make_host)
-        try:
-            yield story.start()
-            async for event in self._running.events():
-                for told in self._tell(story, event):
-                    yield told
-            yield story.end()
-        except asyncio.CancelledError:
-            yield story.end(ReplyFinishedReason.INTERRUPTED)
-            if _being_cancelled():
-                raise
-        except UserError as problem:
-            for told in story.say(str(problem)):
-                yield told
-            yield story.end(ReplyFinishedReason.ERROR, problem.message)
-            raise
-        finally:
-            running, self._running = self._running, None
-            await running.stop()
-
-    def pause(self) -> None:
-        """Let turns under way finish and begin no other, until `resume`."""
-        self._paused = True
-        if self._host:
-            self._host.pause()
-
-    def resume(self) -> None:
-        """Go on after `pause`."""
-        self._paused = False
-        if self._host:
-            self._host.resume()
-
-    def save_state(self) -> dict[str, Any]:
-        """What a new pipeline needs to go on with this one's run, as JSON data."""
-        return self.state.model_dump(mode="json")
-
-    def load_state(self, state: Mapping[str, Any]) -> None:
-        """Take over another pipeline's run; the next reply goes on with it if it is not finished."""
-        self.state = PipelineState.model_validate(state)
-
-    def _interrupt(self) -> None:
-        if self._running:
-            self._running.task.cancel()
-
-    def _session(self, topic: str) -> Session:
-        config = self.config.model_copy(update={"host": "agentscope", "models": self._models()})
-        return self.state.session(topic, config, self._out)
-
-    def _models(self) -> dict[str, ModelConfig]:
-        models = dict(self.config.models)
-        if self._model:
-            models["default"] = describe(self._model, models["default"])
-        return models
-
-    def _make_host(self, models: Mapping[str, ModelConfig], recall: Recall, attempts: int) -> AgentScopeHost:
-        given = {"default": self._model} if self._model else {}
-        self._host = AgentScopeHost(models, recall, attempts, given)
-        if self._paused:
-            self._host.pause()
-        return self._host
-
-    def _tell(self, story: Story, event: AnyEvent) -> Iterator[AgentEvent]:
-        yield from story.tell(event)
-        if isinstance(event, Result):
-            self.state.finished = True
-            yield from story.settle(Usage.model_validate(event.data.get("usage", {})))
-            for paragraph in closing(event.data):
-                yield from story.say(paragraph)
+from manyheads.hosts.agentscope.system import SystemPipeline
 
 
 class VirSciPipeline(SystemPipeline):
@@ -165,46 +9,41 @@ class VirSciPipeline(SystemPipeline):
     system = "virsci"
 
 
-class _Running:
-    """A session in a task of its own, so that an interrupt from elsewhere can end it."""
+class SelfReflectionPipeline(SystemPipeline):
+    """One agent that thinks its idea over, again and again, then writes the abstract (VirSci 2025, App. C.3)."""
 
-    def __init__(self, session: Session, make_host: HostFactory) -> None:
-        self._queue: asyncio.Queue[AnyEvent | None] = asyncio.Queue()
-        self.task = asyncio.create_task(self._drive(session, make_host))
-
-    async def _drive(self, session: Session, make_host: HostFactory) -> None:
-        try:
-            async with aclosing(session.events(make_host)) as events:
-                async for event in events:
-                    self._queue.put_nowait(event)
-        finally:
-            self._queue.put_nowait(None)
-
-    async def events(self) -> AsyncIterator[AnyEvent]:
-        """What happens, as it happens; then what ended the session is raised, if it did not end well."""
-        while (event := await self._queue.get()) is not None:
-            yield event
-        await self.task
-
-    async def stop(self) -> None:
-        self.task.cancel()
-        await asyncio.gather(self.task, return_exceptions=True)
+    system = "self-reflection"
 
 
-def _being_cancelled() -> bool:
-    """Whether it is the consumer that is cancelled, and not only the run."""
-    consumer = asyncio.current_task()
-    return consumer is not None and consumer.cancelling() > 0
+class DiscussionPipeline(SystemPipeline):
+    """Fixed roles that discuss one idea without an ecosystem, then the abstract (VirSci 2025, App. C.3)."""
+
+    system = "discussion"
 
 
-def _read(config: RunConfig | Mapping[str, Any] | str | Path) -> RunConfig:
-    if isinstance(config, RunConfig):
-        return config
-    return validate(config, "config") if isinstance(config, Mapping) else load([str(config)])
+class SinglePipeline(SystemPipeline):
+    """One agent with as many tokens as a team: it drafts ideas, picks one and writes its abstract."""
+
+    system = "single"
 
 
-def _topic(inputs: Msg | list[Msg] | None) -> str:
-    """The text of the last message of a user."""
-    messages = inputs if isinstance(inputs, list) else [inputs] if inputs else []
-    asked = [message for message in messages if message.role == "user"]
-    return (asked[-1].get_text_content() or "").strip() if asked else ""
+class ConferenceReviewPipeline(SystemPipeline):
+    """Independent reviews of one text on a conference's form (VirSci 2024, Fig. 17; 2025, Fig. 25).
+
+    A message's text is what is reviewed. It is never read as the name of a file: that is what `config.subject`
+    is for.
+    """
+
+    system = "conference-review"
+
+
+PIPELINES: dict[str, type[SystemPipeline]] = {
+    pipeline.system: pipeline
+    for pipeline in (
+        VirSciPipeline,
+        SelfReflectionPipeline,
+        DiscussionPipeline,
+        SinglePipeline,
+        ConferenceReviewPipeline,
+    )
+}

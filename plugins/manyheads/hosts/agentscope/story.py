@@ -1,6 +1,6 @@
 """A run's events as AgentScope's: one reply with a text block for each thing that a reader wants to see."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
@@ -31,7 +31,9 @@ from manyheads.events import (
     Warned,
     looked_up,
 )
+from manyheads.hosts.reviews import reviews_in_full
 from manyheads.models.offline import LABEL, labelled
+from manyheads.report.closing import ABSTRACT, essence
 
 PARTS = {"leader": " (leader)", "guest": " (invited)", "candidate": " (candidate)", "member": ""}
 
@@ -121,13 +123,11 @@ def _when(event: Event) -> str:
     return f"{event.stage}, turn {event.turn}" if event.turn else event.stage
 
 
-def closing(data: dict[str, Any]) -> Iterator[str]:
-    """The last paragraphs of a run's reply: the topic and the idea where there are any, the abstract at the end."""
+def closing(data: Mapping[str, Any]) -> Iterator[str]:
+    """The last paragraphs of a run's reply: its reviews in full, its essence, an abstract at the end."""
     if not data.get("written_by_language_model", True):
         yield LABEL
-    if topic := data.get("topic", {}).get("topic"):
-        yield f"Topic: {topic}"
-    if idea := data.get("idea", {}).get("title"):
-        yield f"Idea: {idea}"
-    if abstract := data.get("abstract", {}).get("text"):
-        yield f"Abstract\n\n{abstract}"
+    yield from reviews_in_full(data)
+    told = essence(data)
+    yield from (f"{name}: {text}" for name, text in told if name != ABSTRACT)
+    yield from (f"{name}\n\n{text}" for name, text in told if name == ABSTRACT)

@@ -13,14 +13,28 @@ if TYPE_CHECKING:
     from manyheads.hosts.autogen.host import AutoGenHost, make_host
     from manyheads.hosts.autogen.knowledge import KnowledgeMemory
     from manyheads.hosts.autogen.models import ModelClient
-    from manyheads.hosts.autogen.team import ResearchTeam, VirSciTeam, export
+    from manyheads.hosts.autogen.research import ResearchTeam
+    from manyheads.hosts.autogen.team import (
+        TEAMS,
+        ConferenceReviewTeam,
+        DiscussionTeam,
+        SelfReflectionTeam,
+        SingleTeam,
+        VirSciTeam,
+        export,
+    )
 
 __all__ = [
+    "TEAMS",
     "AutoGenHost",
+    "ConferenceReviewTeam",
+    "DiscussionTeam",
     "KnowledgeMemory",
     "ModelClient",
     "ResearchTeam",
     "RoleAgent",
+    "SelfReflectionTeam",
+    "SingleTeam",
     "VirSciTeam",
     "export",
     "make_host",
@@ -28,11 +42,16 @@ __all__ = [
 ]
 
 _HOMES = {
+    "TEAMS": "team",
     "AutoGenHost": "host",
+    "ConferenceReviewTeam": "team",
+    "DiscussionTeam": "team",
     "KnowledgeMemory": "knowledge",
     "ModelClient": "models",
-    "ResearchTeam": "team",
+    "ResearchTeam": "research",
     "RoleAgent": "agent",
+    "SelfReflectionTeam": "team",
+    "SingleTeam": "team",
     "VirSciTeam": "team",
     "export": "team",
     "make_host": "host",

@@ -1,9 +1,5 @@
 """A run's events as AutoGen's messages: text that a console or a Studio shows, metadata that a program reads."""
 
-import json
-from collections.abc import Mapping
-from typing import Any, cast
-
 from autogen_agentchat.messages import TextMessage
 from autogen_core.models import RequestUsage
 
@@ -23,8 +19,8 @@ from manyheads.events import (
     Warned,
     looked_up,
 )
-from manyheads.models.offline import LABEL, labelled
-from manyheads.replies import Abstract
+from manyheads.hosts.autogen.final import final_text
+from manyheads.models.offline import labelled
 
 
 def as_message(event: AnyEvent, team: str) -> TextMessage | None:
@@ -46,20 +42,6 @@ def as_message(event: AnyEvent, team: str) -> TextMessage | None:
 
 def as_usage(usage: Usage) -> RequestUsage:
     return RequestUsage(prompt_tokens=usage.input_tokens, completion_tokens=usage.output_tokens)
-
-
-def final_text(data: Mapping[str, Any]) -> str:
-    """A result as Markdown: its abstract section by section, or else all of it as JSON."""
-    abstract = cast(dict[str, str], data.get("abstract") or {})
-    if "title" not in abstract:
-        return f"```json\n{json.dumps(data, ensure_ascii=False, indent=1)}\n```"
-    sections = [
-        f"**{key.replace('_', ' ').capitalize()}.** {abstract[key]}"
-        for key in Abstract.model_fields
-        if key in abstract and key != "title"
-    ]
-    label = [] if data.get("written_by_language_model", True) else [f"> {LABEL}"]
-    return "\n\n".join([*label, f"# {abstract['title']}", *sections])
 
 
 def _speaker(event: AnyEvent) -> str:

@@ -21,6 +21,7 @@ VOTE, DRAFT, REVISE = (
     "The first draft of the abstract",
     "Improving the abstract",
 )
+SETTLE = "Settling the topic"
 REVIEW, ANOTHER, LEAVE = "Is the abstract too close", "Another turn?", "The topic is settled"
 Run = Callable[..., Any]
 
@@ -53,6 +54,15 @@ def headings(played: Played) -> Counter[str]:
 def papers(played: Played, heading: str) -> set[bool]:
     """Whether the prompts under a heading show papers."""
     return {"<paper>" in request.asking for request in played.asked(heading)}
+
+
+def claims(played: Played, heading: str) -> set[bool]:
+    """Whether the prompts under a heading speak of papers that were looked up; of none that were not."""
+    words = ("papers", "references", "none was found")
+    return {
+        any(word in request.asking.split("Answer with one JSON")[0].casefold() for word in words)
+        for request in played.asked(heading)
+    }
 
 
 async def test_invitation(run: Run, whole: Played):
@@ -94,6 +104,8 @@ async def test_references(run: Run, off: tuple[str, ...], ideas: bool, votes: bo
     played = await run(*off)
     assert papers(played, IDEA) == {ideas}
     assert papers(played, VOTE) == {votes}
+    assert claims(played, IDEA) == {ideas}
+    assert claims(played, VOTE) == {votes}
 
 
 @pytest.mark.parametrize("references", [1, 3])
@@ -153,8 +165,10 @@ async def test_leaving(run: Run, may_leave: bool):
 async def test_starting_topic(run: Run, whole: Played):
     played = await run("topics.start=NanoGPT on a tiny machine")
     shown = "<start>\nNanoGPT on a tiny machine\n</start>"
-    assert all(shown in each.asking for each in played.asked(TOPIC))
-    assert not any("NanoGPT" in each.text for each in played.requests if each not in played.asked(TOPIC))
+    told = [*played.asked(TOPIC), *played.asked(SETTLE)]
+    assert len(told) == 3 + 1
+    assert all(shown in each.asking for each in told)
+    assert not any("NanoGPT" in each.text for each in played.requests if each not in told)
     assert headings(played) == headings(whole)
     assert not any("<start>" in each.text for each in whole.requests)
 

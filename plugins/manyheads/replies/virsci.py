@@ -70,7 +70,7 @@ class Advice(ReplyModel):
 class Idea(ReplyModel):
     """A research idea with its self-assessment (VirSci 2024, Fig. 12)."""
 
-    thought: Text = Field(description="Motivation, and how the idea differs from the references.")
+    thought: Text = Field(description="Motivation, and how the idea differs from what is published.")
     title: Text = Field(description="A title for the paper that would come of it.")
     idea: Text = Field(description="The idea in detail: problem, approach, significance.")
     experiment: Text = Field(description="How to test it: design, data, measures, expected outcome.")
@@ -85,7 +85,7 @@ class Idea(ReplyModel):
 class Vote(ReplyModel):
     """A blind vote for the most novel idea (VirSci 2024, Fig. 13)."""
 
-    thought: Text = Field(description="Compare each idea with its related papers.")
+    thought: Text = Field(description="Compare each idea with what is published.")
     choice: Choice = Field(description="Number of the one idea that overlaps least with existing work.")
 
 

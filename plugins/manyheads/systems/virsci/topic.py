@@ -97,9 +97,9 @@ async def _agreed(run: Run, team: Team, thread: Thread) -> bool:
 
 
 async def _settle(run: Run, team: Team, thread: Thread) -> Topic:
-    question = Question(
-        STAGE, thread.turn, team.leader.speaker, "leader", "settle", thread.shown(), part="leader"
-    )
+    """R_topic, within the starting topic if one is given (App. C.3)."""
+    variables = {"start": run.config.topics.start, **thread.shown()}
+    question = Question(STAGE, thread.turn, team.leader.speaker, "leader", "settle", variables, part="leader")
     return (await run.ask(question, run.reply_type("leader", "settle", Topic))).value
 
 

@@ -1,18 +1,17 @@
 """`manyheads measure`: how new texts are, by the papers nearest to them."""
 
-from collections.abc import Iterable, Sequence
+import asyncio
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from manyheads.measures.novelty import Neighbour
-    from manyheads.measures.results import Measure, Score
-
-ABSENT = "–"
+    from manyheads.bank.vectors import Embedder
+    from manyheads.config import LiteratureConfig
+    from manyheads.measures.results import Score
+    from manyheads.subjects import Subject
 
 
 def measure(
@@ -20,15 +19,39 @@ def measure(
         list[Path],
         typer.Argument(metavar="TEXT|RUN…", help="Text files, .jsonl files of abstracts, folders of runs."),
     ],
+    against: Annotated[
+        Literal["corpus", "services"],
+        typer.Option(help="services: CD and CI by what Semantic Scholar or others know of each idea."),
+    ] = "corpus",
     corpus: Annotated[
         str | None,
         typer.Option(help="A built corpus's folder, or a shipped one's name. [default: the runs' own]"),
     ] = None,
     normalise: Annotated[
-        Literal["year", "database", "none"],
-        typer.Option(help="Divide by the mean of the neighbour's year, of all papers, or not at all."),
-    ] = "year",
+        Literal["year", "database", "none"] | None,
+        typer.Option(
+            help="Divide by the mean of the neighbour's year, of all papers, or not at all. "
+            "[default: year, of services database]"
+        ),
+    ] = None,
     neighbours: Annotated[int, typer.Option(min=1, help="Nearest papers of each period.")] = 5,
+    retrieve: Annotated[
+        int | None, typer.Option(min=1, help="Papers to find for each text in services. [default: 50]")
+    ] = None,
+    sets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="How services are asked, such as literature.before=2015. Repeatable.",
+        ),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="Leave a paper out. Repeatable.")
+    ] = None,
+    exclude_same_title: Annotated[
+        bool, typer.Option("--exclude-same-title", help="Leave papers out that bear a text's own title.")
+    ] = False,
     rnd: Annotated[bool, typer.Option("--rnd", help="Relative neighbour density too.")] = False,
     rnd_papers: Annotated[int, typer.Option(min=1, help="P of RND: papers around the text.")] = 100,
     rnd_neighbours: Annotated[int, typer.Option(min=1, help="Q of RND: papers around each of these.")] = 50,
@@ -39,103 +62,108 @@ def measure(
         Literal["exact", "approximate"], typer.Option(help="approximate asks the bank's index.")
     ] = "exact",
     embedding: Annotated[
-        str | None, typer.Option(help="Where the corpus's model is, if not found by its name.")
+        str | None,
+        typer.Option(help="Where the corpus's model is, if not found by its name; of services, the model."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one text a line as JSON.")] = False,
     out: Annotated[Path | None, typer.Option(help="Write the same JSON Lines to a file.")] = None,
 ) -> None:
-    """Measure texts: HD, CD, CI, ON (VirSci), and on request RND; for several texts their means too."""
-    from manyheads.cli.building import naming_the_option, showing_progress
-    from manyheads.measures.chosen import chosen_corpus
-    from manyheads.measures.results import scores, write_scores
+    """Measure texts: HD, CD, CI, ON (VirSci), and on request RND; for several texts their means too.
+
+    Against services, CD and CI alone, by papers of any time unless literature.before is set.
+    """
     from manyheads.subjects import read_subjects
 
+    _refuse_unused(against, corpus, rnd, search, retrieve, sets)
     subjects = [subject for path in texts for subject in read_subjects(path)]
+    how: dict[str, Any] = {
+        "neighbours": neighbours, "exclude": exclude or (), "exclude_same_title": exclude_same_title,
+    }  # fmt: skip
+    if against == "services":
+        how |= {"normalise": normalise or "database", "wanted": _enough(retrieve, neighbours)}
+        found = _by_services(texts, subjects, embedding, sets or (), how)
+    else:
+        sizes = (rnd_papers, rnd_neighbours) if rnd else None
+        how |= {"normalise": normalise or "year", "search": search, "rnd": sizes}
+        found = _by_corpus(texts, subjects, corpus, embedding, how)
+    _tell(found, out, json, show_neighbours)
+
+
+def _refuse_unused(
+    against: str, corpus: str | None, rnd: bool, search: str, retrieve: int | None, sets: list[str] | None
+) -> None:
+    """No flag is passed over in silence."""
+    of_corpora = {"--corpus": corpus is not None, "--rnd": rnd, "--search approximate": search != "exact"}
+    of_services = {"--retrieve": retrieve is not None, "--set": bool(sets)}
+    given = of_corpora if against == "services" else of_services
+    if unused := [name for name, is_given in given.items() if is_given]:
+        other = "corpus" if against == "services" else "services"
+        raise typer.BadParameter(f"{', '.join(unused)} goes with --against {other}")
+
+
+def _enough(retrieve: int | None, neighbours: int) -> int:
+    from manyheads.measures.retrieval import RETRIEVED
+
+    wanted = max(RETRIEVED, neighbours) if retrieve is None else retrieve
+    if wanted < neighbours:
+        raise typer.BadParameter(f"--retrieve {wanted} is fewer than --neighbours {neighbours}")
+    return wanted
+
+
+def _by_corpus(
+    texts: Sequence[Path],
+    subjects: "Sequence[Subject]",
+    corpus: str | None,
+    embedding: str | None,
+    how: dict[str, Any],
+) -> "list[Score]":
+    from manyheads.cli.building import naming_the_option, showing_progress
+    from manyheads.measures.chosen import chosen_corpus
+    from manyheads.measures.results import scores
+
     with naming_the_option(), showing_progress() as tell:
-        against = chosen_corpus(texts, corpus, embedding, tell)
-    sizes = (rnd_papers, rnd_neighbours) if rnd else None
-    found = scores(against, subjects, neighbours=neighbours, normalise=normalise, search=search, rnd=sizes)
+        chosen = chosen_corpus(texts, corpus, embedding, tell)
+    return scores(chosen, subjects, **how)
+
+
+def _by_services(
+    texts: Sequence[Path],
+    subjects: "Sequence[Subject]",
+    embedding: str | None,
+    sets: Sequence[str],
+    how: dict[str, Any],
+) -> "list[Score]":
+    from manyheads.cli.building import naming_the_option
+    from manyheads.measures.chosen import chosen_services
+
+    with naming_the_option():
+        config, model = chosen_services(texts, embedding, sets)
+    return asyncio.run(_ask(config, model, subjects, how))
+
+
+async def _ask(
+    config: "LiteratureConfig", model: "Embedder", subjects: "Sequence[Subject]", how: dict[str, Any]
+) -> "list[Score]":
+    from manyheads.bank.cache import cache_folder
+    from manyheads.cli.looked_up import show_look_up
+    from manyheads.literature.libraries import CACHE
+    from manyheads.measures.services import MeasuringServices
+
+    kept = cache_folder() / CACHE
+    async with MeasuringServices.open(config, model, note=show_look_up, cache=kept) as services:
+        return await services.scores(subjects, **how)
+
+
+def _tell(found: "Sequence[Score]", out: Path | None, json: bool, show_neighbours: bool) -> None:
+    from manyheads.cli.measured import remarks, show
+    from manyheads.measures.results import write_scores
+
     if out is not None:
         write_scores(out, found)
     if json:
         for one in found:
             typer.echo(one.model_dump_json())
     else:
-        _show(found, show_neighbours)
-    for line in _remarks(found):
+        show(found, show_neighbours)
+    for line in remarks(found):
         typer.echo(f"warning: {line}", err=True)
-
-
-def _show(found: "Sequence[Score]", show_neighbours: bool) -> None:
-    from rich.console import Console
-
-    console = Console()
-    console.print(_table(found), markup=False)
-    if show_neighbours:
-        for one in found:
-            console.print(one.name, markup=False, highlight=False)
-            console.print(_near(one), markup=False)
-
-
-def _table(found: "Sequence[Score]") -> "Table":
-    from rich.table import Table
-    from rich.text import Text
-
-    measures = _shown(found)
-    first = found[0]
-    search = "" if first.search == "exact" else ", approximate search"
-    title = f"{first.corpus}, {first.neighbours} neighbours, normalised by {first.normalise}{search}"
-    table = Table(title=title.replace("normalised by none", "not normalised"), title_justify="left")
-    table.add_column("text", max_width=48, min_width=12)
-    for name in measures:
-        table.add_column(name.upper(), justify="right", no_wrap=True)
-    for one in found:
-        table.add_row(Text(one.name), *(_number(one.value(name)) for name in measures))
-    if len(found) > 1:
-        table.add_section()
-        for label, cells in _means(found, measures):
-            table.add_row(label, *cells)
-    return table
-
-
-def _shown(found: "Sequence[Score]") -> "list[Measure]":
-    from manyheads.measures.results import MEASURES
-
-    return [name for name in MEASURES if name != "rnd" or found[0].around is not None]
-
-
-def _means(found: "Sequence[Score]", measures: "Sequence[Measure]") -> "Iterable[tuple[str, list[str]]]":
-    from manyheads.measures.results import mean_of
-
-    means = [mean_of(found, name) for name in measures]
-    rows = {f"mean of {len(found)}": "estimate", "95% interval: from": "low", "95% interval: to": "high"}
-    for label, end in rows.items():
-        yield label, [ABSENT if isinstance(one, str) else _number(getattr(one, end)) for one in means]
-
-
-def _number(value: float | None) -> str:
-    return ABSENT if value is None else f"{value:.3f}"
-
-
-def _near(one: "Score") -> "Table":
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table("period", "distance", "year", "cited", "title", box=None, padding=(0, 2, 0, 0))
-    groups: dict[str, Sequence[Neighbour]] = {"past": one.past, "contemporary": one.contemporary}
-    for period, papers in groups.items():
-        for paper in papers:
-            cited = ABSENT if paper.citations is None else f"{paper.citations:,}"
-            table.add_row(period, _number(paper.distance), str(paper.year), cited, Text(paper.title))
-    return table
-
-
-def _remarks(found: "Sequence[Score]") -> "Iterable[str]":
-    """What a reader must know of the numbers."""
-    for one in found:
-        if one.unread:
-            yield f"{one.source}: the embedding model did not read its last {one.unread} tokens"
-        for name, why in one.missing.items():
-            yield f"{one.source}: no {name.upper()}: {why}"
-    if found[0].search == "approximate":
-        yield "approximate search: nearer papers may have been missed"

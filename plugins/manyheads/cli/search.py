@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from manyheads.cli.looked_up import show_look_up, show_silent
 from manyheads.cli.options import Sets, configured
 
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ def search(
     flags = [f"literature.before='{before}'"] if before else []
     flags += [f"literature.cascade=[{', '.join(source)}]"] if source else []
     found = asyncio.run(_look(configured([config], (*flags, *(sets or ())), None), query, limit))
-    _show_searches(found)
+    for entry in found.searches:
+        show_look_up(entry)
+    show_silent(found.degraded)
     _show_papers(found, json)
 
 
@@ -64,23 +67,6 @@ def _corpus(config: "RunConfig", held: ExitStack) -> "Ecosystem | None":
         return None
     folder = resolve_corpus(config.corpus, embedding=config.embedding)
     return held.enter_context(Ecosystem.open(folder))
-
-
-def _show_searches(found: "Findings") -> None:
-    """A line a look-up, and the sources that could not be asked."""
-    for entry in found.searches:
-        asked = f" as {entry.asked!r}" if entry.asked != entry.query else ""
-        disk = " (from disk)" if entry.cached else ""
-        reason = f": {entry.reason}" if entry.reason else ""
-        bounds = f", {entry.window}" if entry.window else ""
-        typer.echo(
-            f"{entry.source}{asked}{bounds}: {entry.outcome}, {entry.hits} in {entry.seconds:.1f} s{disk}{reason}",
-            err=True,
-        )
-    if found.degraded:
-        typer.echo(
-            f"not everything was asked: {', '.join(found.degraded)}; there may be more papers", err=True
-        )
 
 
 def _show_papers(found: "Findings", json: bool) -> None:

@@ -5,8 +5,9 @@ corpus = MeasuringCorpus.open(Path("corpora/mine"))
 print(found.novelty.on, found.rnd, [paper.title for paper in found.novelty.past])
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -15,6 +16,7 @@ from manyheads.bank.meta import Meta, read_meta
 from manyheads.bank.records import Period
 from manyheads.bank.vectors import Embedder
 from manyheads.errors import EmbeddingError, MeasureError
+from manyheads.literature.publication import fold
 from manyheads.measures.density import AROUND, OWN, relative_neighbour_density
 from manyheads.measures.nearest import Floats
 from manyheads.measures.novelty import NEIGHBOURS, Novelty, novelty
@@ -91,14 +93,16 @@ class MeasuringCorpus:
         around: int = AROUND,
         own: int = OWN,
         search: Search = "exact",
+        exclude: Collection[str] = (),
     ) -> list[Measured]:
         """HD, CD, CI and ON of each text, and RND if asked for; see `novelty`, `relative_neighbour_density`.
 
         Args:
             search: `approximate` asks the index of the corpus's bank, where it has one, for the nearest papers.
+            exclude: ids of papers that do not count, neither as neighbours nor in any mean.
 
         Raises:
-            MeasureError: a text is empty, or the corpus has too few papers.
+            MeasureError: a text is empty, the corpus has too few papers, or lacks one of `exclude`.
             EmbeddingError: the model cannot be loaded.
         """
         clean = [text.strip() for text in texts]
@@ -106,29 +110,50 @@ class MeasuringCorpus:
             raise MeasureError(f"text {clean.index('') + 1} is empty")
         if not clean:
             return []
+        past, contemporary = self._counted(frozenset(exclude))
         vectors = self.model.embed(clean)
         found = novelty(
             vectors,
-            self.past,
-            self.contemporary,
+            past,
+            contemporary,
             neighbours=neighbours,
             normalise=normalise,
-            find=self._ask_the_bank if search == "approximate" else None,
+            find=partial(self._ask_the_bank, frozenset(exclude)) if search == "approximate" else None,
         )
         densities: Sequence[float | None] = [None] * len(clean)
         if rnd:
-            densities = relative_neighbour_density(vectors, self.past, around=around, own=own)
-        unread: Sequence[int | None] = [None] * len(clean)
-        if isinstance(self.model, Cutting):
-            unread = self.model.unread(clean)
-        rows = zip(found, densities, unread, strict=True)
+            densities = relative_neighbour_density(vectors, past, around=around, own=own)
+        rows = zip(found, densities, unread(self.model, clean), strict=True)
         return [Measured(one, density, search, rest) for one, density, rest in rows]
 
-    def _ask_the_bank(self, period: Period, vectors: Floats, k: int) -> list[list[str]]:
+    def titled(self, titles: Iterable[str]) -> list[str]:
+        """Ids of the papers that bear one of these titles, whatever their case and signs."""
+        wanted = {key for title in titles if (key := fold(title))}
+        sides = (self.past, self.contemporary)
+        pairs = (pair for some in sides for pair in zip(some.ids, some.titles, strict=True))
+        return [one for one, title in pairs if fold(title) in wanted]
+
+    def _counted(self, exclude: frozenset[str]) -> tuple[Papers, Papers]:
+        """B_past and B_con without some papers."""
+        if strange := sorted(exclude.difference(self.past.ids, self.contemporary.ids)):
+            raise MeasureError(
+                f"{self.meta.name}: no paper {', '.join(strange)} to leave out",
+                hint="--json names the ids of the papers near a text",
+            )
+        return self.past.without(exclude), self.contemporary.without(exclude)
+
+    def _ask_the_bank(
+        self, exclude: frozenset[str], period: Period, vectors: Floats, k: int
+    ) -> list[list[str]]:
         from manyheads.bank.knowledge import KnowledgeBank
         from manyheads.bank.store import Filter
 
         with KnowledgeBank.open(self.folder, self.model, read_only=True) as bank:
             where = Filter(equals={"period": period})
-            found = bank.collection.search_vectors(vectors, k, where, exact=False)
-        return [[one.id for one in some] for some in found]
+            found = bank.collection.search_vectors(vectors, k + len(exclude), where, exact=False)
+        return [[one.id for one in some if one.id not in exclude][:k] for some in found]
+
+
+def unread(model: Embedder, texts: Sequence[str]) -> Sequence[int | None]:
+    """Tokens at each text's end that the model does not read; None where it does not say."""
+    return model.unread(texts) if isinstance(model, Cutting) else [None] * len(texts)

@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -66,6 +66,19 @@ class Papers:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def without(self, ids: Collection[str]) -> "Papers":
+        """The papers but for some; the same object where it has none of them."""
+        rows = [row for row, one in enumerate(self.ids) if one not in ids]
+        if len(rows) == len(self):
+            return self
+        return Papers.of(
+            [self.ids[row] for row in rows],
+            [self.titles[row] for row in rows],
+            [self.years[row] for row in rows],
+            [self.citations[row] for row in rows],
+            self.vectors[rows],
+        )
 
     @cached_property
     def by_year(self) -> dict[int, slice]:

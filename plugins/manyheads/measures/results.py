@@ -1,13 +1,15 @@
 """What was measured, as it is kept, a text a line: `manyheads measure … --out measures.jsonl`."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from manyheads.config import SourceName
 from manyheads.errors import MeasureError
+from manyheads.literature.publication import fold
 from manyheads.measures.bootstrap import Interval, interval
 from manyheads.measures.measure import Measured, MeasuringCorpus, Search
 from manyheads.measures.side import Neighbour, Normalise
@@ -16,6 +18,31 @@ from manyheads.subjects import Subject
 
 Measure = Literal["hd", "cd", "ci", "on", "rnd"]
 MEASURES: tuple[Measure, ...] = ("hd", "cd", "ci", "on", "rnd")
+SAME = 1e-3
+"""Nearer than this a paper is the text itself: models round, and embed a text alike but for its place in a batch."""
+
+
+class Retrieval(BaseModel):
+    """How the papers were found that a text was held against, where services gave them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    query: str
+    """The text's idea, title or first sentence."""
+    queries: tuple[str, ...]
+    """The forms of it that were asked, wider and wider."""
+    wanted: int
+    found: int
+    incomplete: int
+    """Of those found, papers without abstract or year."""
+    compared: int
+    """Papers that the text was held against, or would have been, had there been enough."""
+    sources: tuple[SourceName, ...]
+    """In the order in which they are asked."""
+    dates: str
+    """Between which all papers lie, in words, or `any`."""
+    degraded: tuple[str, ...]
+    """Sources that could not be asked: there may be nearer papers."""
 
 
 class Score(BaseModel):
@@ -28,26 +55,33 @@ class Score(BaseModel):
     source: str
     """Where it was read from: a file, a run's folder, or a file and line."""
     sha256: str
-    hd: float | None
+    hd: float | None = None
     cd: float | None
     ci: float | None
-    on: float | None
-    rnd: float | None
+    on: float | None = None
+    rnd: float | None = None
     missing: dict[str, str]
     """Measure to why it is not there."""
     unread: int | None
     """Tokens at the text's end that the embedding model did not read; null where that is not known."""
     normalise: Normalise
     neighbours: int = Field(ge=1)
-    around: int | None
+    around: int | None = None
     """P and Q of RND, where it was asked for."""
-    own: int | None
-    search: Search
-    corpus: str
-    fingerprint: str
+    own: int | None = None
+    search: Search = "exact"
+    against: Literal["corpus", "services"] = "corpus"
+    corpus: str | None = None
+    fingerprint: str | None = None
+    retrieval: Retrieval | None = None
     embedding: str
-    past: tuple[Neighbour, ...]
-    contemporary: tuple[Neighbour, ...]
+    past: tuple[Neighbour, ...] = ()
+    contemporary: tuple[Neighbour, ...] = ()
+    """Of the papers retrieved, where services gave them."""
+    excluded: tuple[str, ...] = ()
+    """Ids of papers that were left out on demand."""
+    itself: tuple[str, ...] = ()
+    """Ids of neighbours that have the text's title or its very vector: it was held against itself."""
 
     def value(self, measure: Measure) -> float | None:
         """One of the measures by name."""
@@ -62,14 +96,24 @@ def scores(
     normalise: Normalise,
     search: Search,
     rnd: tuple[int, int] | None = None,
+    exclude: Collection[str] = (),
+    exclude_same_title: bool = False,
 ) -> list[Score]:
-    """Measure texts, all at once. `rnd`: P and Q of the relative neighbour density, if it is wanted.
+    """Measure texts, all at once.
+
+    Args:
+        rnd: P and Q of the relative neighbour density, if it is wanted.
+        exclude: ids of papers that do not count.
+        exclude_same_title: whether papers do not count that bear the title of one of the texts.
 
     Raises:
-        MeasureError: the corpus has too few papers.
+        MeasureError: the corpus has too few papers, or lacks one of `exclude`.
         EmbeddingError: the corpus's model cannot be loaded.
     """
     around, own = rnd or (None, None)
+    excluded = sorted(
+        {*exclude, *(corpus.titled([one.title for one in subjects]) if exclude_same_title else ())}
+    )
     sizes = {} if rnd is None else {"around": rnd[0], "own": rnd[1]}
     found = corpus.measure(
         [subject.text for subject in subjects],
@@ -77,26 +121,38 @@ def scores(
         normalise=normalise,
         search=search,
         rnd=rnd is not None,
+        exclude=excluded,
         **sizes,
     )
-    made = {"neighbours": neighbours, "normalise": normalise, "search": search, "around": around, "own": own}
     meta = corpus.meta
-    made |= {"corpus": meta.name, "fingerprint": meta.fingerprint, "embedding": meta.embedding.name}
+    made = {
+        "neighbours": neighbours, "normalise": normalise, "search": search, "around": around, "own": own,
+        "corpus": meta.name, "fingerprint": meta.fingerprint, "embedding": meta.embedding.name,
+        "excluded": excluded,
+    }  # fmt: skip
     return [
-        Score.model_validate({**_told(subject), **_measured(one), **made})
+        Score.model_validate({**told(subject), **_measured(subject, one), **made})
         for subject, one in zip(subjects, found, strict=True)
     ]
 
 
-def _told(subject: Subject) -> dict[str, object]:
+def told(subject: Subject) -> dict[str, object]:
+    """What a score says of its text."""
     return {"name": subject.name, "source": subject.source, "sha256": subject.sha256}
 
 
-def _measured(one: Measured) -> dict[str, object]:
+def alike(subject: Subject, neighbours: Iterable[Neighbour]) -> tuple[str, ...]:
+    """Ids of papers that are the text itself, by title or vector."""
+    title = fold(subject.title)
+    return tuple(one.id for one in neighbours if one.distance < SAME or (title and fold(one.title) == title))
+
+
+def _measured(subject: Subject, one: Measured) -> dict[str, object]:
     novelty = one.novelty
     values = {"hd": novelty.hd, "cd": novelty.cd, "ci": novelty.ci, "on": novelty.on, "rnd": one.rnd}
     near = {"past": novelty.past, "contemporary": novelty.contemporary}
-    return {**values, **near, "missing": dict(novelty.missing), "unread": one.unread}
+    itself = alike(subject, (*novelty.past, *novelty.contemporary))
+    return {**values, **near, "itself": itself, "missing": dict(novelty.missing), "unread": one.unread}
 
 
 def mean_of(

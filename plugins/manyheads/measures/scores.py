@@ -143,9 +143,16 @@ def _number(place: str, row: Mapping[str, Any], by: str) -> float:
         number = math.nan
     if not math.isfinite(number):
         raise RatingError(
-            f"{place}: {by} is {value!r}, which is no number", hint="take the text out, or measure it"
+            f"{place}: {by} is {value!r}, which is no number{_why(row, by)}",
+            hint="take the text out, measure it, or name another score with --by",
         )
     return number
+
+
+def _why(row: Mapping[str, Any], by: str) -> str:
+    """What `manyheads measure` says of a measure that it could not take."""
+    missing = row.get("missing")
+    return f": {missing[by]}" if isinstance(missing, dict) and by in missing else ""
 
 
 def _identity(row: Mapping[str, Any]) -> Identity:

@@ -105,7 +105,9 @@ def _survey(vectors: Floats, papers: Papers, k: int, groups: Sequence[slice], as
 def _rows(papers: Papers, ids: Sequence[Sequence[str]], k: int) -> NDArray[np.intp]:
     row_of = {one: row for row, one in enumerate(papers.ids)}
     if (fewest := min(map(len, ids))) < k:
-        raise MeasureError(f"the index found only {fewest} of {k} neighbours", hint="search exactly: --search exact")
+        raise MeasureError(
+            f"the index found only {fewest} of {k} neighbours", hint="search exactly: --search exact"
+        )
     return np.array([[row_of[one] for one in some] for some in ids], dtype=np.intp)
 
 

@@ -17,9 +17,10 @@ from rich.console import Console
 
 from manyheads.config import RunConfig
 from manyheads.errors import ConfigError, ModelError
-from manyheads.hosts.agentscope import SystemPipeline, VirSciPipeline
+from manyheads.hosts.agentscope import PIPELINES, ConferenceReviewPipeline, SystemPipeline, VirSciPipeline
 from support.faults import Fault
 from support.llm import LLM
+from support.native import ASKED, PAPER, small
 
 TOPIC = UserMsg("user", "Robust retrieval for robots")
 
@@ -249,3 +250,21 @@ async def test_a_recorded_run_replays(pipeline: VirSciPipeline, llm: LLM, tmp_pa
     assert llm.calls == calls
     assert result(again)["abstract"] == recorded["abstract"]
     assert result(again)["team"] == recorded["team"]
+
+
+@pytest.mark.parametrize("system", PIPELINES)
+async def test_every_system_streams_as_one_reply(llm: LLM, tmp_path: Path, system: str) -> None:
+    made = PIPELINES[system](small(system, llm), out=tmp_path)
+    events, message, shown = await run(made, UserMsg("user", ASKED[system]))
+    assert [isinstance(event, ReplyStartEvent | ReplyEndEvent) for event in events].count(True) == 2
+    assert (events[-1].finished_reason, made.name) == ("completed", system)
+    assert message.usage is not None
+    assert message.usage.input_tokens == result(made)["usage"]["input_tokens"] > 0
+    assert "## 1/" in shown
+
+
+async def test_a_review_ends_with_its_means(llm: LLM, tmp_path: Path) -> None:
+    llm.answers["overall"] = 6
+    made = ConferenceReviewPipeline(small("conference-review", llm), out=tmp_path)
+    _, message, _ = await run(made, UserMsg("user", PAPER))
+    assert (message.get_text_content() or "").endswith("Overall: 6.00 of 10, the mean of 2 reviews")

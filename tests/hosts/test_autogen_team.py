@@ -19,10 +19,9 @@ from autogen_ext.models.openai import OpenAIChatCompletionClient
 from autogen_ext.models.replay import ReplayChatCompletionClient
 from pydantic import ValidationError
 
-from manyheads.config import RunConfig, load, validate
+from manyheads.config import RunConfig, validate
 from manyheads.errors import ConfigError, ModelError
 from manyheads.hosts.autogen import ResearchTeam, VirSciTeam, export
-from manyheads.resources import data_file
 from support.faults import Fault
 from support.llm import LLM
 
@@ -245,12 +244,6 @@ def test_a_config_is_exported_without_keys(llm: LLM, monkeypatch: pytest.MonkeyP
     loaded = BaseGroupChat.load_component(data)
     assert isinstance(loaded, VirSciTeam)
     assert loaded.config == config(llm)
-
-
-def test_the_shipped_json_is_fresh() -> None:
-    """Make it anew with: manyheads export virsci --host autogen --out configs/autogen/virsci.json"""
-    shipped = data_file("configs/autogen/virsci.json").read_text(encoding="utf-8")
-    assert shipped == export(load(["virsci"])) + "\n"
 
 
 def test_an_unknown_key_is_refused_by_name(llm: LLM) -> None:

@@ -1,89 +1,34 @@
 """A run that was stopped, on either host: what goes on with it, and what begins another."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from manyheads.config import RunConfig, validate
 from manyheads.errors import ModelError, UserError
 from manyheads.hosts import FRAMEWORKS
 from support.faults import Fault
 from support.llm import LLM
+from support.native import TOPIC, Native, result, small
 
-TOPIC = "Robust retrieval for robots"
-
-
-class Research:
-    """A host's own team of VirSci, used alike."""
-
-    def __init__(self, host: str, config: RunConfig, out: Path) -> None:
-        from manyheads.hosts.agentscope import VirSciPipeline
-        from manyheads.hosts.autogen import VirSciTeam
-
-        self.team = VirSciTeam(config, out=out) if host == "autogen" else VirSciPipeline(config, out=out)
-
-    async def run(self, text: str | None) -> Path:
-        """One run, to its end; gives its folder."""
-        from agentscope.message import UserMsg
-
-        from manyheads.hosts.autogen import VirSciTeam
-
-        if isinstance(self.team, VirSciTeam):
-            await self.team.run(task=text)
-        else:
-            async for _ in self.team.reply_stream(None if text is None else UserMsg("user", text)):
-                pass
-        return Path((await self.state())["folder"])
-
-    async def state(self) -> dict[str, Any]:
-        """What it saves, as a file gives it."""
-        from manyheads.hosts.autogen import VirSciTeam
-
-        state = await self.team.save_state() if isinstance(self.team, VirSciTeam) else self.team.save_state()
-        return json.loads(json.dumps(state))
-
-    async def load(self, state: dict[str, Any]) -> None:
-        from manyheads.hosts.autogen import VirSciTeam
-
-        if isinstance(self.team, VirSciTeam):
-            await self.team.load_state(state)
-        else:
-            self.team.load_state(state)
-
-
-Made = Callable[..., Research]
+Made = Callable[..., Native]
 
 
 @pytest.fixture(params=FRAMEWORKS)
 def made(request: pytest.FixtureRequest, llm: LLM, tmp_path: Path) -> Made:
-    server = {"provider": "openai", "name": "test", "base_url": llm.base_url, "retries": 0}
-    small = {
-        "seed": 3,
-        "team": {"size": 2},
-        "turns": 1,
-        "embedding": "lexical",
-        "models": {"default": server},
-    }
-
-    def make(**more: Any) -> Research:
-        return Research(request.param, validate(small | more, "test"), tmp_path)
+    def make(**more: Any) -> Native:
+        return Native(request.param, small("virsci", llm, **more), tmp_path)
 
     return make
 
 
-async def stopped(research: Research, llm: LLM, text: str | None = TOPIC) -> Path:
+async def stopped(research: Native, llm: LLM, text: str | None = TOPIC) -> Path:
     """A run that fails at its first vote; gives its folder."""
     llm.faults.append(Fault("status", when=lambda request: request.title == "Vote", status=403))
     with pytest.raises(ModelError):
         await research.run(text)
-    return Path((await research.state())["folder"])
-
-
-def result(folder: Path) -> dict[str, Any]:
-    return json.loads((folder / "result.json").read_text())
+    return await research.folder()
 
 
 @pytest.mark.parametrize("text", [None, " ", TOPIC])

@@ -1,0 +1,101 @@
+"""Every system as an AutoGen team: from its JSON, in its console, in group chats."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from autogen_agentchat.base import TaskResult
+from autogen_agentchat.messages import TextMessage
+from autogen_agentchat.teams import BaseGroupChat, RoundRobinGroupChat
+from autogen_agentchat.ui import Console
+from autogen_core import ComponentModel
+
+from manyheads.config import load
+from manyheads.hosts.autogen import TEAMS, ConferenceReviewTeam, ResearchTeam, SelfReflectionTeam, export
+from manyheads.resources import data_file
+from support.llm import LLM
+from support.native import ASKED, PAPER, TOPIC, result, small
+
+
+def loaded(component: ComponentModel) -> BaseGroupChat:
+    """By AutoGen's own loader, as a file gives it."""
+    return BaseGroupChat.load_component(json.loads(component.model_dump_json()))
+
+
+def texts(found: TaskResult) -> list[TextMessage]:
+    return [message for message in found.messages if isinstance(message, TextMessage)]
+
+
+@pytest.mark.parametrize("system", TEAMS)
+def test_the_shipped_json_is_fresh_and_loads(system: str) -> None:
+    """Make all of it anew with: make schemas"""
+    shipped = data_file(f"configs/autogen/{system}.json").read_text(encoding="utf-8")
+    assert shipped == export(load([system])) + "\n"
+    data = json.loads(shipped)
+    assert data["provider"] == f"manyheads.hosts.autogen.team.{TEAMS[system].__name__}"
+    team = BaseGroupChat.load_component(data)
+    assert type(team) is TEAMS[system]
+    assert team.config == load([system])
+
+
+def test_nothing_else_ships_as_json() -> None:
+    shipped = Path(str(data_file("configs/autogen/virsci.json"))).parent
+    assert sorted(path.stem for path in shipped.iterdir()) == sorted(TEAMS)
+
+
+@pytest.mark.parametrize("system", TEAMS)
+async def test_a_console_shows_it_with_its_totals(
+    llm: LLM, tmp_path: Path, system: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    team = loaded(TEAMS[system](small(system, llm), out=tmp_path).dump_component())
+    assert isinstance(team, ResearchTeam)
+    found = await Console(team.run_stream(task=ASKED[system]), output_stats=True)
+    shown = capsys.readouterr().out
+    assert team.folder
+    assert f"Total prompt tokens: {result(team.folder)['usage']['input_tokens']}" in shown
+    assert texts(found)[-1].content in shown
+    assert found.stop_reason == f"{system} finished: {team.folder}"
+
+
+@pytest.mark.parametrize("system", TEAMS)
+async def test_it_nests_in_a_round_robin_from_json(llm: LLM, tmp_path: Path, system: str) -> None:
+    team = TEAMS[system](small(system, llm), out=tmp_path, emit="final", name="inner")
+    chat = loaded(RoundRobinGroupChat([team], max_turns=1).dump_component())
+    asked, last = texts(await chat.run(task=ASKED[system]))
+    assert (asked.content, last.source) == (ASKED[system], "inner")
+    assert last.models_usage
+    [ended] = tmp_path.glob("*/result.json")
+    assert last.models_usage.prompt_tokens == result(ended.parent)["usage"]["input_tokens"]
+
+
+async def test_a_committee_reviews_what_a_team_has_written(llm: LLM, tmp_path: Path) -> None:
+    author = SelfReflectionTeam(small("self-reflection", llm), out=tmp_path / "author", emit="final")
+    committee = ConferenceReviewTeam(small("conference-review", llm), out=tmp_path / "review", emit="final")
+    found = await RoundRobinGroupChat([author, committee], max_turns=2).run(task=TOPIC)
+    _, written, reviewed = texts(found)
+    assert author.folder
+    assert committee.folder
+    abstract: dict[str, Any] = result(author.folder)["abstract"]
+    assert result(committee.folder)["title"] == abstract["title"]
+    asked = [request.asking for request in llm.requests if request.title == "ConferenceReview"]
+    assert len(asked) == 2
+    for asking in asked:
+        assert abstract["expected_results"] in asking
+        assert TOPIC not in asking, "what the author was asked is no part of the paper"
+    assert written.content.startswith(f"# {abstract['title']}\n\n**Introduction.** ")
+    assert "**Overall.** " in reviewed.content
+
+
+async def test_a_final_message_of_a_review_is_markdown(llm: LLM, tmp_path: Path) -> None:
+    llm.answers.update(overall=6, ethical_concerns=True, weaknesses=["Slow.", "Owls."], questions=["Why?"])
+    team = ConferenceReviewTeam(small("conference-review", llm), out=tmp_path, emit="final")
+    content = texts(await team.run(task=PAPER))[-1].content
+    assert "**Title.** Owls for planning\n\n**Reviewer1.** overall 6, asks for an ethics review" in content
+    assert "**Overall.** 6.00 of 10, the mean of 2 reviews\n\n## Reviewer1\n\n**Summary.** " in content
+    assert content.endswith("**Weaknesses.** \n- Slow.\n- Owls.\n\n**Questions.** Why?")
+
+
+async def test_without_a_language_model_it_says_so(tmp_path: Path) -> None:
+    team = ConferenceReviewTeam(small("conference-review"), out=tmp_path)
+    assert texts(await team.run(task=PAPER))[-1].content.startswith("> Written by the offline model")

@@ -1,0 +1,122 @@
+"""Any system as either host's own team, used alike."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+from agentscope.console import ConsoleRenderer
+from agentscope.event import ModelCallEndEvent, UserInterruptEvent
+from agentscope.message import UserMsg
+from autogen_agentchat.base import TaskResult
+from autogen_core import CancellationToken
+from rich.console import Console
+
+from manyheads.config import RunConfig, merge, validate
+from manyheads.hosts.agentscope import PIPELINES
+from manyheads.hosts.autogen import TEAMS
+from support.llm import LLM
+
+SMALL: dict[str, dict[str, Any]] = {
+    "virsci": {"team": {"size": 2}, "turns": 1, "invitation": {"enabled": False}},
+    "self-reflection": {"baseline": {"rounds": 2}},
+    "discussion": {"baseline": {"turns": 1}},
+    "single": {"baseline": {"tokens": 9000}},
+    "conference-review": {"review": {"repeats": 2}},
+}
+"""Each system with as few questions as show how it goes."""
+TOPIC = "How retrieval fails on long documents"
+PAPER = "# Owls for planning\n\nWe plan with owls. We expect fewer collisions than with drones."
+ASKED = {system: PAPER if system == "conference-review" else TOPIC for system in SMALL}
+"""What each is given: the text to review, or a topic."""
+
+
+def small(system: str, llm: LLM | None = None, **more: Any) -> RunConfig:
+    """A small run of a system, its model on `llm` or offline."""
+    server = {"provider": "openai", "name": "test", "base_url": llm.base_url, "retries": 0} if llm else {}
+    data: dict[str, Any] = {
+        "system": system,
+        "seed": 3,
+        "embedding": "lexical",
+        "ideas": {"references": 2},
+        "novelty": {"references": 2},
+        "models": {"default": server},
+    }
+    return validate(merge(merge(data, SMALL[system]), more), "test")
+
+
+class Native:
+    """A host's own team of a system.
+
+    Attributes:
+        told: the text that its last run has ended with.
+        tokens: read and written in its last run, as the host counts them.
+    """
+
+    def __init__(self, host: str, config: RunConfig, out: Path) -> None:
+        kind = TEAMS if host == "autogen" else PIPELINES
+        self._team: Any = kind[config.system](config, out=out)
+        self._host = host
+        self._token = CancellationToken()
+        self.told, self.tokens = "", (0, 0)
+
+    async def run(self, text: str | None) -> Path:
+        """One run, to its end; gives its folder."""
+        await (self._run_autogen(text) if self._host == "autogen" else self._run_agentscope(text))
+        return await self.folder()
+
+    async def _run_autogen(self, text: str | None) -> None:
+        self._token = CancellationToken()
+        result: TaskResult = await self._team.run(task=text, cancellation_token=self._token)
+        self.told = result.messages[-1].to_text()
+        spent = [each.models_usage for each in result.messages if each.models_usage]
+        self.tokens = sum(each.prompt_tokens for each in spent), sum(each.completion_tokens for each in spent)
+
+    async def _run_agentscope(self, text: str | None) -> None:
+        renderer = ConsoleRenderer(console=Console(quiet=True))
+        read = written = 0
+        async for event in self._team.reply_stream(None if text is None else UserMsg("user", text)):
+            renderer.render(event)
+            if isinstance(event, ModelCallEndEvent):
+                read, written = read + event.input_tokens, written + event.output_tokens
+        assert renderer.last_msg
+        self.told, self.tokens = renderer.last_msg.get_text_content() or "", (read, written)
+
+    async def stop(self) -> None:
+        """End the run that is under way, as the host's users do."""
+        if self._host == "autogen":
+            self._token.cancel()
+            return
+        async for _ in self._team.reply_stream(UserInterruptEvent(reply_id="any")):
+            raise AssertionError("an interrupt is no reply")
+
+    async def run_and_stop(self, text: str, llm: LLM, calls: int) -> Path:
+        """Begin a run and stop it when so many questions have come; gives its folder."""
+        running = asyncio.create_task(self.run(text))
+        while llm.calls < calls:
+            assert not running.done(), "it ended before it could be stopped"
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.2)  # what was asked beside the last question is answered
+        await self.stop()
+        await asyncio.gather(running, return_exceptions=True)
+        return await self.folder()
+
+    async def state(self) -> dict[str, Any]:
+        """What it saves, as a file gives it."""
+        state = self._team.save_state()
+        return json.loads(json.dumps(await state if self._host == "autogen" else state))
+
+    async def load(self, state: dict[str, Any]) -> None:
+        """Take over what another has saved."""
+        loaded = self._team.load_state(state)
+        if self._host == "autogen":
+            await loaded
+
+    async def folder(self) -> Path:
+        """Of its last run."""
+        return Path((await self.state())["folder"])
+
+
+def result(folder: Path) -> dict[str, Any]:
+    """What came of a run."""
+    return json.loads((folder / "result.json").read_text(encoding="utf-8"))

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
@@ -14,7 +15,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "abstract": ("abstract", "abstracttext", "paperabstract", "summary"),
     "authors": ("authors", "author", "authornames", "authorslist", "authorsparsed", "authorfullnames", "creators"),
     "year": ("year", "publicationyear", "pubyear", "publicationdate", "published", "date", "publishdate", "updatedate"),
-    "id": ("id", "paperid", "articleid", "corpusid", "arxivid", "doi", "eid", "key", "pmid"),
+    "id": ("id", "paperid", "articleid", "corpusid", "arxivid", "eid", "doi", "key", "pmid"),
     "citations": (
         "citations", "citationcount", "ncitation", "ncitations", "numcitations", "citedby", "citedbycount", "timescited",
         "cites",
@@ -27,6 +28,8 @@ NAMES: dict[str, tuple[str, ...]] = {
 """Fields of a paper, and the names of columns that hold them, best first; letters and digits alone count."""
 NEEDED = ("title", "abstract", "authors", "year")
 PERSON, PERSON_ID = ("name", "full_name", "author"), ("id", "author_id", "authorId")
+NO_COMMA = re.compile(r"""(['"])\s+(?=['"])""")
+"""Between two elements of a NumPy array as text; without a comma, Python would read them as one."""
 
 
 def column_option(text: str) -> dict[str, str]:
@@ -85,7 +88,7 @@ def fields(row: Mapping[str, Any], where: Mapping[str, str], number: str) -> dic
         ValueError: the authors cannot be told apart.
     """
     given = {field: row.get(column) for field, column in where.items()}
-    people = _listed(given["authors"])
+    people = _people(given["authors"])
     parsed = [_person(one) for one in people] if people is not None else _names(_text(given["authors"]))
     ids = _listed(given.get("author_ids")) or [_key(one) for one in people or ()]
     return {
@@ -97,7 +100,7 @@ def fields(row: Mapping[str, Any], where: Mapping[str, str], number: str) -> dic
         "citations": given.get("citations"),
         "venue": _text(given.get("venue")) or None,
         "keywords": _terms(given.get("keywords")),
-        "affiliations": _terms(given.get("affiliations")),
+        "affiliations": _places(given.get("affiliations")),
     }
 
 
@@ -111,23 +114,41 @@ def _text(value: object) -> str:
 
 
 def _listed(cell: object) -> list[Any] | None:
-    """A cell that is a list, or text of one as JSON or Python write it."""
-    if isinstance(cell, str) and cell.lstrip()[:1] == "[":
-        cell = _literal(cell.strip())
+    """A cell that is a list, or text of one as JSON, Python or NumPy write it."""
+    cell = _literal(cell)
     if isinstance(cell, Iterable) and not isinstance(cell, str | bytes | Mapping):
         return list(cast("Iterable[Any]", cell))
     return None
 
 
-def _literal(text: str) -> object:
+def _literal(cell: object) -> object:
+    """What a text says that is a list or an object; anything else as it is."""
+    if not isinstance(cell, str) or cell.lstrip()[:1] not in ("[", "{"):
+        return cell
     try:
-        return json.loads(text)
+        return json.loads(cell)
     except (ValueError, RecursionError):
         pass
     try:
-        return ast.literal_eval(text)
+        return ast.literal_eval(NO_COMMA.sub(r"\1, ", cell.strip()))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return None
+        return cell
+
+
+def _people(cell: object) -> list[Any] | None:
+    """A list of authors, which Hugging Face's data sets may turn into an object of lists; None for a text of names.
+
+    Raises:
+        ValueError: a text that begins as a list, but is none.
+    """
+    known = _literal(cell)
+    if isinstance(known, Mapping):
+        about = cast("Mapping[str, Any]", known)
+        lists = {name: listed for name, values in about.items() if (listed := _listed(values)) is not None}
+        return [dict(zip(lists, one, strict=True)) for one in zip(*lists.values(), strict=True)] or [about]
+    if (people := _listed(known)) is None and _text(known).startswith("["):
+        raise ValueError(f"a list that cannot be read: {_text(known)[:60]!r}")
+    return people
 
 
 def _person(one: object) -> str:
@@ -148,16 +169,27 @@ def _key(one: object) -> object:
 
 def _names(text: str) -> list[str] | None:
     """The names in one text, between semicolons, bars or `and`, else between commas; None for an empty one."""
-    for mark in (";", "|", " and "):
+    for mark in (";", "|"):
         if mark in text:
             return [_turned(name) for part in text.split(mark) if (name := part.strip())]
-    parts = [part.strip() for part in text.split(",") if part.strip()]
+    people = [name for part in text.split(" and ") if (name := part.strip(" ,"))]
+    if len(people) > 1 and not _enumerated(people):
+        return [*map(_turned, people)]
+    parts = [part.strip() for part in ",".join(people).split(",") if part.strip()]
     if len(parts) < 2 or all(" " in part for part in parts):
         return parts or None
     if len(parts) % 2:
         raise ValueError(f"names cannot be told apart, put a semicolon between them: {text[:60]!r}")
     pairs = zip(parts[::2], parts[1::2], strict=True)
     return [f"{given} {family}" for family, given in pairs]
+
+
+def _enumerated(people: Sequence[str]) -> bool:
+    """Whether commas part names, of which `and` only stands before the last: Jo Berg, Al Cole and Cy Dee."""
+    *others, last = people
+    if any(name.count(",") > 1 for name in people):
+        return True
+    return len(others) == 1 and "," not in last and all(" " in part.strip() for part in others[0].split(","))
 
 
 def _turned(name: str) -> str:
@@ -170,3 +202,10 @@ def _terms(cell: object) -> list[str]:
     """A list of terms, given as one or in one text."""
     listed = _listed(cell)
     return terms(_text(cell)) if listed is None else [term for one in listed if (term := _text(one))]
+
+
+def _places(cell: object) -> list[str]:
+    """Affiliations, "" where one is not known: a comma stands inside of one, so it parts none."""
+    listed = _listed(cell)
+    places = [*map(_text, _text(cell).strip("; ").split(";") if listed is None else listed)]
+    return places if any(places) else []

@@ -1,0 +1,256 @@
+"""CD and CI by what services find: worked by hand over a local Semantic Scholar, and whatever may be lacking."""
+
+import json
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from manyheads.config import LiteratureConfig, SourceName
+from manyheads.errors import LiteratureError
+from manyheads.literature.libraries import open_library
+from manyheads.literature.cascade import ignore
+from manyheads.literature.gathered import Note
+from manyheads.measures.nearest import Floats
+from manyheads.measures.results import Score
+from manyheads.measures.retrieval import query_of
+from manyheads.measures.services import MeasuringServices
+from manyheads.measures.side import Normalise
+from manyheads.subjects import Subject
+from support.openalex import OpenAlexServer, work
+from support.scholar import Record, Scholar, record
+from support.services import AT_ONCE, down
+
+
+class Placed:
+    """Texts that say where they lie: `3 4`."""
+
+    name, dim = "placed", 2
+
+    def embed(self, texts: Sequence[str]) -> Floats:
+        return np.array([[float(one) for one in text.split()] for text in texts], dtype=np.float32)
+
+
+def found(number: int, place: str | None, year: int | None = 2015, cited: int | None = 0) -> Record:
+    title = f"Tactile fruit {number}"
+    return record(f"{number}" * 40, title, abstract=place, year=year, citationCount=cited)
+
+
+def own_id(number: int) -> str:
+    return f"semantic_scholar:{number}" + f"{number}" * 39
+
+
+TEXT = Subject("idea.md", "Tactile fruit", "0 0")
+# At distance 1, 6 (2015, cited 4 and 2) and 2, 8 (2016, cited 9 and 1).
+FOUR = (
+    found(1, "1 0", 2015, 4),
+    found(2, "0 6", 2015, 2),
+    found(3, "2 0", 2016, 9),
+    found(4, "0 8", 2016, 1),
+)
+
+
+@pytest.fixture
+def scholar() -> Iterator[Scholar]:
+    with Scholar(FOUR) as server:
+        yield server
+
+
+@asynccontextmanager
+async def services(
+    scholar: Scholar,
+    *more: SourceName,
+    openalex: str = "",
+    cache: Path | None = None,
+    note: Note = ignore,
+    **changes: Any,
+) -> AsyncGenerator[MeasuringServices]:
+    endpoints = {"semantic_scholar": scholar.url, **({"openalex": openalex} if openalex else {})}
+    given: dict[str, Any] = {"before": "any", "retries": 0, "endpoints": endpoints, **changes}
+    config = LiteratureConfig(cascade=("semantic_scholar", *more), **given)
+    library = open_library(config, cache=cache, note=note, paces=AT_ONCE)
+    yield MeasuringServices(library, config, Placed())
+    await library.close()
+
+
+async def measured(scholar: Scholar, text: Subject = TEXT, **how: Any) -> Score:
+    async with services(scholar) as measuring:
+        [score] = await measuring.scores([text], **{"neighbours": 2, "wanted": 4, **how})
+    return score
+
+
+@pytest.mark.parametrize(
+    ("normalise", "cd", "ci"),
+    [
+        # the two nearest: at 1 and 2, cited 4 and 9
+        ("none", (1 + 2) / 2, (4 + 9) / 2),
+        # of all retrieved the mean distance is 17/4, the mean count 16/4
+        ("database", 1.5 / (17 / 4), 6.5 / (16 / 4)),
+        # of 2015 the mean distance is 7/2 and the mean count 6/2, of 2016 10/2 and 10/2
+        ("year", (1 / 3.5 + 2 / 5) / 2, (4 / 3 + 9 / 5) / 2),
+    ],
+)
+async def test_the_measures_worked_by_hand(
+    scholar: Scholar, normalise: Normalise, cd: float, ci: float
+) -> None:
+    score = await measured(scholar, normalise=normalise)
+    assert (score.cd, score.ci) == pytest.approx((cd, ci))
+    assert [(one.id, one.distance) for one in score.contemporary] == [(own_id(1), 1), (own_id(3), 2)]
+    assert (score.against, score.corpus, score.embedding, score.itself) == ("services", None, "placed", ())
+
+
+async def test_a_past_is_not_made_up(scholar: Scholar) -> None:
+    score = await measured(scholar)
+    assert (score.hd, score.on, score.rnd, score.past) == (None, None, None, ())
+    assert "not parted into past and contemporary" in score.missing["hd"]
+    assert set(score.missing) == {"hd", "on"}
+
+
+async def test_the_idea_is_the_query_and_papers_of_all_times_are_asked_for(scholar: Scholar) -> None:
+    score = await measured(scholar)
+    [asked] = scholar.requests
+    assert asked.params["query"] == "Tactile fruit"
+    assert {"abstract", "citationCount"} <= set(asked.params["fields"].split(","))
+    assert "publicationDateOrYear" not in asked.params
+    how = score.retrieval
+    assert how is not None
+    assert (how.query, how.queries, how.dates) == ("Tactile fruit", ("Tactile fruit",), "any")
+    assert (how.wanted, how.found, how.incomplete, how.compared) == (4, 4, 0, 4)
+    assert (how.sources, how.degraded) == (("semantic_scholar",), ())
+
+
+async def test_a_bound_on_dates_is_kept_and_told(scholar: Scholar) -> None:
+    async with services(scholar, before="2016") as measuring:
+        [score] = await measuring.scores([TEXT], neighbours=2, wanted=2)
+    assert [one.year for one in score.contemporary] == [2015, 2015]
+    assert score.retrieval
+    assert score.retrieval.dates == "before 2016-01-01"
+
+
+async def test_only_the_papers_wanted_count() -> None:
+    """The fifth is nearest, but the service ranks it last."""
+    with Scholar((*FOUR, found(5, "0 0.5"))) as scholar:
+        four, five = await measured(scholar), await measured(scholar, wanted=5)
+    assert [one.id for one in four.contemporary] == [own_id(1), own_id(3)]
+    assert [one.id for one in five.contemporary] == [own_id(5), own_id(1)]
+
+
+async def test_papers_that_nothing_can_be_held_against_are_counted() -> None:
+    papers = (*FOUR[:1], found(5, None), found(6, " "), found(7, "1 1", year=None))
+    with Scholar(papers) as scholar:
+        score = await measured(scholar)
+    why = "1 papers with abstract and year were found, 2 neighbours are asked for"
+    assert (score.cd, score.ci, score.contemporary) == (None, None, ())
+    assert (score.missing["cd"], score.missing["ci"]) == (why, why)
+    assert score.retrieval
+    assert (score.retrieval.found, score.retrieval.incomplete, score.retrieval.compared) == (4, 3, 1)
+
+
+async def test_nothing_found_is_no_distance() -> None:
+    with Scholar(()) as scholar:
+        score = await measured(scholar)
+    assert score.missing["cd"].startswith("0 papers")
+    assert score.retrieval
+    assert not score.retrieval.degraded
+
+
+@pytest.mark.parametrize(
+    ("unknown", "normalise", "why"),
+    [
+        (1, "none", "the citation counts of 1 of its 2 neighbours are not known"),
+        (4, "database", "the citation counts of some retrieved papers are not known"),
+        (4, "none", None),
+    ],
+)
+async def test_unknown_citations_are_not_zero(unknown: int, normalise: Normalise, why: str | None) -> None:
+    papers = [{**one, "citationCount": None} if one is FOUR[unknown - 1] else one for one in FOUR]
+    with Scholar(papers) as scholar:
+        score = await measured(scholar, normalise=normalise)
+    assert score.cd is not None
+    assert (score.ci is None) == bool(why)
+    assert score.missing.get("ci", "").startswith(why or "")
+
+
+async def test_wider_forms_are_asked_until_there_are_enough_and_none_twice() -> None:
+    text = Subject("idea.md", "Tactile fruit for robots in orchards", "0 0")
+    titles = (*[text.title] * 3, *["Tactile orchards"] * 3)
+    papers = [{**found(n, f"0 {n}"), "title": f"{title} {n}"} for n, title in enumerate(titles, 1)]
+    with Scholar(papers) as scholar:
+        few = await measured(scholar, text, wanted=2)
+        asked = len(scholar.requests)
+        many = await measured(scholar, text, wanted=4)
+    assert few.retrieval
+    assert many.retrieval
+    assert asked == len(few.retrieval.queries) == 1
+    assert (many.retrieval.found, many.retrieval.compared) == (6, 4)
+    assert many.retrieval.queries[0] == text.title
+    assert len(many.retrieval.queries) == len(scholar.requests) - asked > 1
+
+
+async def test_a_source_that_is_down_is_told_beside_what_the_next_one_knows() -> None:
+    works = [work(n, f"Tactile fruit {n}", abstract=f"0 {n}", publication_year=2015) for n in (1, 2, 3)]
+    with Scholar(FOUR, troubles=[down()]) as scholar, OpenAlexServer(papers=works) as openalex:
+        async with services(scholar, "openalex", openalex=openalex.url) as measuring:
+            [score] = await measuring.scores([TEXT], neighbours=2, normalise="none", wanted=3)
+    assert score.cd == 1.5
+    assert score.retrieval
+    assert score.retrieval.degraded == ("semantic_scholar",)
+    assert score.retrieval.sources == ("semantic_scholar", "openalex")
+
+
+async def test_a_source_that_fails_on_the_way_leaves_what_was_found() -> None:
+    """The whole title finds three papers; what would find more is refused."""
+    text = Subject("idea.md", "Tactile fruit for robots in orchards", "0 0")
+    papers = [{**one, "title": f"{text.title} {number}"} for number, one in enumerate(FOUR[:3])]
+    with Scholar(papers) as scholar:
+        async with services(scholar, note=lambda _: scholar.troubles.append(down())) as measuring:
+            [score] = await measuring.scores([text], neighbours=2, normalise="none", wanted=4)
+        assert len(scholar.requests) == 2
+    assert score.cd == 1.5
+    assert score.retrieval
+    assert (score.retrieval.compared, score.retrieval.degraded) == (3, ("semantic_scholar",))
+
+
+async def test_no_source_at_all_is_a_failure_and_no_empty_result(scholar: Scholar, tmp_path: Path) -> None:
+    other = Subject("other.md", "Weighing apples", "0 0")
+    async with services(scholar, cache=tmp_path / "kept.sqlite") as measuring:
+        await measuring.scores([TEXT], neighbours=2, wanted=4)
+    scholar.troubles.append(down())
+    async with services(scholar, cache=tmp_path / "kept.sqlite") as measuring:
+        kept, lost = await measuring.scores([TEXT, other], neighbours=2, wanted=4)
+        with pytest.raises(LiteratureError, match="no literature source could be asked: .*503"):
+            await measuring.scores([other], neighbours=2, wanted=4)
+    assert kept.cd is not None
+    assert lost.cd is None
+    assert "503" in lost.missing["cd"]
+    assert lost.retrieval
+    assert lost.retrieval.degraded == ("semantic_scholar",)
+
+
+async def test_a_published_text_is_told_from_its_neighbours_and_left_out_on_demand() -> None:
+    twin, preprint = found(5, "0 0"), {**found(6, "0 0.5"), "title": "TACTILE Fruit!"}
+    with Scholar((*FOUR, twin, preprint)) as scholar:
+        plain = await measured(scholar, wanted=6)
+        by_id = await measured(scholar, wanted=6, exclude=[own_id(5)])
+        neither = await measured(scholar, wanted=6, exclude=[own_id(5)], exclude_same_title=True)
+    assert plain.itself == (own_id(5), own_id(6))
+    assert (by_id.itself, by_id.excluded) == ((own_id(6),), (own_id(5),))
+    assert (neither.itself, neither.excluded) == ((), (own_id(5), own_id(6)))
+    assert (neither.cd, neither.ci) == pytest.approx((1.5 / (17 / 4), 6.5 / 4))
+    assert neither.retrieval
+    assert (neither.retrieval.found, neither.retrieval.incomplete, neither.retrieval.compared) == (6, 0, 4)
+
+
+def test_what_is_looked_for(tmp_path: Path) -> None:
+    idea = {"title": "Gentle hands", "idea": "Let them feel."}
+    for name, known in (("run", {"idea": idea}), ("other", {})):
+        (tmp_path / name).mkdir()
+        result = {"abstract": {"title": "T", "text": "We."}, **known}
+        (tmp_path / name / "result.json").write_text(json.dumps(result))
+    assert query_of(Subject(str(tmp_path / "run"), "T", "We.")) == "Gentle hands\nLet them feel."
+    assert query_of(Subject(str(tmp_path / "other"), "T", "We.")) == "T"
+    text = "Abstract. We study tactile grasping. It is hard."
+    assert query_of(Subject("a.txt", "", text)) == "We study tactile grasping."

@@ -78,8 +78,13 @@ def test_what_is_no_text_is_refused_by_name(
 
 
 def test_a_run_without_an_abstract_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SubjectError, match=r"no finished run \(it has no result.json\)"):
+    with pytest.raises(SubjectError, match=r"no run folder \(it has no result.json\)") as strange:
         read_subject(tmp_path)
+    assert "resume" not in str(strange.value)
+    written(tmp_path / "config.yaml", "system: virsci")
+    with pytest.raises(SubjectError, match=r"no finished run \(it has no result.json\)") as begun:
+        read_subject(tmp_path)
+    assert begun.value.hint == f"manyheads resume {tmp_path}"
     written(tmp_path / "result.json", {"system": "conference-review", "reviews": []})
     with pytest.raises(SubjectError, match="run of conference-review wrote no abstract"):
         read_subject(tmp_path)

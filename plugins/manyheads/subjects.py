@@ -105,8 +105,10 @@ def read_result(folder: Path) -> dict[str, Any]:
     """
     path = folder / RESULT
     if not path.is_file():
+        begun = (folder / "config.yaml").is_file()
         raise SubjectError(
-            f"{folder}: no finished run (it has no {RESULT})", hint=f"manyheads resume {folder}"
+            f"{folder}: {'no finished run' if begun else 'no run folder'} (it has no {RESULT})",
+            hint=f"manyheads resume {folder}" if begun else f"name {KINDS}",
         )
     return _object(str(path), _read(path))
 

@@ -126,6 +126,21 @@ def test_the_live_view_tells_stage_turn_speakers_tokens_cost_and_time() -> None:
         assert expected in text, expected
 
 
+@pytest.mark.parametrize(
+    ("data", "verb"),
+    [
+        ({"summary": "A", "ethical_concerns": False, "overall": 4}, "reviews"),
+        ({"novelty": 4, "effectiveness": 5}, "rates"),
+        ({"summary": "A"}, "sums up"),
+    ],
+)
+def test_a_review_is_called_one(data: dict[str, Any], verb: str) -> None:
+    said = Said(
+        stage="review", speaker="Reviewer1", task="review", text="A", data=data, model="m", usage=USAGE
+    )
+    assert f"Reviewer1 {verb}" in str(line_of(said))
+
+
 def scrolled(*events: AnyEvent, caps: dict[str, int]) -> tuple[str, str]:
     """What has scrolled by after some events, and the view below it."""
     console = Console(record=True, force_terminal=True, width=100, height=40, file=io.StringIO())

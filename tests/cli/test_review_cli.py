@@ -28,6 +28,15 @@ def test_texts_are_reviewed_one_run_each(home: Path) -> None:
     assert (folders[0] / "report.html").exists()
 
 
+def test_a_text_cannot_command_the_terminal(home: Path, llm: LLM) -> None:
+    title = "Owls \x1b]0;pwned\x07 \x1b[31mred \u202edrow"
+    (home / "evil.md").write_text(f"# {title}\n\nWe plan.\n", encoding="utf-8")
+    done = manyheads_command("review", "evil.md", "--repeats", "1", *served_by(llm), cwd=home)
+    assert done.code == 0
+    assert not set("\x1b\x07\u202e") & set(done.out + done.err)
+    assert "[31mred  drow" in done.out
+
+
 def test_a_text_that_fails_does_not_keep_the_others(home: Path, llm: LLM) -> None:
     llm.faults.append(Fault("status", times=None, when=lambda request: "owls" in request.asking, status=403))
     done = manyheads_command("review", "owls.md", "bats.txt", *served_by(llm), cwd=home)

@@ -122,7 +122,7 @@ def test_what_is_no_finished_review_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RatingError, match=r"different forms: .*r on overall; .*rated on novelty"):
         read_reviews([first, reviewed(tmp_path / "rated", "/c.md", 5, **rated)])
     (tmp_path / "stopped").mkdir()
-    with pytest.raises(RatingError, match="no finished run"):
+    with pytest.raises(RatingError, match="no run folder"):
         read_scores([tmp_path / "stopped"], "overall")
 
 

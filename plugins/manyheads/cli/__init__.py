@@ -12,7 +12,9 @@ def main() -> None:
 
         app(standalone_mode=True)
     except UserError as error:
-        print(f"manyheads: {error}", file=sys.stderr)
+        from manyheads.cli.progress import printable
+
+        print(printable(f"manyheads: {error}"), file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print("manyheads: stopped", file=sys.stderr)

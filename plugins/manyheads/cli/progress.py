@@ -198,6 +198,11 @@ def plain(text: str) -> str:
     return " ".join(UNPRINTABLE.sub(" ", text).split())
 
 
+def printable(text: str) -> str:
+    """Lines that were laid out already, each safe to print as in `plain`."""
+    return "\n".join(UNPRINTABLE.sub(" ", line) for line in text.split("\n"))
+
+
 def line_of(event: AnyEvent, width: int = 100) -> Text | None:
     """An event in one line, or None for those that the view only counts.
 
@@ -236,13 +241,14 @@ def _looked_up(event: Searched, width: int) -> Text:
 
 def _verb(said: Said) -> str:
     verbs = {
+        "ethical_concerns": "reviews",
+        "effectiveness": "rates",
         "summary": "sums up",
         "reflection": "rethinks",
         "experiment": "proposes",
         "changes": "rewrites",
         "expected_results": "drafts",
         "overlaps": "compares",
-        "ethical_concerns": "reviews",
     }
     return next((verb for key, verb in verbs.items() if key in said.data), "says")
 

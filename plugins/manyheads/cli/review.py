@@ -70,10 +70,12 @@ def _session(text: Path, flags: tuple[str, ...], paths: list[Path] | None, out: 
 
 def _went(session: "Session", json: bool, quiet: bool) -> bool:
     """Whether a text was reviewed; one that was not must not keep the others from it."""
+    from manyheads.cli.progress import printable
+
     try:
         go(session, json, quiet)
     except UserError as error:
-        typer.echo(f"manyheads: {session.config.subject}: {error}", err=True)
+        typer.echo(printable(f"manyheads: {session.config.subject}: {error}"), err=True)
         return False
     return True
 

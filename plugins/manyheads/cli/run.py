@@ -97,6 +97,7 @@ async def _drive(session: Any, json: bool, quiet: bool) -> None:
 
 
 def _closing(session: Any) -> str:
+    from manyheads.cli.progress import printable
     from manyheads.report.closing import closing_lines
 
-    return closing_lines(session.folder)
+    return printable(closing_lines(session.folder))

@@ -80,6 +80,7 @@ def test_a_bad_rating_stops_with_its_place(home: Path) -> None:
         (("form.csv", "--plot", "a.png"), "name them with --scores"),
         ((".", "--key", "form.key.csv"), "not for reviews"),
         ((".", "--exclude", "3"), "not for reviews"),
+        (("form.csv", "--scores", "runs/1", "."), "with a --scores of its own"),
     ],
 )
 def test_no_flag_is_passed_over_in_silence(arguments: tuple[str, ...], told: str) -> None:

@@ -50,7 +50,9 @@ def agreement(
     ],
     scores: Annotated[
         list[Path] | None,
-        typer.Option(help="Scores of the texts: measures.jsonl, a CSV, or run folders of manyheads review."),
+        typer.Option(
+            help="Scores of the texts: measures.jsonl, a CSV, or run folders of manyheads review. Repeatable."
+        ),
     ] = None,
     by: Annotated[str, typer.Option(help="The score's name.")] = "on",
     on: Annotated[
@@ -95,6 +97,11 @@ def _given(paths: list[Path], key: Path | None, exclude: list[str]) -> "tuple[Ra
         if key or exclude:
             raise typer.BadParameter("--key and --exclude are for filled-in forms, not for reviews")
         return read_reviews(paths)
+    if folders := [path for path in paths if path.is_dir()]:
+        raise typer.BadParameter(
+            f"{folders[0]}: forms and run folders are not taken together; "
+            "if these are scores, name each of them with a --scores of its own"
+        )
     given = read_ratings(paths, exclude)
     return given, read_key(key, given.items) if key else {}
 

@@ -97,6 +97,20 @@ def test_authors_outside_s_are_left_out_of_a_paper() -> None:
     assert "Ansel" not in shown.model_dump_json()
 
 
+def test_a_name_is_masked_wherever_it_stands() -> None:
+    masker = Masker({"Ansel Okafor": "Scientist0"})
+    [one] = raw(
+        paper(
+            abstract="We thank Ansel\n  Okafor, not Ansel-Okafor.",
+            venue="Essays for Ansel Okafor",
+            affiliations=["Ansel Okafor Laboratory"],
+        )
+    )
+    worded = masker.wording(one)
+    assert worded.abstract == "We thank Scientist0, not Ansel-Okafor."
+    assert (worded.venue, worded.affiliations) == ("Essays for Scientist0", ("Scientist0 Laboratory",))
+
+
 @given(teams=st.lists(st.lists(st.sampled_from("ABCDE"), unique=True, max_size=4), max_size=12))
 def test_collaborations_are_symmetric_and_count_shared_papers(teams: list[list[str]]) -> None:
     rows = count_collaborations(teams)

@@ -22,8 +22,8 @@ def assign_masks(authors: Sequence[str], seed: int) -> dict[str, str]:
 class Masker:
     """Hides the scientists of S in papers.
 
-    In the list of authors, the scientists stand masked and everyone else is left out. In titles, abstracts
-    and keywords, a scientist's full name of two words or more is replaced by the mask; a name of one word is
+    In the list of authors, the scientists stand masked and everyone else is left out. In titles, abstracts,
+    keywords, venues and affiliations, a scientist's full name of two words or more is replaced by the mask; a name of one word is
     left alone there, since it may as well be a method's (Adam). Of scientists with the same name, the first
     one's mask stands for it in texts.
 
@@ -47,9 +47,11 @@ class Masker:
 
     def text(self, text: str) -> str:
         last_words = set(_WORD.findall(text)) & self._by_last_word.keys()
-        named = {real for word in last_words for real in self._by_last_word[word] if real in text}
+        known = (real for word in last_words for real in self._by_last_word[word])
+        named = {real for real in known if real.split()[0] in text}
         for real in sorted(named, key=lambda name: (-len(name), name)):  # a long name before one it holds
-            text = re.sub(rf"(?<!\w){re.escape(real)}(?!\w)", self._by_name[real], text)
+            words = r"\s+".join(map(re.escape, real.split()))  # abstracts come with their lines broken
+            text = re.sub(rf"(?<!\w){words}(?!\w)", self._by_name[real], text)
         return text
 
     def wording(self, paper: RawPaper) -> RawPaper:
@@ -58,6 +60,8 @@ class Masker:
             "title": self.text(paper.title),
             "abstract": self.text(paper.abstract),
             "keywords": tuple(self.text(keyword) for keyword in paper.keywords),
+            "venue": None if paper.venue is None else self.text(paper.venue),
+            "affiliations": tuple(map(self.text, paper.affiliations)),
         }
         return paper.model_copy(update=texts)
 

@@ -238,3 +238,6 @@ def test_files_that_are_not_there_or_not_numpy_are_named(tmp_path: Path) -> None
         import_vectors(vectors, tmp_path / "none.txt", ["a"], dim=2)
     with pytest.raises(EmbeddingError, match=r"ids\.txt cannot be read"):
         import_vectors(ids, ids, ["a"], dim=2)
+    np.savez(tmp_path / "v.npz", one=np.ones((1, 2)))
+    with pytest.raises(EmbeddingError, match=r"v\.npz holds several arrays"):
+        import_vectors(tmp_path / "v.npz", ids, ["a"], dim=2)

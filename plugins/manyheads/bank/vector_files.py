@@ -85,9 +85,11 @@ def _read_matrix(path: Path) -> "NDArray[Any]":
     import numpy as np
 
     try:
-        matrix: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        matrix: Any = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise EmbeddingError(f"{path} cannot be read: {error}", hint="save it with numpy.save") from error
+    if not isinstance(matrix, np.ndarray):
+        raise EmbeddingError(f"{path} holds several arrays, not one", hint="save it with numpy.save")
     if not np.issubdtype(matrix.dtype, np.floating):
         raise EmbeddingError(f"{path} holds {matrix.dtype}, not floating point numbers")
     return matrix

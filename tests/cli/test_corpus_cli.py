@@ -23,10 +23,12 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_build_then_info(tmp_path: Path) -> None:
     source = write_corpus(tmp_path / "mine.jsonl.gz", [*papers(80), "{broken"])
     made = RUN.invoke(
-        app, ["build", str(source), "--bound", "2014", "--embedding", "lexical", "--min-papers", "2"]
-    )
+        app,
+        ["build", str(source), "--bound", "2014", "--embedding", "lexical", "--min-papers", "2",
+         "--name", "[mine/]", "--out", "corpora/mine"],
+    )  # fmt: skip
     assert made.exit_code == 0, made.output
-    assert "corpus mine" in made.stdout
+    assert "corpus [mine/]" in made.stdout
     assert "line 81, json" in made.stderr
     shown = RUN.invoke(app, ["info", "corpora/mine"])
     assert shown.exit_code == 0

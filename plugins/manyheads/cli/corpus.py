@@ -168,8 +168,11 @@ def _show(meta: "Meta", folder: Path) -> None:
     """The summary table on standard output, and on standard error the records that were rejected."""
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(title=f"corpus {meta.name}", title_justify="left", show_header=False)
+    table = Table(
+        title=Text(f"corpus {meta.name}", style="table.title"), title_justify="left", show_header=False
+    )
     for label, value in meta.rows():
         table.add_row(label, value)
     table.add_row("folder", str(folder))

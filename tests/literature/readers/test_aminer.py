@@ -189,11 +189,27 @@ def test_wrong_folders_get_one_clear_message(tmp_path: Path) -> None:
         read(AMiner(tmp_path))
     assert "unrar" in str(told.value.hint)
     (tmp_path / "AMiner-Paper.txt").write_text("no,such\n" * 3)
-    with pytest.raises(CorpusError, match="1 of 1 records are no papers"):
+    with pytest.raises(CorpusError, match="line 1 is no #index: not AMiner's format"):
         read(AMiner(tmp_path))
-    (tmp_path / "AMiner-Paper.txt").write_text("no,such\n" * 200_000)
+    (tmp_path / "AMiner-Paper.txt").write_text("#index 1\n" + "no,such\n" * 200_000)
     with pytest.raises(CorpusError, match="not AMiner's format"):
         read(AMiner(tmp_path))
+
+
+def test_records_of_the_citation_network_are_not_mixed_up(tmp_path: Path) -> None:
+    records = "".join(f"#* Study {n}\n#@ Wei Lang\n#t 2008\n#index {n}\n#! Found {n}.\n\n" for n in range(9))
+    (tmp_path / "AMiner-Paper.txt").write_text(records)
+    with pytest.raises(CorpusError, match="line 1 is no #index") as told:
+        read(AMiner(tmp_path))
+    assert "JSON" in str(told.value.hint)
+
+
+def test_a_file_that_is_named_is_the_one_that_is_read(tmp_path: Path) -> None:
+    dataset(tmp_path)
+    (tmp_path / "AMiner-Paper-small.txt").write_text(record(103, "Ines Faro;Odile Brandt"))
+    found, _ = read(AMiner(tmp_path / "AMiner-Paper-small.txt"))
+    assert [one.id for one in found] == ["103"]
+    assert found[0].keys == ("Ines Faro", "9")
 
 
 def test_a_truncated_file_says_how_far_it_went(tmp_path: Path) -> None:

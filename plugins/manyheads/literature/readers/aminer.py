@@ -27,11 +27,12 @@ class AMiner:
     is the dataset's index where `AMiner-Author2Paper` is there, else the name.
 
     Args:
-        path: the folder, or its `AMiner-Paper` file.
+        path: the folder, or a file of papers in it, whatever its name.
     """
 
     def __init__(self, path: Path) -> None:
         self._folder = path if path.is_dir() else path.parent
+        self._papers = None if path.is_dir() else path
         self.name = self._folder.resolve().name
 
     def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
@@ -63,7 +64,7 @@ class AMiner:
         return {key: _author(key, block, met) for key, block in known.items()}
 
     def _need_papers(self) -> Path:
-        if file := self._file(PAPER):
+        if file := self._papers or self._file(PAPER):
             return file
         packed = next((one for one in self._folder.glob("*.rar")), None)
         hint = (

@@ -43,12 +43,17 @@ def blocks(file: Path) -> Iterator[tuple[int, Block]]:
     """The blocks of a file with their numbers from 1; lines without a tag go on with the value before.
 
     Raises:
-        CorpusError: the file cannot be read, or holds no blocks.
+        CorpusError: the file cannot be read, or does not begin with `#index`.
     """
     number, size, block, tag = 0, 0, Block(), ""
     with closing(lines(file)) as found:
         for line, raw in found:
             known = TAG.match(raw)
+            if not tag and (not known or known[0] != b"#index"):
+                raise CorpusError(
+                    f"{file}: line {line} is no #index: not AMiner's format",
+                    hint="name the academic network's AMiner-Paper.txt; its citation network's JSON files are read, too",
+                )
             if known and known[0] == b"#index" and size:
                 number += 1
                 yield number, block

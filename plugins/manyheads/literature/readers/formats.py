@@ -110,7 +110,7 @@ def _of_file(file: Path) -> str | None:
         return _of_json(text.split(b"\n", 1)[0])
     if text.startswith(b"<"):
         return "anthology" if b"<collection" in text else None
-    if text.startswith((b"#index", b"#*", b"#i")):
+    if text.startswith((b"#index", b"#*")):
         return "aminer"
     if any(BEGIN.match(line) for line in text.splitlines()):
         return "bibtex"

@@ -16,8 +16,8 @@ def reviews_in_full(result: Mapping[str, Any]) -> list[str]:
 def _told(review: Review) -> Iterator[str]:
     yield f"## {review.reviewer}"
     for name, points in review.points.items():
-        yield f"**{name.replace('_', ' ').capitalize()}.** {_listed(points)}"
+        yield f"**{name.replace('_', ' ').capitalize()}.**{_listed(points)}"
 
 
 def _listed(points: Sequence[str]) -> str:
-    return points[0] if len(points) == 1 else "".join(f"\n- {point}" for point in points)
+    return f" {points[0]}" if len(points) == 1 else "".join(f"\n- {point}" for point in points)

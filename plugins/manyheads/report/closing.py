@@ -15,8 +15,9 @@ ABSTRACT = "Abstract"
 def essence(result: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The essence of a result, such as `result.json` keeps it: names, and what is told under each, in order.
 
-    A review comes to its scores, one by one, and their means. Everything else comes to topic, idea, title and
-    abstract, how that came through self-review, and what a baseline was allowed; each as far as there is one.
+    A review comes to the scores of each reviewer and their means. Everything else comes to topic, idea, title and
+    abstract, how that came through self-review, and what a baseline was allowed; each as far as there is one. An
+    idea that the abstract has its title from is not named twice.
     """
     if result.get("system") == SYSTEM:
         return list(_review(Reviewed.model_validate(result)))
@@ -32,7 +33,7 @@ def closing_lines(folder: Path) -> str:
     cost = f", cost {usage['cost']:.4f}" if usage["cost"] is not None else ""
     lines = [
         "",
-        _laid_out(essence(result)),
+        _laid_out([*_source(result), *essence(result)]),
         "",
         f"{_count(usage['calls'], 'call')}, {tokens} tokens{cost}; {_count(warnings, 'warning')}",
     ]
@@ -41,6 +42,11 @@ def closing_lines(folder: Path) -> str:
     if not result["written_by_language_model"]:
         lines.append(LABEL)
     return "\n".join([*lines, f"Report    {folder / 'report.html'}"])
+
+
+def _source(result: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Where a text that was reviewed is kept."""
+    return [("Text", result["subject"]["source"])] if result["system"] == SYSTEM else []
 
 
 def _laid_out(told: Sequence[tuple[str, str]]) -> str:
@@ -54,12 +60,9 @@ def _laid_out(told: Sequence[tuple[str, str]]) -> str:
 
 def _abstract(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     topic, idea, abstract = (result.get(key) or {} for key in ("topic", "idea", "abstract"))
-    told = {
-        "Topic": topic.get("topic"),
-        "Idea": idea.get("title"),
-        "Title": abstract.get("title"),
-        ABSTRACT: abstract.get("text"),
-    }
+    title = abstract.get("title")
+    named = idea.get("title") if idea.get("title") != title else None
+    told = {"Topic": topic.get("topic"), "Idea": named, "Title": title, ABSTRACT: abstract.get("text")}
     yield from ((name, text) for name, text in told.items() if text)
     if reviews := result.get("self_review"):
         yield "Review", _self_review(reviews)
@@ -89,7 +92,6 @@ def _self_review(told: Mapping[str, Any]) -> str:
 
 
 def _review(reviewed: Reviewed) -> Iterator[tuple[str, str]]:
-    yield "Text", reviewed.subject.source
     if reviewed.title:
         yield "Title", reviewed.title
     yield from ((review.reviewer, _scores(review)) for review in reviewed.reviews)

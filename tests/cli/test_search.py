@@ -12,14 +12,14 @@ PAPERS = (
 )
 
 
-def search(tmp_path: Path, scholar: Scholar, *more: str) -> Done:
+def search(tmp_path: Path, scholar: Scholar, *more: str, columns: int = 120) -> Done:
     quick = (
         "embedding=lexical",
         "literature.retries=0",
         f"literature.endpoints.semantic_scholar={scholar.url}",
     )
     sets = [part for setting in quick for part in ("--set", setting)]
-    env = {"MANYHEADS_CACHE": str(tmp_path / "cache")}
+    env = {"MANYHEADS_CACHE": str(tmp_path / "cache"), "COLUMNS": str(columns)}
     return manyheads_command("search", "tactile", *sets, *more, cwd=tmp_path, env=env)
 
 
@@ -40,7 +40,32 @@ def test_a_source_that_is_down_is_no_empty_result(tmp_path: Path) -> None:
     with Scholar(PAPERS, troubles=[Trouble("status", times=None, status=503)]) as scholar:
         alone = search(tmp_path, scholar, "--source", "semantic_scholar", "--before", "any")
         beside = search(tmp_path, scholar, "--source", "local", "--source", "semantic_scholar")
-    assert "no literature source could be asked" in alone.message
-    assert "503" in alone.message
+    told, _, message = alone.err.partition("\n")
+    assert told.startswith("semantic_scholar: failed, 0 in ")
+    assert message.startswith("manyheads: no literature source could be asked")
+    assert "503" in message
+    assert alone.code == 2
     assert beside.code == 0
     assert "not everything was asked: semantic_scholar" in beside.err
+
+
+def test_an_id_is_shown_whole_and_no_text_of_a_service_commands_the_terminal(tmp_path: Path) -> None:
+    evil = "\x1b[31mTactile\x1b[2J \u202egrips"
+    chosen = ("--source", "semantic_scholar", "--before", "any")
+    with Scholar([record("c" * 40, evil)]) as scholar:
+        shown = search(tmp_path, scholar, *chosen, columns=70)
+    down = Trouble("status", times=None, status=418, body=evil)
+    with Scholar(troubles=[down]) as scholar:
+        told = search(tmp_path, scholar, *chosen)
+    assert f"semantic_scholar:{'c' * 40}" in shown.out
+    assert "grips" in shown.out
+    assert "418" in told.err
+    assert not {"\x1b", "\u202e"} & set(shown.out + told.err)
+
+
+def test_what_a_flag_says_stays_one_value(tmp_path: Path) -> None:
+    with Scholar() as scholar:
+        strange = search(tmp_path, scholar, "--before", "20'15", "--source", "semantic_scholar")
+        unknown = search(tmp_path, scholar, "--source", "local]")
+    assert 'literature.before: "20\'15" is no date' in strange.message
+    assert "literature.cascade.0" in unknown.message

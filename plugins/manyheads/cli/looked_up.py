@@ -10,15 +10,15 @@ if TYPE_CHECKING:
 
 
 def show_look_up(entry: "Searched") -> None:
-    """A line on one look-up."""
+    """A line on one look-up; a service's own words in it are made safe to print."""
+    from manyheads.cli.progress import plain
+
     asked = f" as {entry.asked!r}" if entry.asked != entry.query else ""
     disk = " (from disk)" if entry.cached else ""
     reason = f": {entry.reason}" if entry.reason else ""
     bounds = f", {entry.window}" if entry.window else ""
-    typer.echo(
-        f"{entry.source}{asked}{bounds}: {entry.outcome}, {entry.hits} in {entry.seconds:.1f} s{disk}{reason}",
-        err=True,
-    )
+    came = f"{entry.outcome}, {entry.hits} in {entry.seconds:.1f} s{disk}{reason}"
+    typer.echo(plain(f"{entry.source}{asked}{bounds}: {came}"), err=True)
 
 
 def show_silent(sources: Collection[str]) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import ExitStack
+from json import dumps
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -31,11 +32,9 @@ def search(
     json: Annotated[bool, typer.Option("--json", help="Print one paper a line as JSON.")] = False,
 ) -> None:
     """Search the literature as a run would; what each source was asked goes to standard error."""
-    flags = [f"literature.before='{before}'"] if before else []
-    flags += [f"literature.cascade=[{', '.join(source)}]"] if source else []
+    flags = [f"literature.before={dumps(before)}"] if before is not None else []
+    flags += [f"literature.cascade={dumps(source)}"] if source else []
     found = asyncio.run(_look(configured([config], (*flags, *(sets or ())), None), query, limit))
-    for entry in found.searches:
-        show_look_up(entry)
     show_silent(found.degraded)
     _show_papers(found, json)
 
@@ -50,6 +49,7 @@ async def _look(config: "RunConfig", query: str, limit: int) -> "Findings":
             config.literature,
             bank=corpus and corpus.papers,
             bound=corpus and corpus.meta.options.bound,
+            note=show_look_up,
             cache=cache_folder() / CACHE,
         )
         try:
@@ -78,10 +78,13 @@ def _show_papers(found: "Findings", json: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table("year", "cited", "title", "id", box=None, pad_edge=False)
+    from manyheads.cli.progress import plain
+
+    table = Table("year", "cited", "title and id", box=None, pad_edge=False)
     for paper in found.papers:
         year, cited = (str(value) if value is not None else "–" for value in (paper.year, paper.citations))
-        table.add_row(year, cited, Text(paper.title), Text(paper.id))
+        # in a column of its own a long id would be cut short, and could not be asked for
+        table.add_row(year, cited, Text(plain(paper.title)).append(f"\n{plain(paper.id)}", "dim"))
     Console().print(table if found.papers else _nothing(found))
 
 

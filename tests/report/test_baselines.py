@@ -39,9 +39,10 @@ async def test_reflections_are_shown_with_their_ideas(llm: LLM, tmp_path: Path) 
     llm.answers["done"] = True
     page = await told(llm, tmp_path / "run", "self-reflection", "baseline.rounds=2")
     assert page.count("Reflection reflection: ") == 2
-    assert "one was called finished first in turn 2, and all rounds were held for equal cost." in page
+    assert "one was called finished first in turn 2, and all rounds were held all the same." in page
     assert "It was written in one reply." in page
-    for team_only in ("Nobody has voted", "has declined", "Each scientist"):
+    assert "Agents 1 Ideas 3 Tokens" in page
+    for team_only in ("Nobody has voted", "has declined", "Each scientist", "Scientists"):
         assert team_only not in page
 
 

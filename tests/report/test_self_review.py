@@ -95,6 +95,25 @@ def test_an_abstract_that_stands_too_close_is_marked(run: Write, read: Read, tol
     words = read(run(outcome={**told, "self_review": reviewed(passed=False)})).words
     assert "The abstract stands although it is too close to published work." in words
     assert "Review 2 too close stands all the same" in words
+    assert words.index("The abstract did not pass its self-review.") < words.index("Introduction")
+
+
+@pytest.mark.parametrize(
+    ("passed", "finished", "notice"), [(None, True, True), (None, False, False), (True, True, False)]
+)
+def test_an_abstract_that_was_held_against_nothing_is_marked(
+    run: Write,
+    read: Read,
+    told: dict[str, Any],
+    tale: list[AnyEvent],
+    passed: bool | None,
+    finished: bool,
+    notice: bool,
+) -> None:
+    outcome = {**told, "self_review": {**reviewed(), "passed": passed}}
+    words = read(run(events=[*tale, *happened()], outcome=outcome, finished=finished)).words
+    assert ("The abstract was not reviewed." in words) == notice
+    assert "did not pass" not in words
 
 
 def test_a_discarded_idea_is_shown_with_its_abstract(run: Write, read: Read, told: dict[str, Any]) -> None:

@@ -75,6 +75,12 @@ def held(system: str, costs: Costs, **baseline: Any) -> Told:
     return told
 
 
+def short_of_cost(told: Told) -> list[str]:
+    """The warnings that a baseline has cost less than it might."""
+    warned = [event.message for event in told.events if isinstance(event, Warned)]
+    return [message for message in warned if "equal cost" in message]
+
+
 async def drive(system: str, run: Run) -> dict[str, Any]:
     return dict(await SYSTEMS[system].run(run))
 
@@ -106,6 +112,17 @@ def test_tokens_to_spare_leave_rounds_and_turns_as_they_are(
     assert told.result
     assert told.result["baseline"]["stopped_by"] in ("rounds", "turns")
     assert told.tasks.count(contributions[0]) == contributions[1]
+    [warning] = short_of_cost(told)
+    cause = told.result["baseline"]["stopped_by"]
+    assert f"of 100000 tokens are used: for equal cost allow more {cause}" in warning
+
+
+@pytest.mark.parametrize(("allowed", "warns"), [(None, False), (800, False), (1000, True)])
+def test_only_tokens_that_would_pay_another_round_are_missed(allowed: int | None, warns: bool) -> None:
+    """Three rounds and the proposal cost 600; another round takes 150, and the abstract 200."""
+    told = held("self-reflection", lambda task, number: usage(100, 50), tokens=allowed, rounds=3)
+    assert told.tasks.count("reflect") == 3
+    assert bool(short_of_cost(told)) == warns
 
 
 def test_rounds_of_reflection_end_while_the_abstract_can_be_paid() -> None:

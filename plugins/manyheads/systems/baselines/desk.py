@@ -109,6 +109,19 @@ class Desk:
         subject, outcome = ("the idea", "is finished") if cause == "done" else (cause, "no further reply")
         self.run.emit(Judged(stage=IDEA, turn=turn, subject=subject, outcome=outcome, reasoning=why))
 
+    def exhaust(self, cause: str, task: str) -> None:
+        """End the idea stage with its last round or turn; warns where the tokens would have paid for another.
+
+        What cost less than what it is compared with is no baseline at equal cost.
+        """
+        self.stopped = cause
+        if self.allowance.limit is not None and self.allowance.allows(task, self.abstract_costs):
+            self.run.warn(
+                IDEA,
+                f"all {cause} are held, and {self.allowance.used} of {self.allowance.limit} tokens are used: "
+                f"for equal cost allow more {cause}, --set baseline.{cause}=<larger>",
+            )
+
     def short_of(self, task: str, *reserved: int) -> str:
         """Why no further reply to a task was asked for, in words."""
         need = self.allowance.expected(task) + sum(reserved)

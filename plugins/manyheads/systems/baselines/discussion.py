@@ -59,13 +59,14 @@ async def discussion(run: Run) -> Mapping[str, Any]:
     desk = Desk.of(run, STAGES)
     table = Table.set(desk)
     desk.begin(IDEA)
-    desk.stopped = "turns"
     for turn in range(1, run.config.baseline.turns + 1):
         if desk.done and run.config.baseline.until_done:
             desk.stop(turn - 1, "done", "the critic approves the idea")
             break
         if not await _turn(table, turn):
             break
+    else:
+        desk.exhaust("turns", TASKS[table.people[0].role])
     chosen = desk.ideas[-1]
     abstract = await desk.write(chosen, table.speaker(RESEARCHER))
     return result_of(desk, table.people, [chosen], chosen, abstract)

@@ -32,7 +32,6 @@ async def self_reflection(run: Run) -> Mapping[str, Any]:
     author = run.speaker(RESEARCHER, "Researcher")
     desk.begin(IDEA)
     found = await _propose(desk, author)
-    desk.stopped = "rounds"
     for turn in range(2, run.config.baseline.rounds + 2):
         if desk.done and run.config.baseline.until_done:
             desk.stop(turn - 1, "done", "the agent calls the idea finished")
@@ -41,6 +40,8 @@ async def self_reflection(run: Run) -> Mapping[str, Any]:
             desk.stop(turn - 1, "tokens", desk.short_of("reflect", desk.abstract_costs))
             break
         found = await _reflect(desk, author, turn, found)
+    else:
+        desk.exhaust("rounds", "reflect")
     chosen = desk.ideas[-1]
     abstract = await desk.write(chosen, author)
     return result_of(desk, [author], [chosen], chosen, abstract)

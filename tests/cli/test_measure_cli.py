@@ -169,6 +169,7 @@ def test_bad_input_is_named(here: Path, corpus: Path) -> None:
         (("idea.txt", "--corpus", corpus, "--neighbours", "50"), MeasureError, "50 neighbours are asked for among 40"),
         (("idea.txt", "--corpus", corpus, "--rnd"), MeasureError, "the corpus has 40 past papers"),
         (("idea.txt", "--corpus", corpus, "--out", "no/where"), MeasureError, "no/where: cannot be written"),
+        (("idea.txt", "--corpus", corpus, "--exclude", "p9999"), MeasureError, "mine: no paper p9999 to leave out"),
     ]  # fmt: skip
     for arguments, kind, said in cases:
         refused = mistake(measure(*arguments))
@@ -185,6 +186,30 @@ def test_scores_that_are_none_are_named(here: Path) -> None:
         read_scores(here / "scores.jsonl")
     with pytest.raises(MeasureError, match="cannot be read"):
         read_scores(here / "nowhere.jsonl")
+
+
+def test_a_paper_of_the_corpus_is_told_from_its_neighbours_and_left_out(here: Path, corpus: Path) -> None:
+    [paper] = [one for one in papers(80) if one["id"] == "p10"]
+    Path("published.json").write_text(
+        json.dumps({"title": paper["title"].upper(), "abstract": paper["abstract"]})
+    )
+    given = ("published.json", "--corpus", corpus, "--json")
+    plain = measure(*given)
+    assert "warning: published.json: held against itself, by title or vector: p10 (--exclude)" in plain.stderr
+    assert scores(plain)[0]["past"][0] | {"distance": 0} == scores(plain)[0]["past"][0]
+    for search in ("exact", "approximate"):
+        left_out = measure(*given, "--exclude", "p10", "--search", search)
+        [one] = scores(left_out)
+        assert "itself" not in left_out.stderr
+        assert (one["excluded"], one["itself"]) == (["p10"], [])
+        assert one["hd"] > scores(plain)[0]["hd"]
+    [one] = scores(measure(*given, "--exclude-same-title"))
+    assert one["excluded"] == ["p10"]
+    source = write_corpus(here / "without.jsonl", [each for each in papers(80) if each["id"] != "p10"])
+    Ecosystem.build(source, here / "without", BuildOptions(bound=2014), LexicalEmbedder()).close()
+    [never] = scores(measure("published.json", "--corpus", "without", "--json"))
+    for name in ("hd", "cd", "ci", "on", "past", "contemporary"):
+        assert one[name] == never[name], name
 
 
 def test_as_users_run_it(here: Path, corpus: Path) -> None:

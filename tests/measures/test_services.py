@@ -11,9 +11,9 @@ import pytest
 
 from manyheads.config import LiteratureConfig, SourceName
 from manyheads.errors import LiteratureError
-from manyheads.literature.libraries import open_library
 from manyheads.literature.cascade import ignore
 from manyheads.literature.gathered import Note
+from manyheads.literature.libraries import open_library
 from manyheads.measures.nearest import Floats
 from manyheads.measures.results import Score
 from manyheads.measures.retrieval import query_of
@@ -77,8 +77,9 @@ async def services(
 
 
 async def measured(scholar: Scholar, text: Subject = TEXT, **how: Any) -> Score:
+    given: dict[str, Any] = {"neighbours": 2, "wanted": 4, **how}
     async with services(scholar) as measuring:
-        [score] = await measuring.scores([text], **{"neighbours": 2, "wanted": 4, **how})
+        [score] = await measuring.scores([text], **given)
     return score
 
 
@@ -221,7 +222,7 @@ async def test_no_source_at_all_is_a_failure_and_no_empty_result(scholar: Schola
     scholar.troubles.append(down())
     async with services(scholar, cache=tmp_path / "kept.sqlite") as measuring:
         kept, lost = await measuring.scores([TEXT, other], neighbours=2, wanted=4)
-        with pytest.raises(LiteratureError, match="no literature source could be asked: .*503"):
+        with pytest.raises(LiteratureError, match=r"no literature source could be asked: .*503"):
             await measuring.scores([other], neighbours=2, wanted=4)
     assert kept.cd is not None
     assert lost.cd is None

@@ -18,6 +18,7 @@ def show(found: Sequence[Score], show_neighbours: bool) -> None:
     from rich.console import Console
 
     console = Console()
+    console.print(_title(found[0]), markup=False, highlight=False, style="italic", soft_wrap=True)
     console.print(_table(found), markup=False)
     if show_neighbours:
         for one in found:
@@ -64,7 +65,7 @@ def _table(found: Sequence[Score]) -> "Table":
     from rich.text import Text
 
     measures = _shown(found)
-    table = Table(title=_title(found[0]), title_justify="left")
+    table = Table()
     table.add_column("text", max_width=48, min_width=12)
     for name in measures:
         table.add_column(name.upper(), justify="right", no_wrap=True)

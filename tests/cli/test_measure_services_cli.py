@@ -1,0 +1,191 @@
+"""`manyheads measure --against services`: the runs' own services asked, look-ups told, scores that ratings are held against."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from manyheads.cli.app import app
+from manyheads.errors import ConfigError, LiteratureError, MeasureError, RatingError, UserError
+from support.command import manyheads_command
+from support.scholar import Scholar, record
+from support.services import down
+
+RUN = CliRunner()
+TEXT = "We study tactile grasping of fragile fruit."
+
+
+@pytest.fixture
+def scholar() -> Iterator[Scholar]:
+    """Six papers of 2010 to 2015, more and more unlike the text."""
+    told = TEXT.split()
+    papers = [
+        record(
+            f"{n}" * 40,
+            f"Tactile grasping {n}",
+            abstract=" ".join(told[: 8 - n]) + f" Apples{n}.",
+            year=2009 + n,
+            citationCount=n,
+        )
+        for n in range(1, 7)
+    ]
+    with Scholar(papers) as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scholar: Scholar) -> Path:
+    """A text, and a run that asked a service of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("MANYHEADS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("SEMANTIC_SCHOLAR_API_KEY", scholar.key)  # a shorter pause between requests
+    (tmp_path / "idea.md").write_text(f"# Tactile grasping\n\n{TEXT}\n")
+    run_folder(tmp_path / "run", scholar.url)
+    return tmp_path
+
+
+def run_folder(path: Path, address: str) -> None:
+    path.mkdir()
+    result = {
+        "system": "virsci", "corpus": "sample", "abstract": {"title": "Gentle hands", "text": TEXT},
+        "idea": {"title": "Tactile", "idea": "grasping"},
+    }  # fmt: skip
+    (path / "result.json").write_text(json.dumps(result))
+    literature = {
+        "before": "2012", "cascade": ["local", "semantic_scholar"], "retries": 0,
+        "endpoints": {"semantic_scholar": address},
+    }  # fmt: skip
+    config = {"system": "virsci", "embedding": "lexical", "literature": literature}
+    (path / "config.yaml").write_text(json.dumps(config))
+
+
+def asking(scholar: Scholar) -> tuple[str, ...]:
+    sets = (
+        "literature.retries=0",
+        "literature.cascade=[semantic_scholar]",
+        f"literature.endpoints.semantic_scholar={scholar.url}",
+    )
+    return ("--embedding", "lexical", *(part for one in sets for part in ("--set", one)))
+
+
+def measure(*arguments: str | Path) -> Result:
+    given = ("measure", "--against", "services", *map(str, arguments))
+    return RUN.invoke(app, given if "--retrieve" in given else (*given, "--retrieve", "6"))
+
+
+def scores(done: Result) -> list[dict[str, Any]]:
+    assert done.exit_code == 0, (done.output, done.exception)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def mistake(done: Result) -> UserError:
+    assert isinstance(done.exception, UserError), done.output
+    return done.exception
+
+
+def test_a_run_is_measured_by_its_own_services_over_all_time(scholar: Scholar) -> None:
+    done = measure("run", "--json")
+    [one] = scores(done)
+    assert (one["against"], one["embedding"], one["corpus"]) == ("services", "lexical-hash-384", None)
+    assert one["retrieval"]["query"] == "Tactile\ngrasping"
+    assert (one["retrieval"]["sources"], one["retrieval"]["dates"]) == (["semantic_scholar"], "any")
+    assert one["retrieval"]["compared"] == 6
+    assert one["ci"] == pytest.approx((1 + 2 + 3 + 4 + 5) / 5 / (21 / 6))
+    assert scholar.requests[0].params["query"] == "Tactile grasping"
+    assert done.stderr.startswith("semantic_scholar: found, 6 in ")
+
+
+def test_the_table_holds_what_there_is(scholar: Scholar) -> None:
+    done = measure("idea.md", *asking(scholar), "--show-neighbours")
+    [one] = scores(measure("idea.md", *asking(scholar), "--json"))
+    assert "up to 6 papers from semantic_scholar, 5 neighbours, normalised by database" in done.stdout
+    [row] = [line for line in done.stdout.splitlines() if "│" in line and "Tactile" in line]
+    assert [cell.strip() for cell in row.strip("│").split("│")] == [
+        "Tactile grasping", f"{one['cd']:.3f}", f"{one['ci']:.3f}",
+    ]  # fmt: skip
+    assert " HD " not in done.stdout
+    assert "retrieved" in done.stdout
+    assert "warning: no HD and ON: what services find is not parted" in done.stderr
+    assert len(scholar.requests) == 1, "the second time it is on disk"
+
+
+def test_ratings_are_held_against_the_scores(scholar: Scholar, here: Path) -> None:
+    texts = [" ".join(TEXT.split()[:words]) for words in (2, 3, 5, 7)]
+    lines = [{"title": "Tactile grasping", "abstract": text} for text in texts]
+    Path("many.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    ratings = [f"R1,many.jsonl:{number},{number * 2}" for number in (1, 2, 3, 4)]
+    Path("ratings.csv").write_text("\n".join(["rater,id,novelty", *ratings]))
+    done = measure("many.jsonl", *asking(scholar), "--normalise", "none", "--out", "m.jsonl")
+    assert done.exit_code == 0, done.output
+    by_cd = RUN.invoke(app, ["rating", "agreement", "ratings.csv", "--scores", "m.jsonl", "--by", "cd"])
+    assert by_cd.exit_code == 0, (by_cd.output, by_cd.exception)
+    assert "cd against novelty, n = 4" in by_cd.stdout
+    by_on = mistake(RUN.invoke(app, ["rating", "agreement", "ratings.csv", "--scores", "m.jsonl"]))
+    assert isinstance(by_on, RatingError)
+    assert "on is None, which is no number: no HD" in by_on.message
+
+
+def test_few_papers_and_a_text_of_its_own_are_told(scholar: Scholar) -> None:
+    few = measure("idea.md", *asking(scholar), "--retrieve", "50", "--neighbours", "3")
+    assert "warning: idea.md: held against 6 papers, not 50: no more were found" in few.stderr
+    lacking = measure("idea.md", *asking(scholar), "--retrieve", "50", "--neighbours", "7")
+    assert lacking.exit_code == 0
+    assert "no CD: 6 papers with abstract and year were found, 7 neighbours are asked for" in lacking.stderr
+    scholar.papers = [record("a" * 40, "Tactile Grasping!", abstract=TEXT, year=2015), *scholar.papers]
+    twin = f"semantic_scholar:{'a' * 40}"
+    fresh = (*asking(scholar), "--retrieve", "5", "--neighbours", "3")
+    assert (
+        f"idea.md: held against itself, by title or vector: {twin} (--exclude)"
+        in measure("idea.md", *fresh).stderr
+    )
+    assert "itself" not in measure("idea.md", *fresh, "--exclude", twin).stderr
+
+
+def test_a_service_that_is_down_is_no_result(scholar: Scholar) -> None:
+    scholar.troubles.append(down())
+    done = measure("idea.md", *asking(scholar), "--out", "m.jsonl")
+    refused = mistake(done)
+    assert isinstance(refused, LiteratureError)
+    assert "503" in refused.message
+    assert "semantic_scholar: failed" in done.stderr
+    assert not Path("m.jsonl").exists()
+
+
+def test_what_does_not_go_together_is_refused(scholar: Scholar, here: Path) -> None:
+    run_folder(here / "other", "http://127.0.0.1:1")
+    cases: list[tuple[tuple[str, ...], type[UserError], str]] = [
+        (("run", "other"), MeasureError, "the runs ask different services"),
+        (("run", "--set", "literature.before=bound"), ConfigError, "no corpus whose year could be the bound"),
+        (("run", "--set", "literature.before=soon"), ConfigError, "'soon' is no date"),
+        (("run", "--set", "literature.cascade=[local]"), ConfigError, "there is no corpus"),
+    ]
+    for arguments, kind, said in cases:
+        refused = mistake(measure(*arguments))
+        assert isinstance(refused, kind), refused
+        assert said in refused.message
+        assert refused.hint
+    assert not scholar.requests
+    flags = {
+        ("run", "--against", "services", "--rnd"): "--rnd goes with --against corpus",
+        ("run", "--against", "services", "--corpus", "sample"): "--corpus goes with --against corpus",
+        ("run", "--retrieve", "9"): "--retrieve goes with --against services",
+        ("run", "--against", "services", "--retrieve", "3"): "--retrieve 3 is fewer than --neighbours 5",
+    }
+    for given, said in flags.items():
+        done = RUN.invoke(app, ["measure", *given])
+        assert done.exit_code == 2
+        assert said in done.stderr
+
+
+def test_as_users_run_it(scholar: Scholar, here: Path) -> None:
+    given = ("measure", "run", "--against", "services", "--retrieve", "6", "--json")
+    done = manyheads_command(*given, cwd=here)
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["retrieval"]["found"] == 6
+    again = manyheads_command(*given, cwd=here)
+    assert again.out == done.out
+    assert "(from disk)" in again.err

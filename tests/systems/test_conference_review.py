@@ -106,9 +106,11 @@ async def test_a_review_that_fails_ends_in_no_mean_and_keeps_the_others(
     review: Play, llm: LLM, tmp_path: Path
 ) -> None:
     llm.faults.append(Fault("status", when=lambda request: reviewer(request) == "Reviewer2", status=403))
-    with pytest.raises(ModelError, match=r"1 of 3 reviews failed \(Reviewer2\)") as stopped:
+    with pytest.raises(
+        ModelError, match=r"1 of 3 reviews failed \(Reviewer2\), the others are kept"
+    ) as stopped:
         await review()
-    assert f"manyheads resume {tmp_path / 'run'}" in str(stopped.value)
+    assert str(stopped.value).count(f"manyheads resume {tmp_path / 'run'}") == 1
     assert not (tmp_path / "run" / "result.json").exists()
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert "There is no mean yet" in page
@@ -118,6 +120,14 @@ async def test_a_review_that_fails_ends_in_no_mean_and_keeps_the_others(
     played = await review()
     assert [reviewer(request) for request in llm.requests[calls:]] == ["Reviewer2"]
     assert played.result["means"]["overall"]["n"] == 3
+
+
+async def test_where_all_reviews_fail_none_is_kept(review: Play, llm: LLM, tmp_path: Path) -> None:
+    llm.faults.append(Fault("status", times=None, status=403))
+    with pytest.raises(ModelError, match="3 of 3 reviews failed") as stopped:
+        await review()
+    assert "kept" not in str(stopped.value)
+    assert str(stopped.value).count(f"manyheads resume {tmp_path / 'run'}") == 1
 
 
 async def test_a_reply_that_stays_invalid_is_a_failed_review(review: Play, llm: LLM) -> None:

@@ -88,10 +88,11 @@ def _complete(
     failed = {name: each for name, each in zip(names, answers, strict=True) if isinstance(each, ModelError)}
     if failed:
         error = next(iter(failed.values()))
+        others = ", the others are kept" if len(failed) < len(names) else ""
         raise ModelError(
-            f"{len(failed)} of {len(names)} reviews failed ({', '.join(failed)}): {error.message}",
+            f"{len(failed)} of {len(names)} reviews failed ({', '.join(failed)}){others}: {error.message}",
             tried=error.tried,
-            hint=f"{error.hint + '; ' if error.hint else ''}the others are kept: manyheads resume RUN",
+            hint=error.hint,
         ) from error
     return [each for each in answers if not isinstance(each, ModelError)]
 

@@ -2,6 +2,7 @@
 
     runs/<time>-<name>/
         config.yaml      the resolved config, without secrets
+        subject.md       the text to review, where a team was given one and no file
         journal.sqlite   every finished turn
         events.jsonl     what happened, an event a line
         searches.jsonl   every look-up in the literature, a line each, once there is one
@@ -34,6 +35,7 @@ from manyheads.events import AnyEvent, Result
 CONFIG, JOURNAL, EVENTS, RESULT, REPORT = (
     "config.yaml", "journal.sqlite", "events.jsonl", "result.json", "report.html",
 )  # fmt: skip
+SUBJECT = "subject.md"
 
 
 def new_folder(config: RunConfig, base: Path) -> Path:
@@ -68,7 +70,7 @@ def fresh(folder: Path) -> Path:
 
 
 def reopen(folder: Path, sets: tuple[str, ...] = ()) -> RunConfig:
-    """The config of an earlier run, with changes laid on.
+    """The config of an earlier run, with changes laid on. A text that the folder keeps goes where it goes.
 
     Raises:
         JournalError: the folder is no run folder.
@@ -78,7 +80,12 @@ def reopen(folder: Path, sets: tuple[str, ...] = ()) -> RunConfig:
         raise JournalError(
             f"{folder}: no run folder (it has no {CONFIG})", hint="name one, such as runs/<time>-<name>"
         )
-    return load([str(path)], sets)
+    config = load([str(path)], sets)
+    kept = (folder / SUBJECT).resolve()
+    named = Path(config.subject or "")
+    if named.name != SUBJECT or named.exists() or not kept.is_file():
+        return config
+    return config.model_copy(update={"subject": str(kept)})
 
 
 @contextmanager

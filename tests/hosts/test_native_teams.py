@@ -92,7 +92,9 @@ async def test_a_stopped_run_goes_on_in_another_team(
     await other.load(await stopped.state())
     assert await other.run(None) == folder
     assert kept(folder) == expected
-    assert other.told.replace(str(folder), "") == whole.told.replace(str(await whole.folder()), "")
+    assert sorted(other.told.splitlines()) == sorted(whole.told.splitlines()), (
+        "who is asked at once answers in any order"
+    )
     assert llm.calls - before < needed, "what was answered is not asked again"
     assert (await other.state())["finished"]
 
@@ -181,17 +183,13 @@ async def test_another_text_begins_another_review(made: Made, llm: LLM) -> None:
     assert (first / "subject.md").read_text(encoding="utf-8") == PAPER
 
 
-async def test_a_stopped_review_goes_on_from_its_folder_alone(
-    made: Made, llm: LLM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_stopped_review_goes_on_from_its_folder_alone(made: Made, llm: LLM, tmp_path: Path) -> None:
     llm.faults.append(Fault("slow", when=lambda request: llm.calls == 2))
-    monkeypatch.chdir(tmp_path)
     folder = await made().run_and_stop(PAPER, llm, 2)
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    config = reopen(folder)
-    assert config.subject == str(folder / "subject.md")
-    async for _ in Session(config, folder).events(host_factory(config.host)):
+    assert reopen(folder).subject == str(folder / "subject.md")
+    moved = folder.rename(tmp_path / "moved")
+    config = reopen(moved)
+    async for _ in Session(config, moved).events(host_factory(config.host)):
         pass
-    assert len(result(folder)["reviews"]) == 2
+    assert len(result(moved)["reviews"]) == 2
     assert llm.calls == 3

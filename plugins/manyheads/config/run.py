@@ -106,11 +106,15 @@ class RunConfig(Strict):
         return self
 
     def course(self) -> dict[str, Any]:
-        """The keys that steer who is asked what; what only prompts or prices depend on is left out."""
+        """The keys that steer who is asked what; what only prompts or prices depend on is left out.
+
+        A subject goes by the name of its file, as a run's folder may be moved with it: its text is in every prompt.
+        """
         kept = {
-            "system", "seed", "topic", "subject", "corpus", "embedding", "team", "turns", "topology", "topics", "ideas",
+            "system", "seed", "topic", "corpus", "embedding", "team", "turns", "topology", "topics", "ideas",
             "novelty", "invitation", "self_review", "baseline",
             "review",
         }  # fmt: skip
         searched = self.literature.model_dump(mode="json", include={"references", "cascade", "before"})
-        return {**self.model_dump(mode="json", include=kept), "literature": searched}
+        subject = self.subject and Path(self.subject).name
+        return {**self.model_dump(mode="json", include=kept), "subject": subject, "literature": searched}

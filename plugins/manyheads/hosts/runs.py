@@ -6,12 +6,9 @@ from pydantic import BaseModel
 
 from manyheads.config import RunConfig, settled
 from manyheads.errors import ConfigError
-from manyheads.folder import writing
+from manyheads.folder import SUBJECT, writing
 from manyheads.session import Session, new_folder, reopen
 from manyheads.systems import SYSTEMS
-
-SUBJECT = "subject.md"
-"""Where a run folder keeps a text that a team was given to review."""
 
 
 class RunState(BaseModel):

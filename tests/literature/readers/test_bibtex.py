@@ -63,6 +63,13 @@ def test_broken_entries_are_rejected_with_field_and_line_and_the_others_read(tmp
     assert "year" in told[4]
 
 
+def test_an_entry_on_the_line_of_another_is_not_passed_over(tmp_path: Path) -> None:
+    one = "@misc{a%d, title={T}, author={A B}, year=2015}"
+    found, rejects = read(tmp_path / "my.bib", "\n".join(one % n for n in range(3)) + one % 3 + "\n")
+    assert [paper.id for paper in found] == ["a0", "a1"]
+    assert "record 3, entry: another entry begins inside" in rejects.told()
+
+
 def test_entries_in_latin_1_are_told(tmp_path: Path) -> None:
     path = tmp_path / "old.bib"
     path.write_bytes("@misc{a, title={Früchte}, author={A B}, year=2015}\n".encode("latin-1") * 3)

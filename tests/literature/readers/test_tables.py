@@ -143,6 +143,7 @@ def test_rows_that_are_no_papers_are_rejected_by_field(tmp_path: Path) -> None:
     fields = ("authors", "year", "citations", "citations", "row", "authors", "year", "authors")
     assert told == [(10 + nth, "row", field) for nth, field in enumerate(fields)]
     assert "4 cells, the header 6" in rejects.first[4].reason
+    assert rejects.first[5].reason == "empty"
 
 
 def test_wrong_encodings_are_told(tmp_path: Path) -> None:

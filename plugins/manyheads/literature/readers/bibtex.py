@@ -118,6 +118,8 @@ def _entry(text: str) -> "Entry | tuple[str, str]":
     if library.failed_blocks:
         error = str(library.failed_blocks[0].error).partition(". Note:")[0]
         return "entry", shown(error) or "its braces do not close"
+    if len(library.entries) > 1:
+        return "entry", "another entry begins inside of it: begin each on a line of its own"
     return library.entries[0] if library.entries else ("entry", "no entry")
 
 

@@ -90,6 +90,8 @@ def fields(row: Mapping[str, Any], where: Mapping[str, str], number: str) -> dic
     given = {field: row.get(column) for field, column in where.items()}
     people = _people(given["authors"])
     parsed = [_person(one) for one in people] if people is not None else _names(_text(given["authors"]))
+    if parsed is None:
+        raise ValueError("empty")
     ids = _listed(given.get("author_ids")) or [_key(one) for one in people or ()]
     return {
         **{field: _text(given.get(field)) for field in ("title", "abstract")},

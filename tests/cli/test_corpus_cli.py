@@ -6,10 +6,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from manyheads.cli.corpus import app
-from manyheads.errors import CorpusError, EmbeddingError, UserError
+from manyheads.errors import CorpusError, EmbeddingError, LiteratureError, UserError
 from support.llm import LLM
 from support.papers import papers, write_corpus
-from support.scholar import Scholar, record
+from support.scholar import Scholar, Trouble, record
 
 RUN = CliRunner()
 
@@ -223,6 +223,15 @@ def test_a_search_makes_a_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
         "2013-01-01:2013-12-31",
         "2014-01-01:2014-12-31",
     ]
+
+
+def test_a_search_that_is_refused_leaves_nothing(tmp_path: Path) -> None:
+    with Scholar() as scholar:
+        scholar.troubles.append(Trouble("status", status=403))
+        where = ("--set", f"literature.endpoints.semantic_scholar={scholar.url}")
+        refused = mistake(build("s2:on", "--start", "2013", "--end", "2014", *where))
+    assert isinstance(refused, LiteratureError)
+    assert not list(tmp_path.glob("corpora/*"))
 
 
 def test_a_filter_by_citations_says_what_it_did_to_papers_without_counts(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from manyheads.bank.selection import Selection, select
 from manyheads.bank.spool import SPOOL, Spool, Spooled
 from manyheads.bank.vector_cache import CachedEmbedder
 from manyheads.bank.vectors import LEXICAL, Embedder
-from manyheads.errors import CorpusError
+from manyheads.errors import CorpusError, UserError
 
 READING, PROFILING = "reading papers", "profiling scientists"
 TOLD_EVERY = 1000
@@ -136,7 +136,7 @@ def _read(
     try:
         with (partial / REJECTS).open("w", encoding="utf-8") as rejects.log:
             return select(_told(reader.papers(rejects), tell), options, rejects, spool, reader)
-    except CorpusError as wrong:
+    except UserError as wrong:
         spool.close()
         if rejects.total:
             wrong.tried = wrong.tried or f"what was rejected is in {partial / REJECTS}"

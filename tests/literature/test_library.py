@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
+from manyheads.bank.records import Paper
 from manyheads.config import LiteratureConfig
 from manyheads.errors import ConfigError, LiteratureError
 from manyheads.events import Searched
@@ -211,3 +213,34 @@ async def test_nothing_newer_than_the_bound_leaks_by_any_way(services: Services)
 def test_a_library_needs_a_source(services: Services) -> None:
     with pytest.raises(ConfigError, match=r"literature\.cascade: there is no corpus"):
         open_library(services.config("local"))
+
+
+@pytest.mark.parametrize("key", ["max_age", "patience"])
+@pytest.mark.parametrize("value", [1e12, float("inf"), float("nan"), -1])
+def test_no_time_is_without_end(key: str, value: float) -> None:
+    with pytest.raises(ValidationError, match=key):
+        LiteratureConfig.model_validate({key: value})
+
+
+def test_a_corpus_has_no_address() -> None:
+    with pytest.raises(ValidationError, match="the corpus has no address"):
+        LiteratureConfig.model_validate({"endpoints": {"local": "http://127.0.0.1:1"}})
+
+
+async def test_a_query_that_is_no_whole_text_is_asked_without_its_broken_letters(services: Services) -> None:
+    seen: list[Searched] = []
+    async with services.library(note=seen.append) as library:
+        assert "local:p1" in ids(await library.search("tactile fruit \udcff"))
+        assert await library.paper("Nobody bears \ud800 this") is None
+    assert all(entry.model_dump_json() for entry in seen)
+
+
+async def test_a_paper_that_is_known_to_be_cited_by_none_stays_so(services: Services) -> None:
+    services.bank.add(
+        [Paper(id="p3", title="Weighing fruit", abstract="Fruit is weighed.", year=2012, citations=0)],
+        period="past",
+    )
+    services.scholar.papers = [scholarly(A, "Weighing fruit", citationCount=9, venue="ICRA")]
+    async with services.library("local", "semantic_scholar") as library:
+        [found] = (await library.search("weighing fruit")).papers
+    assert (found.id, found.citations, found.venue) == ("local:p3", 0, "ICRA")

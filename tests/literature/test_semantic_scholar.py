@@ -559,3 +559,26 @@ def test_a_source_serves_one_event_loop_after_the_other(scholar: Scholar) -> Non
     source = asking(scholar.url)
     for _ in range(3):
         assert asyncio.run(source.search("fruit"))
+
+
+def test_loops_side_by_side_keep_a_connection_each(scholar: Scholar) -> None:
+    source = asking(scholar.url)
+    with asyncio.Runner() as one, asyncio.Runner() as other:
+        for _ in range(3):
+            assert one.run(source.search("fruit"))
+            assert other.run(source.search("fruit"))
+        one.run(source.close())
+        assert other.run(source.search("fruit"))
+        other.run(source.close())
+    assert (len(scholar.requests), scholar.connections) == (7, 2)
+
+
+async def test_an_answer_of_another_shape_is_told_without_the_shape_s_makers(scholar: Scholar) -> None:
+    source = asking(scholar.url, retries=0)
+    for body, told in (("<html>", "the answer: Invalid JSON"), ('{"data": [3]}', "data.0: ")):
+        scholar.troubles[:] = [Trouble("body", body=body)]
+        with pytest.raises(LiteratureError, match="cannot be read") as caught:
+            await source.search("fruit")
+        assert told in caught.value.message
+        assert "pydantic" not in caught.value.message
+    await source.close()

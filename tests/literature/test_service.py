@@ -378,3 +378,22 @@ def test_retry_after_as_a_date(ahead: int) -> None:
 def test_retry_after_of_any_text_is_seconds_or_nothing(value: str) -> None:
     seconds = asked_to_wait(value)
     assert seconds is None or seconds >= 0
+
+
+@pytest.mark.parametrize(
+    ("error", "told", "hint"),
+    [
+        (GarbledError("no JSON"), "the answer cannot be read: no JSON; no time is left", "check the network"),
+        (httpx.ConnectError("refused"), "cannot be reached: refused; no time is left", "check the network"),
+        (RefusedError(503), "503 Service Unavailable; no time is left", "ask again later"),
+        (RefusedError(429), "429 Too Many Requests; no time is left", "export KEY="),
+    ],
+)
+async def test_when_time_runs_out_the_failure_before_is_what_is_told(
+    error: Exception, told: str, hint: str
+) -> None:
+    _, send = failing(error)
+    with pytest.raises(LiteratureError) as caught:
+        await service(1.0, patience=0.5, backoff=0.001, key_env="KEY").call(send, "search")
+    assert told in caught.value.message
+    assert hint in str(caught.value.hint)

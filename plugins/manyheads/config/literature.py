@@ -19,9 +19,9 @@ class LiteratureConfig(Strict):
     """Sources in the order in which they are asked; the next one where the ones before found too little."""
     before: str = "bound"
     """Nothing newer is found: `bound` is the corpus's own year, else a date, a year, or `any`."""
-    max_age: float = Field(default=30.0, ge=0)
+    max_age: float = Field(default=30.0, ge=0, le=36_525)
     """Days after which an answer kept on disk is fetched anew."""
-    patience: float = Field(default=60.0, gt=0)
+    patience: float = Field(default=60.0, gt=0, le=86_400)
     """Seconds that one source may take for one look-up, waits and retries counted; then it is skipped and said so."""
     retries: int = Field(default=4, ge=0)
     """How often a failed request is sent again."""
@@ -40,6 +40,8 @@ class LiteratureConfig(Strict):
     @classmethod
     def _whole_addresses(cls, value: dict[SourceName, str]) -> dict[SourceName, str]:
         for name, address in value.items():
+            if name == "local":
+                raise ValueError("local: the corpus has no address; name it under `corpus`")
             if not is_address(address):
                 raise ValueError(f"{name}: {address!r} is no address; write it as http://… or https://…")
         return value

@@ -129,7 +129,8 @@ class Cascade:
         return await self._flights.join(look, once)
 
     def _look(self, operation: Operation, query: str, limit: int, parts: Collection[Part]) -> Look:
-        return Look(operation, query.strip(), limit, self._window, frozenset(parts) | _FOR_MERGING)
+        words = query.encode(errors="replace").decode()  # halves of letters can be neither sent nor kept
+        return Look(operation, words.strip(), limit, self._window, frozenset(parts) | _FOR_MERGING)
 
     async def _search(self, look: Look) -> Answered:
         trail, merged = Trail[Publication](self._note), Merged()

@@ -5,9 +5,11 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
+from pydantic import BaseModel, ValidationError
+
 from manyheads import __version__
 from manyheads.http import asked_to_wait
-from manyheads.literature.service import RefusedError, Service
+from manyheads.literature.service import GarbledError, RefusedError, Service
 
 if TYPE_CHECKING:
     import ssl
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     import httpx
 
 T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
 
 MISSING = 404
 _SECONDS_A_TRY = 30.0
@@ -36,7 +39,7 @@ class Fetcher:
         self.service = service
         self._headers = {"User-Agent": f"manyheads/{__version__}", **(headers or {})}
         self._connections = connections
-        self._held: tuple[asyncio.AbstractEventLoop, httpx.AsyncClient] | None = None
+        self._clients: dict[asyncio.AbstractEventLoop, httpx.AsyncClient] = {}
 
     async def get(
         self,
@@ -83,10 +86,9 @@ class Fetcher:
         return await self.service.call(send, what, until=until)
 
     async def close(self) -> None:
-        """Close the connections."""
-        held, self._held = self._held, None
-        if held and held[0] is asyncio.get_running_loop():
-            await held[1].aclose()
+        """Close this event loop's connections."""
+        if client := self._clients.pop(asyncio.get_running_loop(), None):
+            await client.aclose()
 
     async def _send(self, url: str, params: Mapping[str, str | int]) -> "httpx.Response":
         import httpx
@@ -98,16 +100,27 @@ class Fetcher:
         import httpx
 
         loop = asyncio.get_running_loop()
-        if self._held is None or self._held[0] is not loop:
-            client = httpx.AsyncClient(
+        if (client := self._clients.get(loop)) is None:
+            for ended in [one for one in self._clients.copy() if one.is_closed()]:
+                self._clients.pop(ended, None)
+            client = self._clients[loop] = httpx.AsyncClient(
                 headers=self._headers,
                 timeout=min(_SECONDS_A_TRY, self.service.patience),
                 limits=httpx.Limits(max_connections=self._connections),
                 follow_redirects=True,
                 verify=_trusted(),
             )
-            self._held = (loop, client)
-        return self._held[1]
+        return client
+
+
+def parsed(shape: type[M], response: "httpx.Response") -> M:
+    """The answer as its shape says; raises `GarbledError`, which names the first place that is not."""
+    try:
+        return shape.model_validate_json(response.content)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the answer"
+        raise GarbledError(f"{where}: {first['msg']}") from error
 
 
 @cache

@@ -106,7 +106,5 @@ def _keys(paper: Publication) -> Iterator[str]:
 
 
 def _filled(known: Publication, other: Publication) -> Publication:
-    gaps = {
-        name: getattr(other, name) for name in _FILLED if not getattr(known, name) and getattr(other, name)
-    }
+    gaps = {name: getattr(other, name) for name in _FILLED if getattr(known, name) in (None, "")}
     return known.model_copy(update=gaps)

@@ -4,13 +4,13 @@ import datetime as dt
 import re
 from collections.abc import Collection, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from manyheads.config import SourceName
-from manyheads.literature.fetch import Fetcher
+from manyheads.literature.fetch import Fetcher, parsed
 from manyheads.literature.openalex_records import (
     PeoplePage,
     Work,
@@ -23,11 +23,8 @@ from manyheads.literature.openalex_records import (
 )
 from manyheads.literature.publication import ANY_TIME, Author, Publication, Window
 from manyheads.literature.relax import words_of
-from manyheads.literature.service import GarbledError, Service
+from manyheads.literature.service import Service
 from manyheads.literature.source import ALL, Part
-
-if TYPE_CHECKING:
-    import httpx
 
 ADDRESS = "https://api.openalex.org"
 KEY_ENV, MAILTO_ENV = "OPENALEX_API_KEY", "OPENALEX_MAILTO"
@@ -136,7 +133,7 @@ class OpenAlex:
         request.params = named
         params = {"select": ",".join(fields)}
         return await self._fetcher.find(
-            self._url(request), params, partial(_read, Work), f"work {paper_id}", until=until
+            self._url(request), params, partial(parsed, Work), f"work {paper_id}", until=until
         )
 
     async def _listed(self, request: Any, limit: int, window: Window, until: float) -> list[Publication]:
@@ -174,7 +171,7 @@ class OpenAlex:
     async def _page(self, request: Any, cursor: str, limit: int, shape: type[M], until: float) -> M:
         url = self._url(request)
         params = {"per-page": min(limit, MOST), "cursor": cursor}
-        return await self._fetcher.get(url, params, partial(_read, shape), "search", until=until)
+        return await self._fetcher.get(url, params, partial(parsed, shape), "search", until=until)
 
     def _url(self, request: Any) -> str:
         """pyalex' request at our address."""
@@ -207,12 +204,3 @@ def _bounded(request: Any, window: Window) -> Any:
     if window.before:
         dates["to_publication_date"] = (window.before - dt.timedelta(days=1)).isoformat()
     return request.filter(**dates) if dates else request
-
-
-def _read(shape: type[M], response: "httpx.Response") -> M:
-    try:
-        return shape.model_validate_json(response.content)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the answer"
-        raise GarbledError(f"{where}: {first['msg']}") from error

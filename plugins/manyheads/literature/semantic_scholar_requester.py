@@ -7,11 +7,11 @@ That one opens a connection for every request, forgets Retry-After, sends no key
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import parse_qsl
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from manyheads.errors import LiteratureError
-from manyheads.literature.fetch import MISSING, Fetcher
-from manyheads.literature.service import GarbledError, RefusedError
+from manyheads.literature.fetch import MISSING, Fetcher, parsed
+from manyheads.literature.service import RefusedError
 
 if TYPE_CHECKING:
     import httpx
@@ -57,11 +57,7 @@ class CheckedRequester:
             raise
 
     def _read(self, response: "httpx.Response") -> dict[str, Any]:
-        try:
-            answer = self._shape.model_validate_json(response.content)
-        except ValidationError as error:
-            raise GarbledError(str(error)) from error
-        data = answer.model_dump(mode="json", by_alias=True)
+        data = parsed(self._shape, response).model_dump(mode="json", by_alias=True)
         if "data" in data and data["data"] is None:
             self._withheld()
         return data

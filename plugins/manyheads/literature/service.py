@@ -110,12 +110,12 @@ class Service:
     def _in_words(self, error: Exception, tries: "_Tries", what: str) -> LiteratureError:
         count = {0: "not asked", 1: "once"}.get(tries.count, f"{tries.count} times")
         message = f"{self.name}: {what}: {self._said(error, tries.failed)}"
-        return LiteratureError(message, source=self.name, tried=count, hint=self._hint(error))
+        return LiteratureError(message, source=self.name, tried=count, hint=self._hint(tries.failed or error))
 
     def _said(self, error: Exception, before: Exception | None) -> str:
         match error:
             case OverdueError() | SlowError() if before:
-                return f"{in_short(before)}; no time is left for another try (literature.patience)"
+                return f"{self._said(before, None)}; no time is left for another try (literature.patience)"
             case OverdueError(paused=True):
                 return f"the service wants to be left alone, {error.seconds:.0f} s from now on"
             case OverdueError():

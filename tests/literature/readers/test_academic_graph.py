@@ -76,8 +76,16 @@ def test_what_is_wrong_is_told_with_its_file(tmp_path: Path) -> None:
     told = [(reject.file, reject.number, reject.field) for reject in rejects.first]
     papers, abstracts = "papers/20240101_0001.gz", "abstracts/20240101_0001.gz"
     assert told == [
-        (papers, 6, "json"), (papers, 7, "year"), (papers, 8, "corpusid"), (papers, 9, "title"), (abstracts, 6, "json"),
+        (papers, 6, "json"), (papers, 7, "year"), (papers, 8, "corpusid"), (papers, 9, "json"), (abstracts, 6, "json"),
     ]  # fmt: skip
+
+
+def test_half_a_letter_is_no_text(tmp_path: Path) -> None:
+    broken = [abstract(1) | {"abstract": "About \ud83d pears."}, abstract(2)]
+    found, rejects = read(dump(tmp_path, papers=map(paper, (1, 2)), abstracts=broken))
+    assert {key: one.abstract for key, one in found.items()} == {"1": "", "2": "About pear 2."}
+    [told] = rejects.first
+    assert (told.file, told.number, told.field) == ("abstracts/20240101_0001.gz", 1, "json")
 
 
 def test_authors_are_those_that_are_wanted(tmp_path: Path) -> None:

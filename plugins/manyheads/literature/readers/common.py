@@ -3,10 +3,12 @@
 import datetime as dt
 import re
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from manyheads.bank.corpus import RawPaper, Rejects, as_paper
+from manyheads.bank.files import lines
 from manyheads.errors import CorpusError
 
 Record = tuple[int, RawPaper | tuple[str, str]]
@@ -42,6 +44,27 @@ def each(path: Path, files: Iterable[Path], rejects: Rejects, unit: str) -> Gene
         if file != path:
             rejects.file = str(file.relative_to(path))
         yield file
+
+
+def objects(file: Path, member: str | None = None) -> Generator[tuple[int, dict[str, Any] | tuple[str, str]]]:
+    """The object of each line of JSON, or why it holds none; broken Unicode in an escape is none.
+
+    Args:
+        file: may be packed, see `bank.files.lines`.
+        member: of a zip that holds several files, the one to read.
+    """
+    from pydantic_core import from_json
+
+    with closing(lines(file, member)) as found:
+        for number, line in found:
+            try:
+                row = from_json(line.decode("utf-8"))
+            except UnicodeDecodeError as wrong:
+                yield number, ("encoding", f"byte {wrong.start} is not UTF-8")
+            except ValueError as wrong:
+                yield number, ("json", str(wrong))
+            else:
+                yield number, cast("dict[str, Any]", row) if isinstance(row, dict) else ("json", "no object")
 
 
 def paper(fields: Mapping[str, Any]) -> RawPaper | tuple[str, str]:

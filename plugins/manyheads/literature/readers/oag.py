@@ -1,15 +1,14 @@
 """Open Academic Graph 3.1 (open.aminer.cn), the second dataset of VirSci 2025, App. C.2.2: JSON Lines in many files."""
 
 import re
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, sifted
-from manyheads.bank.files import lines, members
+from manyheads.bank.files import members
 from manyheads.errors import CorpusError
-from manyheads.literature.readers.common import Record, paper, shards, terms, whole
+from manyheads.literature.readers.common import Record, objects, paper, shards, terms, whole
 
 ENDINGS = (".json", ".jsonl", ".txt", ".gz", ".zip")
 AUTHORS, OTHERS = "author", ("venue", "affiliation", "linking")
@@ -41,7 +40,7 @@ class Oag:
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
         """See `Reader.authors`; {} where the files of authors are not there."""
         files = [file for file in self._files() if _holds(file) == AUTHORS and file != self._path]
-        rows = (row for file in files for member in members(file) for _, row in _rows(file, member))
+        rows = (row for file in files for member in members(file) for _, row in objects(file, member))
         found = (_author(row) for row in rows if isinstance(row, dict) and _id(row.get("id")) in wanted)
         return {one.key: one for one in found}
 
@@ -69,26 +68,8 @@ def _records(path: Path, files: Sequence[Path], rejects: Rejects) -> Iterator[Re
         where, inside = "" if file == path else str(file.relative_to(path)), members(file)
         for member in inside:
             rejects.file = "/".join(filter(None, (where, member))) if len(inside) > 1 else where
-            for number, row in _rows(file, member):
+            for number, row in objects(file, member):
                 yield number, _paper(row) if isinstance(row, dict) else row
-
-
-def _rows(
-    file: Path, member: str | None
-) -> Generator[tuple[int, dict[str, Any] | tuple[str, str]], None, None]:
-    """Each line's object, or why it holds none."""
-    from pydantic_core import from_json
-
-    with closing(lines(file, member)) as found:
-        for number, line in found:
-            try:
-                row = from_json(line.decode("utf-8"))
-            except UnicodeDecodeError as wrong:
-                yield number, ("encoding", f"byte {wrong.start} is not UTF-8")
-            except ValueError as wrong:
-                yield number, ("json", str(wrong))
-            else:
-                yield number, cast("dict[str, Any]", row) if isinstance(row, dict) else ("json", "no object")
 
 
 def _paper(row: Mapping[str, Any]) -> RawPaper | tuple[str, str]:

@@ -1,15 +1,12 @@
 """Semantic Scholar's Academic Graph as one downloads it: `papers`, `abstracts` and `authors`, joined by corpusid."""
 
-import json
-from collections.abc import Collection, Generator, Iterator, Mapping
-from contextlib import closing
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
 from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, sifted
-from manyheads.bank.files import lines
 from manyheads.errors import CorpusError
-from manyheads.literature.readers.common import Record, each, paper, whole
+from manyheads.literature.readers.common import Record, each, objects, paper, whole
 from manyheads.literature.readers.semantic_scholar_join import Join
 
 Years = tuple[int | None, int | None]
@@ -47,7 +44,7 @@ class AcademicGraph:
 
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
         """See `Reader.authors`; {} where the dump was downloaded without authors."""
-        rows = (row for file in part_files(self._folder, "authors") for _, row in _rows(file))
+        rows = (row for file in part_files(self._folder, "authors") for _, row in objects(file))
         found = (_author(row) for row in rows if isinstance(row, dict) and str(row.get("authorid")) in wanted)
         return {one.key: one for one in found if one}
 
@@ -60,7 +57,7 @@ class AcademicGraph:
         self, papers: list[Path], abstracts: list[Path], join: Join, rejects: Rejects
     ) -> Iterator[Record]:
         for file in each(self._folder, papers, rejects, "line"):
-            for number, row in _rows(file):
+            for number, row in objects(file):
                 made = paper(_fields(row)) if isinstance(row, dict) else row
                 if not isinstance(made, RawPaper) or not self._in_time(made):
                     yield number, made
@@ -68,7 +65,7 @@ class AcademicGraph:
                     yield number, ("corpusid", "is another paper's already")
         for file in each(self._folder, abstracts, rejects, "line"):
             name = rejects.file
-            for number, row in _rows(file):
+            for number, row in objects(file):
                 if not isinstance(row, dict):
                     rejects.file = name
                     yield number, row
@@ -90,22 +87,6 @@ def part_files(folder: Path, part: str) -> list[Path]:
         return []
     inside = (folder / part).rglob("*") if (folder / part).is_dir() else folder.glob(f"{part}*")
     return sorted(file for file in inside if file.is_file() and not file.name.startswith((".", "README")))
-
-
-def _rows(file: Path) -> Generator[tuple[int, dict[str, Any] | tuple[str, str]]]:
-    with closing(lines(file)) as found:
-        for number, line in found:
-            yield number, _row(line)
-
-
-def _row(line: bytes) -> dict[str, Any] | tuple[str, str]:
-    try:
-        row = json.loads(line.decode("utf-8"))
-    except UnicodeDecodeError as wrong:
-        return "encoding", f"byte {wrong.start} is not UTF-8"
-    except (ValueError, RecursionError) as wrong:
-        return "json", str(wrong)
-    return cast("dict[str, Any]", row) if isinstance(row, dict) else ("json", "no object")
 
 
 def _fields(row: Mapping[str, Any]) -> dict[str, Any]:

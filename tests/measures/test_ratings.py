@@ -109,8 +109,15 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(RatingError, match="more cells than the header"):
         read_ratings([sheet(tmp_path, "R1,T1,5,9", header="rater,id,novelty\n")])
     (tmp_path / "empty.csv").write_text("")
-    with pytest.raises(RatingError, match=r"empty\.csv: not a CSV file"):
+    with pytest.raises(RatingError, match=r"empty\.csv: empty"):
         read_ratings([tmp_path / "empty.csv"])
+
+
+def test_an_open_quotation_mark_swallows_no_ratings(tmp_path: Path) -> None:
+    path = sheet(tmp_path, 'R1,T1,5,"a fine idea', "R1,T2,9,", header="rater,id,novelty,comment\n")
+    with pytest.raises(RatingError, match=r"r\.csv: not a CSV file") as refused:
+        read_ratings([path])
+    assert "quotation mark" in str(refused.value)
 
 
 def test_the_mean_of_three_by_hand() -> None:

@@ -122,8 +122,19 @@ def test_what_is_no_finished_review_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RatingError, match=r"different forms: .*r on overall; .*rated on novelty"):
         read_reviews([first, reviewed(tmp_path / "rated", "/c.md", 5, **rated)])
     (tmp_path / "stopped").mkdir()
-    with pytest.raises(RatingError, match="no run folder"):
+    with pytest.raises(RatingError, match="no run folder") as strange:
         read_scores([tmp_path / "stopped"], "overall")
+    assert strange.value.hint == "name a run folder of manyheads review"
+    (tmp_path / "stopped" / "config.yaml").touch()
+    with pytest.raises(RatingError, match="no finished run") as begun:
+        read_scores([tmp_path / "stopped"], "overall")
+    assert begun.value.hint == f"manyheads resume {tmp_path / 'stopped'}"
+
+
+def test_an_open_quotation_mark_swallows_no_scores(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('id,on,name\nT1,1,"owls\nT2,2,bats\n', encoding="utf-8")
+    with pytest.raises(RatingError, match=r"a\.csv: not a CSV file"):
+        read_scores([tmp_path / "a.csv"], "on")
 
 
 def test_what_cannot_be_compared_names_both(tmp_path: Path) -> None:

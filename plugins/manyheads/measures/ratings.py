@@ -16,6 +16,7 @@ LOWEST, HIGHEST = 1, 10
 LEVEL = 0.95
 """Of every interval."""
 PROBLEMS_SHOWN = 8
+UNQUOTED = "look for a quotation mark that is not closed"
 DELIMITERS = (",", ";", "\t")
 """What spreadsheets part cells with, by the country they are set to."""
 
@@ -178,13 +179,14 @@ class _Sheet:
 
 def _sheet(path: Path) -> _Sheet:
     text = read_csv_text(path)
+    if not text.strip():
+        raise RatingError(f"{path}: empty", hint="fill in a form that manyheads rating form has made")
+    # Strict: a quotation mark that is never closed would swallow the rows after it, ratings and all.
+    rows = csv.reader(io.StringIO(text), delimiter=delimiter_of(text), strict=True)
     try:
-        header, *records = [
-            [cell.strip() for cell in row]
-            for row in csv.reader(io.StringIO(text), delimiter=delimiter_of(text))
-        ]
-    except (csv.Error, ValueError) as error:
-        raise RatingError(f"{path}: not a CSV file with a header: {error}") from error
+        header, *records = [[cell.strip() for cell in row] for row in rows]
+    except csv.Error as error:
+        raise RatingError(f"{path}: not a CSV file: {error}", hint=UNQUOTED) from error
     names = tuple(name.lower() for name in header)
     _check_header(path, names)
     return _Sheet(path, names, tuple(_squared(path, names, record, n) for n, record in enumerate(records, 2)))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from manyheads.errors import RatingError, SubjectError
-from manyheads.measures.ratings import Rating, Ratings, delimiter_of, read_csv_text
+from manyheads.measures.ratings import UNQUOTED, Rating, Ratings, delimiter_of, read_csv_text
 from manyheads.subjects import read_result
 
 Identity = Mapping[str, str]
@@ -192,7 +192,10 @@ def _review(folder: Path) -> dict[str, Any]:
     try:
         result = read_result(folder)
     except SubjectError as error:
-        raise RatingError(error.message, hint=error.hint) from error
+        begun = (folder / "config.yaml").is_file()
+        raise RatingError(
+            error.message, hint=error.hint if begun else "name a run folder of manyheads review"
+        ) from error
     if result.get("system") != REVIEWS:
         raise RatingError(
             f"{folder}: a run of {result.get('system')}, not of {REVIEWS}", hint="manyheads review"
@@ -215,9 +218,9 @@ def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _table(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
     text = read_csv_text(path)
-    rows = csv.DictReader(io.StringIO(text), restval="", delimiter=delimiter_of(text))
+    rows = csv.DictReader(io.StringIO(text), restval="", delimiter=delimiter_of(text), strict=True)
     try:
         for number, row in enumerate(rows, 2):
             yield f"{path}:{number}", {str(name).strip(): str(cell).strip() for name, cell in row.items()}
     except csv.Error as error:
-        raise RatingError(f"{path}: not a CSV file: {error}") from error
+        raise RatingError(f"{path}: not a CSV file: {error}", hint=UNQUOTED) from error

@@ -85,3 +85,8 @@ def test_common_words_go_first_and_names_stay() -> None:
         "BERT",
         "distillation",
     ]
+
+
+def test_words_that_only_link_others_are_never_asked_for_alone() -> None:
+    *_, last, _, _, _ = widen("Graph Networks Throughout Omission Errors Beyond Hydrology")
+    assert last == "Networks Omission Hydrology"

@@ -15,7 +15,12 @@ FEWER = (8, 5, 3)
 
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _SENTENCE_END = re.compile(r"(?<=[.?!])\s+")
-_COMMON = frozenset(EVERYWHERE.split())
+_LINKING = (
+    "about above across after against along among around because before behind below beneath beside besides beyond "
+    "down during except inside onto outside over since through throughout toward towards under until up upon versus"
+)
+"""Titles are full of them, and a search for them finds anything."""
+_COMMON = frozenset(f"{EVERYWHERE} {_LINKING}".split())
 _FEWEST_IN_TITLE = 3
 
 

@@ -7,9 +7,10 @@ import typer
 
 from manyheads.cli.options import HostName, Model, Paths, Seed, Sets, configured, settings
 from manyheads.cli.run import Json, Quiet, go
-from manyheads.errors import UserError
+from manyheads.errors import ConfigError, UserError
 
 if TYPE_CHECKING:
+    from manyheads.config import RunConfig
     from manyheads.report.review import Mean
     from manyheads.session import Session
 
@@ -63,9 +64,20 @@ def _session(text: Path, flags: tuple[str, ...], paths: list[Path] | None, out: 
     from manyheads.session import Session, new_folder
 
     config = configured([CONFIG], flags, paths)
+    _need_a_review(config)
     named = {"name": f"review-{text.resolve().stem}", "subject": str(text.resolve())}
     config = config.model_copy(update=named)
     return Session(config, new_folder(config, out))
+
+
+def _need_a_review(config: "RunConfig") -> None:
+    """Raises `ConfigError` where the settings ask for what is not done here."""
+    if config.system != CONFIG:
+        raise ConfigError(f"system: {config.system} is no review", hint="manyheads run takes every system")
+    if config.subject is not None:
+        raise ConfigError(
+            f"subject: {config.subject} would be passed over", hint="name texts after manyheads review"
+        )
 
 
 def _went(session: "Session", json: bool, quiet: bool) -> bool:

@@ -12,10 +12,14 @@ from manyheads.bank.records import Paper
 from manyheads.config import LiteratureConfig
 from manyheads.errors import ConfigError, LiteratureError
 from manyheads.events import Searched
+from manyheads.literature.cached import CachedSource
+from manyheads.literature.cascade import Cascade
+from manyheads.literature.connect import connect
 from manyheads.literature.libraries import open_library, window
 from manyheads.literature.publication import Window
+from manyheads.literature.watched import Watched
 from support.scholar import Trouble
-from support.services import A, C, Services, down, ids, running, scholarly, steps
+from support.services import A, AT_ONCE, C, Services, down, ids, running, scholarly, steps
 
 
 @pytest.fixture
@@ -244,3 +248,19 @@ async def test_a_paper_that_is_known_to_be_cited_by_none_stays_so(services: Serv
     async with services.library("local", "semantic_scholar") as library:
         [found] = (await library.search("weighing fruit")).papers
     assert (found.id, found.citations, found.venue) == ("local:p3", 0, "ICRA")
+
+
+async def test_a_source_that_was_given_up_is_asked_again_after_a_rest(services: Services) -> None:
+    services.scholar.troubles.append(down())
+    config = services.config("semantic_scholar")
+    watched = Watched(CachedSource(connect("semantic_scholar", config, AT_ONCE)), config.patience, rest=0.3)
+    library = Cascade([watched])
+    with pytest.raises(LiteratureError, match="503"):
+        await library.search("tactile fruit")
+    services.scholar.troubles.clear()
+    with pytest.raises(LiteratureError, match="503"):
+        await library.search("tactile fruit")
+    assert services.asked[0] == 1
+    await asyncio.sleep(0.3)
+    assert "s2:A" in ids(await library.search("tactile fruit"))
+    await library.close()

@@ -90,7 +90,7 @@ class CachedSource:
     def __init__(self, source: Source, shelf: Shelf | None = None, address: str = "") -> None:
         self.source = source
         self.given_up: LiteratureError | None = None
-        """A failure after which the source is no longer asked; what is kept of it is given all the same."""
+        """A failure after which the source is left alone; what is kept of it is given all the same."""
         self._shelf, self._address = shelf, address
         self._flights = Flights()
 
@@ -134,7 +134,7 @@ class CachedSource:
             if shelf and (kept := await shelf.get(self.name, operation, request, shape)):
                 return kept
             if self.given_up:
-                raise self.given_up
+                raise self.given_up.with_traceback(None)  # else it would grow each time
             value = await ask()
             if shelf:
                 await shelf.put(self.name, operation, request, shape, value)

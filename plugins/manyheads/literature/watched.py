@@ -25,6 +25,8 @@ _OF_THE_REQUEST = frozenset({400, 404, 410, 413, 414, 422})
 """Statuses that blame what was asked, not the asker."""
 _OUT = 2
 """Strikes with no answer between them after which a source is given up."""
+_REST = 600.0
+"""Seconds after which it is asked again: runs and apps outlive the troubles of a service."""
 
 
 @dataclass(frozen=True)
@@ -69,11 +71,14 @@ class Watched:
     Args:
         source: what is asked.
         patience: seconds that it may take for one look-up of a caller, all its forms together.
+        rest: seconds for which it is left alone once it is given up.
     """
 
     source: CachedSource
     patience: float
+    rest: float = _REST
     _strikes: int = field(default=0, init=False)
+    _given_up_at: float = field(default=0.0, init=False)
 
     @property
     def name(self) -> SourceName:
@@ -121,6 +126,8 @@ class Watched:
         if why := LACKING.get((self.name, operation)):
             return Outcome(self.name, None, _with(entry, reason=why))
         began = time.monotonic()
+        if began - self._given_up_at >= self.rest:
+            self.source.given_up = None
         try:
             answer = await self._in_time(ask, until)
         except LackingError as error:
@@ -152,7 +159,7 @@ class Watched:
             return Outcome(self.name, None, skipped, error, silent=True)
         self._strikes += _strikes(error)
         if self._strikes >= _OUT:
-            self.source.given_up = error
+            self.source.given_up, self._given_up_at = error, time.monotonic()
         failed = _with(entry, outcome="failed", reason=error.message, seconds=seconds)
         return Outcome(self.name, None, failed, error, silent=True)
 

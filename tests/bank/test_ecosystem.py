@@ -228,7 +228,9 @@ def test_vectors_are_imported_and_the_missing_ones_embedded(tmp_path: Path, embe
     pair = (tmp_path / "vectors.npy", tmp_path / "ids.txt")
     with Ecosystem.build(source, tmp_path / "corpus", OPTIONS, counting, vectors=pair) as made:
         assert made.meta.counts.vectors_imported == 30
-        assert counting.asked == 10 + 1  # the papers without a vector, and the scientist's profile
+        assert (
+            counting.asked == 10 + 1 + 8
+        )  # papers without a vector, the scientist's profile, papers compared
 
 
 def test_vectors_of_other_papers_are_refused(tmp_path: Path, embedder: Embedder) -> None:
@@ -236,6 +238,19 @@ def test_vectors_of_other_papers_are_refused(tmp_path: Path, embedder: Embedder)
     np.save(tmp_path / "vectors.npy", embedder.embed(["one"]))
     (tmp_path / "ids.txt").write_text("another-corpus-1\n")
     with pytest.raises(EmbeddingError, match="none of its ids"):
+        build_corpus(
+            source, tmp_path / "corpus", OPTIONS, embedder,
+            vectors=(tmp_path / "vectors.npy", tmp_path / "ids.txt"),
+        )  # fmt: skip
+
+
+def test_vectors_of_another_model_are_refused(tmp_path: Path, embedder: Embedder) -> None:
+    records = papers(40)
+    source = write_corpus(tmp_path / "papers.jsonl", records)
+    own = embedder.embed([one["abstract"] for one in records])
+    np.save(tmp_path / "vectors.npy", np.roll(own, 100, axis=1))
+    (tmp_path / "ids.txt").write_text("".join(f"{one['id']}\n" for one in records))
+    with pytest.raises(EmbeddingError, match=f"not the vectors of {embedder.name}: the mean cosine of 8"):
         build_corpus(
             source, tmp_path / "corpus", OPTIONS, embedder,
             vectors=(tmp_path / "vectors.npy", tmp_path / "ids.txt"),

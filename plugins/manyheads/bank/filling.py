@@ -1,11 +1,12 @@
 """Filling a corpus's two banks: papers with their vectors, imported or made, and the scientists' profiles."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from manyheads.bank.collection import CHUNK, Collection, Item
-from manyheads.bank.knowledge import KnowledgeBank
+from manyheads.bank.knowledge import KnowledgeBank, paper_text
 from manyheads.bank.meta import AUTHORS
 from manyheads.bank.profiles import profile_text
 from manyheads.bank.records import Paper, Period, Scientist
@@ -29,6 +30,9 @@ Progress: TypeAlias = Callable[[str, int, int | None], None]
 PAPERS_STEP, SCIENTISTS_STEP = "storing papers", "storing scientists"
 BATCH = 64
 """Texts embedded between two reports of progress; what a kill can cost."""
+COMPARED, LEAST_ALIKE = 8, 0.5
+"""Imported vectors that are held against the model's own, and the mean cosine below which they are another's: the
+texts may have been cut or joined otherwise, two models' vectors are at right angles."""
 
 
 def fill_papers(
@@ -41,14 +45,12 @@ def fill_papers(
     """Write the knowledge bank of papers, batch by batch; the number whose vectors were imported.
 
     Raises:
-        EmbeddingError: the vectors do not fit, belong to none of the papers, or texts cannot be embedded.
+        EmbeddingError: the vectors do not fit, belong to none of the papers, are another model's, or texts cannot
+            be embedded.
     """
     file = None if vectors is None else VectorFile.open(*vectors, dim=model.dim)
-    if file is not None and not any(one in file for group in papers.values() for one in group.ids()):
-        raise EmbeddingError(
-            f"{file.ids}: none of its ids is that of a paper",
-            hint="name the ids of this corpus, or leave out --vectors",
-        )
+    if file is not None:
+        _need_same_model(file, chain.from_iterable(papers.values()), model)
     count = _Counter(tell, PAPERS_STEP, sum(map(len, papers.values())))
     imported = 0
     with KnowledgeBank.create(folder, model) as bank:
@@ -58,6 +60,22 @@ def fill_papers(
                 bank.add(some, rows, count, period=period)
                 imported += len(some) * with_vector
     return imported
+
+
+def _need_same_model(file: VectorFile, papers: Iterable[Paper], model: Embedder) -> None:
+    """Refuse vectors unlike those of the model in use for the first few papers: nothing could be compared with them."""
+    some = [*islice((one for one in papers if one.id in file), COMPARED)]
+    if not some:
+        raise EmbeddingError(
+            f"{file.ids}: none of its ids is that of a paper",
+            hint="name the ids of this corpus, or leave out --vectors",
+        )
+    given, own = file.of([one.id for one in some]).vectors, model.embed([*map(paper_text, some)])
+    if (alike := float((given * own).sum(axis=1).mean())) < LEAST_ALIKE:
+        raise EmbeddingError(
+            f"{file.path}: not the vectors of {model.name}: the mean cosine of {len(some)} papers' with its own is {alike:.2f}",
+            hint="name the model that made them: --set embedding=MODEL; or leave out --vectors",
+        )
 
 
 def _batches(papers: Iterable[Paper], file: VectorFile | None) -> Iterator[tuple[bool, list[Paper]]]:

@@ -132,7 +132,9 @@ class Spool:
 
 def _rows(db: sqlite3.Connection, query: str, *values: str) -> Iterator[tuple[Any, ...]]:
     with _said():
-        yield from db.execute(query, values)
+        # `yield from` would close the cursor when this is not read to its end: maybe after the database.
+        for row in db.execute(query, values):  # noqa: UP028
+            yield row
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from manyheads.errors import LiteratureError, ModelError
 from manyheads.events import Retrieved, Searched, Warned
 from manyheads.hosts.agentscope.story import words
 from manyheads.hosts.autogen.shown import as_message
-from manyheads.literature import libraries
+from manyheads.literature import connect
 from manyheads.literature.instead import title_of
 from manyheads.literature.limits import Pace
 from support.faults import Fault
@@ -40,7 +40,7 @@ def scholar() -> Iterator[Scholar]:
 
 @pytest.fixture
 def run(llm: LLM, scholar: Scholar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.setattr(libraries, "SHARED_POOL", Pace(0.0))
+    monkeypatch.setattr(connect, "SHARED_POOL", Pace(0.0))
     monkeypatch.setenv("MANYHEADS_CACHE", str(tmp_path / "cache"))
     llm.answers["title"] = TITLE
 

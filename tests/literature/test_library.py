@@ -19,7 +19,7 @@ from manyheads.literature.libraries import open_library, window
 from manyheads.literature.publication import Window
 from manyheads.literature.watched import Watched
 from support.scholar import Trouble
-from support.services import A, AT_ONCE, C, Services, down, ids, running, scholarly, steps
+from support.services import AT_ONCE, A, C, Services, down, ids, running, scholarly, steps
 
 
 @pytest.fixture

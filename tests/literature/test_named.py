@@ -20,6 +20,7 @@ from manyheads.literature.publication import Publication
         ("https://doi.org/10.48550/arXiv.1706.03762", Named("arxiv", "1706.03762")),
         ("arXiv:1706.03762v5", Named("arxiv", "1706.03762")),
         ("https://arxiv.org/abs/hep-th/9901001", Named("arxiv", "hep-th/9901001")),
+        ("https://arxiv.org/pdf/1706.03762v5.pdf", Named("arxiv", "1706.03762")),
         ("math.GT/0309136", Named("arxiv", "math.GT/0309136")),
         (" Attention is  all you need\n", Named("title", "Attention is all you need")),
         ("OpenAlex: an index of works", Named("title", "OpenAlex: an index of works")),

@@ -281,3 +281,27 @@ async def test_a_slow_service_is_given_up_in_time(server: OpenAlexServer) -> Non
     with pytest.raises(LiteratureError, match="patience"):
         await source.search("fruit")
     await source.close()
+
+
+async def test_a_title_comes_without_its_publisher_s_markup() -> None:
+    titles = {
+        1: "Fruit of <i>E.&nbsp;coli</i> &amp; H<sub>2</sub>O",
+        2: "Fruit where x < y and y > z",
+        3: "<jats:italic> </jats:italic>",
+    }
+    works = [work(number, title, abstract="fruit") for number, title in titles.items()]
+    with OpenAlexServer(papers=works) as server:
+        source = asking(server.url)
+        found = await source.search("fruit")
+        await source.close()
+    assert [paper.title for paper in found] == ["Fruit of E. coli & H2O", "Fruit where x < y and y > z"]
+
+
+@pytest.mark.parametrize("year", [0, -50, 10_000])
+async def test_a_year_of_no_calendar_is_unknown(year: int) -> None:
+    with OpenAlexServer(papers=[work(1, "Old fruit", publication_year=year)]) as server:
+        source = asking(server.url)
+        [found] = await source.search("fruit")
+        await source.close()
+    assert found.year is None
+    assert not BEFORE.holds(found)

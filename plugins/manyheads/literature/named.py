@@ -9,7 +9,14 @@ from manyheads.literature.arxiv import NUMBER
 from manyheads.literature.publication import Publication, fold
 
 _DOI = re.compile(r"10\.\d{4,9}/\S+", re.ASCII)
-_ARXIV_PLACES = ("arxiv:", "https://arxiv.org/abs/", "http://arxiv.org/abs/", "arxiv.org/abs/")
+_ARXIV_PLACES = (
+    "arxiv:",
+    *(
+        f"{scheme}arxiv.org/{page}/"
+        for scheme in ("https://", "http://", "")
+        for page in ("abs", "pdf", "html")
+    ),
+)
 _DOI_PLACES = ("doi:", "https://doi.org/", "http://doi.org/", "https://dx.doi.org/", "http://dx.doi.org/")
 _OWN_DOI = "10.48550/arxiv."
 
@@ -81,4 +88,4 @@ def _behind(text: str, places: tuple[str, ...]) -> str | None:
 
 
 def _bare(number: str) -> str:
-    return re.sub(r"v\d+$", "", number.strip())
+    return re.sub(r"v\d+$", "", number.strip().removesuffix(".pdf"))

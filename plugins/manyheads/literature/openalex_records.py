@@ -1,12 +1,14 @@
 """OpenAlex' records as they come, and as publications and authors. What is null there is unknown here."""
 
 import datetime as dt
+import html
+import re
 from collections.abc import Collection, Iterable
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from manyheads.literature.publication import Author, Publication
+from manyheads.literature.publication import Author, Publication, year_of
 from manyheads.literature.source import Part
 
 T = TypeVar("T")
@@ -20,6 +22,11 @@ FIELDS: dict[Part, str] = {
     "citations": "cited_by_count",
     "doi": "doi",
 }
+
+_MARKUP = re.compile(
+    r"</?(?:i|b|u|em|strong|italic|bold|sub|sup|sc|scp|tt|(?:jats|mml):[a-z]+)(?:\s[^<>]*)?>", re.IGNORECASE
+)
+"""Publishers hand it in with their titles; it would make another title of each."""
 
 
 class Named(BaseModel):
@@ -80,7 +87,8 @@ def selected(parts: Collection[Part]) -> list[str]:
 
 def publication(work: Work) -> Publication | None:
     """A work as a publication; None for one without a title, which no reader could use."""
-    if not work.title:
+    title = " ".join(_MARKUP.sub("", html.unescape(work.title or "")).split())
+    if not title:
         return None
     names = [one.author.display_name if one.author else None for one in work.authorships or ()]
     raw = [one.raw_author_name for one in work.authorships or ()]
@@ -88,9 +96,9 @@ def publication(work: Work) -> Publication | None:
     return Publication(
         id=f"openalex:{tail(work.id)}",
         source="openalex",
-        title=" ".join(work.title.split()),
+        title=title,
         abstract=_abstract(work.abstract_inverted_index),
-        year=work.publication_year,
+        year=year_of(work.publication_year, work.publication_date),
         date=work.publication_date,
         citations=work.cited_by_count,
         authors=tuple(name or other or "" for name, other in zip(names, raw, strict=True) if name or other),

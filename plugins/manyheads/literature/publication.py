@@ -48,6 +48,13 @@ class Author(BaseModel):
     citations: int | None = None
 
 
+def year_of(year: int | None, date: dt.date | None) -> int | None:
+    """The year that a source tells, else that of the date; None for what is no year of our calendar."""
+    if year is not None and dt.MINYEAR <= year <= dt.MAXYEAR:
+        return year
+    return date.year if date else None
+
+
 def fold(text: str) -> str:
     """Letters and digits alone, in lower case, accents dropped."""
     plain = unicodedata.normalize("NFKD", text).casefold()

@@ -7,7 +7,7 @@ from typing import Generic, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic.alias_generators import to_camel
 
-from manyheads.literature.publication import Author, Publication, Window
+from manyheads.literature.publication import Author, Publication, Window, year_of
 from manyheads.literature.source import Part
 
 T = TypeVar("T")
@@ -102,7 +102,7 @@ def publication(record: PaperRecord) -> Publication | None:
         source="semantic_scholar",
         title=title,
         abstract=(record.abstract or "").strip(),
-        year=_year(record),
+        year=year_of(record.year, record.publication_date),
         date=record.publication_date,
         citations=record.citation_count,
         authors=tuple(person.name for person in record.authors or () if person.name),
@@ -124,10 +124,3 @@ def author(record: PersonRecord) -> Author | None:
         papers=record.paper_count,
         citations=record.citation_count,
     )
-
-
-def _year(record: PaperRecord) -> int | None:
-    """The year, else that of the date; None for what is no year of our calendar."""
-    if record.year is not None and dt.MINYEAR <= record.year <= dt.MAXYEAR:
-        return record.year
-    return record.publication_date.year if record.publication_date else None

@@ -42,6 +42,13 @@ def test_lines_are_texts_of_their_own(tmp_path: Path) -> None:
     assert [(each.source, each.text) for each in found] == [(f"{path}:1", "One"), (f"{path}:3", "Two")]
     with pytest.raises(SubjectError, match="holds 2 texts"):
         read_subject(path)
+    assert [read_subject(Path(each.source)) for each in found] == found
+    for strange in (f"{path}:2", f"{path}:9"):
+        with pytest.raises(SubjectError, match=f"{strange}: no such line"):
+            read_subject(Path(strange))
+    for strange in (f"{path}:0", f"{path}:x"):
+        with pytest.raises(SubjectError, match="No such file"):
+            read_subject(Path(strange))
 
 
 def test_the_same_text_is_the_same_wherever_it_is_kept(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ RESULT = "result.json"
 LARGEST = 4_000_000
 """Bytes of a text: whole books stay below it, a data set named by mistake does not."""
 HEADING = re.compile(r"\A\s*#\s+(.+?)\s*#*\s*(?:\n|\Z)")
+LINE = re.compile(r"(.+\.jsonl):[1-9][0-9]*", re.DOTALL)
+"""How a line of a file of many texts is named."""
 KINDS = "a text, Markdown or JSON file, or the folder of a run that wrote an abstract"
 
 
@@ -76,13 +78,15 @@ def read_subject(path: Path) -> Subject:
 
 
 def read_subjects(path: Path) -> list[Subject]:
-    """The texts that a path names: one, or as many as a `.jsonl` file has lines.
+    """The texts that a path names: one, or as many as a `.jsonl` file has lines, each of which is `FILE.jsonl:LINE`.
 
     Raises:
         SubjectError: it is not there, cannot be read, or holds no text.
     """
     if path.is_dir():
         return [_of_run(path)]
+    if (line := LINE.fullmatch(str(path))) and not path.exists():
+        return [_of_line(Path(line[1]), str(path))]
     content = _read(path)
     if path.suffix == ".jsonl":
         lines = [(number, line) for number, line in enumerate(content.split("\n"), 1) if line.strip()]
@@ -95,6 +99,13 @@ def read_subjects(path: Path) -> list[Subject]:
     heading = HEADING.match(content)
     title, text = (heading[1], content[heading.end() :]) if heading else ("", content)
     return [_subject(str(path), title, text)]
+
+
+def _of_line(path: Path, source: str) -> Subject:
+    found = [subject for subject in read_subjects(path) if subject.source == source]
+    if not found:
+        raise SubjectError(f"{source}: no such line, or none with a text", hint=f"name a line of {path}")
+    return found[0]
 
 
 def read_result(folder: Path) -> dict[str, Any]:

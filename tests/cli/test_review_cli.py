@@ -1,5 +1,6 @@
 """`manyheads review` as its users meet it."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,19 @@ def test_texts_are_reviewed_one_run_each(home: Path) -> None:
     assert [folder.name.partition("-review-")[2] for folder in folders] == ["bats", "owls"]
     assert result_of(folders[1])["means"]["overall"]["n"] == 2
     assert (folders[0] / "report.html").exists()
+
+
+def test_each_line_of_many_texts_is_reviewed(home: Path) -> None:
+    lines = [json.dumps({"title": f"Idea {n}", "abstract": f"We plan with {n} owls."}) for n in (1, 2, 3)]
+    (home / "ideas.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    done = manyheads_command("review", "ideas.jsonl", "--form", "rating", "--repeats", "2", cwd=home)
+    assert (done.code, done.err) == (0, "")
+    folders = sorted((home / "runs").iterdir())
+    found = [result_of(folder) for folder in folders]
+    assert {each["title"] for each in found} == {"Idea 1", "Idea 2", "Idea 3"}
+    assert {each["subject"]["source"] for each in found} == {f"{home / 'ideas.jsonl'}:{n}" for n in (1, 2, 3)}
+    scored = manyheads_command("resume", folders[0], cwd=home)
+    assert (scored.code, scored.err) == (0, "")
 
 
 def test_a_text_cannot_command_the_terminal(home: Path, llm: LLM) -> None:

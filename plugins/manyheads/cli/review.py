@@ -19,7 +19,10 @@ CONFIG = "conference-review"
 
 def review(
     texts: Annotated[
-        list[Path], typer.Argument(metavar="TEXT|RUN…", help="Text, Markdown or JSON files, or run folders.")
+        list[Path],
+        typer.Argument(
+            metavar="TEXT|RUN…", help="Text, Markdown or JSON files, .jsonl of many texts, or run folders."
+        ),
     ],
     form: Annotated[
         str | None,
@@ -41,30 +44,28 @@ def review(
     quiet: Quiet = False,
 ) -> None:
     """Review texts on a conference's form, each several times over, and score them from 1 to 10."""
-    from manyheads.subjects import read_subject
+    from manyheads.subjects import read_subjects
 
-    for text in texts:
-        read_subject(text)  # before the first of them is paid for
+    # All are read before the first of them is paid for.
+    named = [Path(subject.source) for text in texts for subject in read_subjects(text)]
     chosen = {"review.form": form, "review.repeats": repeats}
     flags = [f"{key}={value}" for key, value in chosen.items() if value is not None]
-    flags = [*flags, *settings(sets, host, model, seed)]
-    sessions = [_session(text, tuple(flags), path, out) for text in texts]
-    if len(sessions) == 1:
-        go(sessions[0], json, quiet)
+    config = configured([CONFIG], (*flags, *settings(sets, host, model, seed)), path)
+    _need_a_review(config)
+    if len(named) == 1:
+        go(_session(config, named[0], out), json, quiet)
         return
-    failed = [session for session in sessions if not _went(session, json, quiet)]
+    done = [folder for text in named if (folder := _went(_session(config, text, out), json, quiet))]
     if not json:
-        _show([session.folder for session in sessions if session not in failed])
-    if failed:
-        typer.echo(f"manyheads: {len(failed)} of {len(sessions)} texts have no score, see above", err=True)
+        _show(done)
+    if failed := len(named) - len(done):
+        typer.echo(f"manyheads: {failed} of {len(named)} texts have no score, see above", err=True)
         raise typer.Exit(2)
 
 
-def _session(text: Path, flags: tuple[str, ...], paths: list[Path] | None, out: Path) -> "Session":
+def _session(config: "RunConfig", text: Path, out: Path) -> "Session":
     from manyheads.session import Session, new_folder
 
-    config = configured([CONFIG], flags, paths)
-    _need_a_review(config)
     named = {"name": f"review-{text.resolve().stem}", "subject": str(text.resolve())}
     config = config.model_copy(update=named)
     return Session(config, new_folder(config, out))
@@ -80,16 +81,16 @@ def _need_a_review(config: "RunConfig") -> None:
         )
 
 
-def _went(session: "Session", json: bool, quiet: bool) -> bool:
-    """Whether a text was reviewed; one that was not must not keep the others from it."""
+def _went(session: "Session", json: bool, quiet: bool) -> Path | None:
+    """The run's folder, None where the text was not reviewed, which must not keep the others from it."""
     from manyheads.cli.progress import printable
 
     try:
         go(session, json, quiet)
     except UserError as error:
         typer.echo(printable(f"manyheads: {session.config.subject}: {error}"), err=True)
-        return False
-    return True
+        return None
+    return session.folder
 
 
 def _show(folders: list[Path]) -> None:

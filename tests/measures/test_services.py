@@ -191,6 +191,16 @@ async def test_wider_forms_are_asked_until_there_are_enough_and_none_twice() -> 
     assert len(many.retrieval.queries) == len(scholar.requests) - asked > 1
 
 
+async def test_what_the_library_itself_has_widened_is_not_asked_again() -> None:
+    text = Subject("idea.md", "Tactile fruit for robots in orchards", "0 0")
+    with Scholar([{**found(1, "0 1"), "title": text.title}]) as scholar:
+        score = await measured(scholar, text)
+    assert score.retrieval
+    asked = [one.params["query"] for one in scholar.requests]
+    assert len(asked) > 4
+    assert score.retrieval.queries == tuple(asked)
+
+
 async def test_a_source_that_is_down_is_told_beside_what_the_next_one_knows() -> None:
     works = [work(n, f"Tactile fruit {n}", abstract=f"0 {n}", publication_year=2015) for n in (1, 2, 3)]
     with Scholar(FOUR, troubles=[down()]) as scholar, OpenAlexServer(papers=works) as openalex:

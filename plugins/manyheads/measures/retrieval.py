@@ -80,8 +80,7 @@ async def retrieve(library: Library, query: str, wanted: int, left_out: LeftOut)
         queries |= dict.fromkeys(entry.asked for entry in findings.searches)
         degraded |= dict.fromkeys(findings.degraded)
         for paper in findings.papers:
-            if as_paper(found.setdefault(paper.key or paper.id, paper)) is None:
-                found[paper.key or paper.id] = paper  # another source may know its abstract
+            found.setdefault(paper.key or paper.id, paper)
         if len(_papers(found.values(), left_out)) >= wanted:
             break
     papers = _papers(found.values(), left_out)

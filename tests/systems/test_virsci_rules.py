@@ -97,6 +97,16 @@ async def test_no_majority_starts_the_discussion_over_and_then_the_leader_decide
     assert "You open the discussion." in second
 
 
+@pytest.mark.parametrize(("given", "agreed"), [((True, False), False), ((True, True, True, False), True)])
+async def test_half_of_a_team_is_no_majority(run: Play, given: tuple[bool, ...], agreed: bool):
+    played = await run(
+        "turns=1", "team.size=4", "topics.max_restarts=0", agree=in_order("agree", *given), stay=True
+    )
+    [outcome] = [event.outcome for event in played.of(Judged) if event.subject == "consensus"]
+    assert outcome == f"{3 if agreed else 2} of 4 agree"
+    assert bool(played.result["warnings"]) != agreed
+
+
 async def test_members_who_are_not_interested_leave_and_the_rest_go_on(run: Play):
     played = await run("turns=1", stay=in_order("stay", False, True))
     [gone] = played.result["left"]

@@ -113,6 +113,8 @@ async def test_members_who_are_not_interested_leave_and_the_rest_go_on(run: Play
     assert gone not in {said.speaker for said in played.said("idea")}
     assert gone not in {event.voter for event in played.of(Voted)}
     assert gone in {member["name"] for member in played.result["team"]}
+    # Three in one turn on the topic, then two in one turn of each of the other three stages.
+    assert played.result["inference_cost"] == 3 + 3 * 2
 
 
 async def test_nobody_is_asked_to_leave_when_members_must_stay(run: Play):

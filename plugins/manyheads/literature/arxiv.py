@@ -45,7 +45,7 @@ class Arxiv:
 
     def __init__(self, service: Service, *, address: str = ADDRESS) -> None:
         self._address = address.rstrip("/")
-        self._fetcher = Fetcher(service, connections=1)
+        self._fetcher = Fetcher(service, self._address, connections=1)
 
     async def search(
         self, query: str, limit: int = 10, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL

@@ -29,15 +29,21 @@ class Fetcher:
 
     Args:
         service: paces and repeats what is sent.
-        headers: sent with every request.
+        address: of the service.
+        headers: sent to it with every request, and to nobody to whom it sends us on.
         connections: how many may be open at once.
     """
 
     def __init__(
-        self, service: Service, headers: Mapping[str, str] | None = None, *, connections: int = 10
+        self,
+        service: Service,
+        address: str,
+        headers: Mapping[str, str] | None = None,
+        *,
+        connections: int = 10,
     ) -> None:
-        self.service = service
-        self._headers = {"User-Agent": f"manyheads/{__version__}", **(headers or {})}
+        self.service, self._address = service, address
+        self._headers = dict(headers or {})
         self._connections = connections
         self._clients: dict[asyncio.AbstractEventLoop, httpx.AsyncClient] = {}
 
@@ -95,6 +101,17 @@ class Fetcher:
 
         return await self._client().get(httpx.URL(url).copy_merge_params(params))
 
+    async def _sign(self, request: "httpx.Request") -> None:
+        """Called for each request, those of redirections too, which take over the headers of the one before."""
+        import httpx
+
+        home, to = httpx.URL(self._address), request.url
+        if (to.host, to.port) == (home.host, home.port) and to.scheme in (home.scheme, "https"):
+            request.headers.update(self._headers)
+        else:
+            for name in self._headers:
+                request.headers.pop(name, None)
+
     def _client(self) -> "httpx.AsyncClient":
         """The client of this event loop: connections cannot be shared between loops."""
         import httpx
@@ -104,7 +121,8 @@ class Fetcher:
             for ended in [one for one in self._clients.copy() if one.is_closed()]:
                 self._clients.pop(ended, None)
             client = self._clients[loop] = httpx.AsyncClient(
-                headers=self._headers,
+                headers={"User-Agent": f"manyheads/{__version__}"},
+                event_hooks={"request": [self._sign]},
                 timeout=min(_SECONDS_A_TRY, self.service.patience),
                 limits=httpx.Limits(max_connections=self._connections),
                 follow_redirects=True,

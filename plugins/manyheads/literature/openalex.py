@@ -56,7 +56,8 @@ class OpenAlex:
     ) -> None:
         headers = {"Authorization": f"Bearer {key}" if key else "", "From": mailto or ""}
         self._address = address.rstrip("/")
-        self._fetcher = Fetcher(service, {name: value for name, value in headers.items() if value})
+        given = {name: value for name, value in headers.items() if value}
+        self._fetcher = Fetcher(service, self._address, given)
 
     async def search(
         self, query: str, limit: int = 10, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL

@@ -74,7 +74,7 @@ class SemanticScholar:
                 hint=f"export {service.key_env}=… anew, on one line",
             )
         self._address = address.rstrip("/")
-        self._fetcher = Fetcher(service, {"x-api-key": key} if key else None)
+        self._fetcher = Fetcher(service, self._address, {"x-api-key": key} if key else None)
 
     async def search(
         self, query: str, limit: int = 10, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL

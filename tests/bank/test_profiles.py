@@ -89,6 +89,11 @@ def test_a_name_in_the_text_is_masked_and_a_part_of_a_word_is_not() -> None:
     assert masker.text(text) == "Scientist1 and Scientist0 use Adam; Ada Lovelace does not."
 
 
+def test_a_name_is_masked_in_the_order_of_texts_too() -> None:
+    masker = Masker({"Okafor, Ansel": "Scientist0"})
+    assert masker.text("Ansel Okafor (Okafor, Ansel), Okafor") == "Scientist0 (Scientist0), Okafor"
+
+
 def test_authors_outside_s_are_left_out_of_a_paper() -> None:
     masker = Masker({"Ansel Okafor": "Scientist0"})
     [one] = raw(paper(abstract="As Ansel Okafor has shown.", keywords=["Ansel Okafor"]))
@@ -101,13 +106,13 @@ def test_a_name_is_masked_wherever_it_stands() -> None:
     masker = Masker({"Ansel Okafor": "Scientist0"})
     [one] = raw(
         paper(
-            abstract="We thank Ansel\n  Okafor, not Ansel-Okafor.",
+            abstract="We thank Ansel\n  Okafor, not Ansel-Okafor. Contact: a.okafor+x@cs.fig.edu. P@10 rises.",
             venue="Essays for Ansel Okafor",
             affiliations=["Ansel Okafor Laboratory"],
         )
     )
     worded = masker.wording(one)
-    assert worded.abstract == "We thank Scientist0, not Ansel-Okafor."
+    assert worded.abstract == "We thank Scientist0, not Ansel-Okafor. Contact: (address). P@10 rises."
     assert (worded.venue, worded.affiliations) == ("Essays for Scientist0", ("Scientist0 Laboratory",))
 
 

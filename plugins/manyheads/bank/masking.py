@@ -5,11 +5,15 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from manyheads.bank.corpus import RawAuthor, RawPaper
 from manyheads.bank.records import Paper
 
 _WORD = re.compile(r"\w+")
+_EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}")
+ADDRESS = "(address)"
+"""Stands for an e-mail address, which mostly says who has it."""
 
 
 def assign_masks(authors: Sequence[str], seed: int) -> dict[str, str]:
@@ -25,7 +29,7 @@ class Masker:
     In the list of authors, the scientists stand masked and everyone else is left out. In titles, abstracts,
     keywords, venues and affiliations, a scientist's full name of two words or more is replaced by the mask; a name of one word is
     left alone there, since it may as well be a method's (Adam). Of scientists with the same name, the first
-    one's mask stands for it in texts.
+    one's mask stands for it in texts. No e-mail address is left, whoever's it is.
 
     Args:
         masks: key to masked name.
@@ -39,13 +43,14 @@ class Masker:
         self._by_name: dict[str, str] = {}
         self._by_last_word: dict[str, list[str]] = defaultdict(list)
         for key, mask in masks.items():
-            for real in sorted((spellings or {}).get(key, (key,))):
+            for real in sorted(chain.from_iterable(map(_orders, (spellings or {}).get(key, (key,))))):
                 words = _WORD.findall(real)
                 if len(words) > 1 and real not in self._by_name:
                     self._by_name[real] = mask
                     self._by_last_word[words[-1]].append(real)
 
     def text(self, text: str) -> str:
+        text = _EMAIL.sub(ADDRESS, text) if "@" in text else text
         last_words = set(_WORD.findall(text)) & self._by_last_word.keys()
         known = (real for word in last_words for real in self._by_last_word[word])
         named = {real for real in known if real.split()[0] in text}
@@ -86,3 +91,9 @@ class Masker:
             keywords=paper.keywords,
             affiliations=tuple(dict.fromkeys(filter(None, paper.affiliations))),
         )
+
+
+def _orders(name: str) -> tuple[str, ...]:
+    """A name as given and, where the family name comes first with a comma, as texts have it."""
+    family, comma, given = name.partition(",")
+    return (name, f"{given.strip()} {family.strip()}") if comma else (name,)

@@ -71,10 +71,12 @@ def _abstract(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _baseline(told: Mapping[str, Any]) -> str:
-    """What a baseline was allowed and did with it."""
-    like = f", as many as {told['like']} had used" if told["like"] else ""
-    allowed = f" from {told['tokens_allowed']} tokens{like}" if told["tokens_allowed"] else ""
-    return f"{_count(told['ideas'], 'idea')}{allowed}"
+    """What a baseline used of what it was allowed, which may be much less, and what came of it."""
+    like = f", which {told['like']} had used" if told["like"] else ""
+    allowed = (
+        f" from {told['tokens_used']} of {told['tokens_allowed']} tokens" if told["tokens_allowed"] else ""
+    )
+    return f"{_count(told['ideas'], 'idea')}{allowed}{like}"
 
 
 def _self_review(told: Mapping[str, Any]) -> str:

@@ -72,11 +72,9 @@ def _abstract(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _baseline(told: Mapping[str, Any]) -> str:
     """What a baseline used of what it was allowed, which may be much less, and what came of it."""
-    like = f", which {told['like']} had used" if told["like"] else ""
-    allowed = (
-        f" from {told['tokens_used']} of {told['tokens_allowed']} tokens" if told["tokens_allowed"] else ""
-    )
-    return f"{_count(told['ideas'], 'idea')}{allowed}{like}"
+    used, allowed, like = (told[key] for key in ("tokens_used", "tokens_allowed", "like"))
+    whole = f"the {allowed} tokens that {like} had used" if like else f"{allowed} tokens"
+    return f"{_count(told['ideas'], 'idea')}{f' from {used} of {whole}' if allowed else ''}"
 
 
 def _self_review(told: Mapping[str, Any]) -> str:

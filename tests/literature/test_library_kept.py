@@ -1,15 +1,17 @@
 """What a library keeps on disk, and what a resumed run sees."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from manyheads.errors import CacheError, LiteratureError
 from manyheads.literature.ledger import SearchLedger
 from manyheads.literature.library import Findings
-from support.scholar import Trouble
-from support.services import A, Services, down, running
+from manyheads.literature.source import ALL, Part
+from support.scholar import Scholar, Trouble
+from support.services import A, C, Services, down, running
 
 
 @pytest.fixture
@@ -97,3 +99,40 @@ async def test_a_resumed_run_sees_what_it_saw(services: Services, tmp_path: Path
     afresh = SearchLedger(ledgers[1])
     await run(afresh, "tactile fruit")
     assert afresh.as_data() == ledger.as_data()
+
+
+async def test_what_is_kept_answers_its_own_question_only(services: Services, tmp_path: Path) -> None:
+    cache, asked = tmp_path / "cache.sqlite", list[bool]()
+
+    async def ask(limit: int = 5, parts: Collection[Part] = ALL, **changes: Any) -> Findings:
+        before = len(services.scholar.requests)
+        async with services.library("semantic_scholar", cache=cache, **changes) as library:
+            found = await library.search("tactile fruit", limit, parts=parts)
+        asked.append(len(services.scholar.requests) > before)
+        return found
+
+    assert f"semantic_scholar:{C}" in [paper.id for paper in (await ask()).papers]
+    assert f"semantic_scholar:{C}" not in [paper.id for paper in (await ask(before="2015")).papers]
+    assert asked[-1]
+    assert len((await ask(1)).papers) == 1
+    assert asked[-1]
+    assert not (await ask(parts=())).papers[0].citations
+    assert asked[-1]
+    await ask()
+    assert not asked[-1]
+    with Scholar() as mirror:
+        assert not (await ask(endpoints={"semantic_scholar": mirror.url})).papers
+
+
+async def test_a_run_s_record_answers_its_own_question_only(services: Services, tmp_path: Path) -> None:
+    kept = tmp_path / "kept.sqlite"
+    async with services.library("semantic_scholar", kept=kept) as library:
+        everything = (await library.search("tactile fruit", 5)).papers
+        assert len((await library.search("tactile fruit", 1)).papers) == 1
+        assert (await library.search("tactile fruit", 5)).papers == everything
+    async with services.library("semantic_scholar", kept=kept, before="2015") as library:
+        assert f"semantic_scholar:{C}" not in [
+            paper.id for paper in (await library.search("tactile fruit", 5)).papers
+        ]
+    async with services.library("openalex", kept=kept) as library:
+        assert {paper.source for paper in (await library.search("tactile fruit", 5)).papers} == {"openalex"}

@@ -117,6 +117,24 @@ async def test_members_who_are_not_interested_leave_and_the_rest_go_on(run: Play
     assert played.result["inference_cost"] == 3 + 3 * 2
 
 
+async def test_who_has_left_can_be_asked_for_advice(run: Play):
+    """The retrieval hook shows those outside the team: with suggestions enough, all of them."""
+    played = await run(
+        "turns=1",
+        "invitation.enabled=true",
+        "invitation.suggestions=30",
+        stay=in_order("stay", False, True),
+        invite=None,
+    )
+    [gone] = played.result["left"]
+    hook = "From the author knowledge bank"
+    shown = {
+        heading: [f"Name: {gone}\n" in each.text.split(hook)[1] for each in played.asked(heading)]
+        for heading in ("Finding a research topic", "Finding an idea")
+    }
+    assert shown == {"Finding a research topic": [False] * 3, "Finding an idea": [True] * 2}
+
+
 async def test_nobody_is_asked_to_leave_when_members_must_stay(run: Play):
     played = await run("turns=1", "topics.may_leave=false", stay=False)
     assert played.result["left"] == []

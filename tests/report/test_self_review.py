@@ -166,7 +166,7 @@ def test_the_ledger_says_what_was_asked_of_whom_and_what_came(run: Write, read: 
     words = read(folder).words
     for expected in (
         "3 look-ups in the literature, for 2 questions", "long-lived robot memory search, 2 look-ups, 7 hits",
-        "Semantic scholar robot memory 7 found 0.4 s 2026-01-01 10:00:00", "found, out of the cache",
+        "Semantic Scholar robot memory 7 found 0.4 s 2026-01-01 10:00:00", "found, out of the cache",
     ):  # fmt: skip
         assert expected in words, expected
     assert "Degraded" not in words
@@ -183,7 +183,7 @@ def test_a_source_that_failed_is_seen_at_once(
         (folder / "searches.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     words = read(folder).words
     assert (
-        "Degraded: not every literature source could be asked. What openalex alone knows is missing" in words
+        "Degraded: not every literature source could be asked. What OpenAlex alone knows is missing" in words
     )
     assert "failed status 503" in words
 

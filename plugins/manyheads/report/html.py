@@ -11,6 +11,7 @@ from manyheads.errors import JournalError
 from manyheads.report.folder import read_run
 from manyheads.report.outcome import SECTIONS
 from manyheads.report.review import is_review, reviewed_of
+from manyheads.report.searches import source_name
 from manyheads.report.views import CRITERIA, page_of
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
@@ -54,7 +55,7 @@ def _environment() -> Environment:
         finalize=_clean,
     )
     cast(dict[str, Any], env.filters).update(
-        {f.__name__: f for f in (whole, number, count, duration, monogram, label, split)}
+        {f.__name__: f for f in (whole, number, count, duration, monogram, label, split, source_name)}
     )
     cast(dict[str, Any], env.globals).update({"SECTIONS": SECTIONS, "CRITERIA": CRITERIA})
     return env

@@ -1,11 +1,23 @@
 """The search ledger as the report shows it: what was wanted, and how each source answered."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from manyheads.events import Searched
 from manyheads.literature.ledger import LEDGER, SearchLedger
 from manyheads.report.folder import Record
+
+_NAMES: Mapping[str, str] = {
+    "local": "The corpus",
+    "semantic_scholar": "Semantic Scholar",
+    "openalex": "OpenAlex",
+    "arxiv": "arXiv",
+}
+
+
+def source_name(key: str) -> str:
+    """What a source of a config is called by everybody else."""
+    return _NAMES.get(key, key)
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,16 @@
 """`manyheads corpus build`, `info` and `formats`."""
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
+import manyheads
 from manyheads.cli.corpus import app
 from manyheads.errors import CorpusError, EmbeddingError, LiteratureError, UserError
 from support.llm import LLM
@@ -12,6 +18,7 @@ from support.papers import papers, write_corpus
 from support.scholar import Scholar, Trouble, record
 
 RUN = CliRunner()
+PLUGINS = str(Path(manyheads.__file__).parents[1])
 
 
 @pytest.fixture(autouse=True)
@@ -189,6 +196,24 @@ def test_interests_by_a_model_are_said_to_be_and_paid_once(tmp_path: Path, host:
     assert table(again)["interests by"] == "openai/m for 8"
     assert '"Fruit"' in (tmp_path / f"two-{host}" / "scientists.json").read_text()
     assert "8 known from before; 0 tokens read" in again.stderr
+
+
+def test_an_interrupt_says_that_the_same_command_goes_on(tmp_path: Path) -> None:
+    bibtex(tmp_path / "my.bib")
+    with LLM(delay=30) as llm:
+        command = ["corpus", "build", "my.bib", "--bound", "2014", "--embedding", "lexical"]
+        served = ["--model", "openai/slow", "--set", f"models.default.base_url={llm.base_url}"]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "manyheads", *command, "--interests", "model", *served],
+            stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": PLUGINS},
+        )  # fmt: skip
+        end = time.monotonic() + 20
+        while not llm.calls and time.monotonic() < end:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=10)[1]
+    assert process.returncode == 130
+    assert said == "manyheads: stopped; what is done is kept: run the same command again\n"
 
 
 def test_the_offline_model_is_named_for_what_it_is(tmp_path: Path) -> None:

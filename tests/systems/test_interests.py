@@ -90,6 +90,14 @@ def test_an_author_that_fails_stops_the_rest_and_keeps_what_was_answered(cache: 
         assert llm.calls == asked + 20 - stopped.done
 
 
+def test_a_server_that_is_gone_is_said_with_what_to_do(cache: LookupCache) -> None:
+    with LLM() as llm:
+        gone = config(llm)
+    with pytest.raises(ModelError) as told:
+        Librarian(gone, ROLES, host_factory("autogen"), cache)({"Scientist0": ("pears",)})
+    assert str(told.value.hint) == "start the server or mend the address, then: run the same command again"
+
+
 def test_the_budget_holds(cache: LookupCache) -> None:
     host = ClosingHost(usage=Usage(input_tokens=60, output_tokens=40, calls=1))
     librarian = Librarian(config(budget={"tokens": 300}), ROLES, with_host(host), cache)

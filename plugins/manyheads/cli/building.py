@@ -4,6 +4,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from manyheads.errors import UserError
 
 if TYPE_CHECKING:
@@ -18,6 +20,16 @@ def naming_the_option() -> Generator[None]:
     except UserError as error:
         error.hint = error.hint and error.hint.replace("--set embedding=", "--embedding ")
         raise
+
+
+@contextmanager
+def going_on_later() -> Generator[None]:
+    """An interrupt says how to go on, and exits with 130."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo("manyheads: stopped; what is done is kept: run the same command again", err=True)
+        raise typer.Exit(130) from None
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from manyheads.cli.building import naming_the_option, showing_progress
+from manyheads.cli.building import going_on_later, naming_the_option, showing_progress
 from manyheads.cli.options import HostName, Model, Paths, Sets, configured, settings
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def build(
         literature=config.literature,
     )
     pair = None if vectors is None or ids is None else (vectors, ids)
-    with ExitStack() as held, naming_the_option(), showing_progress() as tell:
+    with ExitStack() as held, going_on_later(), naming_the_option(), showing_progress() as tell:
         reader = open_sources(sources, opening)
         librarian = _librarian(interests, model, config, tell, held)
         made = Ecosystem.build(

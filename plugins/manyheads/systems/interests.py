@@ -18,6 +18,7 @@ from manyheads.roles import Roles
 
 ROLE, TASK = "librarian", "interests"
 STEP = "condensing interests"
+AGAIN = "run the same command again"
 
 
 def _quiet(step: str, done: int, total: int | None) -> None:
@@ -149,5 +150,5 @@ def _distinct(phrases: Sequence[str]) -> tuple[str, ...]:
 
 def _again(hint: str | None) -> str:
     """A hint that is about a run, said of a build."""
-    said = (hint or "run the same command again").replace("manyheads resume RUN", "the same command and")
-    return said.replace("resume the run", "run the same command again")
+    said = (hint or AGAIN).replace("manyheads resume RUN --", "the same command and --")
+    return said.replace("manyheads resume RUN", AGAIN).replace("resume the run", AGAIN)

@@ -25,31 +25,10 @@ COMMON = (
 )  # fmt: skip
 """Interests of a speaker who has no record of their own."""
 SEAMS = re.compile(r"[:,;?]| (?:for|with|in|from|by|of|and|to) ")
-SMALL = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "as",
-        "at",
-        "by",
-        "for",
-        "from",
-        "in",
-        "into",
-        "of",
-        "on",
-        "or",
-        "the",
-        "to",
-        "under",
-        "using",
-        "via",
-        "when",
-        "with",
-        "without",
-    ]
-)
+SMALL = frozenset((
+    "a", "an", "and", "as", "at", "by", "for", "from", "in", "into", "of", "on", "or", "the",
+    "to", "under", "using", "via", "when", "with", "without",
+))  # fmt: skip
 
 
 @dataclass(frozen=True)

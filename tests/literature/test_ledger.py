@@ -75,3 +75,5 @@ def test_a_source_that_has_answered_since_is_not_degraded() -> None:
     assert ledger.degraded == ("openalex",)
     ledger.note(searched())
     assert ledger.degraded == ()
+    ledger.note(searched(outcome="failed", reason="503", at="2026-11-21T00:00:02+00:00"))
+    assert ledger.degraded == (), "what it knows of this is known"

@@ -9,17 +9,18 @@ import pytest
 from pydantic import ValidationError
 
 from manyheads.bank.records import Paper
-from manyheads.config import LiteratureConfig
+from manyheads.config import LiteratureConfig, SourceName
 from manyheads.errors import ConfigError, LiteratureError
 from manyheads.events import Searched
 from manyheads.literature.cached import CachedSource
 from manyheads.literature.cascade import Cascade
 from manyheads.literature.connect import connect
 from manyheads.literature.libraries import open_library, window
+from manyheads.literature.limits import Pace
 from manyheads.literature.publication import Window
 from manyheads.literature.watched import Watched
 from support.scholar import Trouble
-from support.services import AT_ONCE, A, C, Services, down, ids, running, scholarly, steps
+from support.services import AT_ONCE, A, B, C, Services, down, ids, open_work, running, scholarly, steps
 
 
 @pytest.fixture
@@ -120,9 +121,9 @@ async def test_a_source_that_answers_nonsense_twice_in_a_row_is_given_up(service
         assert (await library.search("tactile fruit")).degraded == ("openalex",)
         assert (await library.search("fruit washing")).degraded == ()
         services.openalex.troubles.append(Trouble("malformed", None))
-        for query in ("fruit drying", "fruit sorting", "fruit weighing"):
-            found = await library.search(query)
-    assert [one.outcome for one in found.searches if one.source == "openalex"] == ["skipped"]
+        found = [await library.search(query) for query in ("fruit drying", "fruit sorting", "fruit weighing")]
+    searches = [one for each in found for one in each.searches if one.source == "openalex"]
+    assert [one.outcome for one in searches] == ["failed", "failed", "skipped"]
 
 
 async def test_all_down_is_an_error_and_never_nothing_found(services: Services) -> None:
@@ -248,6 +249,38 @@ async def test_a_paper_that_is_known_to_be_cited_by_none_stays_so(services: Serv
     async with services.library("local", "semantic_scholar") as library:
         [found] = (await library.search("weighing fruit")).papers
     assert (found.id, found.citations, found.venue) == ("local:p3", 0, "ICRA")
+
+
+async def test_a_source_for_which_too_many_stand_in_line_is_not_given_up(services: Services) -> None:
+    config = services.config("semantic_scholar", patience=0.2)
+    paces: dict[SourceName, Pace] = {"semantic_scholar": Pace(0.3)}
+    hasty = open_library(config, paces=paces)
+    await hasty.search("tactile fruit", 1)
+    with pytest.raises(LiteratureError, match="too many ask it"):
+        await hasty.search("weighing fruit", 1)
+    await asyncio.sleep(0.3)
+    assert ids(await hasty.search("weighing fruit", 1)) == ["s2:D"]
+    await hasty.close()
+
+
+async def test_a_query_is_not_widened_once_there_are_enough_of_all(services: Services) -> None:
+    async with services.library("local", "semantic_scholar") as library:
+        services.scholar.papers = [scholarly(B, "Grasping tactile fruit anew")]
+        found = await library.search("grasping tactile fruit", 2)
+    assert ids(found) == ["local:p1", "s2:B"]
+    assert len(services.scholar.requests) == 1
+
+
+async def test_a_paper_found_in_wider_words_first_takes_its_place_by_the_narrower(services: Services) -> None:
+    query = "Tactile sorting of fruit by weight"
+    services.scholar.papers = [
+        scholarly(A, "Tactile sorting"),
+        scholarly(B, "Tactile fruit sorting of weight"),
+    ]
+    services.openalex.papers = [open_work(1, "Tactile sorting", abstract=query)]
+    async with services.library("semantic_scholar", "openalex") as library:
+        found = await library.search(query)
+    assert ids(found)[0] == "s2:A"
 
 
 async def test_a_source_that_was_given_up_is_asked_again_after_a_rest(services: Services) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from manyheads.errors import LiteratureError
-from support.services import A, D, Services, down, ids, running
+from support.services import A, D, Services, down, ids, open_work, running
 
 
 @pytest.fixture
@@ -122,3 +122,12 @@ async def test_people_come_from_the_first_who_knows_them(services: Services) -> 
     async with services.library() as library:
         with pytest.raises(LiteratureError, match="503"):
             await library.authors("nobody")
+
+
+async def test_a_paper_found_by_its_title_is_known_to_the_next_source_by_its_doi(services: Services) -> None:
+    services.scholar.cites = {}
+    doi = "https://doi.org/10.1000/b"
+    services.openalex.papers = [open_work(7, "Another title", doi=doi, cites=[8]), open_work(8, "Cited")]
+    async with services.library("semantic_scholar", "openalex") as library:
+        found = await library.references("Tactile fruit sorting")
+    assert ids(found) == ["openalex:W8"]

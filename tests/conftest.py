@@ -12,7 +12,16 @@ import pytest
 from manyheads.models import governor
 from support.llm import LLM
 
-OURS = ("MANYHEADS_PATH", "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "OLLAMA_HOST")
+OURS = (
+    "MANYHEADS_PATH",
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    "ANTHROPIC_API_KEY",
+    "OLLAMA_HOST",
+    "SEMANTIC_SCHOLAR_API_KEY",
+    "OPENALEX_API_KEY",
+    "OPENALEX_MAILTO",
+)
 
 
 @pytest.fixture(scope="session", autouse=True)

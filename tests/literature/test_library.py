@@ -297,3 +297,40 @@ async def test_a_source_that_was_given_up_is_asked_again_after_a_rest(services: 
     await asyncio.sleep(0.3)
     assert "s2:A" in ids(await library.search("tactile fruit"))
     await library.close()
+
+
+async def test_keys_come_from_the_environment(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", f" {services.scholar.key}\n")
+    monkeypatch.setenv("OPENALEX_API_KEY", services.openalex.key)
+    monkeypatch.setenv("OPENALEX_MAILTO", "me@example.org")
+    async with services.library("semantic_scholar", "openalex", semantic_scholar_key_env="MY_KEY") as library:
+        await library.search("tactile fruit", 10)
+    assert {asked.headers["x-api-key"] for asked in services.scholar.requests} == {services.scholar.key}
+    sent = services.openalex.requests[0].headers
+    assert (sent["authorization"], sent["from"]) == (f"Bearer {services.openalex.key}", "me@example.org")
+
+
+async def test_a_key_makes_semantic_scholar_faster(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def twice() -> None:
+        library = open_library(services.config("semantic_scholar", patience=2.0))
+        await library.search("tactile fruit", 1)
+        await library.search("weighing fruit", 1)
+        await library.close()
+
+    with pytest.raises(LiteratureError, match="too many ask it"):
+        await twice()
+    monkeypatch.setenv("SEMANTIC_SCHOLAR_API_KEY", services.scholar.key)
+    await twice()
+
+
+async def test_a_look_up_that_nobody_waits_for_any_more_ends(services: Services) -> None:
+    services.openalex.troubles.append(Trouble("slow", 1, seconds=0.3))
+    seen: list[Searched] = []
+    async with services.library("openalex", note=seen.append) as library:
+        alone = asyncio.create_task(library.search("tactile fruit washing", 1))
+        await asyncio.sleep(0.1)
+        alone.cancel()
+        await asyncio.sleep(0.5)
+    assert seen == []

@@ -69,8 +69,9 @@ def test_an_interrupted_search_asks_for_the_rest_only(
     reading = search("pears", (2010, 2012)).papers(Rejects())
     assert next(reading)[1].year == 2010
     scholar.troubles.append(Trouble("status", status=503))
-    with pytest.raises(LiteratureError):
+    with pytest.raises(LiteratureError) as told:
         list(reading)
+    assert str(told.value.tried).endswith("1 of 3 years are found, and kept")
     asked = len(scholar.requests)
     found, _ = read(search("pears", (2010, 2012)))
     assert [one.year for one in found] == [2010] * 3 + [2011] * 3 + [2012] * 3

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, sifted
-from manyheads.errors import CorpusError
+from manyheads.errors import CorpusError, LiteratureError
 from manyheads.literature.cache import LookupCache
 from manyheads.literature.publication import Publication, Window
 from manyheads.literature.readers.common import Record, paper
@@ -106,7 +106,12 @@ class Searched:
 
     async def _ask(self, source: Source, year: int) -> list[Publication]:
         window = Window(dt.date(year, 1, 1), dt.date(year + 1, 1, 1))
-        return await source.search(self._query, self._limit, window=window, parts=PARTS)
+        try:
+            return await source.search(self._query, self._limit, window=window, parts=PARTS)
+        except LiteratureError as error:
+            kept = f"{self._years.index(year)} of {len(self._years)} years are found, and kept"
+            error.tried = f"{error.tried}; {kept}" if error.tried else kept
+            raise
 
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
         """Nothing but what the papers say."""

@@ -209,9 +209,14 @@ def test_authors_as_structures_keep_their_ids(tmp_path: Path) -> None:
 
 
 def test_authors_as_an_object_of_lists_are_people(tmp_path: Path) -> None:
-    authors = {"name": ["Jo Berg", "Al Cole"], "id": ["a1", "a2"]}
-    [found], _ = read(Parquet(parquet(tmp_path / "a.parquet", {**RECORD, "authors": authors})))
+    each: list[dict[str, list[str]]] = [
+        {"name": ["Jo Berg", "Al Cole"], "id": ["a1", "a2"]},
+        {"name": [], "id": []},
+    ]
+    rows = [{**RECORD, "authors": authors} for authors in each]
+    [found, nobody], _ = read(Parquet(parquet(tmp_path / "a.parquet", *rows)))
     assert (found.byline, found.keys) == (("Jo Berg", "Al Cole"), ("a1", "a2"))
+    assert nobody.byline == ()
 
 
 @pytest.mark.parametrize(

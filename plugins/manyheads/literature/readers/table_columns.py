@@ -147,7 +147,8 @@ def _people(cell: object) -> list[Any] | None:
     if isinstance(known, Mapping):
         about = cast("Mapping[str, Any]", known)
         lists = {name: listed for name, values in about.items() if (listed := _listed(values)) is not None}
-        return [dict(zip(lists, one, strict=True)) for one in zip(*lists.values(), strict=True)] or [about]
+        people = [dict(zip(lists, one, strict=True)) for one in zip(*lists.values(), strict=True)]
+        return people if lists else [about]
     if (people := _listed(known)) is None and _text(known).startswith("["):
         raise ValueError(f"a list that cannot be read: {_text(known)[:60]!r}")
     return people

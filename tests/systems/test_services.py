@@ -18,6 +18,7 @@ from manyheads.literature.limits import Pace
 from support.faults import Fault
 from support.llm import LLM
 from support.play import Played, config_for, play
+from support.requests import Request
 from support.scholar import Scholar, Trouble, record
 
 TOPIC = "Tactile fingers"
@@ -183,7 +184,10 @@ def test_the_config_that_ships():
 async def test_a_stopped_run_ends_as_one_that_was_not_on_the_other_host(
     run: Run, scholar: Scholar, llm: LLM, tmp_path: Path
 ):
-    llm.seed = lambda request: f"{request.system.strip()}\0{request.asking.strip()}"
+    def stripped(request: Request) -> str:
+        return f"{request.system.strip()}\0{request.asking.strip()}"
+
+    llm.seed = stripped
     whole = await run("host=agentscope", folder="whole")
     llm.faults.append(Fault("status", when=lambda request: request.title == "Vote", status=403))
     with pytest.raises(ModelError):

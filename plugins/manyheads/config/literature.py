@@ -18,7 +18,8 @@ class LiteratureConfig(Strict):
     cascade: tuple[SourceName, ...] = ("local", "semantic_scholar", "openalex")
     """Sources in the order in which they are asked; the next one where the ones before found too little."""
     before: str = "bound"
-    """Nothing newer is found: `bound` is the corpus's own year, else a date, a year, or `any`."""
+    """Nothing newer is found: `bound` is the corpus's own year (no bound where there is no corpus), else a date, a
+    year, or `any`."""
     max_age: float = Field(default=30.0, ge=0, le=36_525)
     """Days after which an answer kept on disk is fetched anew."""
     patience: float = Field(default=60.0, gt=0, le=86_400)

@@ -27,7 +27,7 @@ _FIRST, _LAST = dt.date(1990, 1, 1), dt.date(2199, 12, 31)
 _ATOM = "{http://www.w3.org/2005/Atom}"
 _OPENSEARCH = "{http://a9.com/-/spec/opensearch/1.1/}"
 _ARXIV = "{http://arxiv.org/schemas/atom}"
-_OWN_DOI = "10.48550/arxiv."
+OWN_DOI = "10.48550/arxiv."
 
 
 class Arxiv:
@@ -118,9 +118,9 @@ def _number(paper_id: str) -> str | None:
     kind, _, rest = paper_id.partition(":")
     bare = rest if kind.upper() == "ARXIV" else paper_id
     if kind.upper() == "DOI":
-        if not rest.casefold().startswith(_OWN_DOI):
+        if not rest.casefold().startswith(OWN_DOI):
             raise LackingError("arXiv looks nothing up by other DOIs than its own", source="arxiv")
-        bare = rest[len(_OWN_DOI) :]
+        bare = rest[len(OWN_DOI) :]
     bare = re.sub(r"v\d+$", "", bare)
     return bare if NUMBER.fullmatch(bare) else None
 

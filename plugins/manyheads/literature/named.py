@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from manyheads.config import SourceName
-from manyheads.literature.arxiv import NUMBER
+from manyheads.literature.arxiv import NUMBER, OWN_DOI
 from manyheads.literature.publication import Publication, fold
 
 _DOI = re.compile(r"10\.\d{4,9}/\S+", re.ASCII)
@@ -18,7 +18,6 @@ _ARXIV_PLACES = (
     ),
 )
 _DOI_PLACES = ("doi:", "https://doi.org/", "http://doi.org/", "https://dx.doi.org/", "http://dx.doi.org/")
-_OWN_DOI = "10.48550/arxiv."
 
 
 @dataclass(frozen=True)
@@ -67,8 +66,8 @@ def named(text: str) -> Named:
             return Named("own", rest, source)
     doi = _behind(text, _DOI_PLACES) or text
     if _DOI.fullmatch(doi):
-        own = doi.casefold().startswith(_OWN_DOI)
-        return Named("arxiv", _bare(doi[len(_OWN_DOI) :])) if own else Named("doi", doi)
+        own = doi.casefold().startswith(OWN_DOI)
+        return Named("arxiv", _bare(doi[len(OWN_DOI) :])) if own else Named("doi", doi)
     return Named("title", " ".join(text.split()))
 
 

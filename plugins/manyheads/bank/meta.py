@@ -87,7 +87,7 @@ class Meta(_Frozen):
             ("papers read", f"{counts.read:,}"),
             ("records rejected", f"{counts.rejected:,}"),
             *((f"rejected: {name}", f"{n:,}") for name, n in _most_first(counts.rejected_by_field)),
-            *((f"removed: {name}", f"{count:,}") for name, count in counts.removed.items()),
+            *((f"removed by {name}", f"{count:,}") for name, count in counts.removed.items()),
             ("past papers", f"{counts.past:,} ({self.past_years[0]}–{self.past_years[1]})"),
             (
                 "contemporary papers",

@@ -585,7 +585,9 @@ async def test_an_answer_of_another_shape_is_told_without_the_shape_s_makers(sch
 
 
 async def test_the_key_goes_to_nobody_to_whom_the_service_sends_us_on(scholar: Scholar) -> None:
-    elsewhere = {"Location": f"{scholar.url}/graph/v1/paper/search?query=fruit&fields=title&offset=0&limit=10"}
+    elsewhere = {
+        "Location": f"{scholar.url}/graph/v1/paper/search?query=fruit&fields=title&offset=0&limit=10"
+    }
     moved = Trouble("status", None, status=302, headers=elsewhere)
     with Scholar(troubles=[moved]) as first:
         source = asking(first.url, scholar.key)

@@ -243,6 +243,9 @@ def _verb(said: Said) -> str:
         "expected_results": "drafts",
         "overlaps": "compares",
         "ethical_concerns": "reviews",
+        "hypothesis": "revises",
+        "suggestions": "reviews",
+        "improved": "compares",
     }
     return next((verb for key, verb in verbs.items() if key in said.data), "says")
 

@@ -26,7 +26,9 @@ from manyheads.config.virsci import (
 class RunConfig(Strict):
     """A whole run."""
 
-    system: Literal["virsci", "self-reflection", "discussion", "single", "conference-review", "rebuttal"] = "virsci"
+    system: Literal["virsci", "self-reflection", "discussion", "single", "conference-review", "rebuttal"] = (
+        "virsci"
+    )
     """What is run."""
     name: str | None = None
     """Names the run folder; the config's file name when left out."""

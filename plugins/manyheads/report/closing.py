@@ -7,6 +7,7 @@ from textwrap import fill
 from typing import Any
 
 from manyheads.models.offline import LABEL
+from manyheads.report.rebuttal import Course
 from manyheads.report.review import SYSTEM, Mean, Review, Reviewed
 
 ABSTRACT = "Abstract"
@@ -61,6 +62,9 @@ def _abstract(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         ABSTRACT: abstract.get("text"),
     }
     yield from ((name, text) for name, text in told.items() if text)
+    if told := result.get("rebuttal"):
+        yield "Hypothesis", str(idea.get("hypothesis") or idea.get("idea"))
+        yield "Rebuttal", _rebuttal(told)
     if reviews := result.get("self_review"):
         yield "Review", _self_review(reviews)
     if course := result.get("baseline"):
@@ -72,6 +76,15 @@ def _baseline(told: Mapping[str, Any]) -> str:
     like = f", as many as {told['like']} had used" if told["like"] else ""
     allowed = f" from {told['tokens_allowed']} tokens{like}" if told["tokens_allowed"] else ""
     return f"{_count(told['ideas'], 'idea')}{allowed}"
+
+
+def _rebuttal(told: Mapping[str, Any]) -> str:
+    """How an idea got on."""
+    course = Course.model_validate(told)
+    went = (
+        f"{_count(course.iterations, 'revision')} for {course.indicator}, {course.improvements} found better"
+    )
+    return f"{went}; the end: {course.ending}"
 
 
 def _self_review(told: Mapping[str, Any]) -> str:

@@ -1,5 +1,6 @@
 """Means of repeated runs, always with how sure they are: n, standard error, bootstrap interval."""
 
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -68,7 +69,9 @@ def _mean(values: Sequence[float], bootstrap: Callable[[], Interval], level: flo
     n, mean = len(values), fmean(values)
     se = stdev(values) / n**0.5 if n > 1 else None
     try:
-        found = bootstrap()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # of values that hardly differ: `why` says it
+            found = bootstrap()
     except MeasureError as error:
         return Mean(n, mean, se, None, None, level, error.message)
     return Mean(n, mean, se, found.low, found.high, level)

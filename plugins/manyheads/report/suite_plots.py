@@ -88,14 +88,15 @@ def _save(figure: Any, path: Path) -> None:
 def _heatmap(figure: Any, axes: Any, panel: Panel) -> None:
     """Means by colour, each with its standard error written on it."""
     import numpy as np
+    from matplotlib import colormaps
 
     across, upward = _values(panel, "x"), _values(panel, "y")
     means = np.full((len(upward), len(across)), np.nan)
     for point in panel.points:
         if point.mean is not None:
             means[upward.index(point.y), across.index(point.x)] = point.mean
-    image = axes.imshow(means, origin="lower", aspect="auto", cmap="YlGnBu")
-    image.cmap.set_bad(LACKING)
+    colours = colormaps["YlGnBu"].with_extremes(bad=LACKING)
+    image = axes.imshow(means, origin="lower", aspect="auto", cmap=colours)
     figure.colorbar(image, ax=axes, shrink=0.9)
     axes.set_xticks(range(len(across)), across)
     axes.set_yticks(range(len(upward)), upward)

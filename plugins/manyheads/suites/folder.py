@@ -113,10 +113,17 @@ def _alone(path: Path) -> Generator[None]:
 
 
 def _record(suite: Suite, cells: Sequence[Cell]) -> dict[str, Any]:
-    """What must stay the same for cells to be comparable. What is varied stands in the suite: one config tells the rest."""
-    config = cells[0].config.model_dump(mode="json", exclude={"seed"})
+    """What must stay the same for cells to be comparable: not budgets, prices or addresses.
+
+    What is varied stands in the suite: one config tells the rest.
+    """
+    config = cells[0].config
+    models = {alias: model.identity() for alias, model in config.models.items()}
+    course = {**config.course(), "host": config.host, "models": models}
+    course |= config.model_dump(mode="json", include={"roles", "paths"})
+    del course["seed"]
     spec = suite.spec.model_dump(mode="json", include=MADE_FROM)
-    return json.loads(json.dumps({"name": suite.name, "suite": spec, "cases": suite.cases, "config": config}))
+    return json.loads(json.dumps({"name": suite.name, "suite": spec, "cases": suite.cases, "config": course}))
 
 
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Generator[str]:

@@ -88,7 +88,7 @@ class Material:
             ),
             topic=_first_line(topic),
             question=_first_line(question),
-            on_table=_first_line(table),
+            on_table=_first_line(table).removeprefix("Title: "),
             outsiders=tuple(outsiders),
             sections=_sections(blocks),
             choices=sum(label == "idea" for label, _ in blocks) or 1,

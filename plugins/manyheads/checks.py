@@ -35,7 +35,8 @@ def findings(config: RunConfig) -> list[Finding]:
     """Look at the host, the roles and prompts, each model, and the corpus."""
     corpus = [_corpus(config)] if needs_corpus(config) else []
     subject = [_subject(config)] if SYSTEMS[config.system].subject else []
-    background = [_background(config)] if SYSTEMS[config.system].background else []
+    begins = SYSTEMS[config.system].background and (config.background or config.rebuttal.idea)
+    background = [_background(config)] if begins else []
     return [
         _host(config), *_ready(config), *_roles(config), *_models(config), *corpus, *subject, *background
     ]  # fmt: skip

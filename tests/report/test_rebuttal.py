@@ -99,7 +99,9 @@ async def test_the_last_lines(run: Play, llm: LLM, tmp_path: Path) -> None:
     llm.answers["improved"] = False
     played = await run("rebuttal.abstract=true")
     told = dict(essence(played.result))
-    assert told["Hypothesis"] == played.result["idea"]["hypothesis"]
+    without = dict(essence({**played.result, "abstract": None}))
+    assert without["Hypothesis"] == played.result["idea"]["hypothesis"]
+    assert "Hypothesis" not in told
     assert told["Abstract"] == played.result["abstract"]["text"]
     assert told["Rebuttal"].startswith("1 revision for novelty, 0 found better; the end: no significant")
     assert told["Title"] in closing_lines(tmp_path / "run")

@@ -224,6 +224,8 @@ async def test_without_a_background_nothing_is_begun(run: Play, llm: LLM, tmp_pa
     assert "--background papers.bib" in (stopped.value.hint or "")
     assert llm.calls == 0
     assert not (tmp_path / "run").exists()
+    config = config_for(llm, "system=rebuttal")
+    assert [each.subject for each in findings(config) if not each.ok] == ["rebuttal"]
     config = config_for(llm, "system=rebuttal", "background=nowhere.bib")
     [finding] = [each for each in findings(config) if each.subject == "background"]
     assert (finding.ok, "no such file" in finding.message) == (False, True)

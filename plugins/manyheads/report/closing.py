@@ -63,7 +63,8 @@ def _abstract(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     }
     yield from ((name, text) for name, text in told.items() if text)
     if told := result.get("rebuttal"):
-        yield "Hypothesis", str(idea.get("hypothesis") or idea.get("idea"))
+        if not abstract:
+            yield "Hypothesis", str(idea.get("hypothesis") or idea.get("idea"))
         yield "Rebuttal", _rebuttal(told)
     if reviews := result.get("self_review"):
         yield "Review", _self_review(reviews)

@@ -10,7 +10,7 @@ import pytest
 from manyheads.errors import MeasureError
 from manyheads.suites.measuring import Row, read_rows, rows_text
 from manyheads.suites.pictures import caption_of, draw_suite
-from manyheads.suites.report import report_text
+from manyheads.suites.report import mean_text, report_text
 from manyheads.suites.spec import SuiteSpec
 from manyheads.suites.suite import Suite
 from manyheads.suites.summary import Entry, read_summary, summarise, summary_table, summary_text
@@ -100,8 +100,20 @@ def test_the_report_names_what_failed_and_takes_no_markup_from_it() -> None:
     assert "failed: 2" in text
     assert "## Failed: 2 of 7 cells" in text
     assert r"the model said \<script\>\|\</script\> \# \*so\*" in text
-    assert "| 3 | random | 2 | 3 ± 1 | 2 to 4 | 1.5 | 1 to 2 | 2 | 1 |" in text
+    assert "| 3 | random | 2 | 3.0 ± 1.0 | 2 to 4 | 1.5 | 1 to 2 | 2 | 1 |" in text
     assert "n counts cells" in text
+
+
+@pytest.mark.parametrize(
+    ("mean", "se", "text"),
+    [
+        (None, None, "–"), (0.83127, None, "0.8313"), (48, 0, "48 ± 0"), (1.12345, 0.1789, "1.12 ± 0.18"),
+        (46.6667, 3.333, "46.7 ± 3.3"), (187_972.4, 1234.5, "187972 ± 1234"), (0.00012, 0.0000123, "0.000120 ± 0.000012"),
+    ],
+)  # fmt: skip
+def test_a_mean_has_the_digits_that_its_error_leaves(mean: float | None, se: float | None, text: str) -> None:
+    entry = Entry(condition={}, measure="hd", n=3, cells=3, left_out=0, level=0.95, mean=mean, se=se)
+    assert mean_text(entry) == text
 
 
 @pytest.mark.parametrize("kind", ["heatmap", "lines", "bars"])
@@ -122,6 +134,6 @@ def test_pictures_are_drawn_with_gaps_where_there_is_nothing(kind: str, tmp_path
 
 def test_the_caption_says_what_is_left_out_and_who_wrote() -> None:
     entries = summarise(SPECIFIED, ROWS)
-    assert caption_of(ROWS, entries).endswith("n = 0 to 3; up to 1 cells of a condition left out")
+    assert caption_of(ROWS, entries).endswith("n = 0 to 3; cells left out of a condition: up to 1")
     offline = [each.model_copy(update={"by_language_model": False}) for each in ROWS]
     assert caption_of(offline, entries).endswith("no language model")

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from manyheads.suites.evaluate import Evaluation
     from manyheads.suites.suite import Suite
 
+WIDEST = 16
+"""Characters of an axis's name that a table holds in one line."""
+
 
 def evaluate(
     name: Annotated[str, typer.Argument(help="A shipped suite such as team-size, or a suite's folder.")],
@@ -105,10 +108,10 @@ def _table(suite: "Suite", found: "Evaluation") -> "Table":
     spec = suite.spec
     table = Table(title=f"{suite.name}: mean ± standard error", title_justify="left")
     for axis in spec.axes:
-        table.add_column(axis, min_width=6, overflow="fold")
+        table.add_column(axis, min_width=min(len(axis), WIDEST), overflow="fold")
     table.add_column("n", justify="right", no_wrap=True)
     for measure in spec.measures:
-        table.add_column(measure, justify="right", min_width=6, overflow="fold")
+        table.add_column(measure, justify="right", overflow="fold")
     per = len(spec.measures)
     for start in range(0, len(found.entries), per):
         entries = found.entries[start : start + per]

@@ -1,4 +1,4 @@
-"""What a suite shows while it runs: bars on a terminal, a line each finished cell elsewhere."""
+"""What a suite shows while it runs: a bar and the cells under way on a terminal, a line each finished cell elsewhere."""
 
 import sys
 from collections.abc import Generator
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from manyheads.cli.progress import plain
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from manyheads.suites.cells import Cell
     from manyheads.suites.run import State, Tell
 
@@ -21,13 +23,8 @@ def suite_progress(total: int) -> "Generator[Tell]":
     if not console.is_terminal or console.is_dumb_terminal:
         yield _lines(total)
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (
-        TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    )  # fmt: skip
-    with Progress(*columns, console=console, transient=True) as bars:
-        yield _bars(bars, total)
+    with _live(console, total) as tell:
+        yield tell
 
 
 def _lines(total: int) -> "Tell":
@@ -38,27 +35,48 @@ def _lines(total: int) -> "Tell":
         if state in ("kept", "finished", "failed"):
             ended += 1
         if state in ("finished", "failed"):
-            more = f": {plain(said)}" if said else ""
-            print(f"{ended}/{total} {state}: {cell.label}{more}", file=sys.stderr, flush=True)
+            print(f"{ended}/{total} {_line(cell, state, said)}", file=sys.stderr, flush=True)
 
     return tell
 
 
-def _bars(bars: Any, total: int) -> "Tell":
-    """One bar for all cells, and a line for each that is under way."""
-    whole = bars.add_task("cells", total=total)
+@contextmanager
+def _live(console: "Console", total: int) -> "Generator[Tell]":
+    from rich.console import Group
+    from rich.live import Live
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
+    whole = Progress(TextColumn("cells"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    said = TextColumn("{task.description}", markup=False)
+    cells = Progress(SpinnerColumn(), said, TimeElapsedColumn())
+    with Live(Group(whole, cells), console=console, transient=True, redirect_stdout=False):
+        yield _telling(console, whole, whole.add_task("", total=total), cells)
+
+
+def _telling(console: "Console", whole: Any, all_cells: Any, cells: Any) -> "Tell":
     under_way: dict[str, Any] = {}
 
     def tell(cell: "Cell", state: "State", said: str) -> None:
         if state == "began":
-            under_way[cell.name] = bars.add_task(f"  {cell.label}", total=None)
+            under_way[cell.name] = cells.add_task(cell.label, total=None)
         elif state == "goes on":
-            bars.update(under_way[cell.name], description=f"  {cell.label}: {plain(said)}")
+            cells.update(under_way[cell.name], description=f"{cell.label}: {plain(said)}")
         else:
             if cell.name in under_way:
-                bars.remove_task(under_way.pop(cell.name))
+                cells.remove_task(under_way.pop(cell.name))
             if state == "failed":
-                bars.console.print(f"failed: {cell.label}: {plain(said)}", markup=False, highlight=False)
-            bars.advance(whole)
+                console.print(_line(cell, state, said), markup=False, highlight=False)
+            whole.advance(all_cells)
 
     return tell
+
+
+def _line(cell: "Cell", state: "State", said: str) -> str:
+    return f"{state}: {plain(cell.label)}{f': {plain(said)}' if said else ''}"

@@ -17,6 +17,9 @@ COLUMNS = 2
 COLOURS = ("#1d5c57", "#b3541e", "#5b4b8a", "#7a6a00", "#9c2f4f", "#35679a", "#4d7a2b", "#555555")
 MARKERS = "osD^vPX*"
 LACKING = "#ececec"
+BEHIND = {"boxstyle": "round,pad=0.25", "facecolor": "white", "alpha": 0.75, "linewidth": 0}
+BESIDE = 0.05
+"""How far lines are moved sideways, so that their errors do not lie on each other."""
 WITHOUT = "drawing needs matplotlib, which is not installed: pip install 'manyheads[plots]'"
 
 
@@ -32,8 +35,12 @@ class Point:
 
 @dataclass(frozen=True)
 class Panel:
-    """One measure; what its axes are called, and its points in the order of the axes' values."""
+    """One measure; what its axes are called, and its points in the order of the axes' values.
 
+    Panels of the same measure are drawn to the same scale.
+    """
+
+    measure: str
     title: str
     x: str
     y: str
@@ -66,10 +73,16 @@ def draw(kind: Kind, panels: Sequence[Panel], title: str, caption: str, paths: S
         figure.suptitle(title, fontsize=12)
         figure.supxlabel(caption, fontsize=9, color="#444444")
         grid = figure.subplots(rows, columns, squeeze=False).flatten()
-        for axes, panel in zip(grid, panels, strict=False):
+        drawn = list(zip(grid, panels, strict=False))
+        for axes, panel in drawn:
             axes.set_title(panel.title, fontsize=10)
             axes.set_xlabel(panel.x)
             _DRAWERS[kind](figure, axes, panel)
+        for measure in {panel.measure for panel in panels}:
+            _to_one_scale(kind, [axes for axes, panel in drawn if panel.measure == measure])
+        handles, names = grid[0].get_legend_handles_labels()
+        if len(names) > 1:
+            figure.legend(handles, names, title=panels[0].y, fontsize=9, loc="outside right upper")
         for axes in grid[len(panels) :]:
             axes.set_visible(False)
         for path in paths:
@@ -103,22 +116,28 @@ def _heatmap(figure: Any, axes: Any, panel: Panel) -> None:
     axes.set_ylabel(panel.y)
     for point in panel.points:
         place = across.index(point.x), upward.index(point.y)
-        dark = point.mean is not None and image.norm(point.mean) > 0.55
-        axes.text(
-            *place, _written(point), ha="center", va="center", fontsize=8, color="white" if dark else "black"
-        )
+        axes.text(*place, _written(point), ha="center", va="center", fontsize=8, bbox=BEHIND)
+
+
+def _to_one_scale(kind: Kind, group: Sequence[Any]) -> None:
+    """The same colour, or the same height, for the same value."""
+    scaled = [image for axes in group for image in axes.images] if kind == "heatmap" else group
+    ends = [each.get_clim() if kind == "heatmap" else each.get_ylim() for each in scaled]
+    known = [end for pair in ends for end in pair if end is not None]
+    for each in scaled if known else ():
+        (each.set_clim if kind == "heatmap" else each.set_ylim)(min(known), max(known))
 
 
 def _lines(_figure: Any, axes: Any, panel: Panel) -> None:
     across, series = _values(panel, "x"), _values(panel, "y")
     for number, name in enumerate(series):
         points = [point for point in panel.points if point.y == name and point.mean is not None]
-        places = [across.index(point.x) for point in points]
+        places = [across.index(point.x) + (number - (len(series) - 1) / 2) * BESIDE for point in points]
         axes.errorbar(
             places, [point.mean for point in points], yerr=list(map(_error, points)), label=name,
             color=COLOURS[number % len(COLOURS)], marker=MARKERS[number % len(MARKERS)], capsize=3, linewidth=1.6,
         )  # fmt: skip
-    _finish(axes, panel, across, series)
+    _finish(axes, across)
 
 
 def _bars(_figure: Any, axes: Any, panel: Panel) -> None:
@@ -131,20 +150,18 @@ def _bars(_figure: Any, axes: Any, panel: Panel) -> None:
             places, [point.mean for point in points], width, yerr=list(map(_error, points)), label=name,
             color=COLOURS[number % len(COLOURS)], capsize=3,
         )  # fmt: skip
-    _finish(axes, panel, across, series)
+    _finish(axes, across)
 
 
 _DRAWERS = {"heatmap": _heatmap, "lines": _lines, "bars": _bars}
 
 
-def _finish(axes: Any, panel: Panel, across: Sequence[str], series: Sequence[str]) -> None:
+def _finish(axes: Any, across: Sequence[str]) -> None:
     axes.set_xticks(range(len(across)), across)
     axes.set_xlim(-0.5, len(across) - 0.5)
     axes.grid(axis="y", color="#e4e1d9", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-    if len(series) > 1:
-        axes.legend(title=panel.y, fontsize=8, title_fontsize=8)
 
 
 def _values(panel: Panel, axis: Literal["x", "y"]) -> list[str]:

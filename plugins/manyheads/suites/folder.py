@@ -25,6 +25,8 @@ from manyheads.suites.suite import Suite
 CELLS, RECORD, RESULTS, REPORT = "cells", "suite.json", "results.jsonl", "report.md"
 MADE_FROM = {"version", "configs", "set", "grid", "variants", "seeds"}
 """What of a suite its cells are made from."""
+NAMED = 5
+"""Changes that a message names."""
 _LOCK, _REVIEW = ".lock", "review"
 
 
@@ -75,8 +77,9 @@ class SuiteFolder:
         if (self.path / RECORD).exists():
             changes = list(_changes(self._recorded(), record))
             if changes and not accept_changes:
+                more = f"; and {len(changes) - NAMED} more" if changes[NAMED:] else ""
                 raise ChangedError(
-                    f"{self.path}: was begun otherwise: {'; '.join(changes)}",
+                    f"{self.path}: was begun otherwise: {'; '.join(changes[:NAMED])}{more}",
                     hint="--out FOLDER begins anew; --accept-changes goes on, and keeps the cells that are finished",
                 )
         elif (self.path / CELLS).exists() or (self.path / RESULT).exists():

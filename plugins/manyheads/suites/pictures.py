@@ -44,7 +44,7 @@ def panels_of(spec: SuiteSpec, plot: PlotConfig, entries: Sequence[Entry]) -> It
         ]
         title = ", ".join([title_of(measure), *(f"{axis}={value}" for axis, value in held.items())])
         points = tuple(_point(plot, entry) for entry in shown)
-        yield Panel(title, plot.x, plot.y or "", points)
+        yield Panel(measure, title, plot.x, plot.y or "", points)
 
 
 def caption_of(rows: Sequence[Row], entries: Sequence[Entry]) -> str:
@@ -53,7 +53,7 @@ def caption_of(rows: Sequence[Row], entries: Sequence[Entry]) -> str:
     n = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     out = max(entry.left_out for entry in entries)
     told = [f"mean ± standard error, n = {n}"]
-    told += [f"up to {out} cells of a condition left out"] if out else []
+    told += [f"cells left out of a condition: up to {out}"] if out else []
     told += ["offline model, which is no language model"] if is_offline(rows) else []
     return "; ".join(told)
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from math import floor, log10
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +45,11 @@ def figure(value: float | None) -> str:
 
 
 def mean_text(entry: Entry) -> str:
-    """Mean ± standard error."""
-    return figure(entry.mean) if entry.se is None else f"{figure(entry.mean)} ± {entry.se:.2g}"
+    """Mean ± standard error; two digits of the error count, and the mean has no more decimals than that."""
+    if entry.mean is None or not entry.se:
+        return figure(entry.mean) + ("" if entry.se is None else " ± 0")
+    decimals = max(0, 1 - floor(log10(entry.se)))
+    return f"{entry.mean:.{decimals}f} ± {entry.se:.{decimals}f}"
 
 
 def plain(text: object) -> str:

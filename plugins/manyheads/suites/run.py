@@ -75,7 +75,7 @@ class Runner:
         async with aclosing(session.events(host_factory(session.config.host))) as events:
             async for event in events:
                 if isinstance(event, Stage):
-                    self.tell(cell, "goes on", event.title)
+                    self.tell(cell, "goes on", f"{event.number}/{event.total} {event.title}")
 
 
 def _review(config: RunConfig, run: Path) -> RunConfig:

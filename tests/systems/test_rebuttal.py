@@ -11,6 +11,8 @@ from manyheads.checks import findings
 from manyheads.errors import BudgetError, ChangedError, ConfigError, ReplyError, SubjectError
 from manyheads.events import Judged, Said, Stage
 from manyheads.hosts import FRAMEWORKS
+from manyheads.resources import Resources
+from manyheads.roles import Roles
 from manyheads.subjects import read_subject
 from support.faults import Fault
 from support.llm import LLM
@@ -58,6 +60,10 @@ def run(llm: LLM, works: Path, tmp_path: Path) -> Play:
 
 def rewrite(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
+
+
+def read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
 
 
 def titles(played: Played) -> list[str]:
@@ -207,6 +213,26 @@ async def test_an_indicator_of_ones_own_by_a_file(run: Play, tmp_path: Path) -> 
     (folder / "elegance.md.j2").write_text("- few parts\n", encoding="utf-8")
     played = await run("rebuttal.indicator=elegance", f"paths=[{tmp_path / 'mine'}]", improved=False)
     assert all("elegance:\n\n- few parts\n" in each.system for each in played.requests)
+
+
+@pytest.mark.parametrize("role", ["proposer", "reviewer", "area_chair"])
+def test_a_role_alone_knows_the_traits_of_its_indicator(role: str) -> None:
+    roles = Roles(Resources.of(()))
+    alone = roles.system(role, {"indicator": "feasibility"})
+    assert "What makes for feasibility:\n\n- everything that it takes" in alone
+    assert "- few parts" in roles.system(role, {"indicator": "elegance", "traits": "- few parts"})
+    with pytest.raises(ConfigError, match=r"indicators/elegance\.md\.j2: not found"):
+        roles.system(role, {"indicator": "elegance"})
+
+
+async def test_a_background_may_move(run: Play, works: Path, llm: LLM, tmp_path: Path) -> None:
+    """What it holds counts, not where it is kept."""
+    await run(improved=False)
+    calls, moved = llm.calls, tmp_path / "moved"
+    moved.mkdir()
+    rewrite(moved / works.name, read(works))
+    await run(f"background={moved / works.name}")
+    assert llm.calls == calls
 
 
 async def test_an_indicator_without_traits_is_refused(run: Play, llm: LLM, tmp_path: Path) -> None:

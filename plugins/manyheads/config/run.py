@@ -121,7 +121,7 @@ class RunConfig(Strict):
         kept = {
             "system", "seed", "topic", "subject", "corpus", "embedding", "team", "turns", "topology", "topics", "ideas",
             "novelty", "invitation", "self_review", "baseline",
-            "review", "background", "rebuttal",
+            "review", "rebuttal",
         }  # fmt: skip
         searched = self.literature.model_dump(mode="json", include={"references", "cascade", "before"})
         return {**self.model_dump(mode="json", include=kept), "literature": searched}

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import portalocker
 import pytest
 import yaml
 
@@ -16,7 +17,7 @@ from manyheads.journal import read_turns
 from manyheads.resources import Resources
 from manyheads.suites.cells import Cell, cells_of
 from manyheads.suites.evaluate import Evaluation, evaluate
-from manyheads.suites.measuring import read_rows
+from manyheads.suites.measuring import open_corpora, read_rows
 from manyheads.suites.run import State
 from manyheads.suites.suite import read_suite
 from manyheads.suites.summary import read_summary
@@ -143,6 +144,39 @@ def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path: Path) -> Non
     (tmp_path / "out" / "cells").mkdir(parents=True)
     with pytest.raises(JournalError, match="holds something else"):
         run(suite, tmp_path / "out")
+
+
+def test_a_folder_is_used_by_one_at_a_time(tmp_path: Path) -> None:
+    suite = write_suite(tmp_path, "mine", measures=["usage.calls"], plot=None, repeats=1)
+    (tmp_path / "out").mkdir()
+    with (tmp_path / "out" / ".lock").open("a") as held:
+        portalocker.lock(held, portalocker.LockFlags.EXCLUSIVE)
+        with pytest.raises(JournalError, match="another process is running this suite"):
+            run(suite, tmp_path / "out")
+
+
+def test_a_corpus_is_opened_once_for_all_cells(tmp_path: Path) -> None:
+    grid = {"team.size": [2, 3], "embedding": ["lexical", "auto"]}
+    suite = read_suite(str(write_suite(tmp_path, "mine", grid=grid, set={"turns": 1})), Resources.of())
+    cells = cells_of(suite, 3, lambda keys: load(suite.spec.configs, keys))
+    assert len(cells) == 12
+    assert list(open_corpora(suite.spec, cells)) == [("sample", "lexical"), ("sample", "auto")]
+
+
+@pytest.mark.slow
+def test_team_size_on_the_embedded_defaults(tmp_path: Path) -> None:
+    done = manyheads_command("eval", "team-size", "--repeats", "1", cwd=tmp_path)
+    assert done.code == 0, done.err
+    folder = tmp_path / "runs" / "eval-team-size"
+    means = {
+        (e.condition["team.size"], e.condition["turns"], e.measure): e
+        for e in read_summary(folder / "summary.jsonl")
+    }
+    assert len(means) == 12 * 5
+    assert all(entry.n == 1 and entry.se is None for entry in means.values())
+    assert (means[2, 1, "inference_cost"].mean or 0) < (means[8, 5, "inference_cost"].mean or 0)
+    drawn = (folder / "plot.svg").read_text("utf-8")
+    assert all(name in drawn for name in ("HD, ", "CD, ", "CI, ", "ON, ", "team.size", "turns"))
 
 
 @pytest.mark.slow

@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
 from manyheads.config import load
 from manyheads.errors import ConfigError
-from manyheads.resources import Resources
+from manyheads.resources import Resources, shipped
 from manyheads.suites.cells import Cell, cells_of
 from manyheads.suites.spec import SuiteSpec
 from manyheads.suites.suite import Suite, read_suite, suite_names
@@ -160,8 +162,10 @@ def test_a_folder_of_the_users_adds_suites_and_replaces_ours(tmp_path: Path) -> 
 def test_suites_that_ship_can_be_taken_apart(name: str) -> None:
     suite = read_suite(name, Resources.of())
     assert len(expanded(suite, 2)) == 2 * len(list(suite.spec.conditions())) * len(suite.cases)
-    text = (Path(__file__).parents[2] / "evals" / name / "suite.yaml").read_text("utf-8")
+    text = (shipped() / "evals" / name / "suite.yaml").read_text("utf-8")
     assert text.startswith("# yaml-language-server: $schema=../suite.schema.json\n")
+    schema: Any = json.loads((shipped() / "evals" / "suite.schema.json").read_text("utf-8"))
+    Draft202012Validator(schema).validate(yaml.safe_load(text))
 
 
 def test_settings_are_read_back_as_what_they_were() -> None:

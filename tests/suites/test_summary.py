@@ -124,7 +124,7 @@ def test_pictures_are_drawn_with_gaps_where_there_is_nothing(kind: str, tmp_path
     assert png.read_bytes().startswith(b"\x89PNG")
     assert png.stat().st_size > 5_000
     drawn = svg.read_text("utf-8")
-    for word in ("HD, historical dissimilarity", "team.size", "random", "n = 0 to 3"):
+    for word in ("HD, historical dissimilarity", "team.size", "random", "n = 0 to 3 cells"):
         assert word in drawn, word
     again = tmp_path / "again"
     again.mkdir()
@@ -134,6 +134,6 @@ def test_pictures_are_drawn_with_gaps_where_there_is_nothing(kind: str, tmp_path
 
 def test_the_caption_says_what_is_left_out_and_who_wrote() -> None:
     entries = summarise(SPECIFIED, ROWS)
-    assert caption_of(ROWS, entries).endswith("n = 0 to 3; cells left out of a condition: up to 1")
+    assert caption_of(ROWS, entries).endswith("n = 0 to 3 cells; cells left out of a condition: up to 1")
     offline = [each.model_copy(update={"by_language_model": False}) for each in ROWS]
     assert caption_of(offline, entries).endswith("no language model")

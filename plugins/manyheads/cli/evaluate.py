@@ -100,13 +100,16 @@ def _show(suite: "Suite", found: "Evaluation") -> None:
 
 
 def _table(suite: "Suite", found: "Evaluation") -> "Table":
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
     from manyheads.suites.report import mean_text
+    from manyheads.suites.summary import counted
 
     spec = suite.spec
-    table = Table(title=f"{suite.name}: mean ± standard error", title_justify="left")
+    title = f"{suite.name}: mean ± standard error over n {counted(found.rows)}"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     for axis in spec.axes:
         table.add_column(axis, min_width=min(len(axis), WIDEST), overflow="fold")
     table.add_column("n", justify="right", no_wrap=True)

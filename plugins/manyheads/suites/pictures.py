@@ -8,7 +8,7 @@ from manyheads.report.suite_plots import Panel, Point, can_draw, draw, title_of
 from manyheads.suites.measuring import Row
 from manyheads.suites.report import is_offline
 from manyheads.suites.spec import PlotConfig, SuiteSpec
-from manyheads.suites.summary import Entry
+from manyheads.suites.summary import Entry, counted
 
 FILES = ("plot.png", "plot.svg")
 
@@ -52,7 +52,7 @@ def caption_of(rows: Sequence[Row], entries: Sequence[Entry]) -> str:
     counts = sorted({entry.n for entry in entries})
     n = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     out = max(entry.left_out for entry in entries)
-    told = [f"mean ± standard error, n = {n}"]
+    told = [f"mean ± standard error, n = {n} {counted(rows)}"]
     told += [f"cells left out of a condition: up to {out}"] if out else []
     told += ["offline model, which is no language model"] if is_offline(rows) else []
     return "; ".join(told)

@@ -11,7 +11,7 @@ from manyheads.suites.folder import CELLS
 from manyheads.suites.measuring import Row
 from manyheads.suites.spec import SuiteSpec, label_of
 from manyheads.suites.suite import Suite
-from manyheads.suites.summary import Entry
+from manyheads.suites.summary import Entry, counted
 
 ABSENT = "–"
 OFFLINE_NOTE = (
@@ -118,8 +118,7 @@ def _trouble(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _reading(spec: SuiteSpec, rows: Sequence[Row], entries: Sequence[Entry]) -> Iterator[str]:
-    several = len({row.case for row in rows}) > 1
-    unit = "cases, each the mean of its cells" if several else "cells"
+    unit = "cases, each the mean of its cells" if counted(rows) == "cases" else "cells"
     against = label_of(spec.counterpart(next(spec.conditions())))
     compared = f"where they agree with {label_of(spec.against)}" if spec.against else f"of {against}"
     yield "## How to read this"

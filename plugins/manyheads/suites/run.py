@@ -11,6 +11,7 @@ from manyheads.config import RunConfig, load
 from manyheads.errors import UserError
 from manyheads.events import Stage
 from manyheads.hosts import host_factory
+from manyheads.resources import Resources
 from manyheads.session import Session
 from manyheads.suites.cells import Cell
 from manyheads.suites.folder import SuiteFolder, finished
@@ -82,4 +83,5 @@ def _review(config: RunConfig, run: Path) -> RunConfig:
     """A conference review of what a run wrote, by the same models on the same host, as the run's config wants it."""
     kept = ("host", "seed", "models", "roles", "paths", "attempts", "review", "budget")
     same = {key: getattr(config, key) for key in kept}
-    return load(["conference-review"]).model_copy(update={**same, "subject": str(run.resolve())})
+    form = load(["conference-review"], resources=Resources.of(config.paths))
+    return form.model_copy(update={**same, "subject": str(run.resolve())})

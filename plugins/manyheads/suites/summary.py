@@ -5,7 +5,7 @@ import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -58,12 +58,17 @@ class Entry(BaseModel):
 
 def summarise(spec: SuiteSpec, rows: Sequence[Row]) -> list[Entry]:
     """An entry for each condition and measure, in the suite's order."""
-    several = len({row.case for row in rows}) > 1
+    several = counted(rows) == "cases"
     return [
         _entry(spec, rows, condition, measure, several)
         for condition in spec.conditions()
         for measure in spec.measures
     ]
+
+
+def counted(rows: Sequence[Row]) -> Literal["cases", "cells"]:
+    """What n counts."""
+    return "cases" if len({row.case for row in rows}) > 1 else "cells"
 
 
 def summary_text(entries: Sequence[Entry]) -> str:

@@ -114,13 +114,14 @@ def test_what_has_changed_is_named_and_goes_on_only_when_told_to(tmp_path: Path)
 
 
 def test_what_the_result_does_not_hold_is_said_and_never_counted(tmp_path: Path) -> None:
-    measures = ["usage.calls", "usage.cost", "nowhere.at.all", "ideas.length", "topic"]
+    measures = ["usage.calls", "usage.cost", "nowhere.at.all", "ideas.length", "topic", "topic.fixed"]
     suite = write_suite(tmp_path, "mine", measures=measures, plot=None, grid={}, repeats=1)
     [row] = run(suite, tmp_path / "out")[0].rows
     assert row.values.keys() == {"usage.calls", "ideas.length"}
     assert row.missing["usage.cost"] == "usage.cost is null, which is no number"
     assert row.missing["nowhere.at.all"] == "the result has no nowhere.at.all"
     assert row.missing["topic"].endswith("which is no number")
+    assert row.missing["topic.fixed"] == "topic.fixed is false, which is no number"
 
 
 def test_a_review_of_what_each_cell_wrote(tmp_path: Path) -> None:

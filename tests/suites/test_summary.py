@@ -61,6 +61,9 @@ def test_differences_are_over_the_seeds_that_both_have() -> None:
     assert entry.difference_se == pytest.approx(0.5)
     assert (entry.difference_low, entry.difference_high) == (1.0, 2.0)
     assert of(summarise(SPECIFIED, ROWS), SMALL).against is None
+    other_way = SPECIFIED.model_copy(update={"against": LARGE})
+    entry = of(summarise(other_way, ROWS), SMALL)
+    assert (entry.n, entry.pairs, entry.difference) == (3, 2, -1.5)
 
 
 def test_runs_of_one_case_are_not_counted_as_independent() -> None:

@@ -73,7 +73,7 @@ class SuiteSpec(Strict):
     repeats: int = Field(default=3, ge=1)
     """Runs of each condition and case, each with a seed of its own."""
     seeds: tuple[int, ...] = ()
-    """Of the repeats, in their order; left out, or used up, they count on: 0, 1, 2, …"""
+    """Of the repeats, in their order; 0, 1, 2, … when left out. Further repeats count on from the largest."""
     measures: tuple[MeasureName, ...] = Field(min_length=1)
     """`hd`, `cd`, `ci`, `on`, `rnd`; `review.overall`, or another mean of a conference review of the abstract; or the
     path of a number in `result.json`, such as `usage.calls` or, for how many ideas there are, `ideas.length`."""

@@ -8,12 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from manyheads.bank.corpus import RawPaper, Rejects
-from manyheads.bank.ecosystem import Ecosystem
-from manyheads.bank.named import resolve_corpus
 from manyheads.bank.records import Paper
 from manyheads.config import RunConfig, read_yaml
 from manyheads.errors import CorpusError, EmbeddingError, SubjectError
-from manyheads.literature.readers.opening import open_corpus
 from manyheads.subjects import RESULT, Subject, read_result, read_subject, read_subjects
 
 TEXTS = (".md", ".markdown", ".txt")
@@ -131,6 +128,8 @@ def _begins_with_a_paper(path: Path) -> bool:
 
 def _papers(path: Path, named: str, most: int) -> Background:
     """The abstracts of a file of papers; what is no paper, or has no abstract, is counted."""
+    from manyheads.literature.readers.opening import open_corpus
+
     rejects = Rejects()
     papers = (paper for _, paper in open_corpus(path).papers(rejects))
     works: list[Subject] = []
@@ -199,6 +198,9 @@ def _known(config: Mapping[str, Any], references: Sequence[Mapping[str, Any]]) -
 
 def _in_corpus(config: Mapping[str, Any], ids: Sequence[str]) -> Mapping[str, Paper]:
     """What the corpus of a run knows of papers; nothing where it is not to be had any more."""
+    from manyheads.bank.ecosystem import Ecosystem
+    from manyheads.bank.named import resolve_corpus
+
     if not config or not any(ids):
         return {}
     corpus, embedding = str(config.get("corpus", "sample")), str(config.get("embedding", "auto"))

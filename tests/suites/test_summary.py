@@ -1,6 +1,7 @@
 """What cells come to: by hand, with what is left out, and read back."""
 
 import csv
+import sys
 from math import sqrt
 from pathlib import Path
 from typing import Any
@@ -133,6 +134,17 @@ def test_pictures_are_drawn_with_gaps_where_there_is_nothing(kind: str, tmp_path
     again.mkdir()
     draw_suite(spec, ROWS, summarise(spec, ROWS), again)
     assert (again / "plot.svg").read_bytes() == svg.read_bytes()
+
+
+def test_without_matplotlib_the_report_says_what_draws(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    entries = summarise(SPECIFIED, ROWS)
+    assert draw_suite(SPECIFIED, ROWS, entries, tmp_path) == []
+    text = report_text(Suite("mine", SPECIFIED), 3, ROWS, entries, [])
+    assert "Nothing is drawn: drawing needs matplotlib" in text
+    assert "pip install 'manyheads[plots]'" in text
 
 
 def test_the_caption_says_what_is_left_out_and_who_wrote() -> None:

@@ -141,7 +141,9 @@ def test_without_matplotlib_the_report_says_what_draws(
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     entries = summarise(SPECIFIED, ROWS)
+    (tmp_path / "plot.png").write_bytes(b"of earlier numbers")
     assert draw_suite(SPECIFIED, ROWS, entries, tmp_path) == []
+    assert not list(tmp_path.iterdir())
     text = report_text(Suite("mine", SPECIFIED), 3, ROWS, entries, [])
     assert "Nothing is drawn: drawing needs matplotlib" in text
     assert "pip install 'manyheads[plots]'" in text

@@ -16,12 +16,16 @@ FILES = ("plot.png", "plot.svg")
 def draw_suite(spec: SuiteSpec, rows: Sequence[Row], entries: Sequence[Entry], folder: Path) -> list[Path]:
     """Draw the suite's plot into its folder; no files where it has none, or matplotlib is not installed.
 
+    A picture of earlier numbers does not stay.
+
     Raises:
         JournalError: the folder cannot be written.
     """
+    files = [folder / name for name in FILES]
+    for earlier in files:
+        earlier.unlink(missing_ok=True)
     if spec.plot is None or not can_draw():
         return []
-    files = [folder / name for name in FILES]
     draw(
         spec.plot.kind,
         list(panels_of(spec, spec.plot, entries)),

@@ -294,6 +294,26 @@ async def test_a_teams_idea_is_refined_and_written_up(run: Play, llm: LLM, tmp_p
     assert set(team.result["abstract"]) == set(abstract)
 
 
+async def test_references_that_no_corpus_knows_are_shown_by_title_and_told(run: Play, tmp_path: Path) -> None:
+    references = [{"id": "openalex:W1", "title": "Owls at night"}]
+    idea = {"title": "Owls", "idea": "They plan.", "references": references}
+    rewrite(tmp_path / "result.json", json.dumps({"system": "virsci", "idea": idea}))
+    played = await run(f"rebuttal.idea={tmp_path}", background=False, improved=False)
+    [revision] = played.asked("Improving the idea")
+    assert "<paper>\nTitle: Owls at night\n</paper>" in revision.asking
+    [warning] = played.result["warnings"]
+    assert "1 of 1 papers are known by title alone" in warning
+
+
+async def test_papers_without_an_abstract_are_told(run: Play, tmp_path: Path) -> None:
+    papers = "id,title,abstract,authors,year\n1,Owls,Owls hunt.,Ada,2015\n2,Bats,,Bob,2016\n"
+    rewrite(tmp_path / "papers.csv", papers)
+    played = await run(f"background={tmp_path / 'papers.csv'}", improved=False)
+    [warning] = played.result["warnings"]
+    assert "1 of its entries cannot be read as a paper with an abstract" in warning
+    assert played.result["background"]["left_out"] == 1
+
+
 async def test_a_rebuttals_idea_goes_on_with_its_own_background(run: Play, tmp_path: Path) -> None:
     first = await run(improved=False)
     played = await run(f"rebuttal.idea={tmp_path / 'run'}", folder="on", background=False, improved=False)

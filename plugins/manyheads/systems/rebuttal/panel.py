@@ -27,17 +27,12 @@ class Round:
 
     Attributes:
         idea: as its author gave it; a `Subject` where the user did.
-        improved: whether it was found significantly better than the one before; None where nobody has judged.
     """
 
     number: int
     idea: FirstIdea | Proposal | Subject
     review: Review | None = None
     verdict: Verdict | None = None
-
-    @property
-    def title(self) -> str:
-        return "" if isinstance(self.idea, FirstIdea) else self.idea.title
 
     @property
     def text(self) -> str:
@@ -48,6 +43,7 @@ class Round:
 
     @property
     def improved(self) -> bool | None:
+        """Whether it was found significantly better than the one before; None where nobody has judged."""
         if isinstance(self.idea, Rethought):
             return self.idea.improved
         return self.verdict.improved if self.verdict else None
@@ -59,6 +55,8 @@ class Panel:
 
     Attributes:
         traits: of the quality indicator, a list in Markdown.
+        people: who takes part, by role.
+        stopped: what has ended the rounds.
         asked: replies that were asked for: the inference cost.
     """
 
@@ -96,10 +94,6 @@ class Panel:
         chosen = self.run.config.rebuttal
         return [INITIAL, *[REBUTTAL] * (chosen.method != "initial"), *[WRITING] * chosen.abstract]
 
-    @property
-    def stage(self) -> str:
-        return REBUTTAL if len(self.rounds) > 1 else INITIAL
-
     def begin(self, stage: str) -> None:
         """Tell the listeners that a stage begins."""
         number, total = self.stages.index(stage) + 1, len(self.stages)
@@ -107,14 +101,9 @@ class Panel:
 
     async def propose(self) -> None:
         """The initial idea: the user's, or one from the abstracts of the background (Fig. 8)."""
-        given = self.background.idea
-        if given is None:
-            idea: FirstIdea | Subject = await self._ask(
-                INITIAL, 1, PROPOSER, "propose", FirstIdea, abstracts=self.background.works
-            )
-            self.rounds.append(Round(0, idea))
-        else:
-            self.rounds.append(Round(0, given))
+        works, given = self.background.works, self.background.idea
+        idea = given or await self._ask(INITIAL, 1, PROPOSER, "propose", FirstIdea, abstracts=works)
+        self.rounds.append(Round(0, idea))
 
     async def revise(self, turn: int) -> Round:
         """The next version, after the review of the last one, or without any (Fig. 9)."""

@@ -27,7 +27,7 @@ SAMPLES: dict[str, list[Any]] = {
     "previous": [IDEA, None], "current": [IDEA], "said": [[], SAID], "draft": [None, 2], "round": [3], "rounds": [50],
     "found": [[], [{"name": "search_papers", "arguments": {"query": EVIL}, "result": EVIL}]], "revised": [EVIL],
     "ideas": [[{"text": EVIL, "references": HITS}]], "abstract": [dict.fromkeys(Abstract.model_fields, EVIL)],
-    "asker": ["Scientist1"], "question": [EVIL], "context": [EVIL, ""], "background": [[EVIL]],
+    "asker": ["Scientist1"], "question": [EVIL], "context": [EVIL, ""], "abstracts": [[{"title": EVIL, "text": EVIL}], []], "review": [EVIL, None],
     "start": [EVIL, None], "threshold": [70], "overlaps": [OVERLAPS],
     "discarded": [[{"idea": {"text": EVIL}, "overlaps": OVERLAPS}], []],
     "terms": [[EVIL]],

@@ -24,6 +24,7 @@ ROOMS = (
     "discussion", "systems",  # teams that talk, and what they do so for
     "report", "folder", "session", "checks",  # a run from its config to its report
     "hosts",  # the agent frameworks
+    "suites",  # many runs, and what they come to
     "schemas", "cli", "__main__",
 )  # fmt: skip
 """From the ground up."""

@@ -11,6 +11,7 @@ from manyheads.bank.named import resolve_corpus
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.discussion import need_members
 from manyheads.errors import UserError
+from manyheads.literature.background import read_background
 from manyheads.models.keys import key_of, key_variable
 from manyheads.models.replay import ReplayModel
 from manyheads.resources import Resources
@@ -34,7 +35,11 @@ def findings(config: RunConfig) -> list[Finding]:
     """Look at the host, the roles and prompts, each model, and the corpus."""
     corpus = [_corpus(config)] if needs_corpus(config) else []
     subject = [_subject(config)] if SYSTEMS[config.system].subject else []
-    return [_host(config), *_ready(config), *_roles(config), *_models(config), *corpus, *subject]
+    begins = SYSTEMS[config.system].background and (config.background or config.rebuttal.idea)
+    background = [_background(config)] if begins else []
+    return [
+        _host(config), *_ready(config), *_roles(config), *_models(config), *corpus, *subject, *background
+    ]  # fmt: skip
 
 
 def _ready(config: RunConfig) -> Iterator[Finding]:
@@ -112,6 +117,15 @@ def _subject(config: RunConfig) -> Finding:
     except UserError as error:
         return Finding(False, "subject", str(error))
     return Finding(True, "subject", f"{subject.name}: {len(subject.text.split())} words")
+
+
+def _background(config: RunConfig) -> Finding:
+    try:
+        found = read_background(config)
+    except UserError as error:
+        return Finding(False, "background", str(error))
+    ideas = "an idea to begin with, and " if found.idea else ""
+    return Finding(True, "background", f"{ideas}{len(found.works)} abstracts")
 
 
 def _corpus(config: RunConfig) -> Finding:

@@ -1,4 +1,4 @@
-"""The JSON Schemas that editors check role cards and run configs with; `python -m manyheads.schemas` writes them.
+"""The JSON Schemas that editors check role cards, run configs and suites with; `python -m manyheads.schemas` writes them.
 
 What stands below a field in the source is its documentation: it is read from there, and only here, because
 pydantic's own reading of it would make every start slower.
@@ -18,10 +18,12 @@ from pydantic import BaseModel
 from manyheads import budget, config, roles
 from manyheads.replies import REPLIES
 from manyheads.resources import shipped
+from manyheads.suites import spec
 
 FILES: dict[str, type[BaseModel]] = {
     "roles/role.schema.json": roles.RoleCard,
     "configs/run.schema.json": config.RunConfig,
+    "evals/suite.schema.json": spec.SuiteSpec,
 }
 
 
@@ -62,7 +64,7 @@ def write() -> None:
 def _modules() -> list[ModuleType]:
     """Where the models are written down: the config's sections each have a file."""
     sections = {each.__module__ for each in vars(config).values() if isinstance(each, type)}
-    return [budget, roles, *(sys.modules[name] for name in sorted(sections))]
+    return [budget, roles, spec, *(sys.modules[name] for name in sorted(sections))]
 
 
 def _documented(module: ModuleType) -> dict[str, dict[str, str]]:

@@ -22,6 +22,7 @@ from manyheads.errors import ConfigError, UserError
 from manyheads.events import AnyEvent, Emit, Searched, Warned, stream
 from manyheads.folder import JOURNAL, RunFolder, fresh, new_folder, reopen
 from manyheads.journal import Journal, Recorded
+from manyheads.literature.background import Background, read_background
 from manyheads.literature.instead import ServicesInstead
 from manyheads.literature.ledger import LEDGER, SearchLedger
 from manyheads.literature.library import Library
@@ -90,6 +91,7 @@ class Session:
         roles = self._roles()
         async with AsyncExitStack() as stack:
             subject = self._subject()
+            background = await self._background()
             literature = await self._literature(stack)
             folder = stack.enter_context(RunFolder(self.folder, self.config))
             journal = Journal(folder.journal)
@@ -99,7 +101,7 @@ class Session:
             stack.push_async_callback(host.close)
             guarded = self._guarded(host, journal, folder, stack)
             ledger = SearchLedger(self.folder / LEDGER)
-            work = self._work(guarded, roles, literature, recall, subject, ledger)
+            work = self._work(guarded, roles, literature, recall, subject, background, ledger)
             events = await stack.enter_async_context(aclosing(stream(work)))
             async for event in events:
                 folder.note(event)
@@ -123,6 +125,12 @@ class Session:
                 f"{self.config.system}: needs a subject", hint="--set subject=FILE, or a run folder"
             )
         return read_subject(Path(self.config.subject))
+
+    async def _background(self) -> Background | None:
+        """What the run starts from, for a system that starts from papers of the user's."""
+        if not SYSTEMS[self.config.system].background:
+            return None
+        return await asyncio.to_thread(read_background, self.config)
 
     async def _literature(self, stack: AsyncExitStack) -> Literature:
         """The ecosystem, open and warm until the stack closes; nothing for a system that needs none."""
@@ -163,12 +171,15 @@ class Session:
         literature: Literature,
         recall: AuthorRecall,
         subject: Subject | None,
+        background: Background | None,
         ledger: SearchLedger,
     ) -> Callable[[Emit], Awaitable[Mapping[str, Any]]]:
         async def work(emit: Emit) -> Mapping[str, Any]:
             async with self._library(literature, partial(_note, ledger, emit)) as library:
                 shown = self._shown(literature, library)
-                run = Run(self.config, host, roles, shown, emit, recall.insiders, subject, library)
+                run = Run(
+                    self.config, host, roles, shown, emit, recall.insiders, subject, library, background
+                )
                 found = await SYSTEMS[self.config.system].run(run)
             return {"system": self.config.system, **found, **self._account(run, ledger)}
 

@@ -44,7 +44,7 @@ async def test_a_role_answers_alone(llm: LLM, mine: str) -> None:
 
 
 async def test_a_role_that_ships_takes_three_lines(llm: LLM) -> None:
-    agent = role_agent("reviewer", model(llm), indicator="clarity")
+    agent = role_agent("reviewer", model(llm), indicator="clarity", traits="- it can be followed")
     assert await text_of(agent, "An idea")
     assert "clarity" in llm.requests[0].system
 

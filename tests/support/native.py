@@ -23,12 +23,13 @@ SMALL: dict[str, dict[str, Any]] = {
     "discussion": {"baseline": {"turns": 1}},
     "single": {"baseline": {"tokens": 9000}},
     "conference-review": {"review": {"repeats": 2}},
+    "rebuttal": {"rebuttal": {"max_iters": 2}},
 }
 """Each system with as few questions as show how it goes."""
 TOPIC = "How retrieval fails on long documents"
 PAPER = "# Owls for planning\n\nWe plan with owls. We expect fewer collisions than with drones."
 ASKED = {system: PAPER if system == "conference-review" else TOPIC for system in SMALL}
-"""What each is given: the text to review, or a topic."""
+"""What each is given: the text to review, a topic, or an abstract to start from."""
 
 
 def small(system: str, llm: LLM | None = None, **more: Any) -> RunConfig:

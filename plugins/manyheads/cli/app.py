@@ -5,7 +5,20 @@ from typing import Annotated
 import typer
 
 from manyheads import __version__
-from manyheads.cli import check, corpus, export, measure, prompts, rating, report, review, roles, run, search
+from manyheads.cli import (
+    check,
+    corpus,
+    evaluate,
+    export,
+    measure,
+    prompts,
+    rating,
+    report,
+    review,
+    roles,
+    run,
+    search,
+)
 
 app = typer.Typer(
     name="manyheads",
@@ -20,6 +33,7 @@ app.command("review")(review.review)
 app.command("report")(report.report)
 app.command("measure")(measure.measure)
 app.command("search")(search.search)
+app.command("eval")(evaluate.evaluate)
 app.command("check")(check.check)
 app.command("roles")(roles.roles)
 app.command("export")(export.export)

@@ -51,6 +51,19 @@ def settings(
     return (*flags, *_model(model), *(sets or ()))
 
 
+def beginning(background: str | None, idea: str | None) -> tuple[str, ...]:
+    """What a run begins with, as settings.
+
+    Raises:
+        ConfigError: one of them is nothing but blanks.
+    """
+    given = {"background": background, "rebuttal.idea": idea}
+    for key, text in given.items():
+        if text is not None and not text.strip():
+            raise ConfigError(f"--{key.removeprefix('rebuttal.')}: empty", hint="name a file, or give a text")
+    return tuple(f"{key}={_quoted(text)}" for key, text in given.items() if text is not None)
+
+
 def _quoted(text: str) -> str:
     """A text as a YAML scalar that stays one, whatever it holds."""
     return json.dumps(text, ensure_ascii=False)

@@ -249,6 +249,9 @@ def _verb(said: Said) -> str:
         "changes": "rewrites",
         "expected_results": "drafts",
         "overlaps": "compares",
+        "hypothesis": "revises",
+        "suggestions": "reviews",
+        "improved": "compares",
     }
     return next((verb for key, verb in verbs.items() if key in said.data), "says")
 

@@ -15,10 +15,12 @@ from manyheads.cli.options import (
     Seed,
     Sets,
     Topic,
+    beginning,
     configured,
     led_by,
     settings,
 )
+from manyheads.errors import ConfigError
 
 Json = Annotated[bool, typer.Option("--json", help="Print every event as a line of JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print only warnings and the result.")]
@@ -29,6 +31,14 @@ def run(
     host: HostName = None,
     model: Model = None,
     topic: Topic = None,
+    background: Annotated[
+        str | None,
+        typer.Option(help="What an idea starts from: papers.bib, abstracts.jsonl, …, or a text (rebuttal)."),
+    ] = None,
+    idea: Annotated[
+        str | None,
+        typer.Option(help="An idea to begin with: a run's folder, a file, or a text (rebuttal)."),
+    ] = None,
     seed: Seed = None,
     sets: Sets = None,
     path: Paths = None,
@@ -41,9 +51,23 @@ def run(
     """Run a config: a team finds a topic, ideas, a vote and an abstract; the report's path is printed."""
     from manyheads.session import Session, fresh, new_folder
 
-    config = configured(configs, settings(sets, host, model, seed, topic), path)
+    given = (*beginning(background, idea), *settings(sets, host, model, seed, topic))
+    config = configured(configs, given, path)
+    if background or idea:
+        _need_use(config)
     folder = fresh(out) if out else new_folder(config, Path("runs"))
     go(Session(config, folder), json, quiet)
+
+
+def _need_use(config: Any) -> None:
+    """Nothing that was given is passed over in silence."""
+    from manyheads.systems import SYSTEMS
+
+    if not SYSTEMS[config.system].background:
+        fitting = ", ".join(name for name, system in SYSTEMS.items() if system.background)
+        raise ConfigError(
+            f"--background and --idea: {config.system} begins with neither", hint=f"manyheads run {fitting}"
+        )
 
 
 def resume(

@@ -9,6 +9,7 @@ from manyheads.budget import BudgetConfig
 from manyheads.config.baseline import BaselineConfig
 from manyheads.config.literature import LiteratureConfig
 from manyheads.config.model import ModelConfig, RoleConfig
+from manyheads.config.rebuttal import RebuttalConfig, file_or_text
 from manyheads.config.review import ReviewConfig
 from manyheads.config.strict import Strict
 from manyheads.config.virsci import (
@@ -25,7 +26,9 @@ from manyheads.config.virsci import (
 class RunConfig(Strict):
     """A whole run."""
 
-    system: Literal["virsci", "self-reflection", "discussion", "single", "conference-review"] = "virsci"
+    system: Literal["virsci", "self-reflection", "discussion", "single", "conference-review", "rebuttal"] = (
+        "virsci"
+    )
     """What is run."""
     name: str | None = None
     """Names the run folder; the config's file name when left out."""
@@ -37,6 +40,8 @@ class RunConfig(Strict):
     """A fixed topic skips the topic discussion."""
     subject: str | None = None
     """What a review is of: a text file, or the folder of a run that wrote an abstract."""
+    background: str | tuple[str, ...] | None = None
+    """What an idea starts from: a file of papers (.bib, .jsonl, .csv, …), or a text; a list is of texts alone."""
     corpus: str = "sample"
     """A shipped corpus by name, or the folder that `manyheads corpus build` made."""
     embedding: str = "auto"
@@ -61,6 +66,7 @@ class RunConfig(Strict):
     literature: LiteratureConfig = LiteratureConfig()
     baseline: BaselineConfig = BaselineConfig()
     review: ReviewConfig = ReviewConfig()
+    rebuttal: RebuttalConfig = RebuttalConfig()
     budget: BudgetConfig = BudgetConfig()
 
     @field_validator("turns", mode="before")
@@ -79,6 +85,11 @@ class RunConfig(Strict):
     @classmethod
     def _named_in_full(cls, value: str | None) -> str | None:
         return None if value is None else str(Path(value).expanduser().resolve())
+
+    @field_validator("background")
+    @classmethod
+    def _file_or_text(cls, value: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
+        return file_or_text(value) if isinstance(value, str) else value
 
     @field_validator("topic")
     @classmethod
@@ -113,7 +124,7 @@ class RunConfig(Strict):
         kept = {
             "system", "seed", "topic", "corpus", "embedding", "team", "turns", "topology", "topics", "ideas",
             "novelty", "invitation", "self_review", "baseline",
-            "review",
+            "review", "rebuttal",
         }  # fmt: skip
         searched = self.literature.model_dump(mode="json", include={"references", "cascade", "before"})
         subject = self.subject and Path(self.subject).name

@@ -9,6 +9,7 @@ from manyheads.bank.records import Hit, Literature
 from manyheads.config import RunConfig
 from manyheads.core import Host, Message, Ordinals, Reply, Speaker, Tool, Turn, Usage, safe_name
 from manyheads.events import Asked, Emit, Retrieved, Said, Warned
+from manyheads.literature.background import Background
 from manyheads.literature.library import Library
 from manyheads.replies import ReplyModel
 from manyheads.roles import Roles
@@ -86,6 +87,8 @@ class Run:
     """The text that is reviewed, for a system that reviews one."""
     library: Library | None = None
     """Where agents and systems look papers up."""
+    background: Background | None = None
+    """What the idea starts from, for a system that improves one."""
     rng: random.Random = field(init=False)
     ordinals: Ordinals = field(default_factory=Ordinals)
     guests: list[Guest] = field(default_factory=list[Guest])

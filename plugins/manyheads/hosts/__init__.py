@@ -19,6 +19,7 @@ NATIVE = {
     "discussion": "Discussion",
     "single": "Single",
     "conference-review": "ConferenceReview",
+    "rebuttal": "Rebuttal",
 }
 """How the classes of each system begin: with `Team` at the end on AutoGen, with `Pipeline` on AgentScope."""
 

@@ -17,14 +17,14 @@ class RunState(BaseModel):
     folder: str | None = None
     """Folder of the last run."""
     asked: str = ""
-    """What it was given, a topic or a text to review; empty for nothing."""
+    """What it was given, a topic, a background or a text to review; empty for nothing."""
     finished: bool = False
     """Whether it has come to its end."""
 
     def session(self, asked: str, config: RunConfig, out: Path) -> Session:
         """The run that is asked for by a text, empty for none; this is its state from now on.
 
-        The text is the topic, or what is reviewed, and never the name of a file. An unfinished run goes on, under the
+        The text is the topic, the background, or what is reviewed, and never the name of a file. An unfinished run goes on, under the
         config in its folder, when nothing is asked or the same again. Anything else begins a run of `config` in a
         folder of its own under `out`.
 
@@ -49,18 +49,24 @@ def _need(config: RunConfig, asked: str) -> None:
             f"{config.system}: no text to review",
             hint="give the text itself as the task or message, or its file as the config's subject",
         )
-    system.ready(settled(config.model_copy(update={"topic": asked or config.topic})))
+    system.ready(settled(_told(config, asked)))
 
 
 def _about(config: RunConfig, asked: str, folder: Path) -> RunConfig:
     """The config with what was asked in it; a text to review is kept in the run's folder."""
-    if not asked:
-        return config
-    if not SYSTEMS[config.system].subject:
-        return config.model_copy(update={"topic": asked})
+    if not asked or not SYSTEMS[config.system].subject:
+        return _told(config, asked)
     subject = (folder / SUBJECT).resolve()
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         # What no file of text can hold is refused where it is read, with every other text that is none.
         subject.write_bytes(asked.encode("utf-8", "surrogatepass"))
     return config.model_copy(update={"subject": str(subject)})
+
+
+def _told(config: RunConfig, asked: str) -> RunConfig:
+    """The config with what was asked as its background, or as its topic."""
+    if not asked:
+        return config
+    told = {"background": (asked,)} if SYSTEMS[config.system].background else {"topic": asked}
+    return config.model_copy(update=told)

@@ -22,7 +22,8 @@ LABEL = "Written by the offline model, which is no language model: this shows ho
 """Stands beside every result that it has written."""
 SCHEMA = re.compile(r"```json schema\s*\n(.*?)```", re.DOTALL)
 LIKELY = {
-    "accept": 0.75, "agree": 0.85, "stay": 0.95, "another_turn": 0.4, "ethical_concerns": 0.05, "done": 0.15, "approve": 0.3,
+    "accept": 0.75, "agree": 0.85, "stay": 0.95, "another_turn": 0.4, "ethical_concerns": 0.05, "done": 0.15,
+    "approve": 0.3, "improved": 0.7,
 }  # fmt: skip
 """How often a yes-or-no field says yes; one half for the others."""
 INVITES = 0.15

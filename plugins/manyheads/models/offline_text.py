@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from manyheads.replies import Abstract
+from manyheads.replies import Abstract, Proposal
 
 TITLE = re.compile(r"^<paper>\nTitle: (.+)$", re.MULTILINE)
 KEPT = 0.7
@@ -13,6 +13,8 @@ KEPT = 0.7
 BLOCK = re.compile(
     rf"<(topic|idea|question|reply|summary|{'|'.join(Abstract.model_fields)})>\n(.*?)\n</\1>", re.DOTALL
 )
+FORM = re.compile(r"^([A-Z][a-z ]+): (.+)$", re.MULTILINE)
+"""A field of a proposal, as an idea is shown."""
 INTERESTS = re.compile(r"^Research interests: (.+)$", re.MULTILINE)
 KEYWORDS = re.compile(r"<keywords>\n(.*?)\n</keywords>", re.DOTALL)
 PHRASE, MOST_INTERESTS = 5, 5
@@ -44,7 +46,7 @@ class Material:
     on_table: str
     outsiders: tuple[str, ...]
     sections: Mapping[str, str]
-    """The sections of an abstract that is to be rewritten."""
+    """The sections of an abstract, or the fields of a proposal, that is to be rewritten."""
     choices: int
     """How many ideas stand to vote."""
 
@@ -65,9 +67,9 @@ class Material:
             ),
             topic=_first_line(topic),
             question=_first_line(question),
-            on_table=_first_line(table),
+            on_table=_first_line(table).removeprefix("Title: "),
             outsiders=tuple(outsiders),
-            sections={label: body for label, body in blocks if label in Abstract.model_fields},
+            sections=_sections(blocks),
             choices=sum(label == "idea" for label, _ in blocks) or 1,
         )
 
@@ -99,6 +101,13 @@ def _core(title: str) -> str:
 
 def _listed(match: re.Match[str] | None) -> list[str]:
     return [part.strip() for part in match[1].split(";")] if match and match[1] != "not recorded" else []
+
+
+def _sections(blocks: Sequence[tuple[str, str]]) -> dict[str, str]:
+    ideas = [body for label, body in blocks if label == "idea"]
+    fields = {label.lower().replace(" ", "_"): text for body in ideas for label, text in FORM.findall(body)}
+    kept = {name: text for name, text in fields.items() if name in Proposal.model_fields}
+    return {**kept, **{label: body for label, body in blocks if label in Abstract.model_fields}}
 
 
 def _first_line(text: str) -> str:
@@ -208,6 +217,11 @@ WEAKNESSES = (
     "Significance: it is not said what would change if {it} came out otherwise.",
     "Clarity: the step from {it} to the conclusion is too quick to follow.",
 )
+SUGGESTIONS = (
+    "Make {other} the mechanism and not the setting, and say what it would take to refute it.",
+    "Narrow the claim to one case of {it} in which the outcome is not known beforehand.",
+    "Name the strongest earlier work on {it}, and change whatever it has done already.",
+)
 QUESTIONS = (
     "What would you conclude if {it} made no difference?",
     "Which earlier work on {it} comes closest, and what does it lack?",
@@ -231,6 +245,7 @@ WRITERS: dict[str, Writer] = {
     ),
     "strengths": lambda m, rng: rng.choice(STRENGTHS).format(it=m.phrase(rng)),
     "weaknesses": lambda m, rng: rng.choice(WEAKNESSES).format(it=m.phrase(rng)),
+    "suggestions": lambda m, rng: rng.choice(SUGGESTIONS).format(it=m.phrase(rng), other=m.interest(rng)),
     "questions": lambda m, rng: rng.choice(QUESTIONS).format(it=m.phrase(rng)),
     "rationale": lambda m, rng: (
         f"It joins {m.interest(rng)} with what the others bring, and it can be tested."
@@ -246,6 +261,18 @@ WRITERS: dict[str, Writer] = {
     ),
     "objective": lambda m, rng: (
         f"We set out to learn whether work on {m.interest(rng)} makes a difference, and to whom."
+    ),
+    "problem": lambda m, rng: (
+        f"Work on {m.phrase(rng)} takes {m.interest(rng)} as given; nobody has tested what happens where it fails."
+    ),
+    "hypothesis": lambda m, rng: (
+        f"If {m.interest(rng)} is corrected while {m.phrase(rng)} goes on, the errors of both fall by a third."
+    ),
+    "method": lambda m, rng: (
+        f"Three settings around {m.phrase(rng)}, with and without {m.interest(rng)}, five seeds each, paired tests."
+    ),
+    "expected_impact": lambda m, rng: (
+        f"Whoever works on {m.phrase(rng)} would know when {m.interest(rng)} is worth its cost."
     ),
     "methods": lambda m, rng: (
         f"We build on {m.phrase(rng)} and compare against the same system without it, over five seeds."

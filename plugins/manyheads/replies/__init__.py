@@ -10,7 +10,7 @@ from manyheads.replies.invitation import Seeks, seeking
 from manyheads.replies.mamorx import FigureCritique, NoveltyReport
 from manyheads.replies.profiles import Interests
 from manyheads.replies.rating import IdeaRating
-from manyheads.replies.rebuttal import Proposal, Review, Verdict
+from manyheads.replies.rebuttal import FirstIdea, Proposal, Rethought, Review, Verdict
 from manyheads.replies.virsci import (
     Abstract,
     Advice,
@@ -37,7 +37,7 @@ REPLIES: dict[str, type[ReplyModel]] = {
     for kind in (
         Decision, Remark, Summary, Progress, Consensus, Topic, Interest, Advice, Idea, Vote, Abstract, Revision,
         SelfReview, ConferenceReview, IdeaRating, Interests, Proposal, Review, Verdict, NoveltyReport, FigureCritique,
-        Reflection, Analysis, Evidence, Critique,
+        Reflection, Analysis, Evidence, Critique, FirstIdea, Rethought,
     )
 }  # fmt: skip
 
@@ -53,6 +53,7 @@ __all__ = [
     "Decision",
     "Evidence",
     "FigureCritique",
+    "FirstIdea",
     "Idea",
     "IdeaRating",
     "Interest",
@@ -67,6 +68,7 @@ __all__ = [
     "Reflection",
     "Remark",
     "ReplyModel",
+    "Rethought",
     "Review",
     "Revision",
     "Score",

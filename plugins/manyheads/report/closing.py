@@ -7,6 +7,7 @@ from textwrap import fill
 from typing import Any
 
 from manyheads.models.offline import LABEL
+from manyheads.report.rebuttal import Course
 from manyheads.report.review import SYSTEM, Mean, Review, Reviewed
 
 ABSTRACT = "Abstract"
@@ -64,6 +65,10 @@ def _abstract(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     named = idea.get("title") if idea.get("title") != title else None
     told = {"Topic": topic.get("topic"), "Idea": named, "Title": title, ABSTRACT: abstract.get("text")}
     yield from ((name, text) for name, text in told.items() if text)
+    if told := result.get("rebuttal"):
+        if not abstract:
+            yield "Hypothesis", str(idea.get("hypothesis") or idea.get("idea"))
+        yield "Rebuttal", _rebuttal(told)
     if reviews := result.get("self_review"):
         yield "Review", _self_review(reviews)
     if course := result.get("baseline"):
@@ -75,6 +80,15 @@ def _baseline(told: Mapping[str, Any]) -> str:
     used, allowed, like = (told[key] for key in ("tokens_used", "tokens_allowed", "like"))
     whole = f"the {allowed} tokens that {like} had used" if like else f"{allowed} tokens"
     return f"{_count(told['ideas'], 'idea')}{f' from {used} of {whole}' if allowed else ''}"
+
+
+def _rebuttal(told: Mapping[str, Any]) -> str:
+    """How an idea got on."""
+    course = Course.model_validate(told)
+    went = (
+        f"{_count(course.iterations, 'revision')} for {course.indicator}, {course.improvements} found better"
+    )
+    return f"{went}; the end: {course.ending}"
 
 
 def _self_review(told: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from manyheads.errors import JournalError
 from manyheads.report.folder import read_run
 from manyheads.report.outcome import SECTIONS
+from manyheads.report.rebuttal import evolution_of, is_rebuttal, steps
 from manyheads.report.review import is_review, reviewed_of
 from manyheads.report.searches import source_name
 from manyheads.report.views import CRITERIA, page_of
@@ -33,6 +34,10 @@ def write_report(folder: Path) -> Path:
     given: dict[str, Any] = {"page": page, "run": page.outcome, "record": record}
     if is_review(record):
         html = _environment().get_template("review.html.j2").render(reviewed=reviewed_of(record), **given)
+    elif is_rebuttal(record):
+        evolution = evolution_of(record)
+        told = {**given, "evolution": evolution, "steps": steps(evolution)}
+        html = _environment().get_template("rebuttal.html.j2").render(**told)
     else:
         html = _environment().get_template("report.html.j2").render(**given)
     path = folder / "report.html"

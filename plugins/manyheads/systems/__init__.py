@@ -1,6 +1,6 @@
 """The systems by name, and what each needs of the role cards."""
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +8,7 @@ from manyheads.config import TALKS, RunConfig
 from manyheads.discussion import Run
 from manyheads.replies import REPLIES, ReplyModel
 from manyheads.roles import Roles
-from manyheads.systems import baselines
+from manyheads.systems import baselines, rebuttal
 from manyheads.systems.baselines import ready
 from manyheads.systems.conference_review import NEEDS as REVIEW_NEEDS
 from manyheads.systems.conference_review import conference_review
@@ -41,6 +41,10 @@ class System:
     """Whether it is about a text that the config's `subject` names."""
     references: bool = False
     """Whether it shows papers with ideas as a team is shown them, without a team."""
+    background: bool = False
+    """Whether it starts from the config's `background`, or an idea."""
+    fits: Callable[[RunConfig, Roles], Iterable[str]] = lambda config, roles: ()
+    """What else is missing among the user's files, a line each."""
     ready: Callable[[RunConfig], object] = lambda config: None
     """Raises `ConfigError` where the config lacks what it needs."""
     caps: Callable[[RunConfig], Mapping[str, int]] = team_caps
@@ -74,6 +78,15 @@ SYSTEMS = {
         ready=ready.need_topic_and_tokens,
         caps=lambda config: {},
     ),
+    "rebuttal": System(
+        rebuttal.rebuttal,
+        rebuttal.needs,
+        ecosystem=False,
+        background=True,
+        fits=rebuttal.fits,
+        ready=rebuttal.need_beginning,
+        caps=rebuttal.caps,
+    ),
 }
 
 
@@ -102,6 +115,7 @@ def misfits(config: RunConfig, roles: Roles) -> list[str]:
         *roles.problems(),
         *(line for role in sorted(needed) for line in _of_card(config, roles, role)),
         *_of_tasks(config, roles),
+        *SYSTEMS[config.system].fits(config, roles),
     ]
 
 

@@ -37,6 +37,15 @@ class ConferenceReviewPipeline(SystemPipeline):
     system = "conference-review"
 
 
+class RebuttalPipeline(SystemPipeline):
+    """An idea that is reviewed and revised until an area chair sees it get no better (Review and Rebuttal, §3).
+
+    A message's text is the background: abstracts that the first idea starts from.
+    """
+
+    system = "rebuttal"
+
+
 PIPELINES: dict[str, type[SystemPipeline]] = {
     pipeline.system: pipeline
     for pipeline in (
@@ -45,5 +54,6 @@ PIPELINES: dict[str, type[SystemPipeline]] = {
         DiscussionPipeline,
         SinglePipeline,
         ConferenceReviewPipeline,
+        RebuttalPipeline,
     )
 }

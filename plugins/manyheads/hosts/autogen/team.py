@@ -46,9 +46,26 @@ class ConferenceReviewTeam(ResearchTeam):
     about = "Reviewers who each review the text that they are given, alone, and score it from 1 to 10."
 
 
+class RebuttalTeam(ResearchTeam):
+    """An idea that is reviewed and revised until an area chair sees it get no better (Review and Rebuttal, §3).
+
+    The task is the background: abstracts that the first idea starts from.
+    """
+
+    system = "rebuttal"
+    about = "A proposer, a reviewer and an area chair who improve a research idea on the abstracts they are given."
+
+
 TEAMS: dict[str, type[ResearchTeam]] = {
     team.system: team
-    for team in (VirSciTeam, SelfReflectionTeam, DiscussionTeam, SingleTeam, ConferenceReviewTeam)
+    for team in (
+        VirSciTeam,
+        SelfReflectionTeam,
+        DiscussionTeam,
+        SingleTeam,
+        ConferenceReviewTeam,
+        RebuttalTeam,
+    )
 }
 
 

@@ -1,0 +1,125 @@
+"""`manyheads eval`: a suite of runs, and what they come to."""
+
+import asyncio
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from manyheads.cli.options import HostName, Model, Paths, Sets, configured, settings
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from manyheads.config import RunConfig
+    from manyheads.suites.evaluate import Evaluation
+    from manyheads.suites.suite import Suite
+
+WIDEST = 16
+"""Characters of an axis's name that a table holds in one line."""
+
+
+def evaluate(
+    name: Annotated[str, typer.Argument(help="A shipped suite such as team-size, or a suite's folder.")],
+    repeats: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Runs of each condition and case. [default: the suite's]", show_default=False
+        ),
+    ] = None,
+    host: HostName = None,
+    model: Model = None,
+    sets: Sets = None,
+    path: Paths = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The suite's folder. [default: runs/eval-<name>]", show_default=False),
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Runs at a time.")] = 4,
+    accept_changes: Annotated[
+        bool, typer.Option("--accept-changes", help="Go on although suite, config or prompts have changed.")
+    ] = False,
+) -> None:
+    """Run a suite: every condition, case and seed; measured, averaged, drawn. The same command again goes on."""
+    from manyheads.cli.evaluate_progress import suite_progress
+    from manyheads.resources import Resources
+    from manyheads.suites.cells import cells_of
+    from manyheads.suites.evaluate import evaluate
+    from manyheads.suites.suite import read_suite
+
+    suite = read_suite(name, Resources.of(path or ()))
+    flags = settings(sets, host, model)
+    times = repeats or suite.spec.repeats
+
+    def load(keys: tuple[str, ...]) -> "RunConfig":
+        return configured(list(suite.spec.configs), keys, path)
+
+    cells = cells_of(suite, times, load, flags)
+    folder = out or Path("runs") / f"eval-{suite.name}"
+    with suite_progress(len(cells)) as tell:
+        work = evaluate(
+            suite, cells, folder, repeats=times, jobs=jobs, accept_changes=accept_changes, tell=tell
+        )
+        found = _driven(work)
+    _show(suite, found)
+    if found.failed or found.lacking:
+        raise typer.Exit(1)
+
+
+def _driven(work: Coroutine[Any, Any, "Evaluation"]) -> "Evaluation":
+    try:
+        return asyncio.run(work)
+    except KeyboardInterrupt:
+        typer.echo("manyheads: stopped; what was said is kept: the same command goes on", err=True)
+        raise typer.Exit(130) from None
+
+
+def _show(suite: "Suite", found: "Evaluation") -> None:
+    from rich.console import Console
+
+    from manyheads.cli.progress import plain
+    from manyheads.report.suite_plots import WITHOUT
+    from manyheads.suites.report import OFFLINE_NOTE, is_offline
+
+    Console().print(_table(suite, found), markup=False)
+    for row in found.failed:
+        typer.echo(f"failed: {row.cell}: {plain(row.error or '')}", err=True)
+    for row in found.lacking:
+        for measure, why in row.missing.items():
+            typer.echo(f"not measured: {row.cell}: no {measure}: {plain(why)}", err=True)
+    if bad := len(found.failed) + len(found.lacking):
+        typer.echo(f"{bad} of {len(found.rows)} cells are left out of means, see above", err=True)
+    if suite.spec.plot and not found.pictures:
+        typer.echo(f"warning: {WITHOUT}", err=True)
+    if is_offline(found.rows):
+        typer.echo(f"{OFFLINE_NOTE}.")
+    for picture in found.pictures:
+        typer.echo(f"Plot      {picture}")
+    typer.echo(f"Report    {found.report}")
+
+
+def _table(suite: "Suite", found: "Evaluation") -> "Table":
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    from manyheads.suites.report import mean_text
+    from manyheads.suites.summary import counted
+
+    spec = suite.spec
+    title = f"{suite.name}: mean ± standard error over n {counted(found.rows)}"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    for axis in spec.axes:
+        table.add_column(axis, min_width=min(len(axis), WIDEST), overflow="fold")
+    table.add_column("n", justify="right", no_wrap=True)
+    for measure in spec.measures:
+        table.add_column(measure, justify="right", overflow="fold")
+    per = len(spec.measures)
+    for start in range(0, len(found.entries), per):
+        entries = found.entries[start : start + per]
+        axes = [Text(str(entries[0].condition[axis])) for axis in spec.axes]
+        counts = sorted({entry.n for entry in entries})
+        n = str(counts[0]) if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
+        table.add_row(*axes, n, *(mean_text(entry) for entry in entries))
+    return table

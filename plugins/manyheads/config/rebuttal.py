@@ -1,0 +1,62 @@
+"""The section `rebuttal`: an idea that is reviewed and revised until it gets no better (Review and Rebuttal)."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from manyheads.config.strict import Strict
+
+
+class RebuttalConfig(Strict):
+    """What proposer, reviewer and area chair are after, and how long they go on (Algorithm 1)."""
+
+    area: str = Field(default="computer science", min_length=1)
+    """The field of research in which all three are at home."""
+    indicator: str = Field(default="novelty", min_length=1)
+    """The quality that is improved and judged: `novelty`, `feasibility`, or one with traits of your own."""
+    traits: tuple[str, ...] = ()
+    """By what the quality is known; those of `prompts/partials/indicators/<indicator>.md.j2` when left out."""
+    idea: str | None = None
+    """An idea to begin with in place of a first one: a run's folder, a text file, or the text itself."""
+    most: int = Field(default=100, ge=1)
+    """Abstracts of the background, at most: all of them stand in each prompt of the proposer."""
+    method: Literal["rebuttal", "self-reflection", "initial"] = "rebuttal"
+    """Review and rebuttal, or a baseline: the proposer alone until nothing improves, or the first idea as it is (§4.2)."""
+    max_iters: int = Field(default=10, ge=1)
+    """Revisions, at most."""
+    patience: Literal[1, 2] = 1
+    """Revisions in a row without significant improvement that end it: one (Algorithm 1), or the stricter two (§3.1.3)."""
+    final: Literal["last", "improved"] = "last"
+    """The final idea: the last one, with which the paper ends, or the last that was found significantly better."""
+    reviewer: bool = True
+    """Off: the proposer revises without a review (§4.5)."""
+    area_chair: bool = True
+    """Off: nobody compares, and `fixed_iters` revisions are made (§4.5)."""
+    fixed_iters: int = Field(default=7, ge=1)
+    """Revisions without an area chair."""
+    abstract: bool = False
+    """Write the abstract of the final idea, such as `manyheads measure` reads."""
+
+    @field_validator("idea")
+    @classmethod
+    def _file_or_text(cls, value: str | None) -> str | None:
+        return file_or_text(value)
+
+    @field_validator("traits")
+    @classmethod
+    def _none_is_blank(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(trait.strip() for trait in value):
+            raise ValueError("a trait is blank")
+        return value
+
+
+def file_or_text(value: str | None) -> str | None:
+    """A file or folder that is there, named in full so that a run goes on from any directory; else the text itself."""
+    if value is None or not value.strip():
+        return None
+    try:
+        path = Path(value).expanduser()
+        return str(path.resolve()) if path.exists() else value
+    except (OSError, RuntimeError):  # no name that a file could have
+        return value

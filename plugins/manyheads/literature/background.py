@@ -1,0 +1,211 @@
+"""What an idea starts from: abstracts of a file of papers, a text, or what an earlier run has come to."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from manyheads.bank.corpus import RawPaper, Rejects
+from manyheads.bank.records import Paper
+from manyheads.config import RunConfig, read_yaml
+from manyheads.errors import CorpusError, EmbeddingError, SubjectError
+from manyheads.subjects import RESULT, Subject, read_result, read_subject, read_subjects
+
+TEXTS = (".md", ".markdown", ".txt")
+LINES = (".json", ".jsonl")
+PAPERS = (".bib", ".csv", ".tsv", ".parquet", ".xml", ".gz", ".zip")
+KINDS = "a file of papers (.bib, .jsonl, .csv, …), a text file, or a text in quotes"
+USUAL = {"title": "", "idea": "", "experiment": "Experiment: "}
+"""The texts of an idea in a team's result, with what stands before each."""
+
+
+@dataclass(frozen=True)
+class Background:
+    """The abstracts behind an idea, and the idea itself where there is one already.
+
+    Attributes:
+        source: what they were read from, as the config names it; empty for a text.
+        works: abstracts with their titles; of a work known by its title alone the text is empty.
+        idea: an idea to begin with.
+        without: papers of the source that have no abstract, or are none, and are left out.
+    """
+
+    source: str = ""
+    works: tuple[Subject, ...] = ()
+    idea: Subject | None = None
+    without: int = 0
+
+    @property
+    def untold(self) -> int:
+        """How many works are known by their title alone."""
+        return sum(not work.text for work in self.works)
+
+    @property
+    def sha256(self) -> str:
+        """Of all works: the same background is the same wherever it is kept."""
+        return hashlib.sha256("".join(work.sha256 for work in self.works).encode()).hexdigest()
+
+
+def read_background(config: RunConfig) -> Background:
+    """The background that a config names, and the idea of `rebuttal.idea`.
+
+    A run's idea brings the references that it was written beside, where no background is named.
+
+    Raises:
+        SubjectError: a file is not there, cannot be read, or holds no abstract, or more than `rebuttal.most`.
+        CorpusError: a file of papers cannot be read.
+    """
+    named, most = config.background, config.rebuttal.most
+    given = _idea(config.rebuttal.idea, most) if config.rebuttal.idea else Background()
+    if isinstance(named, tuple):
+        return _few(Background("", tuple(_text(text) for text in named), given.idea), most)
+    if named is None:
+        return _few(given, most)
+    found = _read(named, most)
+    return _few(Background(found.source, found.works, given.idea, found.without), most)
+
+
+def _few(background: Background, most: int) -> Background:
+    if len(background.works) > most:
+        raise SubjectError(
+            f"{background.source or 'the background'}: holds more than {most} abstracts, which all would stand in "
+            "each prompt of the proposer",
+            hint="name a file with the ones that matter, or allow more: --set rebuttal.most=N",
+        )
+    return background
+
+
+def _read(named: str, most: int) -> Background:
+    path = _path(named)
+    if path is None:
+        return Background("", (_text(named),))
+    if path.suffix.lower() in TEXTS:
+        return Background(named, (read_subject(path),))
+    if path.suffix.lower() in LINES:
+        return _lines(path, named, most)
+    if (path / RESULT).is_file():
+        raise SubjectError(f"{named}: a run, not a file of papers", hint=f"take its idea up: --idea {named}")
+    return _papers(path, named, most)
+
+
+def _path(named: str) -> Path | None:
+    """The file that is named, None where it is a text; what only looks like a file is taken for one."""
+    path = Path(named)
+    with suppress(OSError):
+        if path.exists():
+            return path
+    looks = path.is_absolute() or path.suffix.lower() in (*TEXTS, *LINES, *PAPERS)
+    if looks and "\n" not in named:
+        raise SubjectError(f"{named}: no such file", hint=f"name {KINDS}")
+    return None
+
+
+def _text(text: str) -> Subject:
+    if not text.strip():
+        raise SubjectError("the background: a text of nothing but blanks", hint=f"give {KINDS}")
+    return Subject("", "", text.strip())
+
+
+def _lines(path: Path, named: str, most: int) -> Background:
+    """JSON Lines of papers as corpora have them, or of nothing but abstracts and their titles."""
+    if _begins_with_a_paper(path):
+        return _papers(path, named, most)
+    found = read_subjects(path)
+    works = (replace(one, source=f"{path.name}:{number}") for number, one in enumerate(found, 1))
+    return Background(named, tuple(works))
+
+
+def _begins_with_a_paper(path: Path) -> bool:
+    try:
+        with path.open(encoding="utf-8") as file:
+            RawPaper.model_validate_json(file.readline())
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _papers(path: Path, named: str, most: int) -> Background:
+    """The abstracts of a file of papers; what is no paper, or has no abstract, is counted."""
+    from manyheads.literature.readers.opening import open_corpus
+
+    rejects = Rejects()
+    papers = (paper for _, paper in open_corpus(path).papers(rejects))
+    works: list[Subject] = []
+    bare = 0
+    for paper in papers:
+        if not paper.abstract.strip():
+            bare += 1
+            continue
+        works.append(Subject(paper.id, paper.title, paper.abstract.strip()))
+        if len(works) > most:
+            break
+    if not works:
+        told = f" ({rejects.told()})" if rejects.total else ""
+        raise SubjectError(f"{named}: no paper in it has an abstract{told}", hint=f"name {KINDS}")
+    return Background(named, tuple(works), without=bare + rejects.total)
+
+
+def _idea(named: str, most: int) -> Background:
+    """An idea to begin with; that of a run brings its references."""
+    path = _path(named)
+    if path is None:
+        return Background(idea=_text(named))
+    if path.is_dir():
+        return _of_run(path, named, most)
+    return Background(idea=read_subject(path))
+
+
+def _of_run(folder: Path, named: str, most: int) -> Background:
+    idea = read_result(folder).get("idea")
+    texts = _texts(idea) if isinstance(idea, dict) else []
+    if not texts:
+        raise SubjectError(f"{named}: this run has come to no idea", hint="name the folder of one that has")
+    told: Mapping[str, Any] = idea if isinstance(idea, dict) else {}
+    beside = _beside(folder, told.get("references") or (), most)
+    given = Subject(named, str(told.get("title", "")), "\n\n".join(texts))
+    return Background(beside.source or named, beside.works, given, beside.without)
+
+
+def _beside(folder: Path, references: Sequence[Mapping[str, Any]], most: int) -> Background:
+    """What a run's idea was written beside: its own background, or references out of its corpus."""
+    config = _config_of(folder)
+    if isinstance(config.get("background"), list):
+        return Background("", tuple(map(_text, config["background"])))
+    if config.get("background"):
+        return _read(str(config["background"]), most)
+    return Background("", tuple(_known(config, references)))
+
+
+def _config_of(folder: Path) -> Mapping[str, Any]:
+    """The config of a run as data; nothing where its folder has none."""
+    path = folder / "config.yaml"
+    return read_yaml(path) if path.is_file() else {}
+
+
+def _texts(idea: Mapping[str, Any]) -> list[str]:
+    return [f"{before}{idea[name]}" for name, before in USUAL.items() if idea.get(name)]
+
+
+def _known(config: Mapping[str, Any], references: Sequence[Mapping[str, Any]]) -> Iterator[Subject]:
+    """References with the abstracts that the run's corpus knows; a result keeps titles alone."""
+    papers = _in_corpus(config, [str(each.get("id", "")) for each in references])
+    for each in references:
+        paper = papers.get(str(each.get("id", "")))
+        yield Subject(str(each.get("id", "")), str(each.get("title", "")), paper.abstract if paper else "")
+
+
+def _in_corpus(config: Mapping[str, Any], ids: Sequence[str]) -> Mapping[str, Paper]:
+    """What the corpus of a run knows of papers; nothing where it is not to be had any more."""
+    from manyheads.bank.ecosystem import Ecosystem
+    from manyheads.bank.named import resolve_corpus
+
+    if not config or not any(ids):
+        return {}
+    corpus, embedding = str(config.get("corpus", "sample")), str(config.get("embedding", "auto"))
+    try:
+        with Ecosystem.open(resolve_corpus(corpus, embedding=embedding)) as ecosystem:
+            return ecosystem.papers.get([each for each in ids if each])
+    except (CorpusError, EmbeddingError):
+        return {}  # told by the number of works that are known by title alone

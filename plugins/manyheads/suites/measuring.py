@@ -1,0 +1,180 @@
+"""What the cells of a suite measure. A corpus is opened once for all of them."""
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from manyheads.errors import MeasureError, SubjectError
+from manyheads.measures.chosen import chosen_corpus
+from manyheads.measures.measure import MeasuringCorpus
+from manyheads.measures.results import scores
+from manyheads.roles import describe
+from manyheads.subjects import Subject, read_result, read_subject
+from manyheads.suites.cells import Cell
+from manyheads.suites.folder import SuiteFolder
+from manyheads.suites.spec import NOVELTY, REVIEW, MeasuringConfig, SuiteSpec
+
+Corpora: TypeAlias = dict[tuple[str, str], MeasuringCorpus]
+"""By name or folder, and embedding."""
+
+
+class Row(BaseModel):
+    """One cell, as `results.jsonl` keeps it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    cell: str
+    condition: dict[str, Any]
+    case: str
+    seed: int
+    error: str | None = None
+    """Why the cell has no result."""
+    values: dict[str, float] = {}
+    """Each measure that there is."""
+    missing: dict[str, str] = {}
+    """Each other measure to why it is not there."""
+    by_language_model: bool | None = None
+    """Whether a language model wrote in it, and not only the offline model; null for a cell without a result."""
+
+
+def open_corpora(spec: SuiteSpec, cells: Sequence[Cell]) -> Corpora:
+    """The corpora that the cells' texts are measured against; none where nothing is.
+
+    A text is measured in each: what cannot be had is known before the first cell is paid for.
+
+    Raises:
+        CorpusError, EmbeddingError: one cannot be opened.
+        MeasureError: one has too few papers.
+    """
+    measures = [name for name in spec.measures if name in NOVELTY]
+    if not measures:
+        return {}
+    found: Corpora = {}
+    for corpus, model in dict.fromkeys(map(_corpus_of, cells)):
+        found[corpus, model] = chosen_corpus([], corpus, None if model == "auto" else model)
+        _measured(found[corpus, model], {"": Subject("", "", spec.title)}, measures, spec.measuring)
+    return found
+
+
+def rows_of(
+    spec: SuiteSpec,
+    cells: Sequence[Cell],
+    failures: Mapping[str, str],
+    folder: SuiteFolder,
+    corpora: Corpora,
+) -> list[Row]:
+    """What was measured, a row for each cell, in their order."""
+    done = [cell for cell in cells if cell.name not in failures]
+    novelty = _novelty(spec, done, folder, corpora)
+    rows: list[Row] = []
+    for cell in cells:
+        told: dict[str, Any] = {
+            "cell": cell.name, "condition": dict(cell.condition), "case": cell.case, "seed": cell.seed
+        }  # fmt: skip
+        if cell.name in failures:
+            rows.append(Row(**told, error=failures[cell.name]))
+            continue
+        found = {**novelty.get(cell.name, {}), **dict(_numbers(spec, cell, folder))}
+        wrote = read_result(folder.of(cell)).get("written_by_language_model")
+        rows.append(
+            Row(
+                **told,
+                by_language_model=wrote,
+                values={name: value for name in spec.measures if isinstance(value := found[name], float)},
+                missing={name: why for name in spec.measures if isinstance(why := found[name], str)},
+            )
+        )
+    return rows
+
+
+def rows_text(rows: Sequence[Row]) -> str:
+    """A row a line."""
+    return "".join(f"{row.model_dump_json()}\n" for row in rows)
+
+
+def read_rows(path: Path) -> list[Row]:
+    """What `rows_text` gave.
+
+    Raises:
+        MeasureError: the file cannot be read, or a line is no row.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+        return [Row.model_validate_json(line) for line in lines if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise MeasureError(f"{path}: cannot be read: {error}") from error
+    except ValidationError as error:
+        raise MeasureError(f"{path}: {describe(error)}") from error
+
+
+def _corpus_of(cell: Cell) -> tuple[str, str]:
+    return cell.config.corpus, cell.config.embedding
+
+
+def _novelty(
+    spec: SuiteSpec, cells: Sequence[Cell], folder: SuiteFolder, corpora: Corpora
+) -> dict[str, dict[str, float | str]]:
+    """HD, CD, CI, ON and RND of each cell's abstract, or why there is none; all texts of a corpus at once."""
+    wanted = [name for name in spec.measures if name in NOVELTY]
+    found: dict[str, dict[str, float | str]] = {}
+    texts = defaultdict[tuple[str, str], dict[str, Subject]](dict)
+    for cell in cells if wanted else ():
+        try:
+            texts[_corpus_of(cell)][cell.name] = read_subject(folder.of(cell))
+        except SubjectError as error:
+            found[cell.name] = dict.fromkeys(wanted, error.message)
+    for key, subjects in texts.items():
+        found |= _measured(corpora[key], subjects, wanted, spec.measuring)
+    return found
+
+
+def _measured(
+    corpus: MeasuringCorpus, subjects: Mapping[str, Subject], wanted: Sequence[str], how: MeasuringConfig
+) -> dict[str, dict[str, float | str]]:
+    sizes = (how.around, how.own) if "rnd" in wanted else None
+    measured = scores(
+        corpus, list(subjects.values()), neighbours=how.neighbours, normalise=how.normalise, search="exact", rnd=sizes
+    )  # fmt: skip
+    found: dict[str, dict[str, float | str]] = {}
+    for name, score in zip(subjects, measured, strict=True):
+        values = score.model_dump(include=set(wanted))
+        found[name] = {
+            measure: score.missing.get(measure, "cannot be had") if value is None else value
+            for measure, value in values.items()
+        }
+    return found
+
+
+def _numbers(spec: SuiteSpec, cell: Cell, folder: SuiteFolder) -> Iterator[tuple[str, float | str]]:
+    """What results hold already: the run's own, and that of its review."""
+    for name in spec.measures:
+        if name.startswith(REVIEW):
+            yield name, _at(folder.review_of(cell), ("means", name.removeprefix(REVIEW), "mean"))
+        elif name not in NOVELTY:
+            yield name, _at(folder.of(cell), name.split("."))
+
+
+def _at(run: Path, path: Sequence[str]) -> float | str:
+    try:
+        value = reduce(_inside, path, read_result(run))
+    except SubjectError as error:
+        return error.message
+    except (LookupError, TypeError, ValueError):
+        return f"the result has no {'.'.join(path)}"
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return f"{'.'.join(path)} is {json.dumps(value)[:60]}, which is no number"
+    return float(value)
+
+
+def _inside(data: Any, key: str) -> Any:
+    """A mapping's value, or a list's length or element."""
+    if isinstance(data, list):
+        items = cast(list[Any], data)
+        return len(items) if key == "length" else items[int(key)]
+    return data[key]

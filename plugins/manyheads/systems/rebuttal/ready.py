@@ -1,0 +1,71 @@
+"""What review and rebuttal needs before anything is asked: something to begin with, traits, the roles' tasks."""
+
+from collections.abc import Iterator, Mapping
+
+from manyheads.config import RunConfig
+from manyheads.errors import ConfigError
+from manyheads.replies import Abstract, FirstIdea, Proposal, ReplyModel, Rethought, Review, Verdict
+from manyheads.roles import Roles
+
+PROPOSER, REVIEWER, AREA_CHAIR = "proposer", "reviewer", "area_chair"
+INDICATORS, ENDING = "partials/indicators/", ".md.j2"
+
+
+def needs(config: RunConfig) -> Mapping[tuple[str, str], type[ReplyModel]]:
+    """The tasks that a config makes it ask: nobody who is switched off is needed."""
+    chosen = config.rebuttal
+    together = chosen.method == "rebuttal"
+    wanted: dict[tuple[str, str], tuple[type[ReplyModel], bool]] = {
+        (PROPOSER, "propose"): (FirstIdea, chosen.idea is None),
+        (PROPOSER, "revise"): (Proposal, together),
+        (PROPOSER, "reflect"): (Rethought, chosen.method == "self-reflection"),
+        (REVIEWER, "review"): (Review, together and chosen.reviewer),
+        (AREA_CHAIR, "compare"): (Verdict, together and chosen.area_chair),
+        (PROPOSER, "abstract"): (Abstract, chosen.abstract),
+    }
+    return {task: kind for task, (kind, needed) in wanted.items() if needed}
+
+
+def caps(config: RunConfig) -> Mapping[str, int]:
+    """The most revisions."""
+    chosen = config.rebuttal
+    free = chosen.area_chair or chosen.method == "self-reflection"
+    return {"rebuttal": chosen.max_iters if free else chosen.fixed_iters}
+
+
+def need_beginning(config: RunConfig) -> None:
+    """Raises `ConfigError` without a background or an idea, or where the method leaves a given idea as it is."""
+    given = config.rebuttal.idea is not None
+    if not config.background and not given:
+        raise ConfigError(
+            f"{config.system}: needs a background",
+            hint='name one: --background papers.bib, abstracts.jsonl or "a text"; or an idea: --idea RUN',
+        )
+    if given and config.rebuttal.method == "initial":
+        raise ConfigError(
+            f"{config.system}: rebuttal.method=initial only writes a first idea, and rebuttal.idea gives one",
+            hint="leave one of both out",
+        )
+
+
+def fits(config: RunConfig, roles: Roles) -> Iterator[str]:
+    """What is wrong with the quality indicator, a line each."""
+    chosen = config.rebuttal
+    if traits_of(config, roles):
+        return
+    named = [name.removeprefix(INDICATORS) for name in roles.resources.names("prompts", ENDING)]
+    there = sorted(name.removesuffix(ENDING) for name in named if "/" not in name)
+    own = f"prompts/{INDICATORS}{chosen.indicator}{ENDING} in a folder of your own (--path)"
+    yield (
+        f"rebuttal.indicator {chosen.indicator!r}: nothing tells its traits; there are {', '.join(there)}; give "
+        f"it traits: --set 'rebuttal.traits=[…, …]', or write {own}"
+    )
+
+
+def traits_of(config: RunConfig, roles: Roles) -> str:
+    """By what the indicator is known, as a list in Markdown; empty where nothing tells (App. A.1)."""
+    chosen = config.rebuttal
+    if chosen.traits:
+        return "\n".join(f"- {' '.join(trait.split())}" for trait in chosen.traits)
+    name = f"{INDICATORS}{chosen.indicator}{ENDING}"
+    return roles.prompts.render(name, {}).strip() if roles.resources.find("prompts", name) else ""

@@ -1,0 +1,85 @@
+"""`manyheads run rebuttal` as users run it: what it begins with, a kill, and mistakes."""
+
+import json
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from manyheads.journal import read_turns
+from support.command import manyheads_command, result_of, served_by, start
+from support.llm import LLM
+
+BIB = """\
+@article{owls, title={Owls at night}, author={Ada, A.}, year={2015}, abstract={Owls hunt by ear.}}
+@article{cats, title={Cats at noon}, author={Eve, E.}, year={2017}, abstract={Cats sleep in the sun.}}
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "papers.bib").write_text(BIB, encoding="utf-8")
+    return tmp_path
+
+
+def test_from_a_file_of_papers_with_the_offline_model(home: Path) -> None:
+    done = manyheads_command("run", "rebuttal", "--background", "papers.bib", "--out", "run", cwd=home)
+    assert done.code == 0, done.err
+    result = result_of(home / "run")
+    assert [work["id"] for work in result["background"]["works"]] == ["owls", "cats"]
+    assert result["rebuttal"]["iterations"] >= 1
+    assert f"Hypothesis {result['idea']['hypothesis']}" in done.out
+    assert "revision" in done.out.split("Rebuttal ")[1]
+    again = manyheads_command(
+        "run", "rebuttal", "--idea", "run", "--set", "rebuttal.abstract=true", "--out", "on", cwd=home
+    )
+    assert again.code == 0, again.err
+    assert result_of(home / "on")["rounds"][0]["idea"]["title"] == result["idea"]["title"]
+    assert result_of(home / "on")["abstract"]["text"] in " ".join(again.out.split())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("host", ["autogen", "agentscope"])
+def test_a_killed_run_goes_on_from_its_folder_alone(home: Path, host: str) -> None:
+    flags = ("--host", host, "--background", "papers.bib", "--set", "rebuttal.max_iters=4")
+    with LLM(answers={"improved": True}, delay=0.1) as llm:
+        whole = manyheads_command("run", "rebuttal", *flags, *served_by(llm), "--out", "whole", cwd=home)
+        assert whole.code == 0, whole.err
+        asked = Counter(request.title for request in llm.requests)
+        llm.requests.clear()
+        with start("run", "rebuttal", *flags, *served_by(llm), "--out", "killed", cwd=home) as process:
+            while llm.calls < 7:
+                assert process.poll() is None
+                time.sleep(0.01)
+            process.kill()
+        kept = len(list(read_turns(home / "killed" / "journal.sqlite")))
+        assert kept >= 5
+        llm.requests.clear()
+        elsewhere = home / "elsewhere"
+        elsewhere.mkdir()
+        resumed = manyheads_command("resume", home / "killed", cwd=elsewhere)
+        assert resumed.code == 0, resumed.err
+        assert llm.calls == asked.total() - kept
+    told = [json.loads((home / name / "result.json").read_text()) for name in ("whole", "killed")]
+    assert told[0].pop("usage")["calls"] == told[1].pop("usage")["calls"]
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("run", "rebuttal"), "needs a background"),
+        (("run", "rebuttal", "--background", " "), "--background: empty"),
+        (("run", "rebuttal", "--background", "nowhere.bib"), "nowhere.bib: no such file"),
+        (("run", "virsci", "--background", "papers.bib"), "virsci begins with neither"),
+        (("check", "rebuttal", "--set", "rebuttal.indicator=charm", "--set", "background=Owls."), "charm"),
+    ],
+)
+def test_mistakes(home: Path, arguments: tuple[str, ...], said: str) -> None:
+    done = manyheads_command(*arguments, cwd=home)
+    assert done.code != 0
+    assert said in done.out + done.err
+    assert "Traceback" not in done.err
+    assert sorted(path.name for path in home.iterdir() if path.name != "runs") == ["papers.bib"]
+    assert not list((home / "runs").glob("*"))

@@ -1,0 +1,124 @@
+"""The report of an idea's evolution: versions with what changed, reviews and verdicts beside them."""
+
+import re
+from collections.abc import Callable
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyheads.errors import JournalError, ModelError
+from manyheads.report.closing import closing_lines, essence
+from manyheads.report.diff import Piece
+from manyheads.report.folder import read_run
+from manyheads.report.html import write_report
+from manyheads.report.rebuttal import evolution_of, steps
+from support.faults import Fault
+from support.llm import LLM
+from support.play import Played, config_for, play
+from support.requests import Request
+
+Play = Callable[..., Any]
+SETS = ("system=rebuttal", "background=Owls hunt by ear.")
+
+
+@pytest.fixture
+def run(llm: LLM, tmp_path: Path) -> Play:
+    async def runner(*sets: str) -> Played:
+        return await play(config_for(llm, *SETS, *sets), tmp_path / "run", llm)
+
+    return runner
+
+
+def page_of(folder: Path) -> str:
+    return unescape((folder / "report.html").read_text(encoding="utf-8"))
+
+
+def better_once(request: Request) -> bool:
+    return "growing" not in request.asking
+
+
+def owls(request: Request) -> str:
+    """A hypothesis that changes by one word with each revision."""
+    return (
+        "Owls plan best at night" if "plan best" not in request.asking else "Owls plan best by growing ears"
+    )
+
+
+async def test_versions_stand_with_what_was_said_of_them(run: Play, llm: LLM, tmp_path: Path) -> None:
+    llm.answers.update(improved=better_once, hypothesis=owls)
+    played = await run()
+    page = page_of(tmp_path / "run")
+    rounds = played.result["rounds"]
+    assert len(rounds) == 3
+    for one in rounds:
+        points = [point for said in one["review"].values() for point in said]
+        assert all(point in page for point in points)
+    assert all(one["verdict"]["reasoning"] in page for one in rounds[1:])
+    assert re.search(r"plan best <del>at night</del>\s*<ins>by growing ears</ins>", page)
+    assert page.count('<span class="chip chosen">final</span>') == 1
+    assert "It ended because no significant improvement was found any more." in page
+    assert "Scientists" not in page
+
+
+async def test_what_changed_is_told_by_field(run: Play, llm: LLM, tmp_path: Path) -> None:
+    llm.answers.update(improved=better_once, hypothesis=owls)
+    await run()
+    first, second, third = steps(evolution_of(read_run(tmp_path / "run")))
+    assert (first.alone, second.alone, third.alone) == (True, True, False)
+    assert [name for name, _ in second.sections] == [
+        "title", "problem", "objective", "hypothesis", "method", "expected_impact",
+    ]  # fmt: skip
+    assert dict(third.sections)["hypothesis"] == [
+        Piece("same", "Owls plan best "), Piece("del", "at night"), Piece("ins", "by growing ears"),
+    ]  # fmt: skip
+
+
+async def test_an_unfinished_run_shows_how_far_it_came(run: Play, llm: LLM, tmp_path: Path) -> None:
+    llm.answers["improved"] = True
+    llm.faults.append(Fault("status", status=403, when=lambda request: llm.calls > 6))
+    with pytest.raises(ModelError):
+        await run()
+    evolution = evolution_of(read_run(tmp_path / "run"))
+    assert [one.round for one in evolution.rounds] == [0, 1, 2]
+    assert evolution.rounds[1].improved is True
+    page = page_of(tmp_path / "run")
+    assert "This run is not finished." in page
+    assert "It ended because" not in page
+    assert 'class="chip chosen"' not in page
+
+
+async def test_self_reflections_are_shown(run: Play, llm: LLM, tmp_path: Path) -> None:
+    llm.answers.update(improved=False, reflection="It is too broad.")
+    await run("rebuttal.method=self-reflection")
+    assert "It is too broad." in page_of(tmp_path / "run")
+
+
+async def test_the_last_lines(run: Play, llm: LLM, tmp_path: Path) -> None:
+    llm.answers["improved"] = False
+    played = await run("rebuttal.abstract=true")
+    told = dict(essence(played.result))
+    without = dict(essence({**played.result, "abstract": None}))
+    assert without["Hypothesis"] == played.result["idea"]["hypothesis"]
+    assert "Hypothesis" not in told
+    assert told["Abstract"] == played.result["abstract"]["text"]
+    assert told["Rebuttal"].startswith("1 revision for novelty, 0 found better; the end: no significant")
+    assert told["Title"] in closing_lines(tmp_path / "run")
+
+
+async def test_nothing_that_a_model_writes_is_markup(run: Play, llm: LLM, tmp_path: Path) -> None:
+    evil = "<script>owned()</script>"
+    llm.answers.update(improved=False, reasoning=evil, hypothesis=evil, weaknesses=[evil], title=evil)
+    await run()
+    page = (tmp_path / "run/report.html").read_text(encoding="utf-8")
+    assert evil not in page
+    assert page.count("&lt;script&gt;owned()") >= 4
+
+
+async def test_a_result_that_no_run_writes(run: Play, llm: LLM, tmp_path: Path) -> None:
+    llm.answers["improved"] = False
+    await run()
+    (tmp_path / "run/result.json").write_text('{"system": "rebuttal", "rounds": [{"round": "x"}]}')
+    with pytest.raises(JournalError, match=r"rounds\.0"):
+        write_report(tmp_path / "run")

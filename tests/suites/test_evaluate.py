@@ -1,0 +1,213 @@
+"""A suite through the real command: run, failed, killed, gone on with, changed."""
+
+import asyncio
+import signal
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import portalocker
+import pytest
+import yaml
+
+from manyheads.config import load
+from manyheads.errors import ChangedError, JournalError, MeasureError
+from manyheads.journal import read_turns
+from manyheads.resources import Resources
+from manyheads.suites.cells import Cell, cells_of
+from manyheads.suites.evaluate import Evaluation, evaluate
+from manyheads.suites.measuring import open_corpora, read_rows
+from manyheads.suites.run import State
+from manyheads.suites.suite import read_suite
+from manyheads.suites.summary import read_summary
+from support.command import finish, manyheads_command, served_by, start
+from support.llm import LLM
+from support.suites import write_suite
+
+
+class Told:
+    """What a suite tells of its cells."""
+
+    def __init__(self) -> None:
+        self.states = Counter[State]()
+
+    def __call__(self, cell: Cell, state: State, said: str) -> None:
+        self.states[state] += 1
+
+
+def run(
+    suite_folder: Path, out: Path, *settings: str, repeats: int | None = None, accept: bool = False
+) -> tuple[Evaluation, Counter[State]]:
+    suite = read_suite(str(suite_folder), Resources.of())
+    repeats, told = repeats or suite.spec.repeats, Told()
+    cells = cells_of(suite, repeats, lambda keys: load(suite.spec.configs, keys), settings)
+    work = evaluate(suite, cells, out, repeats=repeats, jobs=2, accept_changes=accept, tell=told)
+    return asyncio.run(work), told.states
+
+
+def change(suite_folder: Path, **keys: Any) -> None:
+    path = suite_folder / "suite.yaml"
+    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **keys}))
+
+
+def test_a_suite_from_its_file_to_its_picture(tmp_path: Path) -> None:
+    write_suite(tmp_path / "evals", "mine")
+    done = manyheads_command("eval", "mine", "--path", tmp_path, cwd=tmp_path)
+    assert done.code == 0, done.err
+    folder = tmp_path / "runs" / "eval-mine"
+    entries = read_summary(folder / "summary.jsonl")
+    assert [(e.condition["team.size"], e.measure, e.n) for e in entries] == [
+        (size, measure, 2) for size in (2, 3) for measure in ("hd", "usage.calls")
+    ]
+    assert all(e.se is not None and e.left_out == 0 for e in entries)
+    rows = read_rows(folder / "results.jsonl")
+    assert len({row.cell for row in rows}) == 4
+    for row in rows:
+        assert len(read_turns(folder / "cells" / row.cell / "journal.sqlite")) == row.values["usage.calls"]
+    assert "4/4 finished: " in done.err
+    assert "no language model" in done.out
+    assert {"plot.png", "plot.svg", "report.md", "summary.csv"} <= {each.name for each in folder.iterdir()}
+
+
+def test_a_cell_that_fails_is_named_counted_and_left_out(tmp_path: Path) -> None:
+    suite = write_suite(tmp_path, "mine", grid={"budget.calls": [1000, 3]}, plot=None)
+    done = manyheads_command("eval", suite, "--out", "out", "--repeats", "1", cwd=tmp_path)
+    assert done.code == 1
+    assert "Traceback" not in done.err
+    assert "budget.calls is 3" in done.err
+    assert "1 of 2 cells are left out of means" in done.err
+    entries = read_summary(tmp_path / "out" / "summary.jsonl")
+    assert [(e.n, e.left_out, e.mean is None) for e in entries if e.measure == "hd"] == [
+        (1, 0, False), (0, 1, True),
+    ]  # fmt: skip
+    [row] = [row for row in read_rows(tmp_path / "out" / "results.jsonl") if row.error]
+    assert row.condition == {"budget.calls": 3}
+    assert "Failed: 1 of 2 cells" in (tmp_path / "out" / "report.md").read_text()
+
+
+def test_finished_cells_stay_and_more_repeats_are_added_to_them(tmp_path: Path) -> None:
+    suite = write_suite(tmp_path, "mine", measures=["usage.calls"], plot=None)
+    _, states = run(suite, tmp_path / "out", repeats=1)
+    assert states == {"began": 2, "finished": 2, "goes on": states["goes on"]}
+    files = {path: path.stat().st_mtime_ns for path in tmp_path.glob("out/cells/*/*")}
+    found, states = run(suite, tmp_path / "out", repeats=2)
+    assert (states["kept"], states["finished"]) == (2, 2)
+    assert {path: path.stat().st_mtime_ns for path in files} == files
+    assert [entry.n for entry in found.entries] == [2, 2]
+
+
+def test_what_has_changed_is_named_and_goes_on_only_when_told_to(tmp_path: Path) -> None:
+    suite = write_suite(tmp_path, "mine", measures=["usage.calls"], plot=None, repeats=1)
+    run(suite, tmp_path / "out")
+    change(suite, grid={"team.size": [2, 4]})
+    with pytest.raises(ChangedError, match=r"suite\.grid\.team\.size was \[2, 3\], is \[2, 4\]"):
+        run(suite, tmp_path / "out")
+    with pytest.raises(ChangedError, match=r"config\.ideas\.keep was 3, is 2"):
+        run(suite, tmp_path / "out", "ideas.keep=2")
+    _, states = run(suite, tmp_path / "out", accept=True)
+    assert (states["kept"], states["finished"]) == (1, 1)
+    change(suite, title="Other words", measures=["usage.calls", "inference_cost"])
+    found, states = run(suite, tmp_path / "out", "budget.calls=1000")
+    assert states == {"kept": 2}
+    assert found.rows[0].values.keys() == {"usage.calls", "inference_cost"}
+
+
+def test_what_the_result_does_not_hold_is_said_and_never_counted(tmp_path: Path) -> None:
+    measures = ["usage.calls", "usage.cost", "nowhere.at.all", "ideas.length", "topic", "topic.fixed"]
+    suite = write_suite(tmp_path, "mine", measures=measures, plot=None, grid={}, repeats=1)
+    [row] = run(suite, tmp_path / "out")[0].rows
+    assert row.values.keys() == {"usage.calls", "ideas.length"}
+    assert row.missing["usage.cost"] == "usage.cost is null, which is no number"
+    assert row.missing["nowhere.at.all"] == "the result has no nowhere.at.all"
+    assert row.missing["topic"].endswith("which is no number")
+    assert row.missing["topic.fixed"] == "topic.fixed is false, which is no number"
+
+
+def test_a_review_of_what_each_cell_wrote(tmp_path: Path) -> None:
+    keys = {"turns": 1, "embedding": "lexical", "review.repeats": 2}
+    suite = write_suite(tmp_path, "mine", measures=["review.overall"], plot=None, grid={}, set=keys)
+    found, states = run(suite, tmp_path / "out")
+    assert states["finished"] == 2
+    assert all(1 <= row.values["review.overall"] <= 10 for row in found.rows)
+    assert run(suite, tmp_path / "out")[1] == {"kept": 2}
+
+
+def test_what_no_corpus_can_measure_is_said_before_the_first_cell(tmp_path: Path) -> None:
+    suite = write_suite(tmp_path, "mine", measures=["hd"], plot=None, measuring={"neighbours": 5000})
+    with pytest.raises(MeasureError, match="5000"):
+        run(suite, tmp_path / "out")
+    assert not (tmp_path / "out" / "cells").exists()
+
+
+def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path: Path) -> None:
+    suite = write_suite(tmp_path, "mine")
+    (tmp_path / "out" / "cells").mkdir(parents=True)
+    with pytest.raises(JournalError, match="holds something else"):
+        run(suite, tmp_path / "out")
+
+
+def test_a_folder_is_used_by_one_at_a_time(tmp_path: Path) -> None:
+    suite = write_suite(tmp_path, "mine", measures=["usage.calls"], plot=None, repeats=1)
+    (tmp_path / "out").mkdir()
+    with (tmp_path / "out" / ".lock").open("a") as held:
+        portalocker.lock(held, portalocker.LockFlags.EXCLUSIVE)
+        with pytest.raises(JournalError, match="another process is running this suite"):
+            run(suite, tmp_path / "out")
+
+
+def test_a_corpus_is_opened_once_for_all_cells(tmp_path: Path) -> None:
+    grid = {"team.size": [2, 3], "embedding": ["lexical", "auto"]}
+    suite = read_suite(str(write_suite(tmp_path, "mine", grid=grid, set={"turns": 1})), Resources.of())
+    cells = cells_of(suite, 3, lambda keys: load(suite.spec.configs, keys))
+    assert len(cells) == 12
+    assert list(open_corpora(suite.spec, cells)) == [("sample", "lexical"), ("sample", "auto")]
+
+
+@pytest.mark.slow
+def test_team_size_on_the_embedded_defaults(tmp_path: Path) -> None:
+    done = manyheads_command("eval", "team-size", "--repeats", "1", cwd=tmp_path)
+    assert done.code == 0, done.err
+    folder = tmp_path / "runs" / "eval-team-size"
+    means = {
+        (e.condition["team.size"], e.condition["turns"], e.measure): e
+        for e in read_summary(folder / "summary.jsonl")
+    }
+    assert len(means) == 12 * 5
+    assert all(entry.n == 1 and entry.se is None for entry in means.values())
+    assert (means[2, 1, "inference_cost"].mean or 0) < (means[8, 5, "inference_cost"].mean or 0)
+    drawn = (folder / "plot.svg").read_text("utf-8")
+    assert all(name in drawn for name in ("HD, ", "CD, ", "CI, ", "ON, ", "team.size", "turns"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_suite_that_was_stopped_goes_on(tmp_path: Path, how: signal.Signals) -> None:
+    suite = write_suite(tmp_path, "mine", plot=None)
+    with LLM() as undisturbed:
+        command = ("eval", str(suite), "--jobs", "1", *served_by(undisturbed))
+        assert manyheads_command(*command, "--out", "whole", cwd=tmp_path).code == 0
+    with LLM(delay=0.02) as llm:
+        command = ("eval", str(suite), "--jobs", "1", *served_by(llm), "--out", "out")
+        with start(*command, cwd=tmp_path) as process:
+            while not list(tmp_path.glob("out/cells/*/result.json")) and process.poll() is None:
+                time.sleep(0.001)
+            enough = llm.calls + 5
+            while llm.calls < enough and process.poll() is None:
+                time.sleep(0.001)
+            process.send_signal(how)
+            stopped = finish(process)
+        assert stopped.code == (130 if how == signal.SIGINT else -how)
+        ended = {path: path.read_bytes() for path in tmp_path.glob("out/cells/*/result.json")}
+        assert 1 <= len(ended) < 4
+        kept = {path.parent: len(read_turns(path)) for path in tmp_path.glob("out/cells/*/journal.sqlite")}
+        before = llm.calls
+        assert manyheads_command(*command, cwd=tmp_path).code == 0
+        asked = llm.calls - before
+    assert {path: path.read_bytes() for path in ended} == ended
+    turns = {path.parent: len(read_turns(path)) for path in tmp_path.glob("out/cells/*/journal.sqlite")}
+    assert len(turns) == 4
+    assert asked == sum(turns.values()) - sum(kept.values())
+    assert sum(turns.values()) == undisturbed.calls
+    results = [(tmp_path / out / "results.jsonl").read_bytes() for out in ("whole", "out")]
+    assert results[0] == results[1]

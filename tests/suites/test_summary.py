@@ -1,0 +1,156 @@
+"""What cells come to: by hand, with what is left out, and read back."""
+
+import csv
+import sys
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyheads.errors import MeasureError
+from manyheads.suites.measuring import Row, read_rows, rows_text
+from manyheads.suites.pictures import caption_of, draw_suite
+from manyheads.suites.report import mean_text, report_text
+from manyheads.suites.spec import SuiteSpec
+from manyheads.suites.suite import Suite
+from manyheads.suites.summary import Entry, read_summary, summarise, summary_table, summary_text
+from support.suites import SPEC
+
+SPECIFIED = SuiteSpec.model_validate(
+    {
+        **SPEC,
+        "measures": ["hd"],
+        "plot": {"kind": "heatmap", "x": "team.size", "y": "topology", "value": "hd"},
+        "grid": {"team.size": [2, 3], "topology": ["sequential", "random"]},
+    }
+)
+SMALL: dict[str, Any] = {"team.size": 2, "topology": "sequential"}
+LARGE: dict[str, Any] = {"team.size": 3, "topology": "random"}
+
+
+def row(condition: dict[str, Any], seed: int, value: float | None, case: str = "") -> Row:
+    values = {} if value is None else {"hd": value}
+    return Row(cell=f"{condition}{case}{seed}", condition=condition, case=case, seed=seed, values=values)
+
+
+def failed(condition: dict[str, Any], seed: int, error: str = "no server") -> Row:
+    return row(condition, seed, None).model_copy(update={"error": error})
+
+
+def of(entries: list[Entry], condition: dict[str, Any]) -> Entry:
+    [found] = [entry for entry in entries if entry.condition == condition]
+    return found
+
+
+ROWS = [
+    row(SMALL, 0, 1.0), row(SMALL, 1, 2.0), row(SMALL, 2, 6.0),
+    row(LARGE, 0, 2.0), row(LARGE, 1, 4.0), failed(LARGE, 2),
+]  # fmt: skip
+
+
+def test_mean_and_error_are_over_what_there_is_and_say_what_there_is_not() -> None:
+    entry = of(summarise(SPECIFIED, ROWS), LARGE)
+    assert (entry.n, entry.cells, entry.left_out, entry.mean) == (2, 2, 1, 3.0)
+    assert entry.se == pytest.approx(1.0)
+    assert (entry.low, entry.high) == (2.0, 4.0)
+
+
+def test_differences_are_over_the_seeds_that_both_have() -> None:
+    entry = of(summarise(SPECIFIED, ROWS), LARGE)
+    assert (entry.against, entry.pairs, entry.difference) == (SMALL, 2, 1.5)
+    assert entry.difference_se == pytest.approx(0.5)
+    assert (entry.difference_low, entry.difference_high) == (1.0, 2.0)
+    assert of(summarise(SPECIFIED, ROWS), SMALL).against is None
+    other_way = SPECIFIED.model_copy(update={"against": LARGE})
+    entry = of(summarise(other_way, ROWS), SMALL)
+    assert (entry.n, entry.pairs, entry.difference) == (3, 2, -1.5)
+
+
+def test_runs_of_one_case_are_not_counted_as_independent() -> None:
+    rows = [row(SMALL, seed, value, case) for case, value in (("a", 1.0), ("b", 3.0)) for seed in range(5)]
+    entry = of(summarise(SPECIFIED, rows), SMALL)
+    assert (entry.n, entry.cells, entry.mean) == (2, 10, 2.0)
+    assert entry.se == pytest.approx(sqrt(2) / sqrt(2))
+
+
+def test_a_condition_without_any_cell_has_no_mean() -> None:
+    entry = of(summarise(SPECIFIED, [failed(SMALL, 0), row(LARGE, 0, 1.0)]), SMALL)
+    assert (entry.n, entry.left_out, entry.mean, entry.se) == (0, 1, None, None)
+
+
+def test_summary_and_rows_are_read_back(tmp_path: Path) -> None:
+    entries = summarise(SPECIFIED, ROWS)
+    (tmp_path / "summary.jsonl").write_text(summary_text(entries))
+    (tmp_path / "results.jsonl").write_text(rows_text(ROWS))
+    assert read_summary(tmp_path / "summary.jsonl") == entries
+    assert read_rows(tmp_path / "results.jsonl") == ROWS
+    (tmp_path / "results.jsonl").write_text('{"cell": 1}\n')
+    with pytest.raises(MeasureError, match=r"results\.jsonl: "):
+        read_rows(tmp_path / "results.jsonl")
+
+
+def test_the_table_has_a_column_for_each_axis() -> None:
+    table = list(csv.DictReader(summary_table(SPECIFIED, summarise(SPECIFIED, ROWS)).splitlines()))
+    assert [(line["team.size"], line["topology"], line["n"]) for line in table] == [
+        ("2", "sequential", "3"), ("2", "random", "0"), ("3", "sequential", "0"), ("3", "random", "2"),
+    ]  # fmt: skip
+    assert (table[3]["mean"], table[3]["se"], table[1]["mean"]) == ("3.0", "1.0", "")
+
+
+def test_the_report_names_what_failed_and_takes_no_markup_from_it() -> None:
+    rows = [*ROWS, failed(SMALL, 3, "the model said <script>|</script>\n# *so*")]
+    text = report_text(Suite("mine", SPECIFIED), 3, rows, summarise(SPECIFIED, rows), [])
+    assert "failed: 2" in text
+    assert "## Failed: 2 of 7 cells" in text
+    assert r"the model said \<script\>\|\</script\> \# \*so\*" in text
+    assert "| 3 | random | 2 | 3.0 ± 1.0 | 2 to 4 | 1.5 | 1 to 2 | 2 | 1 |" in text
+    assert "n counts cells" in text
+
+
+@pytest.mark.parametrize(
+    ("mean", "se", "text"),
+    [
+        (None, None, "–"), (0.83127, None, "0.8313"), (48, 0, "48 ± 0"), (1.12345, 0.1789, "1.12 ± 0.18"),
+        (46.6667, 3.333, "46.7 ± 3.3"), (187_972.4, 1234.5, "187972 ± 1234"), (0.00012, 0.0000123, "0.000120 ± 0.000012"),
+    ],
+)  # fmt: skip
+def test_a_mean_has_the_digits_that_its_error_leaves(mean: float | None, se: float | None, text: str) -> None:
+    entry = Entry(condition={}, measure="hd", n=3, cells=3, left_out=0, level=0.95, mean=mean, se=se)
+    assert mean_text(entry) == text
+
+
+@pytest.mark.parametrize("kind", ["heatmap", "lines", "bars"])
+def test_pictures_are_drawn_with_gaps_where_there_is_nothing(kind: str, tmp_path: Path) -> None:
+    plot = {**SPECIFIED.model_dump()["plot"], "kind": kind}
+    spec = SuiteSpec.model_validate({**SPECIFIED.model_dump(), "plot": plot})
+    png, svg = draw_suite(spec, ROWS, summarise(spec, ROWS), tmp_path)
+    assert png.read_bytes().startswith(b"\x89PNG")
+    assert png.stat().st_size > 5_000
+    drawn = svg.read_text("utf-8")
+    for word in ("HD, historical dissimilarity", "team.size", "random", "n = 0 to 3 cells"):
+        assert word in drawn, word
+    again = tmp_path / "again"
+    again.mkdir()
+    draw_suite(spec, ROWS, summarise(spec, ROWS), again)
+    assert (again / "plot.svg").read_bytes() == svg.read_bytes()
+
+
+def test_without_matplotlib_the_report_says_what_draws(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    entries = summarise(SPECIFIED, ROWS)
+    (tmp_path / "plot.png").write_bytes(b"of earlier numbers")
+    assert draw_suite(SPECIFIED, ROWS, entries, tmp_path) == []
+    assert not list(tmp_path.iterdir())
+    text = report_text(Suite("mine", SPECIFIED), 3, ROWS, entries, [])
+    assert "Nothing is drawn: drawing needs matplotlib" in text
+    assert "pip install 'manyheads[plots]'" in text
+
+
+def test_the_caption_says_what_is_left_out_and_who_wrote() -> None:
+    entries = summarise(SPECIFIED, ROWS)
+    assert caption_of(ROWS, entries).endswith("n = 0 to 3 cells; cells left out of a condition: up to 1")
+    offline = [each.model_copy(update={"by_language_model": False}) for each in ROWS]
+    assert caption_of(offline, entries).endswith("no language model")

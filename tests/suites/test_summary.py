@@ -74,6 +74,23 @@ def test_runs_of_one_case_are_not_counted_as_independent() -> None:
     assert entry.se == pytest.approx(sqrt(2) / sqrt(2))
 
 
+def test_differences_count_cases_where_there_are_several() -> None:
+    """By hand: case a differs by 1 in each of three seeds, case b by 4 in the one that both have."""
+    small = [row(SMALL, seed, 0.0, case) for case in "ab" for seed in range(3)]
+    large = [row(LARGE, seed, 1.0, "a") for seed in range(3)] + [row(LARGE, 2, 4.0, "b")]
+    entry = of(summarise(SPECIFIED, [*small, *large]), LARGE)
+    assert (entry.n, entry.cells, entry.pairs, entry.difference) == (2, 4, 2, 2.5)
+    assert entry.difference_se == pytest.approx(1.5)
+
+
+def test_warnings_of_cells_are_told() -> None:
+    warned = row(SMALL, 0, 1.0).model_copy(update={"warnings": ("openalex could not be asked",)})
+    text = report_text(Suite("mine", SPECIFIED), 3, [warned, *ROWS[1:]], summarise(SPECIFIED, ROWS), [])
+    assert "## Warnings: 1 of 6 cells, which are in the numbers above" in text
+    assert "openalex could not be asked" in text
+    assert "Warnings" not in report_text(Suite("mine", SPECIFIED), 3, ROWS, summarise(SPECIFIED, ROWS), [])
+
+
 def test_a_condition_without_any_cell_has_no_mean() -> None:
     entry = of(summarise(SPECIFIED, [failed(SMALL, 0), row(LARGE, 0, 1.0)]), SMALL)
     assert (entry.n, entry.left_out, entry.mean, entry.se) == (0, 1, None, None)
@@ -104,8 +121,8 @@ def test_the_report_names_what_failed_and_takes_no_markup_from_it() -> None:
     assert "failed: 2" in text
     assert "## Failed: 2 of 7 cells" in text
     assert r"the model said \<script\>\|\</script\> \# \*so\*" in text
-    assert "| 3 | random | 2 | 3.0 ± 1.0 | 2 to 4 | 1.5 | 1 to 2 | 2 | 1 |" in text
-    assert "n counts cells" in text
+    assert "| 3 | random | 2 | 3.0 ± 1.0 | 2 to 4 | 1.50 ± 0.50 | 1 to 2 | 2 | 1 |" in text
+    assert "n and pairs count cells" in text
 
 
 @pytest.mark.parametrize(
@@ -113,6 +130,7 @@ def test_the_report_names_what_failed_and_takes_no_markup_from_it() -> None:
     [
         (None, None, "–"), (0.83127, None, "0.8313"), (48, 0, "48 ± 0"), (1.12345, 0.1789, "1.12 ± 0.18"),
         (46.6667, 3.333, "46.7 ± 3.3"), (187_972.4, 1234.5, "187972 ± 1234"), (0.00012, 0.0000123, "0.000120 ± 0.000012"),
+        (187_972.4, None, "187972"), (187_972.0, 0, "187972 ± 0"), (0.5, 1e-17, "0.5 ± 1e-17"),
     ],
 )  # fmt: skip
 def test_a_mean_has_the_digits_that_its_error_leaves(mean: float | None, se: float | None, text: str) -> None:

@@ -90,6 +90,10 @@ def _show(suite: "Suite", found: "Evaluation") -> None:
             typer.echo(f"not measured: {row.cell}: no {measure}: {plain(why)}", err=True)
     if bad := len(found.failed) + len(found.lacking):
         typer.echo(f"{bad} of {len(found.rows)} cells are left out of means, see above", err=True)
+    if warned := sum(bool(row.warnings) for row in found.rows):
+        typer.echo(
+            f"{warned} of {len(found.rows)} cells finished with warnings, which the report names", err=True
+        )
     if suite.spec.plot and not found.pictures:
         typer.echo(f"warning: {WITHOUT}", err=True)
     if is_offline(found.rows):

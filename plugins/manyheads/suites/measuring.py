@@ -41,6 +41,8 @@ class Row(BaseModel):
     """Each other measure to why it is not there."""
     by_language_model: bool | None = None
     """Whether a language model wrote in it, and not only the offline model; null for a cell without a result."""
+    warnings: tuple[str, ...] = ()
+    """What its run warned of, such as a source that could not be asked; its values count all the same."""
 
 
 def open_corpora(spec: SuiteSpec, cells: Sequence[Cell]) -> Corpora:
@@ -81,11 +83,12 @@ def rows_of(
             rows.append(Row(**told, error=failures[cell.name]))
             continue
         found = {**novelty.get(cell.name, {}), **dict(_numbers(spec, cell, folder))}
-        wrote = read_result(folder.of(cell)).get("written_by_language_model")
+        result = read_result(folder.of(cell))
         rows.append(
             Row(
                 **told,
-                by_language_model=wrote,
+                by_language_model=result.get("written_by_language_model"),
+                warnings=result.get("warnings", ()),
                 values={name: value for name in spec.measures if isinstance(value := found[name], float)},
                 missing={name: why for name in spec.measures if isinstance(why := found[name], str)},
             )

@@ -19,6 +19,8 @@ OFFLINE_NOTE = (
 )
 FEW = 10
 """Values, below which bootstrap intervals are known to be much too narrow."""
+ROUNDING = 1e-9
+"""Part of a mean, below which an error comes of how numbers are added up."""
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#$~])")
 
 
@@ -40,16 +42,25 @@ def is_offline(rows: Sequence[Row]) -> bool:
 
 
 def figure(value: float | None) -> str:
-    """A number with four digits that count."""
-    return ABSENT if value is None else f"{value:.4g}"
+    """A number with four digits that count, and all of those before its point."""
+    if value is None:
+        return ABSENT
+    return f"{value:.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
 
 
 def mean_text(entry: Entry) -> str:
-    """Mean ± standard error; two digits of the error count, and the mean has no more decimals than that."""
-    if entry.mean is None or not entry.se:
-        return figure(entry.mean) + ("" if entry.se is None else " ± 0")
-    decimals = max(0, 1 - floor(log10(entry.se)))
-    return f"{entry.mean:.{decimals}f} ± {entry.se:.{decimals}f}"
+    """Mean ± standard error, as `with_error` writes it."""
+    return with_error(entry.mean, entry.se)
+
+
+def with_error(value: float | None, error: float | None) -> str:
+    """A number ± its error; two digits of the error count, and the number has no more decimals than that."""
+    if value is None or not error:
+        return figure(value) + ("" if error is None else " ± 0")
+    if error < ROUNDING * abs(value):
+        return f"{figure(value)} ± {error:.0e}"
+    decimals = max(0, 1 - floor(log10(error)))
+    return f"{value:.{decimals}f} ± {error:.{decimals}f}"
 
 
 def plain(text: object) -> str:
@@ -82,7 +93,7 @@ def _picture(spec: SuiteSpec, pictures: Sequence[Path]) -> Iterator[str]:
 
 def _table(spec: SuiteSpec, entries: Sequence[Entry]) -> str:
     interval = f"{spec.level:.0%} interval"
-    head = [*spec.axes, "n", "mean ± SE", interval, "difference", interval, "pairs", "left out"]
+    head = [*spec.axes, "n", "mean ± SE", interval, "difference ± SE", interval, "pairs", "left out"]
     lines = [head, ["---"] * len(head), *(list(map(plain, _cells(spec, entry))) for entry in entries)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
@@ -93,7 +104,7 @@ def _cells(spec: SuiteSpec, entry: Entry) -> list[Any]:
         entry.n,
         mean_text(entry),
         _ends(entry.low, entry.high),
-        figure(entry.difference),
+        with_error(entry.difference, entry.difference_se),
         _ends(entry.difference_low, entry.difference_high),
         entry.pairs or ABSENT,
         entry.left_out,
@@ -115,6 +126,9 @@ def _trouble(rows: Sequence[Row]) -> Iterator[str]:
             for row in lacking
             for name, why in row.missing.items()
         )
+    if warned := [row for row in rows if row.warnings]:
+        yield f"## Warnings: {len(warned)} of {len(rows)} cells, which are in the numbers above"
+        yield "\n".join(f"- {plain(row.cell)}: {plain(said)}" for row in warned for said in row.warnings)
 
 
 def _reading(spec: SuiteSpec, rows: Sequence[Row], entries: Sequence[Entry]) -> Iterator[str]:
@@ -123,7 +137,7 @@ def _reading(spec: SuiteSpec, rows: Sequence[Row], entries: Sequence[Entry]) -> 
     compared = f"where they agree with {label_of(spec.against)}" if spec.against else f"of {against}"
     yield "## How to read this"
     yield (
-        f"n counts {unit}. SE is the standard error of the mean. Intervals are bootstrapped (BCa)"
+        f"n and pairs count {unit}. SE is the standard error of the mean. Intervals are bootstrapped (BCa)"
         f"{', and too narrow: n is small' if any(entry.n < FEW for entry in entries) else ''}. Differences are "
         f"from the values {plain(compared)}, over the cases and seeds that both have. No correction is made for "
         f"comparing many conditions. Each cell's run, with its own report, is in {CELLS}/."

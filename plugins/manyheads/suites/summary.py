@@ -48,7 +48,7 @@ class Entry(BaseModel):
     against: dict[str, Any] | None = None
     """The condition that this one is compared with; null for that one itself."""
     pairs: int = 0
-    """Cases and seeds that both have."""
+    """Values that the difference is over: those of cases and seeds that both have, or of cases where there are several."""
     difference: float | None = None
     """Mean of this condition's values minus those of the other one, pair by pair."""
     difference_se: float | None = None
@@ -139,4 +139,4 @@ def _difference(ours: Values, theirs: Values, several: bool, level: float) -> di
     if found is None:
         return {}
     ends = {"difference_low": found.low, "difference_high": found.high}
-    return {"pairs": len(both), "difference": found.mean, "difference_se": found.se, **ends}
+    return {"pairs": found.n, "difference": found.mean, "difference_se": found.se, **ends}

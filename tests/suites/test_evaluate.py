@@ -1,6 +1,7 @@
 """A suite through the real command: run, failed, killed, gone on with, changed."""
 
 import asyncio
+import json
 import signal
 import time
 from collections import Counter
@@ -111,6 +112,31 @@ def test_what_has_changed_is_named_and_goes_on_only_when_told_to(tmp_path: Path)
     found, states = run(suite, tmp_path / "out", "budget.calls=1000")
     assert states == {"kept": 2}
     assert found.rows[0].values.keys() == {"usage.calls", "inference_cost"}
+
+
+def test_a_config_that_only_some_cells_take_from_the_file_has_changed_too(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.yaml"
+    mine.write_text("ideas: {keep: 2}\n")
+    suite = write_suite(
+        tmp_path, "mine", configs=["virsci", str(mine)], measures=["usage.calls"], plot=None, repeats=1,
+        grid={"team.size": [2]}, variants={"alone": {"ideas.keep": 1}, "filed": {}},
+    )  # fmt: skip
+    run(suite, tmp_path / "out")
+    assert run(suite, tmp_path / "out")[1] == {"kept": 2}
+    mine.write_text("ideas: {keep: 3}\n")
+    with pytest.raises(ChangedError, match=r"variant=filed, team\.size=2\.ideas\.keep was 2, is 3"):
+        run(suite, tmp_path / "out")
+
+
+def test_warnings_of_cells_come_with_their_rows(tmp_path: Path) -> None:
+    keys = {"turns": 1, "embedding": "lexical", "team.size": 2, "topics.max_restarts": 0}
+    write_suite(tmp_path, "mine", measures=["usage.calls"], plot=None, grid={}, repeats=1, set=keys)
+    [row] = run(tmp_path / "mine", tmp_path / "out")[0].rows
+    told = json.loads((tmp_path / "out" / "cells" / row.cell / "result.json").read_text())
+    assert told["warnings"]
+    assert list(row.warnings) == told["warnings"]
+    done = manyheads_command("eval", tmp_path / "mine", "--out", "out", cwd=tmp_path)
+    assert "1 of 1 cells finished with warnings, which the report names" in done.err
 
 
 def test_what_the_result_does_not_hold_is_said_and_never_counted(tmp_path: Path) -> None:

@@ -34,9 +34,14 @@ class Cell:
     config: RunConfig
 
     @property
+    def kind(self) -> str:
+        """What it shares with its repeats, in words."""
+        return f"{label_of(self.condition)}{f', {self.case}' if self.case else ''}"
+
+    @property
     def label(self) -> str:
         """What a table calls it."""
-        return f"{label_of(self.condition)}{f', {self.case}' if self.case else ''}, seed {self.seed}"
+        return f"{self.kind}, seed {self.seed}"
 
 
 def cells_of(suite: Suite, repeats: int, load: Load, settings: Sequence[str] = ()) -> list[Cell]:

@@ -17,6 +17,7 @@ from typing import Any, cast
 
 import portalocker
 
+from manyheads.config import RunConfig
 from manyheads.errors import ChangedError, JournalError
 from manyheads.folder import RESULT, writing
 from manyheads.suites.cells import Cell
@@ -118,15 +119,34 @@ def _alone(path: Path) -> Generator[None]:
 def _record(suite: Suite, cells: Sequence[Cell]) -> dict[str, Any]:
     """What must stay the same for cells to be comparable: not budgets, prices or addresses.
 
-    What is varied stands in the suite: one config tells the rest.
+    What is varied stands in the suite. One config tells the rest, and of others what that one sets itself.
     """
-    config = cells[0].config
+    first = _course(cells[0].config)
+    spec = suite.spec.model_dump(mode="json", include=MADE_FROM)
+    record = {"name": suite.name, "suite": spec, "cases": suite.cases, "config": first}
+    for cell in cells[1:]:
+        if apart := _apart(suite, cell, dict(_leaves(first))):
+            record[f"config of {cell.kind}"] = apart
+    return json.loads(json.dumps(record))
+
+
+def _course(config: RunConfig) -> dict[str, Any]:
     models = {alias: model.identity() for alias, model in config.models.items()}
     course = {**config.course(), "host": config.host, "models": models}
     course |= config.model_dump(mode="json", include={"roles", "paths"})
     del course["seed"]
-    spec = suite.spec.model_dump(mode="json", include=MADE_FROM)
-    return json.loads(json.dumps({"name": suite.name, "suite": spec, "cases": suite.cases, "config": course}))
+    return course
+
+
+def _apart(suite: Suite, cell: Cell, first: Mapping[str, Any]) -> dict[str, Any]:
+    """What a cell's config has otherwise than the first one, and not because the suite sets it for this cell."""
+    varied = {**suite.spec.settings(cell.condition), **suite.cases[cell.case]}
+    own = tuple(f"{key}." for key, _ in _leaves(varied))
+    return {
+        key: value
+        for key, value in _leaves(_course(cell.config))
+        if (key not in first or first[key] != value) and not f"{key}.".startswith(own)
+    }
 
 
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Generator[str]:

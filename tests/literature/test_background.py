@@ -100,10 +100,25 @@ def test_files_that_hold_no_background(tmp_path: Path, name: str, text: str, sai
     assert stopped.value.hint or name != "bare.bib"
 
 
-@pytest.mark.parametrize("named", ["papers.bib", "my papers.jsonl", "/nowhere/at/all"])
+@pytest.mark.parametrize(
+    "named",
+    ["papers.bib", "my papers.jsonl", "/nowhere/at/all", "runs/20240229-virsci", "./team", "papers.jsonl:2"],
+)
 def test_a_file_that_is_not_there_is_no_text(named: str) -> None:
     with pytest.raises(SubjectError, match="no such file"):
         read(named)
+    with pytest.raises(SubjectError, match="no such file"):
+        read("Owls.", idea=named)
+
+
+@pytest.mark.parametrize("text", ["Owls.", "Owls and/or bats", "梟は夜/昼に飛ぶ"])
+def test_what_no_file_could_be_called_is_a_text(text: str) -> None:
+    assert [work.text for work in read(text).works] == [text]
+
+
+def test_lines_are_told_by_their_ending_in_capitals_too(tmp_path: Path) -> None:
+    path = write(tmp_path / "ABSTRACTS.JSONL", '{"abstract": "One."}\n{"abstract": "Two."}\n')
+    assert [work.text for work in read(str(path)).works] == ["One.", "Two."]
 
 
 def test_more_than_a_prompt_should_hold_is_refused_and_can_be_allowed(tmp_path: Path) -> None:

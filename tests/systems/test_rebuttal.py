@@ -62,6 +62,10 @@ def rewrite(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
+def remove(path: Path) -> None:
+    path.unlink()
+
+
 def read(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
@@ -170,6 +174,7 @@ async def test_without_a_reviewer_the_proposer_has_no_review(run: Play) -> None:
     played = await run("rebuttal.reviewer=false", improved=verdicts(True, False))
     assert titles(played) == ["FirstIdea", "Proposal", "Verdict", "Proposal", "Verdict"]
     assert not any("<review>" in request.asking for request in played.requests)
+    assert not any("review" in request.system for request in played.requests)
     assert all(one["review"] is None for one in played.result["rounds"])
 
 
@@ -180,6 +185,7 @@ async def test_self_reflection_goes_on_until_the_proposer_sees_no_improvement(ru
     assert [one["improved"] for one in played.result["rounds"]] == [None, True, True, False]
     for before, asked in zip(played.result["rounds"], played.asked("Thinking your idea over"), strict=False):
         assert before["idea"]["idea"] in asked.asking
+        assert "reviewer" not in asked.system
 
 
 async def test_the_initial_idea_alone(run: Play) -> None:
@@ -280,7 +286,7 @@ async def test_a_teams_idea_is_refined_and_written_up(run: Play, llm: LLM, tmp_p
     )
     voted = team.result["idea"]
     assert titles(played)[0] == "Review"
-    assert voted["title"] in played.requests[0].asking
+    assert played.requests[0].asking.count(voted["title"]) == 1 + voted["idea"].count(voted["title"])
     assert voted["idea"] in played.requests[0].asking
     [revision] = played.asked("Improving the idea")
     assert voted["references"]
@@ -319,6 +325,30 @@ async def test_a_rebuttals_idea_goes_on_with_its_own_background(run: Play, tmp_p
     played = await run(f"rebuttal.idea={tmp_path / 'run'}", folder="on", background=False, improved=False)
     assert played.result["background"] == first.result["background"]
     assert played.result["rounds"][0]["idea"]["title"] == first.result["idea"]["title"]
+
+
+async def test_a_new_background_stands_in_for_one_that_is_gone(
+    run: Play, works: Path, tmp_path: Path
+) -> None:
+    await run(improved=False)
+    remove(works)
+    idea = f"rebuttal.idea={tmp_path / 'run'}"
+    with pytest.raises(SubjectError, match=r"cannot be read any more: .*no such file") as stopped:
+        await run(idea, folder="on", background=False)
+    assert "--background" in (stopped.value.hint or "")
+    played = await run(idea, "background=Bats rest.", folder="on", background=False, improved=False)
+    assert len(played.result["background"]["works"]) == 1
+    assert "Bats rest." in played.asked("Improving the idea")[-1].asking
+
+
+async def test_an_idea_that_was_taken_up_before_keeps_what_it_was_written_beside(
+    run: Play, tmp_path: Path
+) -> None:
+    first = await run(improved=False)
+    second, third = (tmp_path / name for name in ("second", "third"))
+    await run(f"rebuttal.idea={tmp_path / 'run'}", folder=second.name, background=False, improved=False)
+    played = await run(f"rebuttal.idea={second}", folder=third.name, background=False, improved=False)
+    assert played.result["background"] == first.result["background"]
 
 
 async def test_a_run_without_an_idea_has_none_to_give(run: Play, tmp_path: Path) -> None:

@@ -11,14 +11,14 @@ from manyheads.bank.corpus import RawPaper, Rejects
 from manyheads.bank.records import Paper
 from manyheads.config import RunConfig, read_yaml
 from manyheads.errors import CorpusError, EmbeddingError, SubjectError
-from manyheads.subjects import RESULT, Subject, read_result, read_subject, read_subjects
+from manyheads.subjects import LINE, RESULT, Subject, read_result, read_subject, read_subjects
 
 TEXTS = (".md", ".markdown", ".txt")
 LINES = (".json", ".jsonl")
 PAPERS = (".bib", ".csv", ".tsv", ".parquet", ".xml", ".gz", ".zip")
 KINDS = "a file of papers (.bib, .jsonl, .csv, …), a text file, or a text in quotes"
-USUAL = {"title": "", "idea": "", "experiment": "Experiment: "}
-"""The texts of an idea in a team's result, with what stands before each."""
+USUAL = {"idea": "", "experiment": "Experiment: "}
+"""The texts of an idea in a team's result, with what stands before each; its title is no part of them."""
 
 
 @dataclass(frozen=True)
@@ -57,14 +57,15 @@ def read_background(config: RunConfig) -> Background:
         SubjectError: a file is not there, cannot be read, or holds no abstract, or more than `rebuttal.most`.
         CorpusError: a file of papers cannot be read.
     """
-    named, most = config.background, config.rebuttal.most
-    given = _idea(config.rebuttal.idea, most) if config.rebuttal.idea else Background()
+    named, most, given = config.background, config.rebuttal.most, config.rebuttal.idea
+    idea = _idea(given) if given else None
     if isinstance(named, tuple):
-        return _few(Background("", tuple(_text(text) for text in named), given.idea), most)
-    if named is None:
-        return _few(given, most)
-    found = _read(named, most)
-    return _few(Background(found.source, found.works, given.idea, found.without), most)
+        found = Background("", tuple(map(_text, named)))
+    elif named is not None:
+        found = _read(named, most)
+    else:
+        found = _behind(given, most) if given else Background()
+    return _few(replace(found, idea=idea), most)
 
 
 def _few(background: Background, most: int) -> Background:
@@ -96,10 +97,19 @@ def _path(named: str) -> Path | None:
     with suppress(OSError):
         if path.exists():
             return path
-    looks = path.is_absolute() or path.suffix.lower() in (*TEXTS, *LINES, *PAPERS)
-    if looks and "\n" not in named:
+    if _looks_like_a_file(named):
         raise SubjectError(f"{named}: no such file", hint=f"name {KINDS}")
     return None
+
+
+def _looks_like_a_file(named: str) -> bool:
+    """A slash in a single word tells folders too, but not in a script that parts no words by blanks."""
+    if "\n" in named:
+        return False
+    path = Path(named)
+    if path.is_absolute() or path.suffix.lower() in (*TEXTS, *LINES, *PAPERS) or LINE.fullmatch(named):
+        return True
+    return "/" in named and named.isascii() and len(named.split()) == 1
 
 
 def _text(text: str) -> Subject:
@@ -147,34 +157,48 @@ def _papers(path: Path, named: str, most: int) -> Background:
     return Background(named, tuple(works), without=bare + rejects.total)
 
 
-def _idea(named: str, most: int) -> Background:
-    """An idea to begin with; that of a run brings its references."""
+def _idea(named: str) -> Subject:
+    """An idea to begin with."""
     path = _path(named)
     if path is None:
-        return Background(idea=_text(named))
-    if path.is_dir():
-        return _of_run(path, named, most)
-    return Background(idea=read_subject(path))
-
-
-def _of_run(folder: Path, named: str, most: int) -> Background:
-    idea = read_result(folder).get("idea")
-    texts = _texts(idea) if isinstance(idea, dict) else []
-    if not texts:
+        return _text(named)
+    if not path.is_dir():
+        return read_subject(path)
+    idea = _idea_of(path)
+    if not (texts := _texts(idea)):
         raise SubjectError(f"{named}: this run has come to no idea", hint="name the folder of one that has")
-    told: Mapping[str, Any] = idea if isinstance(idea, dict) else {}
-    beside = _beside(folder, told.get("references") or (), most)
-    given = Subject(named, str(told.get("title", "")), "\n\n".join(texts))
-    return Background(beside.source or named, beside.works, given, beside.without)
+    return Subject(named, str(idea.get("title") or ""), "\n\n".join(texts))
+
+
+def _idea_of(folder: Path) -> Mapping[str, Any]:
+    idea = read_result(folder).get("idea")
+    return idea if isinstance(idea, dict) else {}
+
+
+def _behind(named: str, most: int) -> Background:
+    """What an idea was written beside, where a run came to it; nothing is known of any other."""
+    path = _path(named)
+    if path is None or not path.is_dir():
+        return Background()
+    try:
+        found = _beside(path, _idea_of(path).get("references") or (), most)
+    except (SubjectError, CorpusError) as error:
+        raise SubjectError(
+            f"{named}: what it began with cannot be read any more: {error}",
+            hint="name its abstracts anew: --background FILE",
+        ) from error
+    return replace(found, source=found.source or named)
 
 
 def _beside(folder: Path, references: Sequence[Mapping[str, Any]], most: int) -> Background:
-    """What a run's idea was written beside: its own background, or references out of its corpus."""
+    """What a run's idea was written beside: its own background, that of the run it took up, or its references."""
     config = _config_of(folder)
     if isinstance(config.get("background"), list):
         return Background("", tuple(map(_text, config["background"])))
     if config.get("background"):
         return _read(str(config["background"]), most)
+    if taken_up := (config.get("rebuttal") or {}).get("idea"):
+        return _behind(str(taken_up), most)
     return Background("", tuple(_known(config, references)))
 
 

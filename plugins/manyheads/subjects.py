@@ -88,13 +88,13 @@ def read_subjects(path: Path) -> list[Subject]:
     if (line := LINE.fullmatch(str(path))) and not path.exists():
         return [_of_line(Path(line[1]), str(path))]
     content = _read(path)
-    if path.suffix == ".jsonl":
+    if path.suffix.lower() == ".jsonl":
         lines = [(number, line) for number, line in enumerate(content.split("\n"), 1) if line.strip()]
         found = [_of_json(f"{path}:{number}", line) for number, line in lines]
         if not found:
             raise SubjectError(f"{path}: empty")
         return found
-    if path.suffix == ".json":
+    if path.suffix.lower() == ".json":
         return [_of_json(str(path), content)]
     heading = HEADING.match(content)
     title, text = (heading[1], content[heading.end() :]) if heading else ("", content)

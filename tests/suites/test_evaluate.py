@@ -128,6 +128,19 @@ def test_a_config_that_only_some_cells_take_from_the_file_has_changed_too(tmp_pa
         run(suite, tmp_path / "out")
 
 
+def test_a_cell_whose_result_is_damaged_has_failed_and_the_others_are_told(tmp_path: Path) -> None:
+    suite = write_suite(tmp_path, "mine", measures=["hd", "usage.calls"], plot=None, repeats=1)
+    damaged = run(suite, tmp_path / "out")[0].rows[0].cell
+    (tmp_path / "out" / "cells" / damaged / "result.json").write_text("{")
+    found, states = run(suite, tmp_path / "out")
+    assert states == {"kept": 2}
+    [row] = found.failed
+    assert row.cell == damaged
+    assert "not valid JSON" in (row.error or "")
+    assert str(tmp_path / "out" / "cells" / damaged) in (row.error or "")
+    assert [(entry.n, entry.left_out) for entry in found.entries] == [(0, 1), (0, 1), (1, 0), (1, 0)]
+
+
 def test_warnings_of_cells_come_with_their_rows(tmp_path: Path) -> None:
     keys = {"turns": 1, "embedding": "lexical", "team.size": 2, "topics.max_restarts": 0}
     write_suite(tmp_path, "mine", measures=["usage.calls"], plot=None, grid={}, repeats=1, set=keys)

@@ -108,6 +108,8 @@ def test_conditions_are_compared_where_they_agree_otherwise() -> None:
         ({"sources": []}, "sources"),
         ({"grid": {"turns": []}}, "grid.turns"),
         ({"grid": {"turns": [1, 1]}}, "each of them once"),
+        ({"grid": {"topic": [None, "None"]}}, "look the same"),
+        ({"grid": {"team": [{"size": 2}], "team.size": [3]}}, "grid.team.size: grid.team sets it too"),
         ({"grid": {"seed": [1]}}, "set by seeds"),
         ({"seeds": [1, 1]}, "named twice"),
         ({"against": {"team.size": 9}}, "against.team.size"),

@@ -83,7 +83,12 @@ def rows_of(
             rows.append(Row(**told, error=failures[cell.name]))
             continue
         found = {**novelty.get(cell.name, {}), **dict(_numbers(spec, cell, folder))}
-        result = read_result(folder.of(cell))
+        try:
+            result = read_result(folder.of(cell))
+        except SubjectError as error:
+            again = f"{error.message}; remove {folder.of(cell)} to run the cell again"
+            rows.append(Row(**told, error=again))
+            continue
         rows.append(
             Row(
                 **told,

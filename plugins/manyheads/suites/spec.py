@@ -125,6 +125,10 @@ class SuiteSpec(Strict):
                 raise ValueError(f"grid.{key}: is set by {'seeds' if key == 'seed' else 'variants'}")
             if not values or any(value in values[:place] for place, value in enumerate(values)):
                 raise ValueError(f"grid.{key}: needs values, each of them once")
+            if len(set(map(str, values))) < len(values):
+                raise ValueError(f"grid.{key}: two values look the same in tables and pictures")
+            if within := next((other for other in self.grid if key.startswith(f"{other}.")), None):
+                raise ValueError(f"grid.{key}: grid.{within} sets it too")
         for name, all_of in (("seeds", self.seeds), ("measures", self.measures)):
             if len(set(all_of)) < len(all_of):
                 raise ValueError(f"{name}: one is named twice")

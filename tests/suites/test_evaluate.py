@@ -128,6 +128,21 @@ def test_a_config_that_only_some_cells_take_from_the_file_has_changed_too(tmp_pa
         run(suite, tmp_path / "out")
 
 
+def test_a_prompt_that_has_changed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MANYHEADS_PATH", str(tmp_path / "own"))
+    prompts = tmp_path / "own" / "prompts"
+    for role in ("scientist", "critic"):
+        (prompts / role).mkdir(parents=True)
+        (prompts / role / "system.md.j2").write_text("Think.")
+    suite = write_suite(tmp_path, "mine", measures=["usage.calls"], plot=None, repeats=1)
+    run(suite, tmp_path / "out")
+    (prompts / "critic" / "system.md.j2").write_text("Another system's, which no cell asks.")
+    assert run(suite, tmp_path / "out")[1] == {"kept": 2}
+    (prompts / "scientist" / "system.md.j2").write_text("Think twice.")
+    with pytest.raises(ChangedError, match=r"prompts\.scientist/system\.md\.j2 was "):
+        run(suite, tmp_path / "out", repeats=2)
+
+
 def test_a_cell_whose_result_is_damaged_has_failed_and_the_others_are_told(tmp_path: Path) -> None:
     suite = write_suite(tmp_path, "mine", measures=["hd", "usage.calls"], plot=None, repeats=1)
     damaged = run(suite, tmp_path / "out")[0].rows[0].cell

@@ -51,7 +51,7 @@ async def evaluate(
     """Bring a suite to its end in its folder; called again, it goes on where it was stopped.
 
     Raises:
-        ChangedError: the folder was begun by another suite or config, and changes are not accepted.
+        ChangedError: the folder was begun by another suite, config or prompts, and changes are not accepted.
         UserError: a host, the folder or a corpus cannot be used. A cell that fails raises nothing: it is told of.
     """
     spec = suite.spec

@@ -9,6 +9,7 @@
     report.md        the same to read
 """
 
+import hashlib
 import json
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,12 +21,17 @@ import portalocker
 from manyheads.config import RunConfig
 from manyheads.errors import ChangedError, JournalError
 from manyheads.folder import RESULT, writing
+from manyheads.resources import Resources
+from manyheads.roles import Roles
 from manyheads.suites.cells import Cell
 from manyheads.suites.suite import Suite
+from manyheads.systems import SYSTEMS
 
 CELLS, RECORD, RESULTS, REPORT = "cells", "suite.json", "results.jsonl", "report.md"
 MADE_FROM = {"version", "configs", "set", "grid", "variants", "seeds"}
 """What of a suite its cells are made from."""
+SHARED = "partials/"
+"""Prompts that others include."""
 NAMED = 5
 """Changes that a message names."""
 _LOCK, _REVIEW = ".lock", "review"
@@ -48,7 +54,7 @@ class SuiteFolder:
         all cells are measured anew each time.
 
         Raises:
-            ChangedError: it was begun by another suite or config, and changes are not accepted.
+            ChangedError: it was begun by another suite, config or prompts, and changes are not accepted.
             JournalError: it cannot be written, is in use, or holds something else.
         """
         with writing(path):
@@ -123,11 +129,29 @@ def _record(suite: Suite, cells: Sequence[Cell]) -> dict[str, Any]:
     """
     first = _course(cells[0].config)
     spec = suite.spec.model_dump(mode="json", include=MADE_FROM)
-    record = {"name": suite.name, "suite": spec, "cases": suite.cases, "config": first}
+    record = {
+        "name": suite.name, "suite": spec, "cases": suite.cases, "config": first, "prompts": _wording(cells)
+    }  # fmt: skip
     for cell in cells[1:]:
         if apart := _apart(suite, cell, dict(_leaves(first))):
             record[f"config of {cell.kind}"] = apart
     return json.loads(json.dumps(record))
+
+
+def _wording(cells: Sequence[Cell]) -> dict[str, str]:
+    """A hash of each role card and prompt that the cells' runs are asked with; those of reviews are not among them."""
+    resources = Resources.of(cells[0].config.paths)
+    roles = Roles(resources)
+    needed = {role for cell in cells for role, _ in SYSTEMS[cell.config.system].needs(cell.config)}
+    cards = [roles.card(role) for role in sorted(needed)]
+    named = {card.prompt_of(task) for card in cards for task in card.tasks}
+    named |= {card.system_prompt() for card in cards}
+    files = resources.names("prompts")
+    contents = {
+        name: files[name].read_bytes() for name in sorted(files) if name in named or name.startswith(SHARED)
+    }
+    contents |= {f"{card.name}.yaml": card.model_dump_json().encode() for card in cards}
+    return {name: hashlib.sha256(content).hexdigest()[:8] for name, content in contents.items()}
 
 
 def _course(config: RunConfig) -> dict[str, Any]:

@@ -95,6 +95,38 @@ async def test_self_reflections_are_shown(run: Play, llm: LLM, tmp_path: Path) -
     assert "It is too broad." in page_of(tmp_path / "run")
 
 
+@pytest.mark.parametrize("sets", ["rebuttal.method=initial", "rebuttal.area_chair=false"])
+async def test_where_nobody_judged_nothing_is_said_to_be_no_better(
+    run: Play, tmp_path: Path, sets: str
+) -> None:
+    played = await run(sets, "rebuttal.fixed_iters=1")
+    assert played.result["rebuttal"]["improvements"] is None
+    assert "found better" not in dict(essence(played.result))["Rebuttal"]
+    assert "Found better" not in page_of(tmp_path / "run")
+
+
+async def test_a_run_that_fails_before_its_first_idea_still_has_a_page(
+    run: Play, llm: LLM, tmp_path: Path
+) -> None:
+    llm.faults.append(Fault("status", status=403, times=None))
+    with pytest.raises(ModelError):
+        await run()
+    assert "No idea has been put forward in this run yet." in page_of(tmp_path / "run")
+
+
+async def test_the_review_of_an_idea_that_was_given_is_shown_before_the_end(
+    run: Play, llm: LLM, tmp_path: Path
+) -> None:
+    llm.answers["weaknesses"] = ["Owls cannot plan."]
+    llm.faults.append(Fault("status", status=403, when=lambda request: llm.calls > 1))
+    with pytest.raises(ModelError):
+        await run("rebuttal.idea=Owls plan best.")
+    page = page_of(tmp_path / "run")
+    assert "Owls cannot plan." in page
+    assert "given with the run" in page
+    assert '<div class="abstract">' not in page
+
+
 async def test_the_last_lines(run: Play, llm: LLM, tmp_path: Path) -> None:
     llm.answers["improved"] = False
     played = await run("rebuttal.abstract=true")

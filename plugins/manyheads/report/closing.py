@@ -85,10 +85,9 @@ def _baseline(told: Mapping[str, Any]) -> str:
 def _rebuttal(told: Mapping[str, Any]) -> str:
     """How an idea got on."""
     course = Course.model_validate(told)
-    went = (
-        f"{_count(course.iterations, 'revision')} for {course.indicator}, {course.improvements} found better"
-    )
-    return f"{went}; the end: {course.ending}"
+    went = f"{_count(course.iterations, 'revision')} for {course.indicator}"
+    better = "" if course.improvements is None else f", {course.improvements} found better"
+    return f"{went}{better}; the end: {course.ending}"
 
 
 def _self_review(told: Mapping[str, Any]) -> str:

@@ -89,7 +89,8 @@ class Course(Part):
     traits: str = ""
     method: str = ""
     iterations: int = 0
-    improvements: int = 0
+    improvements: int | None = None
+    """Versions that were found better; None where nobody has judged."""
     stopped_by: str = ""
     final: int | None = None
 
@@ -159,6 +160,8 @@ def _so_far(record: Record) -> dict[str, Any]:
         rounds.setdefault(number, {"round": number}).update(told)
     chosen = cast(Mapping[str, Any], record.config.get("rebuttal") or {})
     course = {key: chosen[key] for key in ("area", "indicator", "method") if key in chosen}
+    if 0 in rounds:
+        rounds[0].setdefault("idea", {})  # one that was given is said by nobody
     whole = [rounds[number] for number in sorted(rounds) if "idea" in rounds[number]]
     return {"rounds": whole, "rebuttal": course}
 

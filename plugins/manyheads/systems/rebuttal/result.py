@@ -11,6 +11,7 @@ from manyheads.systems.rebuttal.ready import PROPOSER
 def result_of(panel: Panel, final: Round, abstract: Abstract | None) -> dict[str, Any]:
     """The result: the rounds, how they ended, the final idea, and the abstract where one was written.
 
+    The improvements that were found are counted where somebody has looked for some, and null elsewhere.
     `inference_cost` is the number of replies; `idea` and `abstract` have the shape of a team's, so that what takes
     one takes the other.
     """
@@ -71,7 +72,7 @@ def _course(panel: Panel, final: Round) -> dict[str, Any]:
         "traits": panel.traits,
         "method": chosen.method,
         "iterations": len(panel.rounds) - 1,
-        "improvements": sum(judged),
+        "improvements": sum(judged) if judged else None,
         "stopped_by": panel.stopped,
         "converged": panel.stopped == "converged",
         "final": final.number,

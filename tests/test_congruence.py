@@ -70,7 +70,7 @@ def alike(request: Request) -> list[dict[str, Any]]:
 
 
 async def test_with_self_review(tmp_path: Path) -> None:
-    sets = ("self_review.enabled=true", "self_review.max_discards=3", "topology=random")
+    sets = ("self_review.enabled=true", "self_review.max_discards=3", "topology=random", "embedding=auto")
     played = await on_both(tmp_path, *sets, answers={"overlaps": alike})
     assert_congruent(played)
     assert len(played[0].result["self_review"]["reviews"]) > 1

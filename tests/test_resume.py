@@ -40,6 +40,7 @@ def with_config(folder: Path) -> Path:
         "team": {"size": 3},
         "turns": 1,
         "self_review": {"enabled": True},
+        "embedding": "lexical",
         "models": {"default": {"retries": 0}},
     }
     (folder / "small.yaml").write_text(yaml.safe_dump(small))
@@ -132,8 +133,8 @@ def assert_goes_on(llm: LLM, home: Path, whole: Played, *more: str) -> None:
 
 
 KILLS = [
-    pytest.param("agentscope", BY_TOOL, 1, 8),
-    pytest.param("autogen", BY_FIELD, 1, -8),
+    pytest.param("autogen", BY_TOOL, 1, 8),
+    pytest.param("agentscope", BY_FIELD, 1, -8, marks=pytest.mark.slow),
     *(
         pytest.param(host, way, 2, calls, marks=pytest.mark.slow)
         for host in ("autogen", "agentscope")
@@ -165,6 +166,7 @@ def test_killed_over_and_over(llm: LLM, home: Path, undisturbed: Undisturbed) ->
     assert_goes_on(llm, home, whole)
 
 
+@pytest.mark.slow
 def test_interrupted_from_the_keyboard(llm: LLM, home: Path, undisturbed: Undisturbed) -> None:
     stopped = stop_after(llm, 7, begin(llm, home, "host=autogen", BY_TOOL), signal.SIGINT)
     assert stopped.code == 130

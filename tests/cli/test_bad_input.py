@@ -154,6 +154,7 @@ def small_disk(home: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(disk)], check=True)
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full(home: Path, small_disk: Path) -> None:
     run = ("run", "virsci", "--host", "agentscope", *SMALL, "--out", "disk/run")
     said = manyheads_command(*run, cwd=home).message

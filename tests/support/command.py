@@ -12,7 +12,7 @@ from typing import Any
 import manyheads
 from support.llm import LLM
 
-SMALL = ("--set", "team.size=3", "--set", "turns=1")
+SMALL = ("--set", "team.size=3", "--set", "turns=1", "--set", "embedding=lexical")
 """The shortest run that has every stage."""
 
 

@@ -52,6 +52,7 @@ def config_for(llm: LLM, *sets: str) -> RunConfig:
             "default": {"provider": "openai", "name": "test", "base_url": llm.base_url, "tools": False}
         },
         "invitation": {"enabled": False},
+        "embedding": "lexical",
     }
     for setting in sets:
         data = merge(data, parse_set(setting))

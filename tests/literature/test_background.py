@@ -51,6 +51,12 @@ def test_lines_of_papers_and_lines_of_nothing_but_abstracts(tmp_path: Path) -> N
     assert found == [("bare.jsonl:1", "", "One."), ("bare.jsonl:2", "B", "Two.")]
 
 
+def test_lines_of_papers_behind_a_byte_order_mark(tmp_path: Path) -> None:
+    lines = "".join(json.dumps(one) + "\n" for one in (PAPER, {**PAPER, "id": "p2", "abstract": ""}))
+    found = read(str(write(tmp_path / "papers.jsonl", "\ufeff" + lines)))
+    assert ([work.source for work in found.works], found.without) == (["p1"], 1)
+
+
 def test_a_text_and_a_file_of_one(tmp_path: Path) -> None:
     assert [work.text for work in read("Owls hunt where nothing can be seen.").works] == [
         "Owls hunt where nothing can be seen."

@@ -129,7 +129,7 @@ def _lines(path: Path, named: str, most: int) -> Background:
 
 def _begins_with_a_paper(path: Path) -> bool:
     try:
-        with path.open(encoding="utf-8") as file:
+        with path.open(encoding="utf-8-sig") as file:
             RawPaper.model_validate_json(file.readline())
     except (OSError, ValueError):
         return False

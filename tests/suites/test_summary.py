@@ -1,6 +1,7 @@
 """What cells come to: by hand, with what is left out, and read back."""
 
 import csv
+import re
 import sys
 from math import sqrt
 from pathlib import Path
@@ -152,6 +153,15 @@ def test_pictures_are_drawn_with_gaps_where_there_is_nothing(kind: str, tmp_path
     again.mkdir()
     draw_suite(spec, ROWS, summarise(spec, ROWS), again)
     assert (again / "plot.svg").read_bytes() == svg.read_bytes()
+
+
+def test_title_and_caption_of_a_narrow_picture_stay_inside_it(tmp_path: Path) -> None:
+    titled = SPECIFIED.model_copy(update={"title": "How far do small teams come with few turns? " * 2})
+    rows = [each.model_copy(update={"by_language_model": False}) for each in ROWS]
+    _, svg = draw_suite(titled, rows, summarise(titled, rows), tmp_path)
+    drawn = re.findall(r"<text[^>]*>([^<]*)</text>", svg.read_text("utf-8"))
+    assert any("no language model" in line for line in drawn)
+    assert max(map(len, drawn)) <= 65
 
 
 def test_without_matplotlib_the_report_says_what_draws(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from math import nan
 from pathlib import Path
+from textwrap import fill
 from typing import Any, Literal
 
 from manyheads.errors import JournalError
@@ -14,6 +15,8 @@ Kind = Literal["heatmap", "lines", "bars"]
 PANEL = (4.8, 4.0)
 """Inches."""
 COLUMNS = 2
+TITLE, CAPTION = 45, 65
+"""Characters of a line that fit above and below a panel."""
 COLOURS = ("#1d5c57", "#b3541e", "#5b4b8a", "#7a6a00", "#9c2f4f", "#35679a", "#4d7a2b", "#555555")
 MARKERS = "osD^vPX*"
 LACKING = "#ececec"
@@ -70,8 +73,8 @@ def draw(kind: Kind, panels: Sequence[Panel], title: str, caption: str, paths: S
     rows = -(-len(panels) // columns)
     with rc_context({"svg.hashsalt": "manyheads", "svg.fonttype": "none", "text.parse_math": False}):
         figure = Figure(figsize=(PANEL[0] * columns, PANEL[1] * rows + 0.8), layout="constrained")
-        figure.suptitle(title, fontsize=12)
-        figure.supxlabel(caption, fontsize=9, color="#444444")
+        figure.suptitle(fill(title, TITLE * columns), fontsize=12)
+        figure.supxlabel(fill(caption, CAPTION * columns), fontsize=9, color="#444444")
         grid = figure.subplots(rows, columns, squeeze=False).flatten()
         drawn = list(zip(grid, panels, strict=False))
         for axes, panel in drawn:

@@ -117,14 +117,15 @@ def test_presets_are_the_papers_and_can_be_overridden() -> None:
     [
         ("acm", {}, "no such preset"),
         (None, {}, "bound"),
-        (None, {"bound": 2014, "start": 2014}, "must be before"),
-        (None, {"bound": 2014, "end": 2013}, "must not be before"),
+        (None, {"bound": 2014, "start": 2014}, "years: start 2014 must be before"),
+        (None, {"bound": 2014, "end": 2013}, "years: end 2013 must not be before"),
         (None, {"bound": 2014, "min_papers": 0}, "min_papers"),
     ],
 )
 def test_wrong_options_are_told(preset: str | None, given_options: dict[str, int], message: str) -> None:
-    with pytest.raises(CorpusError, match=message):
+    with pytest.raises(CorpusError, match=message) as told:
         BuildOptions.of(preset, **given_options)
+    assert told.value.hint
 
 
 def test_papers_whose_citations_are_not_known_pass_only_where_none_are_asked_for() -> None:

@@ -422,6 +422,7 @@ async def test_trouble_that_stays_never_reads_as_nothing_found(
         assert caught.value.source == "semantic_scholar"
         assert caught.value.tried == "3 times", name
         assert caught.value.hint
+        assert "Value error" not in caught.value.message, name
         assert len(scholar.requests) == 3, name
 
 

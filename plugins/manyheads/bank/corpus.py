@@ -223,7 +223,7 @@ def as_paper(fields: Mapping[str, Any]) -> RawPaper | tuple[str, str]:
 def at_fault(wrong: ValidationError) -> tuple[str, str]:
     """The first field that did not fit, and why."""
     first = wrong.errors(include_url=False, include_input=False)[0]
-    return ".".join(map(str, first["loc"])) or "json", first["msg"]
+    return ".".join(map(str, first["loc"])) or "json", first["msg"].removeprefix("Value error, ")
 
 
 def sifted(

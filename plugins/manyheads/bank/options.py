@@ -76,4 +76,7 @@ class BuildOptions(BaseModel):
         except ValidationError as wrong:
             first = wrong.errors(include_url=False)[0]
             where = ".".join(map(str, first["loc"])) or "years"
-            raise CorpusError(f"build options, {where}: {first['msg']}") from wrong
+            problem = first["msg"].removeprefix("Value error, ")
+            raise CorpusError(
+                f"build options, {where}: {problem}", hint="manyheads corpus build --help"
+            ) from wrong

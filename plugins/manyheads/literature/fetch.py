@@ -138,7 +138,7 @@ def parsed(shape: type[M], response: "httpx.Response") -> M:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"])) or "the answer"
-        raise GarbledError(f"{where}: {first['msg']}") from error
+        raise GarbledError(f"{where}: {first['msg'].removeprefix('Value error, ')}") from error
 
 
 @cache

@@ -236,7 +236,9 @@ async def test_cancelling_stops_at_once(llm: LLM, ask: Ask, fault: Fault) -> Non
     llm.faults.append(fault)
     through = governor(llm, concurrency=1, max_wait=60)
     task = asyncio.create_task(ask(through))
-    await asyncio.sleep(0.2)
+    while not llm.calls:
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.1)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(task, 1)

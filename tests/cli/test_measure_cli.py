@@ -12,8 +12,9 @@ from manyheads.bank.lexical import LexicalEmbedder
 from manyheads.bank.options import BuildOptions
 from manyheads.cli.app import app
 from manyheads.errors import CorpusError, EmbeddingError, MeasureError, SubjectError, UserError
+from manyheads.measures.lines import read_lines
 from manyheads.measures.measure import MeasuringCorpus
-from manyheads.measures.results import mean_of, read_scores
+from manyheads.measures.results import Score, mean_of
 from support.command import manyheads_command
 from support.papers import papers, write_corpus
 
@@ -71,7 +72,7 @@ def test_several_texts_have_a_mean_with_its_interval(corpus: Path) -> None:
         "--out", "measures.jsonl",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
-    kept = read_scores(Path("measures.jsonl"))
+    kept = read_lines(Path("measures.jsonl"), Score)
     assert [one.source for one in kept] == ["idea.txt", *(f"many.jsonl:{line}" for line in (1, 2, 3))]
     assert [one.name for one in kept][1:] == [one["title"] for one in papers(3, seed=9)]
     mean = mean_of(kept, "rnd")
@@ -144,7 +145,7 @@ def test_missing_measures_are_told_and_not_averaged_over(here: Path) -> None:
         "".join(json.dumps({"abstract": one["abstract"]}) + "\n" for one in papers(16))
     )
     done = measure("all.jsonl", "--corpus", "uncited", "--out", "measures.jsonl")
-    kept = read_scores(Path("measures.jsonl"))
+    kept = read_lines(Path("measures.jsonl"), Score)
     lacking = [one for one in kept if one.ci is None]
     assert 0 < len(lacking) < 16
     assert mean_of(kept, "on") == f"{len(lacking)} of 16 texts have none"
@@ -183,9 +184,9 @@ def test_bad_input_is_named(here: Path, corpus: Path) -> None:
 def test_scores_that_are_none_are_named(here: Path) -> None:
     (here / "scores.jsonl").write_text('{"hd": 1}\n')
     with pytest.raises(MeasureError, match=r"scores.jsonl:1"):
-        read_scores(here / "scores.jsonl")
+        read_lines(here / "scores.jsonl", Score)
     with pytest.raises(MeasureError, match="cannot be read"):
-        read_scores(here / "nowhere.jsonl")
+        read_lines(here / "nowhere.jsonl", Score)
 
 
 def test_a_paper_of_the_corpus_is_told_from_its_neighbours_and_left_out(here: Path, corpus: Path) -> None:

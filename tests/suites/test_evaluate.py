@@ -15,13 +15,14 @@ import yaml
 from manyheads.config import load
 from manyheads.errors import ChangedError, JournalError, MeasureError
 from manyheads.journal import read_turns
+from manyheads.measures.lines import read_lines
 from manyheads.resources import Resources
 from manyheads.suites.cells import Cell, cells_of
 from manyheads.suites.evaluate import Evaluation, evaluate
-from manyheads.suites.measuring import open_corpora, read_rows
+from manyheads.suites.measuring import Row, open_corpora
 from manyheads.suites.run import State
 from manyheads.suites.suite import read_suite
-from manyheads.suites.summary import read_summary
+from manyheads.suites.summary import Entry
 from support.command import finish, manyheads_command, served_by, start
 from support.llm import LLM
 from support.suites import write_suite
@@ -57,12 +58,12 @@ def test_a_suite_from_its_file_to_its_picture(tmp_path: Path) -> None:
     done = manyheads_command("eval", "mine", "--path", tmp_path, cwd=tmp_path)
     assert done.code == 0, done.err
     folder = tmp_path / "runs" / "eval-mine"
-    entries = read_summary(folder / "summary.jsonl")
+    entries = read_lines(folder / "summary.jsonl", Entry)
     assert [(e.condition["team.size"], e.measure, e.n) for e in entries] == [
         (size, measure, 2) for size in (2, 3) for measure in ("hd", "usage.calls")
     ]
     assert all(e.se is not None and e.left_out == 0 for e in entries)
-    rows = read_rows(folder / "results.jsonl")
+    rows = read_lines(folder / "results.jsonl", Row)
     assert len({row.cell for row in rows}) == 4
     for row in rows:
         assert len(read_turns(folder / "cells" / row.cell / "journal.sqlite")) == row.values["usage.calls"]
@@ -78,11 +79,11 @@ def test_a_cell_that_fails_is_named_counted_and_left_out(tmp_path: Path) -> None
     assert "Traceback" not in done.err
     assert "budget.calls is 3" in done.err
     assert "1 of 2 cells are left out of means" in done.err
-    entries = read_summary(tmp_path / "out" / "summary.jsonl")
+    entries = read_lines(tmp_path / "out" / "summary.jsonl", Entry)
     assert [(e.n, e.left_out, e.mean is None) for e in entries if e.measure == "hd"] == [
         (1, 0, False), (0, 1, True),
     ]  # fmt: skip
-    [row] = [row for row in read_rows(tmp_path / "out" / "results.jsonl") if row.error]
+    [row] = [row for row in read_lines(tmp_path / "out" / "results.jsonl", Row) if row.error]
     assert row.condition == {"budget.calls": 3}
     assert "Failed: 1 of 2 cells" in (tmp_path / "out" / "report.md").read_text()
 
@@ -225,7 +226,7 @@ def test_team_size_on_the_embedded_defaults(tmp_path: Path) -> None:
     folder = tmp_path / "runs" / "eval-team-size"
     means = {
         (e.condition["team.size"], e.condition["turns"], e.measure): e
-        for e in read_summary(folder / "summary.jsonl")
+        for e in read_lines(folder / "summary.jsonl", Entry)
     }
     assert len(means) == 12 * 5
     assert all(entry.n == 1 and entry.se is None for entry in means.values())

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from manyheads.errors import MeasureError
-from manyheads.suites.measuring import Row, read_rows, rows_text
+from manyheads.measures.lines import as_lines, read_lines
+from manyheads.suites.measuring import Row
 from manyheads.suites.pictures import caption_of, draw_suite
 from manyheads.suites.report import mean_text, report_text
 from manyheads.suites.spec import SuiteSpec
 from manyheads.suites.suite import Suite
-from manyheads.suites.summary import Entry, read_summary, summarise, summary_table, summary_text
+from manyheads.suites.summary import Entry, summarise, summary_table
 from support.suites import SPEC
 
 SPECIFIED = SuiteSpec.model_validate(
@@ -99,13 +100,13 @@ def test_a_condition_without_any_cell_has_no_mean() -> None:
 
 def test_summary_and_rows_are_read_back(tmp_path: Path) -> None:
     entries = summarise(SPECIFIED, ROWS)
-    (tmp_path / "summary.jsonl").write_text(summary_text(entries))
-    (tmp_path / "results.jsonl").write_text(rows_text(ROWS))
-    assert read_summary(tmp_path / "summary.jsonl") == entries
-    assert read_rows(tmp_path / "results.jsonl") == ROWS
+    (tmp_path / "summary.jsonl").write_text(as_lines(entries))
+    (tmp_path / "results.jsonl").write_text(as_lines(ROWS))
+    assert read_lines(tmp_path / "summary.jsonl", Entry) == entries
+    assert read_lines(tmp_path / "results.jsonl", Row) == ROWS
     (tmp_path / "results.jsonl").write_text('{"cell": 1}\n')
-    with pytest.raises(MeasureError, match=r"results\.jsonl: "):
-        read_rows(tmp_path / "results.jsonl")
+    with pytest.raises(MeasureError, match=r"results\.jsonl:1: "):
+        read_lines(tmp_path / "results.jsonl", Row)
 
 
 def test_the_table_has_a_column_for_each_axis() -> None:

@@ -5,15 +5,15 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from manyheads.config import SourceName
 from manyheads.errors import MeasureError
 from manyheads.literature.publication import fold
 from manyheads.measures.bootstrap import Interval, interval
+from manyheads.measures.lines import as_lines
 from manyheads.measures.measure import Measured, MeasuringCorpus, Search
 from manyheads.measures.side import Neighbour, Normalise
-from manyheads.roles import describe
 from manyheads.subjects import Subject
 
 Measure = Literal["hd", "cd", "ci", "on", "rnd"]
@@ -176,31 +176,9 @@ def write_scores(path: Path, found: Sequence[Score]) -> None:
     """
     beside = path.with_name(f"{path.name}.part")
     try:
-        beside.write_text("".join(f"{one.model_dump_json()}\n" for one in found), encoding="utf-8")
+        beside.write_text(as_lines(found), encoding="utf-8")
         os.replace(beside, path)
     except OSError as error:
         raise MeasureError(
             f"{path}: cannot be written: {error.strerror}", hint="choose another --out"
         ) from error
-
-
-def read_scores(path: Path) -> list[Score]:
-    """What `write_scores` wrote.
-
-    Raises:
-        MeasureError: the file cannot be read, or a line is no score.
-    """
-    found: list[Score] = []
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise MeasureError(
-            f"{path}: cannot be read: {error}", hint="manyheads measure … --out FILE"
-        ) from error
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            try:
-                found.append(Score.model_validate_json(line))
-            except ValidationError as error:
-                raise MeasureError(f"{path}:{number}: {describe(error)}") from error
-    return found

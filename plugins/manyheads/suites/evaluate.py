@@ -5,15 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from manyheads.hosts import need_framework
+from manyheads.measures.lines import as_lines
 from manyheads.suites.cells import Cell
 from manyheads.suites.folder import REPORT, RESULTS, SuiteFolder
-from manyheads.suites.measuring import Row, open_corpora, rows_of, rows_text
+from manyheads.suites.measuring import Row, open_corpora, rows_of
 from manyheads.suites.pictures import draw_suite
 from manyheads.suites.report import report_text
 from manyheads.suites.run import Runner, Tell
 from manyheads.suites.spec import REVIEW
 from manyheads.suites.suite import Suite
-from manyheads.suites.summary import Entry, summarise, summary_table, summary_text
+from manyheads.suites.summary import Entry, summarise, summary_table
 
 SUMMARY, TABLE = "summary.jsonl", "summary.csv"
 
@@ -63,8 +64,8 @@ async def evaluate(
         failures = await Runner(folder, reviewed, jobs, accept_changes, tell).run(cells)
         rows = rows_of(spec, cells, failures, folder, corpora)
         entries = summarise(spec, rows)
-        folder.write(RESULTS, rows_text(rows))
-        folder.write(SUMMARY, summary_text(entries))
+        folder.write(RESULTS, as_lines(rows))
+        folder.write(SUMMARY, as_lines(entries))
         folder.write(TABLE, summary_table(spec, entries))
         pictures = draw_suite(spec, rows, entries, folder.path)
         report = folder.write(REPORT, report_text(suite, repeats, rows, entries, pictures))

@@ -8,13 +8,12 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
-from manyheads.errors import MeasureError, SubjectError
+from manyheads.errors import SubjectError
 from manyheads.measures.chosen import chosen_corpus
 from manyheads.measures.measure import MeasuringCorpus
 from manyheads.measures.results import scores
-from manyheads.roles import describe
 from manyheads.subjects import Subject, read_result, read_subject
 from manyheads.suites.cells import Cell
 from manyheads.suites.folder import SuiteFolder
@@ -99,26 +98,6 @@ def rows_of(
             )
         )
     return rows
-
-
-def rows_text(rows: Sequence[Row]) -> str:
-    """A row a line."""
-    return "".join(f"{row.model_dump_json()}\n" for row in rows)
-
-
-def read_rows(path: Path) -> list[Row]:
-    """What `rows_text` gave.
-
-    Raises:
-        MeasureError: the file cannot be read, or a line is no row.
-    """
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-        return [Row.model_validate_json(line) for line in lines if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise MeasureError(f"{path}: cannot be read: {error}") from error
-    except ValidationError as error:
-        raise MeasureError(f"{path}: {describe(error)}") from error
 
 
 def _corpus_of(cell: Cell) -> tuple[str, str]:

@@ -4,14 +4,11 @@ import csv
 import io
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
-from manyheads.errors import MeasureError
 from manyheads.measures.effects import Mean, by_group, mean_difference, mean_of
-from manyheads.roles import describe
 from manyheads.suites.measuring import Row
 from manyheads.suites.spec import Condition, SuiteSpec
 
@@ -69,26 +66,6 @@ def summarise(spec: SuiteSpec, rows: Sequence[Row]) -> list[Entry]:
 def counted(rows: Sequence[Row]) -> Literal["cases", "cells"]:
     """What n counts."""
     return "cases" if len({row.case for row in rows}) > 1 else "cells"
-
-
-def summary_text(entries: Sequence[Entry]) -> str:
-    """An entry a line."""
-    return "".join(f"{entry.model_dump_json()}\n" for entry in entries)
-
-
-def read_summary(path: Path) -> list[Entry]:
-    """What `summary_text` gave.
-
-    Raises:
-        MeasureError: the file cannot be read, or a line is no entry.
-    """
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-        return [Entry.model_validate_json(line) for line in lines if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise MeasureError(f"{path}: cannot be read: {error}") from error
-    except ValidationError as error:
-        raise MeasureError(f"{path}: {describe(error)}") from error
 
 
 def summary_table(spec: SuiteSpec, entries: Sequence[Entry]) -> str:

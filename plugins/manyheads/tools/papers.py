@@ -3,7 +3,8 @@
 Authors are left out of what a model sees: scientists of an ecosystem stay masked whatever is looked up.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Generator, Sequence
+from contextlib import contextmanager
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -59,10 +60,8 @@ def search_papers_tool(library: Library) -> Tool:
     """Papers that match words, best first."""
 
     async def run(arguments: SearchArguments) -> str:
-        try:
+        with _failures_told():
             found = await library.search(arguments.query, arguments.limit, parts=SHOWN)
-        except LiteratureError as error:
-            raise _unanswered(error) from error
         return _listed(found, "No paper matches, in narrow or in wider words.")
 
     return Tool(
@@ -78,10 +77,8 @@ def get_paper_tool(library: Library) -> Tool:
     """One paper's record."""
 
     async def run(arguments: PaperArguments) -> str:
-        try:
+        with _failures_told():
             paper = await library.paper(arguments.paper.strip())
-        except LiteratureError as error:
-            raise _unanswered(error) from error
         if paper is None:
             raise ToolRefusedError("no paper of that id or title is known; search for it first")
         return quoted(_entry(paper, whole=True), "paper")
@@ -99,10 +96,8 @@ def get_references_tool(library: Library) -> Tool:
     """What a paper cites."""
 
     async def run(arguments: ReferencesArguments) -> str:
-        try:
+        with _failures_told():
             found = await library.references(arguments.paper.strip(), arguments.limit)
-        except LiteratureError as error:
-            raise _unanswered(error) from error
         return _listed(
             found, "No reference of this paper is on record; that does not mean that it cites nothing."
         )
@@ -115,10 +110,15 @@ def get_references_tool(library: Library) -> Tool:
     )
 
 
-def _unanswered(error: LiteratureError) -> ToolRefusedError:
-    return ToolRefusedError(
-        f"the look-up failed ({error.message}); it says nothing about what has been published"
-    )
+@contextmanager
+def _failures_told() -> Generator[None]:
+    """A look-up that failed tells the model so: it must not pass for one that found nothing."""
+    try:
+        yield
+    except LiteratureError as error:
+        raise ToolRefusedError(
+            f"the look-up failed ({error.message}); it says nothing about what has been published"
+        ) from error
 
 
 def _listed(found: Findings, nothing: str) -> str:

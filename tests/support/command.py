@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -50,21 +49,8 @@ def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
 def start(*arguments: str | Path, cwd: Path, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
     """Begin a command; whoever starts it waits for it or kills it."""
     command = [sys.executable, "-m", "manyheads", *map(str, arguments)]
-    pipe, deaf = subprocess.PIPE, signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    return subprocess.Popen(
-        command,
-        cwd=cwd,
-        env=environment(env),
-        stdout=pipe,
-        stderr=pipe,
-        text=True,
-        preexec_fn=_hear_interrupts if deaf else None,
-    )
-
-
-def _hear_interrupts() -> None:
-    """A shell's background jobs ignore Ctrl-C, and what they start does too."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=cwd, env=environment(env), stdout=pipe, stderr=pipe, text=True)
 
 
 def manyheads_command(*arguments: str | Path, cwd: Path, env: Mapping[str, str] | None = None) -> Done:

@@ -8,6 +8,7 @@ from manyheads.config.files import config_file, load, merge, parse_set, read_yam
 from manyheads.config.like import settled
 from manyheads.config.literature import LiteratureConfig, SourceName
 from manyheads.config.model import ModelConfig, Price, Provider, RoleConfig
+from manyheads.config.ranking import RankingConfig
 from manyheads.config.rebuttal import RebuttalConfig
 from manyheads.config.review import ReviewConfig
 from manyheads.config.run import RunConfig
@@ -35,6 +36,7 @@ __all__ = [
     "NoveltyConfig",
     "Price",
     "Provider",
+    "RankingConfig",
     "RebuttalConfig",
     "ReviewConfig",
     "RoleConfig",

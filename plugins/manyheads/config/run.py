@@ -9,6 +9,7 @@ from manyheads.budget import BudgetConfig
 from manyheads.config.baseline import BaselineConfig
 from manyheads.config.literature import LiteratureConfig
 from manyheads.config.model import ModelConfig, RoleConfig
+from manyheads.config.ranking import RankingConfig
 from manyheads.config.rebuttal import RebuttalConfig, file_or_text
 from manyheads.config.review import ReviewConfig
 from manyheads.config.strict import Strict
@@ -67,6 +68,7 @@ class RunConfig(Strict):
     baseline: BaselineConfig = BaselineConfig()
     review: ReviewConfig = ReviewConfig()
     rebuttal: RebuttalConfig = RebuttalConfig()
+    ranking: RankingConfig = RankingConfig()
     budget: BudgetConfig = BudgetConfig()
 
     @field_validator("turns", mode="before")

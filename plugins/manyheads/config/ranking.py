@@ -1,0 +1,59 @@
+"""The section `ranking`: ideas ranked beside a target idea by a judge who does not know which it is."""
+
+from typing import Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from manyheads.config.rebuttal import file_or_text
+from manyheads.config.strict import Strict
+
+
+class RankingConfig(Strict):
+    """The relative quality ranking (Review and Rebuttal, §3.2, App. A.2)."""
+
+    target: str | None = None
+    """The abstract whose idea the others are held against: a text file, the folder of a run, or the text itself."""
+    ideas: tuple[str, ...] = ()
+    """The ideas that are ranked beside it: folders of runs, text files, or texts."""
+    area: str = Field(default="computer science", min_length=1)
+    """The field of research in which the judge is at home."""
+    indicator: str = Field(default="novelty", min_length=1)
+    """The quality that is judged: `novelty`, `feasibility`, or one with traits of your own."""
+    traits: tuple[str, ...] = ()
+    """By what the quality is known; those of `prompts/partials/indicators/<indicator>.md.j2` when left out."""
+    orders: int = Field(default=4, ge=1)
+    """In how many orders the judge is shown the same ideas; a multiple of their number, the target among them, puts
+    each idea in each place equally often."""
+    round: int | None = Field(default=None, ge=0)
+    """Of runs that revised their idea, the version after so many revisions, or the last; the final one when left out."""
+    condense: Literal["all", "target"] = "all"
+    """What is brought into the form of a proposal before it is ranked: all that is not in it, or, as in the paper, the
+    target alone."""
+    align: bool = True
+    """Show only the fields that all ideas of the set have, so that none is known by what it lacks."""
+
+    @field_validator("target")
+    @classmethod
+    def _target_in_full(cls, value: str | None) -> str | None:
+        return file_or_text(value)
+
+    @field_validator("ideas")
+    @classmethod
+    def _ideas_in_full(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        found = [file_or_text(each) for each in value]
+        if None in found:
+            raise ValueError("an idea is blank")
+        return tuple(each for each in found if each is not None)
+
+    @field_validator("traits")
+    @classmethod
+    def _none_is_blank(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(trait.strip() for trait in value):
+            raise ValueError("a trait is blank")
+        return value
+
+    @model_validator(mode="after")
+    def _each_once(self) -> "RankingConfig":
+        if len(set(self.ideas)) < len(self.ideas):
+            raise ValueError("ideas: one is named twice")
+        return self

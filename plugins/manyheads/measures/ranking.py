@@ -1,0 +1,127 @@
+"""The relative quality ranking, and how far it hangs on the order in which ideas are shown (§3.2, App. A.3.1)."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from manyheads.errors import MeasureError
+
+RESAMPLES = 1_999
+"""Designs that are drawn anew to tell a bias from chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class PositionBias:
+    """What the place in which an idea was shown does to its rank, over all orders of one set of k ideas.
+
+    Attributes:
+        bias: mean Spearman correlation of place and rank, -1 to 1: above 0, what is shown early ranks better; 0 is none.
+        p: share of randomly drawn orders under which the same rankings come out at least as biased, 0 to 1.
+        by_place: mean rank, 1 to k, of what stood in each place, the first place first; (k + 1) / 2 without bias.
+        consistency: Kendall's W of the rankings, 0 to 1: 1 where the order changes nothing; None of a single order.
+        orders: how many there are.
+    """
+
+    bias: float
+    p: float
+    by_place: tuple[float, ...]
+    consistency: float | None
+    orders: int
+
+
+def relative_quality(rank: int, ideas: int) -> float:
+    """S = (n_t - 1) / n: the share of the n ideas that are ranked above the target (Eq. 3), 0 to 1.
+
+    Args:
+        rank: n_t, the target's rank among itself and the ideas, 1 to n + 1.
+        ideas: n.
+
+    Raises:
+        MeasureError: no ideas, or a rank that there is not.
+    """
+    if ideas < 1 or not 1 <= rank <= ideas + 1:
+        raise MeasureError(f"rank {rank} beside {ideas} ideas: there is none such")
+    return (rank - 1) / ideas
+
+
+def ranking_difference(human: float, judge: float) -> float:
+    """D(S) = |S_human - S_judge| (Eq. 4), 0 to 1."""
+    return abs(human - judge)
+
+
+def orders_of(size: int, count: int, rng: random.Random) -> list[tuple[int, ...]]:
+    """In which orders 0, …, size - 1 are shown: the rows of random Latin squares, one square after another.
+
+    Every `size` orders put each idea in each place once, so that place and idea are told apart.
+    """
+    found: list[tuple[int, ...]] = []
+    while len(found) < count:
+        ideas, places, rows = (rng.sample(range(size), size) for _ in range(3))
+        found += [tuple(ideas[(row + place) % size] for place in places) for row in rows]
+    return found[:count]
+
+
+def position_bias(
+    shown: Sequence[Sequence[int]], ranked: Sequence[Sequence[int]], *, seed: int = 0
+) -> PositionBias:
+    """How far rankings of one set of ideas follow the places in which these were shown.
+
+    The p-value is that of a randomisation test: rankings that do not depend on places go with any orders.
+
+    Args:
+        shown: for each order, the ideas 0, …, k - 1 from the first place to the last.
+        ranked: for each order, the same ideas from the best to the worst.
+        seed: of the orders that are drawn for the test.
+
+    Raises:
+        MeasureError: no orders, fewer than two ideas, or a ranking that holds other ideas than were shown.
+    """
+    _check(shown, ranked)
+    size, rng = len(shown[0]), random.Random(seed)
+    ranks = [_inverse(each) for each in ranked]
+    bias = _bias(shown, ranks)
+    drawn = (_bias(orders_of(size, len(shown), rng), ranks) for _ in range(RESAMPLES))
+    as_large = sum(abs(other) >= abs(bias) - 1e-12 for other in drawn)
+    by_place = tuple(
+        fmean(rank[order[place]] + 1 for order, rank in zip(shown, ranks, strict=True))
+        for place in range(size)
+    )
+    return PositionBias(bias, (1 + as_large) / (1 + RESAMPLES), by_place, _consistency(ranks), len(shown))
+
+
+def _check(shown: Sequence[Sequence[int]], ranked: Sequence[Sequence[int]]) -> None:
+    size = len(shown[0]) if shown else 0
+    every = list(range(size))
+    if size < 2 or len(shown) != len(ranked):
+        raise MeasureError("a bias of places needs two or more ideas, and a ranking for each order")
+    if any(sorted(each) != every for each in (*shown, *ranked)):
+        raise MeasureError(f"an order or ranking does not hold each of the {size} ideas once")
+
+
+def _inverse(order: Sequence[int]) -> list[int]:
+    """From the ideas in their order to each idea's place, from 0."""
+    places = [0] * len(order)
+    for place, idea in enumerate(order):
+        places[idea] = place
+    return places
+
+
+def _bias(shown: Sequence[Sequence[int]], ranks: Sequence[Sequence[int]]) -> float:
+    """Mean Spearman correlation of two permutations: 1 - 6 Σ d² / (k (k² - 1))."""
+    size = len(shown[0])
+    squares = (
+        sum((place - rank[idea]) ** 2 for place, idea in enumerate(order))
+        for order, rank in zip(shown, ranks, strict=True)
+    )
+    return fmean(1 - 6 * total / (size * (size**2 - 1)) for total in squares)
+
+
+def _consistency(ranks: Sequence[Sequence[int]]) -> float | None:
+    """Kendall's W = 12 Σ (R_i - R̄)² / (m² (k³ - k)) of m rankings with rank sums R_i."""
+    judged, size = len(ranks), len(ranks[0])
+    if judged < 2:
+        return None
+    sums = [sum(rank[idea] for rank in ranks) for idea in range(size)]
+    mean = fmean(sums)
+    return 12 * sum((each - mean) ** 2 for each in sums) / (judged**2 * (size**3 - size))

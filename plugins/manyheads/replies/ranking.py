@@ -1,0 +1,57 @@
+"""What the judge of the relative quality ranking answers (Review and Rebuttal, Figs. 12 and 13)."""
+
+from functools import cache
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, create_model
+
+from manyheads.replies.base import Choice, ReplyModel, Text, no_truth_value
+from manyheads.replies.rebuttal import Proposal
+
+ABSENT = "NONE"
+"""Stands in a field of which the text says nothing."""
+
+
+class Condensed(Proposal):
+    """The idea of a text in the form of a proposal; a field that the text does not tell holds `NONE` (Fig. 13)."""
+
+    def told(self) -> dict[str, str]:
+        """The fields that the text tells."""
+        fields = {name: getattr(self, name) for name in Proposal.model_fields}
+        return {name: text for name, text in fields.items() if text.strip(" .").upper() != ABSENT}
+
+
+class Ranked(ReplyModel):
+    """One place of a ranking."""
+
+    idea: Choice = Field(description="Number of the idea, as listed.")
+    rationale: Text = Field(description="Why it stands here, in a sentence.")
+
+
+class Ranking(ReplyModel):
+    """All ideas in order, the one with the most of the quality first; each of them once (Fig. 12)."""
+
+    ranking: list[Ranked] = Field(min_length=1, description="Every idea exactly once, the best first.")
+
+    def order(self) -> tuple[int, ...]:
+        """The ideas' numbers as listed, from 1, the best first."""
+        return tuple(each.idea for each in self.ranking)
+
+    def spoken(self) -> str:
+        return "\n".join(
+            f"{place}. Idea {each.idea}: {each.rationale}" for place, each in enumerate(self.ranking, 1)
+        )
+
+
+@cache
+def ranking_of(kind: type[Ranking], count: int) -> type[Ranking]:
+    """A ranking of so many ideas: its schema shows how many places there are and how far the numbers go."""
+    number = Annotated[
+        int,
+        Field(ge=1, le=count, description=Ranked.model_fields["idea"].description),
+        BeforeValidator(no_truth_value),
+    ]
+    place = create_model(Ranked.__name__, __base__=Ranked, idea=(number, ...))
+    described = kind.model_fields["ranking"].description
+    places: Any = Annotated[list[place], Field(min_length=count, max_length=count, description=described)]
+    return create_model(kind.__name__, __base__=kind, ranking=(places, ...))

@@ -15,12 +15,12 @@ class RankingConfig(Strict):
     """The abstract whose idea the others are held against: a text file, the folder of a run, or the text itself."""
     ideas: tuple[str, ...] = ()
     """The ideas that are ranked beside it: folders of runs, text files, or texts."""
-    area: str = Field(default="computer science", min_length=1)
-    """The field of research in which the judge is at home."""
-    indicator: str = Field(default="novelty", min_length=1)
-    """The quality that is judged: `novelty`, `feasibility`, or one with traits of your own."""
+    area: str | None = Field(default=None, min_length=1)
+    """The field of research in which the judge is at home; `rebuttal.area` when left out."""
+    indicator: str | None = Field(default=None, min_length=1)
+    """The quality that is judged; that of `rebuttal`, with its traits, when left out."""
     traits: tuple[str, ...] = ()
-    """By what the quality is known; those of `prompts/partials/indicators/<indicator>.md.j2` when left out."""
+    """By what `indicator` is known; those of `prompts/partials/indicators/<indicator>.md.j2` when left out."""
     orders: int = Field(default=4, ge=1)
     """In how many orders the judge is shown the same ideas; a multiple of their number, the target among them, puts
     each idea in each place equally often."""

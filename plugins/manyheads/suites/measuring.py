@@ -35,7 +35,11 @@ class Row(BaseModel):
     error: str | None = None
     """Why the cell has no result."""
     values: dict[str, float] = {}
-    """Each measure that there is."""
+    """Each measure that there is; the mean where the cell has several runs, each with a value of its own."""
+    each: dict[str, tuple[float, ...]] = {}
+    """Each such measure to the values of the runs, in their order; empty in a cell of one run."""
+    unknown: tuple[str, ...] = ()
+    """Measures that the result holds as null, such as a cost without prices: nobody knows them, and nothing failed."""
     missing: dict[str, str] = {}
     """Each other measure to why it is not there."""
     by_language_model: bool | None = None

@@ -17,10 +17,12 @@ class PositionBias:
 
     Attributes:
         bias: mean Spearman correlation of place and rank, -1 to 1: above 0, what is shown early ranks better; 0 is none.
+            So many ranks worse is an idea that is shown one place later. A favour for the middle leaves it at 0, and
+            shows in `by_place`.
         p: share of randomly drawn orders under which the same rankings come out at least as biased, 0 to 1.
         by_place: mean rank, 1 to k, of what stood in each place, the first place first; (k + 1) / 2 without bias.
         consistency: Kendall's W of the rankings, 0 to 1: 1 where the order changes nothing; None of a single order.
-        orders: how many there are.
+        orders: how many have a ranking.
     """
 
     bias: float
@@ -54,7 +56,12 @@ def orders_of(size: int, count: int, rng: random.Random) -> list[tuple[int, ...]
     """In which orders 0, …, size - 1 are shown: the rows of random Latin squares, one square after another.
 
     Every `size` orders put each idea in each place once, so that place and idea are told apart.
+
+    Raises:
+        MeasureError: there is nothing to show.
     """
+    if size < 1:
+        raise MeasureError("no orders of no ideas")
     found: list[tuple[int, ...]] = []
     while len(found) < count:
         ideas, places, rows = (rng.sample(range(size), size) for _ in range(3))
@@ -63,48 +70,74 @@ def orders_of(size: int, count: int, rng: random.Random) -> list[tuple[int, ...]
 
 
 def position_bias(
-    shown: Sequence[Sequence[int]], ranked: Sequence[Sequence[int]], *, seed: int = 0
+    shown: Sequence[Sequence[int]],
+    ranked: Sequence[Sequence[int] | None],
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
 ) -> PositionBias:
     """How far rankings of one set of ideas follow the places in which these were shown.
 
-    The p-value is that of a randomisation test: rankings that do not depend on places go with any orders.
+    The p-value is that of a randomisation test: rankings that do not depend on places go with any orders that
+    `orders_of` draws.
 
     Args:
-        shown: for each order, the ideas 0, …, k - 1 from the first place to the last.
-        ranked: for each order, the same ideas from the best to the worst.
-        seed: of the orders that are drawn for the test.
+        shown: all orders that were drawn, each the ideas 0, …, k - 1 from the first place to the last.
+        ranked: for each order, the same ideas from the best to the worst; None for one without a ranking, whose place
+            among the drawn orders the test has to know.
+        resamples: how often orders are drawn anew for the test.
+        seed: of these.
 
     Raises:
-        MeasureError: no orders, fewer than two ideas, or a ranking that holds other ideas than were shown.
+        MeasureError: no rankings, fewer than two ideas, or a ranking that holds other ideas than were shown.
     """
     _check(shown, ranked)
     size, rng = len(shown[0]), random.Random(seed)
-    ranks = [_inverse(each) for each in ranked]
-    bias = _bias(shown, ranks)
-    drawn = (_bias(orders_of(size, len(shown), rng), ranks) for _ in range(RESAMPLES))
+    pairs = [(order, ranks_of(each)) for order, each in zip(shown, ranked, strict=True) if each is not None]
+    at = [place for place, each in enumerate(ranked) if each is not None]
+    ranks = [rank for _, rank in pairs]
+    bias = _bias([order for order, _ in pairs], ranks)
+    designs = (orders_of(size, len(shown), rng) for _ in range(resamples))
+    drawn = (_bias([design[place] for place in at], ranks) for design in designs)
     as_large = sum(abs(other) >= abs(bias) - 1e-12 for other in drawn)
-    by_place = tuple(
-        fmean(rank[order[place]] + 1 for order, rank in zip(shown, ranks, strict=True))
-        for place in range(size)
-    )
-    return PositionBias(bias, (1 + as_large) / (1 + RESAMPLES), by_place, _consistency(ranks), len(shown))
+    by_place = tuple(fmean(rank[order[place]] + 1 for order, rank in pairs) for place in range(size))
+    return PositionBias(bias, (1 + as_large) / (1 + resamples), by_place, concordance(ranks), len(pairs))
 
 
-def _check(shown: Sequence[Sequence[int]], ranked: Sequence[Sequence[int]]) -> None:
-    size = len(shown[0]) if shown else 0
-    every = list(range(size))
-    if size < 2 or len(shown) != len(ranked):
-        raise MeasureError("a bias of places needs two or more ideas, and a ranking for each order")
-    if any(sorted(each) != every for each in (*shown, *ranked)):
-        raise MeasureError(f"an order or ranking does not hold each of the {size} ideas once")
+def concordance(ranks: Sequence[Sequence[float]]) -> float | None:
+    """Kendall's W = 12 Σ (R_i - R̄)² / (m² (k³ - k)) of m rankings of k things with rank sums R_i.
+
+    Args:
+        ranks: for each ranking, each thing's rank; without ties.
+
+    Returns:
+        0 to 1, 1 where all rankings are the same; None of a single one, or of fewer than two things.
+    """
+    judged, size = len(ranks), len(ranks[0]) if ranks else 0
+    if judged < 2 or size < 2:
+        return None
+    sums = [sum(rank[thing] for rank in ranks) for thing in range(size)]
+    mean = fmean(sums)
+    return 12 * sum((each - mean) ** 2 for each in sums) / (judged**2 * (size**3 - size))
 
 
-def _inverse(order: Sequence[int]) -> list[int]:
-    """From the ideas in their order to each idea's place, from 0."""
+def ranks_of(order: Sequence[int]) -> list[int]:
+    """From things in their order, best first, to each thing's rank, from 0."""
     places = [0] * len(order)
     for place, idea in enumerate(order):
         places[idea] = place
     return places
+
+
+def _check(shown: Sequence[Sequence[int]], ranked: Sequence[Sequence[int] | None]) -> None:
+    size = len(shown[0]) if shown else 0
+    every, whole = list(range(size)), [each for each in ranked if each is not None]
+    if size < 2 or not whole or len(shown) != len(ranked):
+        raise MeasureError(
+            "a bias of places needs two or more ideas, and rankings of them in the orders shown"
+        )
+    if any(sorted(each) != every for each in (*shown, *whole)):
+        raise MeasureError(f"an order or ranking does not hold each of the {size} ideas once")
 
 
 def _bias(shown: Sequence[Sequence[int]], ranks: Sequence[Sequence[int]]) -> float:
@@ -115,13 +148,3 @@ def _bias(shown: Sequence[Sequence[int]], ranks: Sequence[Sequence[int]]) -> flo
         for order, rank in zip(shown, ranks, strict=True)
     )
     return fmean(1 - 6 * total / (size * (size**2 - 1)) for total in squares)
-
-
-def _consistency(ranks: Sequence[Sequence[int]]) -> float | None:
-    """Kendall's W = 12 Σ (R_i - R̄)² / (m² (k³ - k)) of m rankings with rank sums R_i."""
-    judged, size = len(ranks), len(ranks[0])
-    if judged < 2:
-        return None
-    sums = [sum(rank[idea] for rank in ranks) for idea in range(size)]
-    mean = fmean(sums)
-    return 12 * sum((each - mean) ** 2 for each in sums) / (judged**2 * (size**3 - size))

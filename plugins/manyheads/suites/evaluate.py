@@ -12,7 +12,6 @@ from manyheads.suites.measuring import Row, open_corpora, rows_of
 from manyheads.suites.pictures import draw_suite
 from manyheads.suites.report import report_text
 from manyheads.suites.run import Runner, Tell
-from manyheads.suites.spec import REVIEW
 from manyheads.suites.suite import Suite
 from manyheads.suites.summary import Entry, summarise, summary_table
 
@@ -60,7 +59,7 @@ async def evaluate(
         need_framework(host)
     with SuiteFolder.opened(out, suite, cells, accept_changes=accept_changes) as folder:
         corpora = open_corpora(spec, cells)
-        reviewed = any(name.startswith(REVIEW) for name in spec.measures)
+        reviewed = any(each.of == "review" for each in spec.wanted)
         failures = await Runner(folder, reviewed, jobs, accept_changes, tell).run(cells)
         rows = rows_of(spec, cells, failures, folder, corpora)
         entries = summarise(spec, rows)

@@ -17,7 +17,8 @@ from manyheads.measures.results import scores
 from manyheads.subjects import Subject, read_result, read_subject
 from manyheads.suites.cells import Cell
 from manyheads.suites.folder import SuiteFolder
-from manyheads.suites.spec import NOVELTY, REVIEW, MeasuringConfig, SuiteSpec
+from manyheads.suites.spec import MeasuringConfig, SuiteSpec
+from manyheads.suites.wanted import NOVELTY
 
 Corpora: TypeAlias = dict[tuple[str, str], MeasuringCorpus]
 """By name or folder, and embedding."""
@@ -144,11 +145,11 @@ def _measured(
 
 def _numbers(spec: SuiteSpec, cell: Cell, folder: SuiteFolder) -> Iterator[tuple[str, float | str]]:
     """What results hold already: the run's own, and that of its review."""
-    for name in spec.measures:
-        if name.startswith(REVIEW):
-            yield name, _at(folder.review_of(cell), ("means", name.removeprefix(REVIEW), "mean"))
-        elif name not in NOVELTY:
-            yield name, _at(folder.of(cell), name.split("."))
+    for each in spec.wanted:
+        if each.of == "review":
+            yield each.name, _at(folder.review_of(cell), each.path)
+        elif each.of == "run":
+            yield each.name, _at(folder.of(cell), each.path)
 
 
 def _at(run: Path, path: Sequence[str]) -> float | str:

@@ -4,17 +4,20 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from manyheads.config.strict import Strict
+from manyheads.suites.wanted import JUDGING, Wanted
 
-NOVELTY = ("hd", "cd", "ci", "on", "rnd")
-REVIEW = "review."
 VARIANT = "variant"
 
 Condition: TypeAlias = Mapping[str, Any]
 """What all cells have in common that are averaged: the value of each axis."""
-MeasureName: TypeAlias = Annotated[str, BeforeValidator(lambda value: "on" if value is True else value)]
+MeasureName: TypeAlias = Annotated[
+    str,
+    BeforeValidator(lambda value: "on" if value is True else value),
+    AfterValidator(lambda text: Wanted.parse(text).name),
+]
 """YAML reads a bare `on` as true."""
 
 
@@ -65,18 +68,27 @@ class SuiteSpec(Strict):
     set: dict[str, Any] = Field(default_factory=dict[str, Any])
     """Config keys such as `team.size`, laid on these."""
     grid: dict[str, tuple[Any, ...]] = Field(default_factory=dict[str, tuple[Any, ...]])
-    """Config keys, each with the values that it takes: every combination is a condition."""
+    """Config keys, each with the values that it takes: every combination is a condition. `ranking.*` and `review.*`
+    steer how runs are judged: conditions that differ in these alone share their runs."""
     variants: dict[str, dict[str, Any]] = Field(default_factory=dict[str, dict[str, Any]])
     """By name, config keys that change together: one more axis, called `variant`."""
     cases: str | None = None
-    """A JSON Lines file beside the suite, a case a line: its `id`, and the config keys that it sets."""
+    """A JSON Lines file beside the suite, a case a line: its `id`, the config keys that it sets, and, where there is
+    something to say of it, `about`. Files that it names are found beside it."""
     repeats: int = Field(default=3, ge=1)
-    """Runs of each condition and case, each with a seed of its own."""
+    """Cells of each condition and case, each with a seed of its own."""
+    ideas: int = Field(default=1, ge=1)
+    """Runs of each cell, which are ranked together; those of seed s have the seeds s * ideas, s * ideas + 1, …"""
+    begin_with: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """Values of axes: runs of all other conditions begin, through `rebuttal.idea`, with the idea to which the run of
+    this one came, case by case, seed by seed."""
     seeds: tuple[int, ...] = ()
     """Of the repeats, in their order; 0, 1, 2, … when left out. Further repeats count on from the largest."""
     measures: tuple[MeasureName, ...] = Field(min_length=1)
-    """`hd`, `cd`, `ci`, `on`, `rnd`; `review.overall`, or another mean of a conference review of the abstract; or the
-    path of a number in `result.json`, such as `usage.calls` or, for how many ideas there are, `ideas.length`."""
+    """`hd`, `cd`, `ci`, `on`, `rnd`; `review.overall`, or another mean of a conference review of the abstract;
+    `ranking.s`, or another number of the relative quality ranking, in which the cell's ideas stand beside
+    `ranking.target`; or the path of a number or truth value in `result.json`, such as `usage.calls` or, for how many
+    ideas there are, `ideas.length`. `rebuttal.iterations < 10` is the share of runs of which that is true."""
     measuring: MeasuringConfig = MeasuringConfig()
     against: dict[str, Any] = Field(default_factory=dict[str, Any])
     """Values of axes: what the other conditions are compared with; the first condition when left out."""
@@ -104,6 +116,11 @@ class SuiteSpec(Strict):
         varied = self.variants.get(str(condition.get(VARIANT)), {})
         return {**varied, **{key: value for key, value in condition.items() if key in self.grid}}
 
+    @property
+    def wanted(self) -> tuple[Wanted, ...]:
+        """The measures, taken apart."""
+        return tuple(map(Wanted.parse, self.measures))
+
     def seeds_of(self, repeats: int) -> tuple[int, ...]:
         """The seeds of so many repeats."""
         following = max(self.seeds, default=-1) + 1
@@ -112,9 +129,13 @@ class SuiteSpec(Strict):
     @model_validator(mode="after")
     def _fits_together(self) -> "SuiteSpec":
         self._check_grid()
-        for axis, value in self.against.items():
-            if value not in self.axes.get(axis, ()):
-                raise ValueError(f"against.{axis}: {value!r} is not among its values in grid or variants")
+        for name, chosen in (("against", self.against), ("begin_with", self.begin_with)):
+            for axis, value in chosen.items():
+                if value not in self.axes.get(axis, ()):
+                    raise ValueError(f"{name}.{axis}: {value!r} is not among its values in grid or variants")
+        for axis in self.begin_with:
+            if root(axis) in JUDGING:
+                raise ValueError(f"begin_with.{axis}: steers how runs are judged, not what they come to")
         if self.plot:
             self._check_plot(self.plot)
         return self
@@ -142,6 +163,11 @@ class SuiteSpec(Strict):
         for measure in plot.value:
             if measure not in self.measures:
                 raise ValueError(f"plot.value: {measure} is not among the measures")
+
+
+def root(key: str) -> str:
+    """The section of the config that a key belongs to."""
+    return key.partition(".")[0]
 
 
 def label_of(condition: Condition) -> str:

@@ -6,10 +6,10 @@ record and field, written down; never silently dropped.
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import IO, Annotated, Any, Protocol
+from typing import IO, Annotated, Any, Protocol, cast
 
 from pydantic import (
     AfterValidator,
@@ -20,12 +20,16 @@ from pydantic import (
     StringConstraints,
     ValidationError,
     ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
     field_validator,
 )
 
 from manyheads.errors import CorpusError
 
 FIRST_YEAR, LAST_YEAR = 1500, 2100
+REFERENCE = ("id", "paperId", "corpusid", "doi", "title", "raw", "text")
+"""What a reference that is an object may be known by, surest first."""
 LISTED, TOLD, LOGGED = 10, 3, 100_000
 """Rejects listed by a build, told in an error, and written to `rejects.jsonl`; all of them are counted."""
 GIVE_UP_AFTER = 1000
@@ -46,10 +50,30 @@ def _even(name: str) -> str:
     return " ".join(name.split())
 
 
+def _told(given: object, texts: ValidatorFunctionWrapHandler) -> tuple[str, ...]:
+    """References, however a dataset writes them; what is none of these says nothing, and never spoils a paper."""
+    if not isinstance(given, list | tuple):
+        return ()
+    try:
+        return texts(given)  # the usual case, and the quick one
+    except ValidationError:
+        listed = cast("Sequence[object]", given)
+        return tuple(text for one in listed if (text := _reference(one)))
+
+
+def _reference(one: object) -> str:
+    """A text, a number, or an object's id, else its title."""
+    if isinstance(one, Mapping):
+        about = cast("Mapping[str, object]", one)
+        return next(filter(None, (_reference(about.get(key)) for key in REFERENCE)), "")
+    return str(one).strip() if isinstance(one, str | int) and not isinstance(one, bool) else ""
+
+
 _Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 _Name = Annotated[_Text, AfterValidator(_even)]
 _Names = Annotated[tuple[_Name, ...], Field(strict=False)]
 _Terms = Annotated[tuple[str, ...], Field(strict=False), BeforeValidator(_or_empty)]
+_References = Annotated[tuple[str, ...], Field(strict=False), WrapValidator(_told)]
 _Ids = Annotated[
     tuple[Annotated[str, StringConstraints(strip_whitespace=True), BeforeValidator(_or_blank)], ...],
     Field(strict=False),
@@ -77,6 +101,8 @@ class RawPaper(BaseModel):
     venue: str | None = None
     keywords: _Terms = ()
     affiliations: _Terms = ()
+    references: _References = ()
+    """What it cites, where the dataset tells: ids of the same dataset, or entries of a bibliography as they stand."""
 
     @field_validator("author_ids")
     @classmethod

@@ -18,7 +18,7 @@ EXAMPLE = (
 class JsonLines:
     """A file whose lines are objects with `id, title, abstract, authors, year`.
 
-    Where known, they have `citations, venue, keywords, affiliations, author_ids` too.
+    Where known, they have `citations, venue, keywords, affiliations, author_ids, references` too.
     """
 
     def __init__(self, path: Path) -> None:

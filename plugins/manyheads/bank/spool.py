@@ -79,7 +79,7 @@ class Spool:
         names = None if paper.keys == paper.byline else json.dumps(paper.byline)
         row = (
             paper.id, place, period, json.dumps(paper.keys), names, paper.year, paper.citations,
-            paper.model_dump_json(by_alias=True),
+            paper.model_dump_json(by_alias=True, exclude={"references"}),
         )  # fmt: skip
         with _said():
             done = self._db.execute(

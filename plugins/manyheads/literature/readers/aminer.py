@@ -125,6 +125,7 @@ def _paper(block: Block, cited: Cited, authorships: Authorships | None) -> RawPa
             "year": block.text("t"),
             "citations": cited.times(index),
             "venue": block.text("c") or None,
+            "references": block["%"],
         }
     )
 

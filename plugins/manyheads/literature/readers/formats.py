@@ -37,6 +37,7 @@ FORMATS = {
         Format("oag", "Open Academic Graph: JSON Lines with n_citation and author ids", "oag/ with v3.1_oag_publication_1.json"),
         Format("semantic-scholar", "Semantic Scholar's dumps", "s2ag/ with papers/, abstracts/ and authors/"),
         Format(API, "Semantic Scholar's search, year by year", '"s2:graph retrieval" --start 2010 --end 2018'),
+        Format("unarxive", "unarXive: arXiv's papers in full, with their bibliographies", "unarxive/ with 2212/arXiv_src_2212_001.jsonl"),
         Format("anthology", "ACL Anthology XML", "data/xml/ or 2023.acl.xml"),
         Format("bibtex", "BibTeX and BibLaTeX", "library.bib"),
         Format("csv", "CSV, TSV and other tables with a header", "papers.csv --columns title=Title,year=Year"),
@@ -44,6 +45,7 @@ FORMATS = {
     )
 }  # fmt: skip
 """By name, as `--format` takes them."""
+UNARXIVE = (b'"paper_id":', b'"metadata":', b'"authors_parsed":')
 PACKED, MOST_SNIFFED = (".json", ".jsonl", ".gz", ".zip", ".txt"), 20
 ENDINGS = (
     (".xml", "anthology"), (".bib", "bibtex"), (".parquet", "parquet"), (".csv", "csv"), (".tsv", "csv"),
@@ -133,6 +135,8 @@ def _start(file: Path) -> bytes:
 
 def _of_json(line: bytes) -> str:
     """OAG's records have author objects; what cannot be told is JSON Lines, whose reader says what is wrong."""
+    if all(key in line for key in UNARXIVE):  # its lines are longer than what was read of them
+        return "unarxive"
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):

@@ -90,6 +90,7 @@ def _paper(row: Mapping[str, Any]) -> RawPaper | tuple[str, str]:
             "citations": row.get("n_citation"),
             "venue": _venue(row.get("venue")),
             "keywords": _keywords(row.get("keywords")),
+            "references": row.get("references"),
         }
     )
 

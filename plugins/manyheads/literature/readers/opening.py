@@ -22,6 +22,7 @@ from manyheads.literature.readers.oag import Oag
 from manyheads.literature.readers.semantic_scholar import AcademicGraph
 from manyheads.literature.readers.several import Several
 from manyheads.literature.readers.table import Delimited, Parquet
+from manyheads.literature.readers.unarxive import UnArXive
 
 AUTO = "auto"
 ENDINGS = re.compile(r"(\.(jsonl?|txt|xml|bib|csv|tsv|parquet))?(\.(gz|zip))?$", re.IGNORECASE)
@@ -84,6 +85,7 @@ def open_corpus(path: Path, format: str = AUTO, opening: Opening | None = None) 
         "aminer": partial(AMiner, path),
         "oag": partial(Oag, path),
         "semantic-scholar": partial(AcademicGraph, path, how.years, how.scratch),
+        "unarxive": partial(UnArXive, path),
         "anthology": partial(Anthology, path),
         "bibtex": partial(BibTeX, path),
         "csv": partial(Delimited, path, how.columns),

@@ -24,6 +24,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "keywords": ("keywords", "authorkeywords", "keyword", "indexkeywords", "tags"),
     "affiliations": ("affiliations", "affiliation", "institutions", "organizations"),
     "author_ids": ("authorids", "authorsids"),
+    "references": ("references", "referencedworks", "citedreferences", "bibliography", "outcitations"),
 }  # fmt: skip
 """Fields of a paper, and the names of columns that hold them, best first; letters and digits alone count."""
 NEEDED = ("title", "abstract", "authors", "year")
@@ -89,7 +90,7 @@ def fields(row: Mapping[str, Any], where: Mapping[str, str], number: str) -> dic
     """
     given = {field: row.get(column) for field, column in where.items()}
     people = _people(given["authors"])
-    parsed = [_person(one) for one in people] if people is not None else _names(_text(given["authors"]))
+    parsed = [person(one) for one in people] if people is not None else _names(_text(given["authors"]))
     if parsed is None:
         raise ValueError("empty")
     ids = _listed(given.get("author_ids")) or [_key(one) for one in people or ()]
@@ -103,6 +104,7 @@ def fields(row: Mapping[str, Any], where: Mapping[str, str], number: str) -> dic
         "venue": _text(given.get("venue")) or None,
         "keywords": _terms(given.get("keywords")),
         "affiliations": _places(given.get("affiliations")),
+        "references": _entries(given.get("references")),
     }
 
 
@@ -154,7 +156,7 @@ def _people(cell: object) -> list[Any] | None:
     return people
 
 
-def _person(one: object) -> str:
+def person(one: object) -> str:
     """A name: text, an object with a name, or a list of family name, given name, suffix as arXiv's."""
     if isinstance(one, Mapping):
         given = cast("Mapping[str, Any]", one)
@@ -205,6 +207,12 @@ def _terms(cell: object) -> list[str]:
     """A list of terms, given as one or in one text."""
     listed = _listed(cell)
     return terms(_text(cell)) if listed is None else [term for one in listed if (term := _text(one))]
+
+
+def _entries(cell: object) -> list[Any]:
+    """References, given as a list or in one text between semicolons."""
+    listed = _listed(cell)
+    return terms(f"{_text(cell)};") if listed is None else listed
 
 
 def _places(cell: object) -> list[str]:

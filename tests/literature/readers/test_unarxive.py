@@ -1,0 +1,102 @@
+"""unarXive: papers of arXiv with the entries of their bibliographies."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyheads.bank.corpus import RawPaper, Rejects
+from manyheads.literature.readers.formats import detect
+from manyheads.literature.readers.opening import open_corpus
+
+
+def row(**changes: Any) -> dict[str, Any]:
+    """One paper as the dataset writes it; `metadata` changes are laid on."""
+    about: dict[str, Any] = {
+        "id": "2001.00007",
+        "title": "Membranes that\n  learn",
+        "abstract": "  We train\nmembranes.\n",
+        "journal-ref": None,
+        "versions": [{"version": "v1", "created": "Wed, 1 Jan 2020 16:11:33 GMT"}, {"version": "v2"}],
+        "update_date": "2021-03-04",
+        "authors_parsed": [["Ternes", "Ilka", ""], ["Hron", 'Jo\\"el', "Jr."]],
+    }
+    entries: dict[str, Any] = {
+        "b1": {
+            "bib_entry_raw": "Berg, J.: Salt in motion.\n Tides (2011)",
+            "contained_links": [{"url": "http://dx.doi.org/10.1000/tides.7", "text": "Tides"}],
+            "ids": {"doi": "", "arxiv_id": "1105.00001", "pubmed_id": "7"},
+        },
+        "b2": {"bib_entry_raw": "Cole, A. Reservoirs, 1999.", "contained_links": []},
+        "b3": "torn",
+    }
+    record = {"paper_id": "2001.00007", "metadata": about | changes.pop("metadata", {})}
+    return record | {"body_text": [], "bib_entries": entries} | changes
+
+
+def read(path: Path, *rows: dict[str, Any]) -> tuple[list[RawPaper], Rejects]:
+    path.write_text("".join(json.dumps(one) + "\n" for one in rows))
+    rejects = Rejects()
+    return [paper for _, paper in open_corpus(path).papers(rejects)], rejects
+
+
+def test_a_paper_is_read_with_its_bibliography(tmp_path: Path) -> None:
+    [found], _ = read(tmp_path / "a.jsonl", row())
+    assert (found.id, found.title, found.abstract) == (
+        "2001.00007",
+        "Membranes that learn",
+        "We train membranes.",
+    )
+    assert (found.byline, found.year) == (("Ilka Ternes", "Joël Hron Jr."), 2020)
+    assert (found.citations, found.venue) == (None, None)
+    assert found.references == (
+        "Berg, J.: Salt in motion. Tides (2011) http://dx.doi.org/10.1000/tides.7 arXiv:1105.00001",
+        "Cole, A. Reservoirs, 1999.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "attribute", "expected"),
+    [
+        ({"metadata": {"versions": None}}, "year", 2021),
+        ({"metadata": {"versions": [None]}}, "year", 2021),
+        (
+            {"metadata": {"abstract": None}, "abstract": {"text": "From the text."}},
+            "abstract",
+            "From the text.",
+        ),
+        ({"metadata": {"abstract": None}}, "abstract", ""),
+        ({"bib_entries": None}, "references", ()),
+        ({"bib_entries": ["?"]}, "references", ()),
+    ],
+)
+def test_what_is_not_there_is_taken_from_elsewhere_or_left_out(
+    tmp_path: Path, changes: dict[str, Any], attribute: str, expected: object
+) -> None:
+    [found], _ = read(tmp_path / "a.jsonl", row(**changes))
+    assert getattr(found, attribute) == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "at_fault"),
+    [
+        ({"metadata": {"title": None}}, "title"),
+        ({"metadata": {"authors_parsed": None}}, "authors"),
+        ({"metadata": {"authors_parsed": [[]]}}, "authors.0"),
+        ({"metadata": {"versions": None, "update_date": None}}, "year"),
+        ({"paper_id": None}, "id"),
+    ],
+)
+def test_what_is_no_paper_is_counted(tmp_path: Path, changes: dict[str, Any], at_fault: str) -> None:
+    found, rejects = read(tmp_path / "a.jsonl", row(), row(**changes))
+    assert len(found) == 1
+    assert rejects.by_field == {at_fault: 1}
+
+
+def test_it_is_told_from_other_json_even_where_lines_are_longer_than_what_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "all" / "2001" / "part.jsonl"
+    path.parent.mkdir(parents=True)
+    read(path, row(body_text=[{"text": "water " * 30_000}]))
+    assert detect(path) == "unarxive"
+    assert detect(tmp_path / "all") == "unarxive"

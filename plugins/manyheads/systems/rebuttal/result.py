@@ -74,7 +74,7 @@ def _course(panel: Panel, final: Round) -> dict[str, Any]:
         "iterations": len(panel.rounds) - 1,
         "improvements": sum(judged) if judged else None,
         "stopped_by": panel.stopped,
-        "converged": panel.stopped == "converged",
+        "converged": panel.stopped == "converged" if judged else None,
         "final": final.number,
     }
 

@@ -7,6 +7,7 @@ from textwrap import fill
 from typing import Any
 
 from manyheads.models.offline import LABEL
+from manyheads.report import ranking
 from manyheads.report.rebuttal import Course
 from manyheads.report.review import SYSTEM, Mean, Review, Reviewed
 
@@ -16,12 +17,14 @@ ABSTRACT = "Abstract"
 def essence(result: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The essence of a result, such as `result.json` keeps it: names, and what is told under each, in order.
 
-    A review comes to the scores of each reviewer and their means. Everything else comes to topic, idea, title and
-    abstract, how that came through self-review, and what a baseline was allowed; each as far as there is one. An
-    idea that the abstract has its title from is not named twice.
+    A review comes to the scores of each reviewer and their means, a ranking to S, mean ranks and what places have
+    done. Everything else comes to topic, idea, title and abstract, how that came through self-review, and what a
+    baseline was allowed; each as far as there is one. An idea that the abstract has its title from is not named twice.
     """
     if result.get("system") == SYSTEM:
         return list(_review(Reviewed.model_validate(result)))
+    if result.get("system") == ranking.SYSTEM:
+        return list(ranking.in_lines(ranking.Ranked.model_validate(result)))
     return list(_abstract(result))
 
 

@@ -8,8 +8,9 @@ from typing import Any, cast
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from manyheads.errors import JournalError
-from manyheads.report.folder import read_run
+from manyheads.report.folder import Record, read_run
 from manyheads.report.outcome import SECTIONS
+from manyheads.report.ranking import bias_in_words, is_ranking, judgements, meaning, ranked_of
 from manyheads.report.rebuttal import evolution_of, is_rebuttal, steps
 from manyheads.report.review import is_review, reviewed_of
 from manyheads.report.searches import source_name
@@ -31,15 +32,8 @@ def write_report(folder: Path) -> Path:
     """
     record = read_run(folder)
     page = page_of(record)
-    given: dict[str, Any] = {"page": page, "run": page.outcome, "record": record}
-    if is_review(record):
-        html = _environment().get_template("review.html.j2").render(reviewed=reviewed_of(record), **given)
-    elif is_rebuttal(record):
-        evolution = evolution_of(record)
-        told = {**given, "evolution": evolution, "steps": steps(evolution)}
-        html = _environment().get_template("rebuttal.html.j2").render(**told)
-    else:
-        html = _environment().get_template("report.html.j2").render(**given)
+    template, shown = _shown(record)
+    html = _environment().get_template(template).render(page=page, run=page.outcome, record=record, **shown)
     path = folder / "report.html"
     try:
         path.write_text(html, encoding="utf-8")
@@ -47,6 +41,20 @@ def write_report(folder: Path) -> Path:
         hint = "make room on the disk or make the folder writable, then: manyheads resume RUN"
         raise JournalError(f"{path}: {error.strerror}", hint=hint) from error
     return path
+
+
+def _shown(record: Record) -> tuple[str, dict[str, Any]]:
+    """The template of a system, and what it shows beside what every page has."""
+    if is_review(record):
+        return "review.html.j2", {"reviewed": reviewed_of(record)}
+    if is_ranking(record):
+        ranked = ranked_of(record)
+        words = {"meaning": meaning(ranked), "bias": bias_in_words(ranked), "judgements": judgements(record)}
+        return "ranking.html.j2", {"ranked": ranked, **words}
+    if is_rebuttal(record):
+        evolution = evolution_of(record)
+        return "rebuttal.html.j2", {"evolution": evolution, "steps": steps(evolution)}
+    return "report.html.j2", {}
 
 
 @cache

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.bank.locks import FolderLock
-from support.command import SMALL, manyheads_command, result_of, served_by, start
+from support.command import SMALL, manyheads_command, manyheads_process, result_of, served_by, start
 from support.faults import Fault
 from support.llm import LLM
 from support.papers import papers, write_corpus
@@ -57,11 +57,11 @@ MISTAKES = {
     "a value that is no YAML": ("run virsci --set team.size=[1", "--set team.size=[1: the value is not valid", ""),
     "no run folder": ("resume old", "old: no run folder (it has no config.yaml)", "runs/<time>-<name>"),
     "a folder that holds a run": ("run virsci --out done", "done: holds a run already", "manyheads resume done"),
-    "no folder": ("run virsci --out key.yaml/run", "key.yaml/run: cannot be written: Not a directory", "--out FOLDER"),
+    "no folder": ("run virsci --set embedding=lexical --out key.yaml/run", "key.yaml/run: cannot be written: Not a directory", "--out FOLDER"),
     "no corpus": ("run virsci --set corpus=moon", "corpus 'moon': no such corpus", "manyheads corpus build"),
-    "a team too large": ("run virsci --set team.size=25", "team.size is 25, but the corpus has 24 scientists", "24 or"),
-    "no key": ("run virsci --model openai/x --out run", "models.default: no key for openai/x", "export OPENAI_API_KEY"),
-    "no replay": ("run virsci --model replay/old --out run", "old/journal.sqlite: no readable journal", RESUMES),
+    "a team too large": ("run virsci --set embedding=lexical --set team.size=25", "team.size is 25, but the corpus has 24 scientists", "24 or"),
+    "no key": ("run virsci --set embedding=lexical --model openai/x --out run", "models.default: no key for openai/x", "export OPENAI_API_KEY"),
+    "no replay": ("run virsci --set embedding=lexical --model replay/old --out run", "old/journal.sqlite: no readable journal", RESUMES),
     "no component": ("export virsci --host agentscope", "'agentscope' loads no component files", "VirSciPipeline"),
 }  # fmt: skip
 
@@ -77,10 +77,11 @@ def test_a_mistake_is_one_message(home: Path, command: str, words: str, more: st
 
 def test_a_host_that_is_not_installed(home: Path) -> None:
     without = {"PYTHONPATH": str(hiding(home / "hiding", "autogen_agentchat"))}
-    said = manyheads_command("run", "virsci", "--host", "autogen", cwd=home, env=without).message
+    given = ("virsci", "--host", "autogen", "--set", "embedding=lexical")
+    said = manyheads_process("run", *given, cwd=home, env=without).message
     assert "host 'autogen' needs autogen_agentchat, which is not installed" in said
     assert "pip install 'manyheads[autogen]'" in said
-    checked = manyheads_command("check", "virsci", "--host", "autogen", cwd=home, env=without)
+    checked = manyheads_process("check", *given, cwd=home, env=without)
     assert checked.code == 2
     assert "WRONG  host: autogen is not installed: pip install 'manyheads[autogen]'" in checked.out
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 from manyheads.resources import Resources
 from manyheads.roles import Roles
-from support.command import manyheads_command, served_by
+from support.command import manyheads_command, manyheads_process, served_by
 from support.llm import LLM
 
 
 def test_all_is_well(tmp_path: Path, llm: LLM) -> None:
-    checked = manyheads_command("check", "virsci", *served_by(llm), "--host", "agentscope", cwd=tmp_path)
+    checked = manyheads_process("check", "virsci", *served_by(llm), "--host", "agentscope", cwd=tmp_path)
     assert (checked.code, checked.err) == (0, "")
     assert [line.split()[:2] for line in checked.out.splitlines()] == [
         ["ok", "host:"],

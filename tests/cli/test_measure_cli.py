@@ -15,7 +15,7 @@ from manyheads.errors import CorpusError, EmbeddingError, MeasureError, SubjectE
 from manyheads.measures.lines import read_lines
 from manyheads.measures.measure import MeasuringCorpus
 from manyheads.measures.results import Score, mean_of
-from support.command import manyheads_command
+from support.command import manyheads_command, manyheads_process
 from support.papers import papers, write_corpus
 
 RUN = CliRunner()
@@ -214,7 +214,7 @@ def test_a_paper_of_the_corpus_is_told_from_its_neighbours_and_left_out(here: Pa
 
 
 def test_as_users_run_it(here: Path, corpus: Path) -> None:
-    done = manyheads_command("measure", "idea.txt", "--corpus", corpus, "--json", cwd=here)
+    done = manyheads_process("measure", "idea.txt", "--corpus", corpus, "--json", cwd=here)
     assert done.code == 0, done.err
     assert json.loads(done.out)["name"] == "idea"
     refused = manyheads_command("measure", "nowhere.txt", "--corpus", corpus, cwd=here)

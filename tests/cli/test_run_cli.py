@@ -1,4 +1,4 @@
-"""`manyheads run` as users run it: a process of its own, in a folder of its own."""
+"""`manyheads run` as users run it, in a folder of its own; the first runs in processes of their own too."""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from support.command import SMALL, Done, manyheads_command, result_of, served_by
+from support.command import SMALL, Done, manyheads_command, manyheads_process, result_of, served_by
 from support.llm import LLM
 
 FILES = {"config.yaml", "journal.sqlite", "events.jsonl", "result.json", "report.html"}
@@ -24,7 +24,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def finished(home: Path) -> dict[str, Done]:
     """The same small run on each host, in the folders of these names."""
     return {
-        host: manyheads_command("run", "virsci", "--host", host, *SMALL, "--out", host, cwd=home)
+        host: manyheads_process("run", "virsci", "--host", host, *SMALL, "--out", host, cwd=home)
         for host in HOSTS
     }
 

@@ -1,18 +1,32 @@
 """`manyheads search` as users run it."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
-from support.command import Done, manyheads_command
+import pytest
+
+from manyheads.literature import connect
+from manyheads.literature.limits import Pace
+from support.command import Done, manyheads_command, manyheads_process
 from support.scholar import Scholar, Trouble, record
 
+Command = Callable[..., Done]
 PAPERS = (
     record("a" * 40, "Tactile fingers", year=2019, citationCount=7),
     record("b" * 40, "Tactile grips", year=2012),
 )
 
 
-def search(tmp_path: Path, scholar: Scholar, *more: str, columns: int = 120) -> Done:
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No pause between two searches of this process."""
+    monkeypatch.setattr(connect, "SHARED_POOL", Pace(0.0))
+
+
+def search(
+    tmp_path: Path, scholar: Scholar, *more: str, columns: int = 120, command: Command = manyheads_command
+) -> Done:
     quick = (
         "embedding=lexical",
         "literature.retries=0",
@@ -20,13 +34,13 @@ def search(tmp_path: Path, scholar: Scholar, *more: str, columns: int = 120) -> 
     )
     sets = [part for setting in quick for part in ("--set", setting)]
     env = {"MANYHEADS_CACHE": str(tmp_path / "cache"), "COLUMNS": str(columns)}
-    return manyheads_command("search", "tactile", *sets, *more, cwd=tmp_path, env=env)
+    return command("search", "tactile", *sets, *more, cwd=tmp_path, env=env)
 
 
 def test_papers_go_to_standard_output_and_the_look_ups_to_standard_error(tmp_path: Path) -> None:
     chosen = ("--source", "semantic_scholar", "--before", "2015", "--json")
     with Scholar(PAPERS) as scholar:
-        done = search(tmp_path, scholar, *chosen)
+        done = search(tmp_path, scholar, *chosen, command=manyheads_process)
         again = search(tmp_path, scholar, *chosen)
         asked = len(scholar.requests)
     assert [json.loads(line)["title"] for line in done.out.splitlines()] == ["Tactile grips"]

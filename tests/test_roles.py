@@ -30,14 +30,14 @@ SAMPLES: dict[str, list[Any]] = {
     "asker": ["Scientist1"], "question": [EVIL], "context": [EVIL, ""], "abstracts": [[{"title": EVIL, "text": EVIL}], []], "review": [EVIL, None],
     "start": [EVIL, None], "threshold": [70], "overlaps": [OVERLAPS],
     "discarded": [[{"idea": {"text": EVIL}, "overlaps": OVERLAPS}], []],
-    "terms": [[EVIL]],
+    "terms": [[EVIL]], "traits": ["- sharp", ""], "proposals": [[EVIL, EVIL]],
     "title": [EVIL, ""], "text": [EVIL], "captions": [[EVIL]], "figure": ["2"], "area": ["physics"], "indicator": ["novelty"],
 }  # fmt: skip
 """Every variable that some prompt is given, each in the shapes that a run gives it, full of trouble."""
 TASKS = [(card.name, task) for card in SHIPPED.cards.values() for task in card.tasks]
 NAMES = (
     "scientist", "leader", "proposer", "reviewer", "area_chair", "novelty", "figure_critic",
-    "researcher", "analyst", "engineer", "critic", "conference_reviewer",
+    "researcher", "analyst", "engineer", "critic", "conference_reviewer", "judge",
 )  # fmt: skip
 
 

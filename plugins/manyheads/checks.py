@@ -12,6 +12,7 @@ from manyheads.config import ModelConfig, RunConfig
 from manyheads.discussion import need_members
 from manyheads.errors import UserError
 from manyheads.literature.background import read_background
+from manyheads.literature.ideas import read_contest
 from manyheads.models.keys import key_of, key_variable
 from manyheads.models.replay import ReplayModel
 from manyheads.resources import Resources
@@ -37,8 +38,10 @@ def findings(config: RunConfig) -> list[Finding]:
     subject = [_subject(config)] if SYSTEMS[config.system].subject else []
     begins = SYSTEMS[config.system].background and (config.background or config.rebuttal.idea)
     background = [_background(config)] if begins else []
+    ranks = SYSTEMS[config.system].contest and config.ranking.target and config.ranking.ideas
+    contest = [_contest(config)] if ranks else []
     return [
-        _host(config), *_ready(config), *_roles(config), *_models(config), *corpus, *subject, *background
+        _host(config), *_ready(config), *_roles(config), *_models(config), *corpus, *subject, *background, *contest
     ]  # fmt: skip
 
 
@@ -126,6 +129,16 @@ def _background(config: RunConfig) -> Finding:
         return Finding(False, "background", str(error))
     ideas = "an idea to begin with, and " if found.idea else ""
     return Finding(True, "background", f"{ideas}{len(found.works)} abstracts")
+
+
+def _contest(config: RunConfig) -> Finding:
+    try:
+        found = read_contest(config)
+    except UserError as error:
+        return Finding(False, "ranking", str(error))
+    return Finding(
+        True, "ranking", f"{len(found.ideas)} ideas, and a target of {len(found.target.text.split())} words"
+    )
 
 
 def _corpus(config: RunConfig) -> Finding:

@@ -14,15 +14,16 @@ from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.named import resolve_corpus
 from manyheads.bank.records import Literature, NoLiterature
-from manyheads.budget import Budgeted, Ledger
+from manyheads.budget import Budgeted, Ledger, Meters
 from manyheads.config import ModelConfig, RunConfig, settled
-from manyheads.core import Host, ManagedHost, Recall
+from manyheads.core import UNMETERED, Host, ManagedHost, Meter, Recall
 from manyheads.discussion import Run, need_members
 from manyheads.errors import ConfigError, UserError
 from manyheads.events import AnyEvent, Emit, Searched, Warned, stream
 from manyheads.folder import JOURNAL, RunFolder, fresh, new_folder, reopen
 from manyheads.journal import Journal, Recorded
 from manyheads.literature.background import Background, read_background
+from manyheads.literature.ideas import Contest, read_contest
 from manyheads.literature.instead import ServicesInstead
 from manyheads.literature.ledger import LEDGER, SearchLedger
 from manyheads.literature.library import Library
@@ -49,17 +50,21 @@ class Session:
         config: the whole run.
         folder: its run folder; made when missing. One that holds a journal is resumed.
         accept_changes: go on where the record no longer matches the config or the prompts.
+        again: the command that goes on with it, where it is another than `manyheads resume`.
+        purse: what counts its questions beside its own budget.
     """
 
     config: RunConfig
     folder: Path
     accept_changes: bool = False
+    again: str | None = None
+    purse: Meter = UNMETERED
 
     @property
     def way_back(self) -> str | None:
         """The command that goes on with this run, once there is something to go on with."""
-        if not (self.folder / JOURNAL).exists():
-            return None
+        if self.again or not (self.folder / JOURNAL).exists():
+            return self.again
         accepting = " --accept-changes" if self.accept_changes else ""
         return f"{RESUME.removesuffix('RUN')}{shlex.quote(str(self.folder))}{accepting}"
 
@@ -92,6 +97,7 @@ class Session:
         async with AsyncExitStack() as stack:
             subject = self._subject()
             background = await self._background()
+            contest = await self._contest()
             literature = await self._literature(stack)
             folder = stack.enter_context(RunFolder(self.folder, self.config))
             journal = Journal(folder.journal)
@@ -101,7 +107,7 @@ class Session:
             stack.push_async_callback(host.close)
             guarded = self._guarded(host, journal, folder, stack)
             ledger = SearchLedger(self.folder / LEDGER)
-            work = self._work(guarded, roles, literature, recall, subject, background, ledger)
+            work = self._work(guarded, roles, literature, recall, subject, background, contest, ledger)
             events = await stack.enter_async_context(aclosing(stream(work)))
             async for event in events:
                 folder.note(event)
@@ -132,6 +138,12 @@ class Session:
             return None
         return await asyncio.to_thread(read_background, self.config)
 
+    async def _contest(self) -> Contest | None:
+        """The ideas that the run ranks, for a system that ranks some."""
+        if not SYSTEMS[self.config.system].contest:
+            return None
+        return await asyncio.to_thread(read_contest, self.config)
+
     async def _literature(self, stack: AsyncExitStack) -> Literature:
         """The ecosystem, open and warm until the stack closes; nothing for a system that needs none."""
         if not needs_corpus(self.config):
@@ -153,7 +165,7 @@ class Session:
         ledger = Ledger(self.config.budget)
         ledger.pay(journal.lost)
         recorded = Recorded(
-            Budgeted(host, ledger),
+            Budgeted(host, Meters(ledger, self.purse)),
             journal,
             lambda alias: self.config.models[alias].identity(),
             course=self.config.course(),
@@ -172,13 +184,23 @@ class Session:
         recall: AuthorRecall,
         subject: Subject | None,
         background: Background | None,
+        contest: Contest | None,
         ledger: SearchLedger,
     ) -> Callable[[Emit], Awaitable[Mapping[str, Any]]]:
         async def work(emit: Emit) -> Mapping[str, Any]:
             async with self._library(literature, partial(_note, ledger, emit)) as library:
                 shown = self._shown(literature, library)
                 run = Run(
-                    self.config, host, roles, shown, emit, recall.insiders, subject, library, background
+                    self.config,
+                    host,
+                    roles,
+                    shown,
+                    emit,
+                    recall.insiders,
+                    subject,
+                    library,
+                    background,
+                    contest,
                 )
                 found = await SYSTEMS[self.config.system].run(run)
             return {"system": self.config.system, **found, **self._account(run, ledger)}

@@ -12,6 +12,7 @@ from manyheads.cli import (
     export,
     measure,
     prompts,
+    ranking,
     rating,
     report,
     review,
@@ -40,6 +41,7 @@ app.command("export")(export.export)
 app.add_typer(prompts.app, name="prompts")
 app.add_typer(corpus.app, name="corpus")
 app.add_typer(rating.app, name="rating")
+app.add_typer(ranking.app, name="ranking")
 
 
 def _version(wanted: bool) -> None:

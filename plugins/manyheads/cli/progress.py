@@ -240,7 +240,10 @@ def _looked_up(event: Searched, width: int) -> Text:
 
 
 def _verb(said: Said) -> str:
+    if said.task == "condense":
+        return "condenses"
     verbs = {
+        "ranking": "ranks",
         "ethical_concerns": "reviews",
         "effectiveness": "rates",
         "summary": "sums up",

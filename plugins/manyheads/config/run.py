@@ -27,9 +27,9 @@ from manyheads.config.virsci import (
 class RunConfig(Strict):
     """A whole run."""
 
-    system: Literal["virsci", "self-reflection", "discussion", "single", "conference-review", "rebuttal"] = (
-        "virsci"
-    )
+    system: Literal[
+        "virsci", "self-reflection", "discussion", "single", "conference-review", "rebuttal", "ranking"
+    ] = "virsci"
     """What is run."""
     name: str | None = None
     """Names the run folder; the config's file name when left out."""
@@ -122,11 +122,12 @@ class RunConfig(Strict):
         """The keys that steer who is asked what; what only prompts or prices depend on is left out.
 
         A subject goes by the name of its file, as a run's folder may be moved with it: its text is in every prompt.
+        How ideas are ranked steers their judge alone, never the runs that these come from.
         """
         kept = {
             "system", "seed", "topic", "corpus", "embedding", "team", "turns", "topology", "topics", "ideas",
             "novelty", "invitation", "self_review", "baseline",
-            "review", "rebuttal",
+            "review", "rebuttal", *(["ranking"] if self.system == "ranking" else []),
         }  # fmt: skip
         searched = self.literature.model_dump(mode="json", include={"references", "cascade", "before"})
         subject = self.subject and Path(self.subject).name

@@ -10,6 +10,7 @@ from manyheads.config import RunConfig
 from manyheads.core import Host, Message, Ordinals, Reply, Speaker, Tool, Turn, Usage, safe_name
 from manyheads.events import Asked, Emit, Retrieved, Said, Warned
 from manyheads.literature.background import Background
+from manyheads.literature.ideas import Contest
 from manyheads.literature.library import Library
 from manyheads.replies import ReplyModel
 from manyheads.roles import Roles
@@ -89,6 +90,8 @@ class Run:
     """Where agents and systems look papers up."""
     background: Background | None = None
     """What the idea starts from, for a system that improves one."""
+    contest: Contest | None = None
+    """The ideas and the target beside them, for a system that ranks some."""
     rng: random.Random = field(init=False)
     ordinals: Ordinals = field(default_factory=Ordinals)
     guests: list[Guest] = field(default_factory=list[Guest])

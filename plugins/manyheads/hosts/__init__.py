@@ -20,6 +20,7 @@ NATIVE = {
     "single": "Single",
     "conference-review": "ConferenceReview",
     "rebuttal": "Rebuttal",
+    "ranking": "Ranking",
 }
 """How the classes of each system begin: with `Team` at the end on AutoGen, with `Pipeline` on AgentScope."""
 

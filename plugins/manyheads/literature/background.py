@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,14 +10,11 @@ from manyheads.bank.corpus import RawPaper, Rejects
 from manyheads.bank.records import Paper
 from manyheads.config import RunConfig, read_yaml
 from manyheads.errors import CorpusError, EmbeddingError, SubjectError
-from manyheads.subjects import LINE, RESULT, Subject, read_result, read_subject, read_subjects
+from manyheads.literature.given import LINES, TEXTS, path_of, text_of
+from manyheads.literature.ideas import Reference, idea_of, read_idea
+from manyheads.subjects import RESULT, Subject, read_subject, read_subjects
 
-TEXTS = (".md", ".markdown", ".txt")
-LINES = (".json", ".jsonl")
-PAPERS = (".bib", ".csv", ".tsv", ".parquet", ".xml", ".gz", ".zip")
 KINDS = "a file of papers (.bib, .jsonl, .csv, …), a text file, or a text in quotes"
-USUAL = {"idea": "", "experiment": "Experiment: "}
-"""The texts of an idea in a team's result, with what stands before each; its title is no part of them."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +75,7 @@ def _few(background: Background, most: int) -> Background:
 
 
 def _read(named: str, most: int) -> Background:
-    path = _path(named)
+    path = path_of(named, KINDS)
     if path is None:
         return Background("", (_text(named),))
     if path.suffix.lower() in TEXTS:
@@ -91,31 +87,8 @@ def _read(named: str, most: int) -> Background:
     return _papers(path, named, most)
 
 
-def _path(named: str) -> Path | None:
-    """The file that is named, None where it is a text; what only looks like a file is taken for one."""
-    path = Path(named)
-    with suppress(OSError):
-        if path.exists():
-            return path
-    if _looks_like_a_file(named):
-        raise SubjectError(f"{named}: no such file", hint=f"name {KINDS}")
-    return None
-
-
-def _looks_like_a_file(named: str) -> bool:
-    """A slash in a single word tells folders too, but not in a script that parts no words by blanks."""
-    if "\n" in named:
-        return False
-    path = Path(named)
-    if path.is_absolute() or path.suffix.lower() in (*TEXTS, *LINES, *PAPERS) or LINE.fullmatch(named):
-        return True
-    return "/" in named and named.isascii() and len(named.split()) == 1
-
-
 def _text(text: str) -> Subject:
-    if not text.strip():
-        raise SubjectError("the background: a text of nothing but blanks", hint=f"give {KINDS}")
-    return Subject("", "", text.strip())
+    return text_of(text, "the background", KINDS)
 
 
 def _lines(path: Path, named: str, most: int) -> Background:
@@ -159,29 +132,18 @@ def _papers(path: Path, named: str, most: int) -> Background:
 
 def _idea(named: str) -> Subject:
     """An idea to begin with."""
-    path = _path(named)
-    if path is None:
-        return _text(named)
-    if not path.is_dir():
-        return read_subject(path)
-    idea = _idea_of(path)
-    if not (texts := _texts(idea)):
-        raise SubjectError(f"{named}: this run has come to no idea", hint="name the folder of one that has")
-    return Subject(named, str(idea.get("title") or ""), "\n\n".join(texts))
-
-
-def _idea_of(folder: Path) -> Mapping[str, Any]:
-    idea = read_result(folder).get("idea")
-    return idea if isinstance(idea, dict) else {}
+    found = read_idea(named)
+    return Subject(found.source, found.title, found.text)
 
 
 def _behind(named: str, most: int) -> Background:
     """What an idea was written beside, where a run came to it; nothing is known of any other."""
-    path = _path(named)
+    path = path_of(named, KINDS)
     if path is None or not path.is_dir():
         return Background()
     try:
-        found = _beside(path, _idea_of(path).get("references") or (), most)
+        idea = idea_of(path)
+        found = _beside(path, idea.references if idea else (), most)
     except (SubjectError, CorpusError) as error:
         raise SubjectError(
             f"{named}: what it began with cannot be read any more: {error}",
@@ -190,7 +152,7 @@ def _behind(named: str, most: int) -> Background:
     return replace(found, source=found.source or named)
 
 
-def _beside(folder: Path, references: Sequence[Mapping[str, Any]], most: int) -> Background:
+def _beside(folder: Path, references: Sequence[Reference], most: int) -> Background:
     """What a run's idea was written beside: its own background, that of the run it took up, or its references."""
     config = _config_of(folder)
     if isinstance(config.get("background"), list):
@@ -208,16 +170,12 @@ def _config_of(folder: Path) -> Mapping[str, Any]:
     return read_yaml(path) if path.is_file() else {}
 
 
-def _texts(idea: Mapping[str, Any]) -> list[str]:
-    return [f"{before}{idea[name]}" for name, before in USUAL.items() if idea.get(name)]
-
-
-def _known(config: Mapping[str, Any], references: Sequence[Mapping[str, Any]]) -> Iterator[Subject]:
+def _known(config: Mapping[str, Any], references: Sequence[Reference]) -> Iterator[Subject]:
     """References with the abstracts that the run's corpus knows; a result keeps titles alone."""
-    papers = _in_corpus(config, [str(each.get("id", "")) for each in references])
+    papers = _in_corpus(config, [each.id for each in references])
     for each in references:
-        paper = papers.get(str(each.get("id", "")))
-        yield Subject(str(each.get("id", "")), str(each.get("title", "")), paper.abstract if paper else "")
+        paper = papers.get(each.id)
+        yield Subject(each.id, each.title, paper.abstract if paper else "")
 
 
 def _in_corpus(config: Mapping[str, Any], ids: Sequence[str]) -> Mapping[str, Paper]:

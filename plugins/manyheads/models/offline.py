@@ -98,6 +98,8 @@ class _Filler:
                 return {name: self.fill(field, name) for name, field in fields.items()}
             case "array" if key == "interests" and self._material.keywords:
                 return condensed(self._material.keywords)
+            case "array" if key == "ranking":
+                return self._ranking(schema)
             case "array":
                 return self._array(schema, key)
             case "boolean":
@@ -113,6 +115,13 @@ class _Filler:
         if key != "overlaps":
             return [self.fill(schema["items"], key) for _ in range(count)]
         return [self._overlap(schema["items"], number) for number in range(1, count + 1)]
+
+    def _ranking(self, schema: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """All ideas in an order that is drawn."""
+        count = schema["minItems"]
+        places = [self.fill(schema["items"], "place") for _ in range(count)]
+        drawn = self._rng.sample(range(1, count + 1), count)
+        return [{**place, "idea": number} for place, number in zip(places, drawn, strict=True)]
 
     def _overlap(self, schema: Mapping[str, Any], number: int) -> dict[str, Any]:
         """What an abstract shares with the published paper of that number: little, now and then too much."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from manyheads.replies import Abstract, Proposal
+from manyheads.replies.ranking import ABSENT
 
 TITLE = re.compile(r"^<paper>\nTitle: (.+)$", re.MULTILINE)
 KEPT = 0.7
@@ -13,6 +14,9 @@ KEPT = 0.7
 BLOCK = re.compile(
     rf"<(topic|idea|question|reply|summary|{'|'.join(Abstract.model_fields)})>\n(.*?)\n</\1>", re.DOTALL
 )
+TEXT = re.compile(r"<text>\n(?:Title: (.+)\n\n)?(.*?)\n</text>", re.DOTALL)
+"""What is to be condensed, with its title."""
+SENTENCES = re.compile(r"(?<=[.!?])\s+")
 FORM = re.compile(r"^([A-Z][a-z ]+): (.+)$", re.MULTILINE)
 """A field of a proposal, as an idea is shown."""
 INTERESTS = re.compile(r"^Research interests: (.+)$", re.MULTILINE)
@@ -47,6 +51,8 @@ class Material:
     outsiders: tuple[str, ...]
     sections: Mapping[str, str]
     """The sections of an abstract, or the fields of a proposal, that is to be rewritten."""
+    told: Mapping[str, str]
+    """The fields of a proposal as a text that is to be condensed tells them."""
     choices: int
     """How many ideas stand to vote."""
 
@@ -70,6 +76,7 @@ class Material:
             on_table=_first_line(table).removeprefix("Title: "),
             outsiders=tuple(outsiders),
             sections=_sections(blocks),
+            told=_told(TEXT.search(whole)),
             choices=sum(label == "idea" for label, _ in blocks) or 1,
         )
 
@@ -108,6 +115,17 @@ def _sections(blocks: Sequence[tuple[str, str]]) -> dict[str, str]:
     fields = {label.lower().replace(" ", "_"): text for body in ideas for label, text in FORM.findall(body)}
     kept = {name: text for name, text in fields.items() if name in Proposal.model_fields}
     return {**kept, **{label: body for label, body in blocks if label in Abstract.model_fields}}
+
+
+def _told(text: re.Match[str] | None) -> dict[str, str]:
+    """The sentences of a text, one after the other, as the fields of a proposal; what is left of them is the last."""
+    if text is None:
+        return {}
+    below = [name for name in Proposal.model_fields if name != "title"]
+    sentences = SENTENCES.split(" ".join(text[2].split()), maxsplit=len(below) - 1)
+    sentences += [ABSENT] * (len(below) - len(sentences))
+    title = text[1] or " ".join(sentences[0].split()[:8]).rstrip(".,;:!?")
+    return {"title": title, **dict(zip(below, sentences, strict=True))}
 
 
 def _first_line(text: str) -> str:
@@ -291,6 +309,8 @@ WRITERS: dict[str, Writer] = {
 
 def write(key: str, material: Material, rng: random.Random) -> str:
     """A text for a field of a reply; a section that is being rewritten often stays as it is."""
+    if key in material.told:
+        return material.told[key]
     if key in material.sections and rng.random() < KEPT:
         return material.sections[key]
     return WRITERS.get(key, _reasoning)(material, rng)

@@ -9,6 +9,7 @@ from manyheads.replies.conference import ConferenceReview
 from manyheads.replies.invitation import Seeks, seeking
 from manyheads.replies.mamorx import FigureCritique, NoveltyReport
 from manyheads.replies.profiles import Interests
+from manyheads.replies.ranking import Condensed, Ranking, ranking_of
 from manyheads.replies.rating import IdeaRating
 from manyheads.replies.rebuttal import FirstIdea, Proposal, Rethought, Review, Verdict
 from manyheads.replies.virsci import (
@@ -37,7 +38,7 @@ REPLIES: dict[str, type[ReplyModel]] = {
     for kind in (
         Decision, Remark, Summary, Progress, Consensus, Topic, Interest, Advice, Idea, Vote, Abstract, Revision,
         SelfReview, ConferenceReview, IdeaRating, Interests, Proposal, Review, Verdict, NoveltyReport, FigureCritique,
-        Reflection, Analysis, Evidence, Critique, FirstIdea, Rethought,
+        Reflection, Analysis, Evidence, Critique, FirstIdea, Rethought, Condensed, Ranking,
     )
 }  # fmt: skip
 
@@ -47,6 +48,7 @@ __all__ = [
     "Advice",
     "Analysis",
     "Choice",
+    "Condensed",
     "ConferenceReview",
     "Consensus",
     "Critique",
@@ -64,6 +66,7 @@ __all__ = [
     "Percent",
     "Progress",
     "Proposal",
+    "Ranking",
     "Ratings",
     "Reflection",
     "Remark",
@@ -79,6 +82,7 @@ __all__ = [
     "Topic",
     "Verdict",
     "Vote",
+    "ranking_of",
     "review_of",
     "seeking",
     "vote_among",

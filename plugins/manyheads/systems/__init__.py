@@ -8,7 +8,7 @@ from manyheads.config import TALKS, RunConfig
 from manyheads.discussion import Run
 from manyheads.replies import REPLIES, ReplyModel
 from manyheads.roles import Roles
-from manyheads.systems import baselines, rebuttal
+from manyheads.systems import baselines, ranking, rebuttal
 from manyheads.systems.baselines import ready
 from manyheads.systems.conference_review import NEEDS as REVIEW_NEEDS
 from manyheads.systems.conference_review import conference_review
@@ -43,6 +43,8 @@ class System:
     """Whether it shows papers with ideas as a team is shown them, without a team."""
     background: bool = False
     """Whether it starts from the config's `background`, or an idea."""
+    contest: bool = False
+    """Whether it ranks the config's `ranking.ideas` beside a target."""
     fits: Callable[[RunConfig, Roles], Iterable[str]] = lambda config, roles: ()
     """What else is missing among the user's files, a line each."""
     ready: Callable[[RunConfig], object] = lambda config: None
@@ -86,6 +88,15 @@ SYSTEMS = {
         fits=rebuttal.fits,
         ready=rebuttal.need_beginning,
         caps=rebuttal.caps,
+    ),
+    "ranking": System(
+        ranking.ranking,
+        ranking.needs,
+        ecosystem=False,
+        contest=True,
+        fits=ranking.fits,
+        ready=ranking.need_ideas,
+        caps=lambda config: {},
     ),
 }
 

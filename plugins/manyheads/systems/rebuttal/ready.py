@@ -6,9 +6,9 @@ from manyheads.config import RunConfig
 from manyheads.errors import ConfigError
 from manyheads.replies import Abstract, FirstIdea, Proposal, ReplyModel, Rethought, Review, Verdict
 from manyheads.roles import Roles
+from manyheads.systems.indicators import listed, unknown
 
 PROPOSER, REVIEWER, AREA_CHAIR = "proposer", "reviewer", "area_chair"
-INDICATORS, ENDING = "partials/indicators/", ".md.j2"
 
 
 def needs(config: RunConfig) -> Mapping[tuple[str, str], type[ReplyModel]]:
@@ -50,22 +50,10 @@ def need_beginning(config: RunConfig) -> None:
 
 def fits(config: RunConfig, roles: Roles) -> Iterator[str]:
     """What is wrong with the quality indicator, a line each."""
-    chosen = config.rebuttal
-    if traits_of(config, roles):
-        return
-    named = [name.removeprefix(INDICATORS) for name in roles.resources.names("prompts", ENDING)]
-    there = sorted(name.removesuffix(ENDING) for name in named if "/" not in name)
-    own = f"prompts/{INDICATORS}{chosen.indicator}{ENDING} in a folder of your own (--path)"
-    yield (
-        f"rebuttal.indicator {chosen.indicator!r}: nothing tells its traits; there are {', '.join(there)}; give "
-        f"it traits: --set 'rebuttal.traits=[…, …]', or write {own}"
-    )
+    if not traits_of(config, roles):
+        yield unknown("rebuttal", config.rebuttal.indicator, roles)
 
 
 def traits_of(config: RunConfig, roles: Roles) -> str:
     """By what the indicator is known, as a list in Markdown; empty where nothing tells (App. A.1)."""
-    chosen = config.rebuttal
-    if chosen.traits:
-        return "\n".join(f"- {' '.join(trait.split())}" for trait in chosen.traits)
-    name = f"{INDICATORS}{chosen.indicator}{ENDING}"
-    return roles.prompts.render(name, {}).strip() if roles.resources.find("prompts", name) else ""
+    return listed(config.rebuttal.indicator, config.rebuttal.traits, roles)

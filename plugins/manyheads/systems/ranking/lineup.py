@@ -1,0 +1,105 @@
+"""The ideas of a ranking as their judge sees them: anonymous, and in one form as far as they have it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from manyheads.errors import ConfigError
+from manyheads.literature.ideas import Entry
+from manyheads.replies import Proposal
+from manyheads.replies.rebuttal import labelled
+
+
+@dataclass(frozen=True)
+class Lineup:
+    """A target and the ideas beside it.
+
+    Attributes:
+        entries: the target first, then the ideas as the config names them.
+        align: whether only the fields are shown that all of them have.
+    """
+
+    entries: tuple[Entry, ...]
+    align: bool
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What a user calls them; no judge is told."""
+        return ("the target", *(f"idea {number}" for number in range(1, len(self.entries))))
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that are shown, in the order of the form."""
+        told = [set(entry.fields) for entry in self.entries]
+        kept = set[str].intersection(*told) if self._aligned else set[str].union(*told)
+        return tuple(name for name in Proposal.model_fields if name in kept)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Each of them as it is shown."""
+        return tuple(self._shown(entry) for entry in self.entries)
+
+    @property
+    def _aligned(self) -> bool:
+        """Where one has no fields, there is nothing to align by."""
+        return self.align and all(entry.fields for entry in self.entries)
+
+    def _shown(self, entry: Entry) -> str:
+        if not entry.fields:
+            return "\n\n".join(filter(None, (entry.title, entry.text)))
+        told = (name for name in self.fields if name in entry.fields)
+        return "\n\n".join(f"{labelled(name)}: {entry.fields[name]}" for name in told)
+
+    def need_content(self) -> None:
+        """Raises `ConfigError` where the ideas share no field but their titles, so that there is nothing to judge."""
+        if self._aligned and set(self.fields) <= {"title"}:
+            raise ConfigError(
+                "ranking.align: no field of a proposal is told by every idea and by the target",
+                tried="; ".join(self._told()),
+                hint="show what each tells: manyheads resume RUN --set ranking.align=false --accept-changes",
+            )
+
+    def _told(self) -> Iterator[str]:
+        for name, entry in zip(self.names, self.entries, strict=True):
+            yield f"{name} tells {', '.join(entry.fields)}"
+
+    def doubts(self) -> Iterator[str]:
+        """What a reader of the ranking should know of how the ideas were shown, a line each."""
+        yield from self._alike()
+        yield from self._lacking()
+        yield from self._unformed()
+
+    def _alike(self) -> Iterator[str]:
+        for same in _groups(self.texts):
+            named = _listed([self.names[place] for place in same])
+            yield f"{named} are the same text: which of them ranks above the other is chance"
+
+    def _lacking(self) -> Iterator[str]:
+        """Fields that some have and that are shown of none."""
+        for field in Proposal.model_fields if self._aligned else ():
+            without = [
+                name
+                for name, entry in zip(self.names, self.entries, strict=True)
+                if field not in entry.fields
+            ]
+            if 0 < len(without) < len(self.entries):
+                yield f"{labelled(field).lower()} is shown of no idea, as {_listed(without)} tells none"
+
+    def _unformed(self) -> Iterator[str]:
+        plain = [name for name, entry in zip(self.names, self.entries, strict=True) if not entry.fields]
+        if plain:
+            yield (
+                f"{_listed(plain)} stand as they were written, the others in the form of a proposal: a judge can "
+                "tell them apart by that; --set ranking.condense=all brings all of them into it"
+            )
+
+
+def _groups(texts: Sequence[str]) -> list[list[int]]:
+    """The places of each text that stands in several."""
+    places: dict[str, list[int]] = {}
+    for place, text in enumerate(texts):
+        places.setdefault(text, []).append(place)
+    return [same for same in places.values() if len(same) > 1]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]

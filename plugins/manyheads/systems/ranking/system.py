@@ -1,0 +1,76 @@
+"""The course of a ranking: texts are brought into one form, shown in several orders, and ranked in each."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from manyheads.discussion import Run
+from manyheads.errors import ConfigError
+from manyheads.events import Judged, Stage
+from manyheads.literature.ideas import Entry
+from manyheads.measures.ranking import orders_of
+from manyheads.systems.ranking.bench import CONDENSING, RANKING, Bench
+from manyheads.systems.ranking.lineup import Lineup
+from manyheads.systems.ranking.ready import quality_of
+from manyheads.systems.ranking.result import result_of
+
+
+async def ranking(run: Run) -> Mapping[str, Any]:
+    """Rank the run's ideas beside its target, in `ranking.orders` orders that the run's seed draws.
+
+    The judge is never told which one is the target: all are known by the number of the place in which they are shown,
+    and the target's abstract is brought into the form of the others first.
+
+    Raises:
+        ConfigError: no ideas, an indicator without traits, or no field that all ideas have.
+        ModelError: a text could not be condensed, the model was not to be had, or no order has led to a ranking. What
+            was answered is kept.
+    """
+    quality, chosen = quality_of(run.config, run.roles), run.config.ranking
+    if run.contest is None or not quality.traits:
+        raise ConfigError(
+            "ranking: needs a target, ideas, and traits of its quality indicator",
+            hint="manyheads check CONFIG",
+        )
+    target = run.contest.target
+    entries = (Entry(target.source, target.title, target.text), *run.contest.ideas)
+    drawn = orders_of(len(entries), chosen.orders, run.rng)
+    bench = Bench(run, quality)
+    run.emit(Stage(stage=CONDENSING, title="Condensing", number=1, total=2))
+    lineup = Lineup(await bench.condense(entries), chosen.align)
+    lineup.need_content()
+    _tell_of_doubts(run, lineup)
+    run.emit(Stage(stage=RANKING, title="Ranking", number=2, total=2))
+    orders = await bench.rank(lineup.texts, drawn)
+    result = result_of(target, lineup, quality, orders, bench.asked, run.config.seed)
+    run.emit(Judged(stage=RANKING, turn=1, subject="The ideas", outcome=_outcome(result)))
+    return result
+
+
+def _tell_of_doubts(run: Run, lineup: Lineup) -> None:
+    """What a reader of the result would not see: how the ideas were shown, and in how many orders."""
+    for doubt in lineup.doubts():
+        run.warn(CONDENSING, doubt)
+    chosen, size = run.config.ranking, len(lineup.entries)
+    if chosen.round is not None:
+        unrevised = [
+            name for name, one in zip(lineup.names, lineup.entries, strict=True) if one.round is None
+        ]
+        for name in unrevised[1:]:
+            run.warn(CONDENSING, f"{name} was never revised: it stands as it is whatever ranking.round says")
+    if chosen.orders == 1:
+        run.warn(RANKING, "a single order: what the place of an idea does to its rank cannot be told")
+    elif chosen.orders % size:
+        run.warn(
+            RANKING,
+            f"{size} ideas, the target among them, do not stand in each place equally often in {chosen.orders} orders; "
+            f"in {size * (chosen.orders // size + 1)} they would: --set ranking.orders=…",
+        )
+
+
+def _outcome(result: Mapping[str, Any]) -> str:
+    """S in words."""
+    found, ideas = result["s_interval"], len(result["ideas"])
+    ends = f", {found['level']:.0%} interval {found['low']:.2f} to {found['high']:.2f}" if found else ""
+    ranked = len(result["orders"]) - result["failed"]
+    above = f"S is {result['s']:.2f}, the share of {ideas} above the target"
+    return f"{above}{ends}; {ranked} of {len(result['orders'])} orders ranked"

@@ -2,13 +2,13 @@
 
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from manyheads.core import Host, Reply, Turn, Usage
+from manyheads.core import Host, Meter, Reply, Turn, Usage
 from manyheads.errors import BudgetError
 from manyheads.replies import ReplyModel
 
@@ -48,21 +48,28 @@ class Ledger:
         Raises:
             BudgetError: a limit is reached; nothing is to be asked.
         """
-        self._need()
+        if reached := self.reached():
+            raise self.error(*reached)
         self._under_way += 1
         try:
             yield
         finally:
             self._under_way -= 1
 
-    def _need(self) -> None:
+    def reached(self) -> tuple[str, float, float] | None:
+        """The first limit that is reached: its key, the limit, and what is used; None while there is something left."""
         for key, used in self._used().items():
             limit = getattr(self.limits, key)
             if limit is not None and used >= limit:
-                raise BudgetError(
-                    f"the budget is spent: budget.{key} is {limit}, used are {used:g}",
-                    hint=f"go on with more: manyheads resume RUN --set budget.{key}=<larger>",
-                )
+                return key, limit, used
+        return None
+
+    def error(self, key: str, limit: float, used: float) -> BudgetError:
+        """What is said where a limit is reached."""
+        return BudgetError(
+            f"the budget is spent: budget.{key} is {limit}, used are {used:g}",
+            hint=f"go on with more: manyheads resume RUN --set budget.{key}=<larger>",
+        )
 
     def _used(self) -> dict[str, float]:
         return {
@@ -73,11 +80,30 @@ class Ledger:
         }
 
 
+class Meters:
+    """Several meters as one: each is asked, and told of every answer."""
+
+    def __init__(self, *meters: Meter) -> None:
+        self._meters = meters
+
+    @contextmanager
+    def asking(self) -> Generator[None]:
+        """Around one question to a model; raises `BudgetError` where one of them refuses it."""
+        with ExitStack() as stack:
+            for meter in self._meters:
+                stack.enter_context(meter.asking())
+            yield
+
+    def pay(self, usage: Usage) -> None:
+        for meter in self._meters:
+            meter.pay(usage)
+
+
 class Budgeted:
     """A host that asks nothing once the budget is spent, not even an invalid reply anew."""
 
-    def __init__(self, host: Host, ledger: Ledger) -> None:
-        self._host, self._ledger = host, ledger
+    def __init__(self, host: Host, meter: Meter) -> None:
+        self._host, self._meter = host, meter
 
     async def gate(self) -> None:
         await self._host.gate()
@@ -88,4 +114,4 @@ class Budgeted:
         Raises:
             BudgetError: a limit is reached.
         """
-        return await self._host.ask(replace(turn, meter=self._ledger))
+        return await self._host.ask(replace(turn, meter=self._meter))

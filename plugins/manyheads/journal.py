@@ -135,6 +135,21 @@ def read_turns(path: Path) -> list[tuple[Place, dict[str, Any], dict[str, Any]]]
     return [(Place(*row[:5]), json.loads(row[5]), json.loads(row[6])) for row in rows]
 
 
+def spent_in(path: Path) -> Usage:
+    """What a finished or stopped run has paid for: its turns, and replies that could not be used.
+
+    Raises:
+        JournalError: there is no journal, or a run is writing to it.
+    """
+    turns = "SELECT json_extract(reply, '$.usage') FROM turn"
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=1)) as database:
+            rows = database.execute(f"{turns} UNION ALL SELECT value FROM fact WHERE name = 'lost'").fetchall()
+    except sqlite3.Error as error:
+        raise JournalError(f"{path}: what it has cost cannot be read: {error}") from error
+    return sum((Usage.model_validate_json(usage) for (usage,) in rows), NOTHING)
+
+
 def _key(place: Place) -> tuple[str, int, str, str, int]:
     return (place.stage, place.turn, place.speaker, place.task, place.ordinal)
 

@@ -1,13 +1,15 @@
 """Means, standard errors and differences, by hand."""
 
+import random
 from math import sqrt
+from statistics import fmean, stdev
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from manyheads.errors import MeasureError
-from manyheads.measures.effects import by_group, mean_difference, mean_of
+from manyheads.measures.effects import by_group, mean_difference, mean_of, student_interval
 
 VALUES = st.lists(st.floats(-1e3, 1e3).map(lambda value: round(value, 3)), min_size=2, max_size=12)
 
@@ -17,9 +19,11 @@ def test_mean_and_standard_error() -> None:
     assert found
     assert (found.n, found.mean) == (4, 3)
     assert found.se == pytest.approx(sqrt(14 / 3) / 2)
-    assert found.low is not None
-    assert found.high is not None
-    assert 1 <= found.low < 3 < found.high <= 6
+    assert found.bca is not None
+    assert 1 <= found.bca[0] < 3 < found.bca[1] <= 6
+    half = 3.182446 * sqrt(14 / 3) / 2
+    assert (found.method, found.low, found.high) == ("t", pytest.approx(3 - half), pytest.approx(3 + half))
+    assert found.t == (found.low, found.high)
 
 
 def test_nothing_is_said_of_no_values_and_little_of_one() -> None:
@@ -59,3 +63,51 @@ def test_other_cases_are_no_pairs() -> None:
 def test_groups() -> None:
     values = {("a", 0): 1.0, ("a", 1): 3.0, ("b", 0): 5.0}
     assert by_group(values, lambda place: place[0]) == {"a": 2.0, "b": 5.0}
+
+
+def test_from_ten_values_on_the_bootstraps_interval_is_the_interval() -> None:
+    few, many = mean_of([0, 1, 2, 3, 4, 5, 6, 7, 30]), mean_of([0, 1, 2, 3, 4, 5, 6, 7, 30, 8])
+    assert few
+    assert many
+    assert (few.method, (few.low, few.high)) == ("t", few.t)
+    assert (many.method, (many.low, many.high)) == ("BCa", many.bca)
+
+
+def test_values_without_a_bootstrap_interval_have_students() -> None:
+    found = mean_of([1.0] * 11 + [1.0 + 1e-15])
+    assert found
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low <= 1 <= found.high
+
+
+def test_small_samples_lie_in_students_interval_as_often_as_it_says() -> None:
+    rng = random.Random(3)
+    samples = [[rng.gauss(2, 1) for _ in range(4)] for _ in range(1500)]
+    ends = [student_interval(fmean(each), stdev(each) / 2, 4, 0.9) for each in samples]
+    assert abs(fmean(low <= 2 <= high for low, high in ends) - 0.9) < 0.025
+
+
+@given(st.integers(0, 12), st.integers(1, 12))
+def test_a_share_has_an_interval_with_width_that_holds_it(having: int, lacking: int) -> None:
+    found = mean_of([1.0] * having + [0.0] * lacking, share=True)
+    assert found
+    assert found.low is not None
+    assert found.high is not None
+    assert -1e-12 <= found.low <= found.mean <= found.high <= 1 + 1e-12
+    assert found.high - found.low > 0.2
+    turned = mean_of([0.0] * having + [1.0] * lacking, share=True)
+    assert turned
+    assert turned.low == pytest.approx(1 - found.high)
+
+
+def test_a_share_by_hand() -> None:
+    """Wilson's interval of 8 of 10 is 0.490 to 0.943."""
+    found = mean_of([1.0] * 8 + [0.0] * 2, share=True)
+    assert found
+    assert (found.method, found.mean, found.se) == ("Wilson", 0.8, pytest.approx(sqrt(0.16 / 10)))
+    assert (found.low, found.high) == pytest.approx((0.4902, 0.9433), abs=1e-4)
+    one = mean_of([1.0], share=True)
+    assert one
+    assert (one.se, one.low) == (None, pytest.approx(0.2065, abs=1e-4))
+    assert mean_of([], share=True) is None

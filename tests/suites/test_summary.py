@@ -16,7 +16,7 @@ from manyheads.suites.pictures import caption_of, draw_suite
 from manyheads.suites.report import mean_text, report_text
 from manyheads.suites.spec import SuiteSpec
 from manyheads.suites.suite import Suite
-from manyheads.suites.summary import Entry, summarise, summary_table
+from manyheads.suites.summary import Entry, pooled, summarise, summary_table
 from support.suites import SPEC
 
 SPECIFIED = SuiteSpec.model_validate(
@@ -31,9 +31,22 @@ SMALL: dict[str, Any] = {"team.size": 2, "topology": "sequential"}
 LARGE: dict[str, Any] = {"team.size": 3, "topology": "random"}
 
 
-def row(condition: dict[str, Any], seed: int, value: float | None, case: str = "") -> Row:
-    values = {} if value is None else {"hd": value}
-    return Row(cell=f"{condition}{case}{seed}", condition=condition, case=case, seed=seed, values=values)
+def row(
+    condition: dict[str, Any],
+    seed: int,
+    value: float | None,
+    case: str = "",
+    measure: str = "hd",
+    **told: Any,
+) -> Row:
+    values = {} if value is None else {measure: value}
+    name = f"{condition}{case}{seed}"
+    return Row(cell=name, condition=condition, case=case, seed=seed, values=values, **told)
+
+
+def measuring(*measures: str, **keys: Any) -> SuiteSpec:
+    """The suite with other measures."""
+    return SuiteSpec.model_validate({**SPECIFIED.model_dump(), "measures": measures, "plot": None, **keys})
 
 
 def failed(condition: dict[str, Any], seed: int, error: str = "no server") -> Row:
@@ -55,14 +68,24 @@ def test_mean_and_error_are_over_what_there_is_and_say_what_there_is_not() -> No
     entry = of(summarise(SPECIFIED, ROWS), LARGE)
     assert (entry.n, entry.cells, entry.left_out, entry.mean) == (2, 2, 1, 3.0)
     assert entry.se == pytest.approx(1.0)
-    assert (entry.low, entry.high) == (2.0, 4.0)
+    # Student's t of one degree of freedom is 12.706.
+    assert (entry.method, entry.low, entry.high) == (
+        "t",
+        pytest.approx(-9.706, abs=1e-3),
+        pytest.approx(15.706, abs=1e-3),
+    )
+    assert (entry.t_low, entry.t_high) == (entry.low, entry.high)
+    assert (entry.bca_low, entry.bca_high) == (2.0, 4.0)
 
 
 def test_differences_are_over_the_seeds_that_both_have() -> None:
     entry = of(summarise(SPECIFIED, ROWS), LARGE)
     assert (entry.against, entry.pairs, entry.difference) == (SMALL, 2, 1.5)
     assert entry.difference_se == pytest.approx(0.5)
-    assert (entry.difference_low, entry.difference_high) == (1.0, 2.0)
+    assert entry.difference_method == "t"
+    assert (entry.difference_low, entry.difference_high) == pytest.approx(
+        (1.5 - 6.353, 1.5 + 6.353), abs=1e-3
+    )
     assert of(summarise(SPECIFIED, ROWS), SMALL).against is None
     other_way = SPECIFIED.model_copy(update={"against": LARGE})
     entry = of(summarise(other_way, ROWS), SMALL)
@@ -83,6 +106,116 @@ def test_differences_count_cases_where_there_are_several() -> None:
     entry = of(summarise(SPECIFIED, [*small, *large]), LARGE)
     assert (entry.n, entry.cells, entry.pairs, entry.difference) == (2, 4, 2, 2.5)
     assert entry.difference_se == pytest.approx(1.5)
+
+
+def test_many_values_have_the_interval_of_the_bootstrap() -> None:
+    values = [0, 0, 0, 0, 0, 0, 0, 1, 2, 9]
+    rows = [row(SMALL, seed, value) for seed, value in enumerate(values)]
+    entry = of(summarise(SPECIFIED, rows), SMALL)
+    assert (entry.n, entry.method, entry.low, entry.high) == (10, "BCa", entry.bca_low, entry.bca_high)
+    assert entry.t_low is not None
+    assert entry.t_low < 0 <= (entry.low or 0)
+    few = of(summarise(SPECIFIED, rows[1:]), SMALL)
+    assert (few.n, few.method, few.low) == (9, "t", few.t_low)
+    assert "Intervals of 10 values or more are bootstrapped" in report_text(
+        Suite("mine", SPECIFIED), 10, rows, summarise(SPECIFIED, rows), []
+    )
+
+
+def test_the_median_is_over_all_runs_and_not_over_the_cells_means() -> None:
+    """By hand: runs 1, 1, 10, 2, 2, 3 have the median 2; their cells' means 4 and 7/3 have 3.17."""
+    rows = [row(SMALL, 0, 4.0, each={"hd": (1, 1, 10)}), row(SMALL, 1, 7 / 3, each={"hd": (2, 2, 3)})]
+    entry = of(summarise(SPECIFIED, rows), SMALL)
+    assert (entry.n, entry.cells, entry.runs, entry.median) == (2, 2, 6, 2)
+    alone = of(summarise(SPECIFIED, ROWS), SMALL)
+    assert (alone.runs, alone.median) == (3, 2)
+
+
+def test_repeats_by_hand() -> None:
+    """Means over cases a and b: 2, 3 and 7. Case c lacks a repeat and is in none of them."""
+    table = {"a": (1.0, 2.0, 6.0), "b": (3.0, 4.0, 8.0), "c": (90.0, 90.0)}
+    rows = [row(SMALL, seed, value, case) for case, told in table.items() for seed, value in enumerate(told)]
+    rows.append(row(SMALL, 2, None, "c", error="no server"))
+    entry = of(summarise(SPECIFIED, rows), SMALL)
+    assert (entry.n, entry.repeats, entry.repeat_cases, entry.repeat_mean) == (3, 3, 2, 4.0)
+    assert entry.repeat_sd == pytest.approx(sqrt(7))
+    half = 4.3027 * sqrt(7) / sqrt(3)
+    assert (entry.repeat_low, entry.repeat_high) == pytest.approx((4 - half, 4 + half), abs=1e-3)
+    text = report_text(Suite("mine", SPECIFIED), 3, rows, summarise(SPECIFIED, rows), [])
+    assert "| 2 | sequential | 3 | 2 | 4 | 2.646 | -2.572 to 10.57 |" in text
+    assert "nothing of other cases" in text
+    assert "repeat by repeat" not in report_text(
+        Suite("mine", SPECIFIED), 3, ROWS, summarise(SPECIFIED, ROWS), []
+    )
+
+
+def test_a_single_repeat_has_no_repeats_to_tell_of() -> None:
+    rows = [row(SMALL, 0, 1.0, "a"), row(SMALL, 0, 2.0, "b")]
+    entry = of(summarise(SPECIFIED, rows), SMALL)
+    assert (entry.n, entry.repeats, entry.repeat_mean) == (2, 0, None)
+
+
+def test_a_share_of_single_runs_has_wilsons_interval() -> None:
+    name = "usage.calls < 10"
+    spec = measuring(name)
+    rows = [row(SMALL, seed, value, measure=name) for seed, value in enumerate((1, 1, 1, 1, 0))]
+    entry = of(summarise(spec, rows), SMALL)
+    assert (entry.n, entry.mean, entry.se, entry.method) == (5, 0.8, pytest.approx(sqrt(0.16 / 5)), "Wilson")
+    assert (entry.low, entry.high) == pytest.approx((0.3755, 0.9638), abs=1e-4)
+    all_of_them = of(summarise(spec, rows[:4]), SMALL)
+    assert all_of_them.low == pytest.approx(4 / (4 + 1.96**2), abs=1e-3)
+    text = report_text(Suite("mine", spec), 5, rows, summarise(spec, rows), [])
+    assert "Those of shares of single runs are Wilson's" in text
+    assert "median" not in text
+
+
+def test_a_share_of_several_runs_is_averaged_as_a_number() -> None:
+    name = "usage.calls < 10"
+    rows = [row(SMALL, seed, value, measure=name) for seed, value in enumerate((1, 0.5))]
+    assert of(summarise(measuring(name), rows), SMALL).method == "t"
+
+
+def test_what_is_unknown_is_counted_apart_from_what_failed() -> None:
+    name = "usage.cost"
+    rows = [row(SMALL, 0, 1.0, measure=name), row(SMALL, 1, None, unknown=(name,)), failed(SMALL, 2)]
+    spec = measuring(name)
+    entry = of(summarise(spec, rows), SMALL)
+    assert (entry.n, entry.left_out, entry.unknown) == (1, 1, 1)
+    text = report_text(Suite("mine", spec), 3, rows, summarise(spec, rows), [])
+    assert "## Unknown: in 1 of 3 cells" in text
+    assert "## Failed: 1 of 3 cells" in text
+    assert "| 2 | sequential | 1 | 1 | – | 1 | – | – | – | 1 | 1 |" in text
+    assert "unknown" not in report_text(Suite("mine", SPECIFIED), 3, ROWS, summarise(SPECIFIED, ROWS), [])
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ((0.2, -0.2, 0.1, -0.1), "0 lies inside the interval: no favour for a place"),
+        ((0.5, 0.6, 0.4, 0.5), "0 lies outside the interval: the judge favours what it is shown early"),
+        ((-0.5, -0.6, -0.4, -0.5), "0 lies outside the interval: the judge favours what it is shown late"),
+        ((0.5,), "cannot be told from these cells"),
+        ((), "cannot be told from these cells"),
+    ],
+)
+def test_a_judges_favour_for_places_is_told_in_words(values: tuple[float, ...], told: str) -> None:
+    name = "ranking.position_bias"
+    spec = measuring(name)
+    rows = [row(SMALL, seed, value, measure=name) for seed, value in enumerate(values)]
+    assert told in report_text(Suite("mine", spec), 4, rows, summarise(spec, rows), [])
+
+
+def test_a_favour_is_pooled_over_conditions_that_have_their_cases_in_common() -> None:
+    name = "ranking.position_bias"
+    rows = [
+        row(condition, seed, value, case, measure=name)
+        for condition in (SMALL, LARGE)
+        for case, value in (("a", 0.1), ("b", 0.3))
+        for seed in range(4)
+    ]
+    found = pooled(name, rows, 0.95)
+    assert found is not None
+    assert (found.n, found.mean, found.se) == (2, pytest.approx(0.2), pytest.approx(0.1))
 
 
 def test_warnings_of_cells_are_told() -> None:
@@ -123,8 +256,12 @@ def test_the_report_names_what_failed_and_takes_no_markup_from_it() -> None:
     assert "failed: 2" in text
     assert "## Failed: 2 of 7 cells" in text
     assert r"the model said \<script\>\|\</script\> \# \*so\*" in text
-    assert "| 3 | random | 2 | 3.0 ± 1.0 | 2 to 4 | 1.50 ± 0.50 | 1 to 2 | 2 | 1 |" in text
+    assert (
+        "| 3 | random | 2 | 3.0 ± 1.0 | -9.706 to 15.71 | 3 | 1.50 ± 0.50 | -4.853 to 7.853 | 2 | 1 |" in text
+    )
     assert "n and pairs count cells" in text
+    assert "Intervals of fewer than 10 values are Student's t" in text
+    assert "BCa" not in text
 
 
 @pytest.mark.parametrize(
@@ -147,7 +284,7 @@ def test_pictures_are_drawn_with_gaps_where_there_is_nothing(kind: str, tmp_path
     png, svg = draw_suite(spec, ROWS, summarise(spec, ROWS), tmp_path)
     assert png.read_bytes().startswith(b"\x89PNG")
     assert png.stat().st_size > 5_000
-    drawn = svg.read_text("utf-8")
+    drawn = " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", svg.read_text("utf-8")))
     for word in ("HD, historical dissimilarity", "team.size", "random", "n = 0 to 3 cells"):
         assert word in drawn, word
     again = tmp_path / "again"
@@ -180,6 +317,8 @@ def test_without_matplotlib_the_report_says_what_draws(
 
 def test_the_caption_says_what_is_left_out_and_who_wrote() -> None:
     entries = summarise(SPECIFIED, ROWS)
-    assert caption_of(ROWS, entries).endswith("n = 0 to 3 cells; cells left out of a condition: up to 1")
+    assert caption_of("heatmap", ROWS, entries).endswith(
+        "n = 0 to 3 cells; cells left out of a condition: up to 1"
+    )
     offline = [each.model_copy(update={"by_language_model": False}) for each in ROWS]
-    assert caption_of(offline, entries).endswith("no language model")
+    assert caption_of("bars", offline, entries).endswith("no language model")

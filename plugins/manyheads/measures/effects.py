@@ -1,17 +1,21 @@
-"""Means of repeated runs, always with how sure they are: n, standard error, bootstrap interval."""
+"""Means of repeated runs, always with how sure they are: n, standard error, interval."""
 
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
-from typing import TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 from manyheads.errors import MeasureError
 from manyheads.measures.bootstrap import Interval, interval, paired
 
 K = TypeVar("K", bound=Hashable)
 G = TypeVar("G", bound=Hashable)
+Ends: TypeAlias = tuple[float, float]
+Method: TypeAlias = Literal["t", "BCa", "Wilson"]
+FEW = 10
+"""Values below which bootstrap intervals are known to be much too narrow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +23,12 @@ class Mean:
     """The mean of n independent values.
 
     Attributes:
-        se: its standard error, s / √n with the sample's standard deviation s; None for one value.
-        low, high: ends of its bootstrap interval at `level`; None where there is none, `why` says why.
+        se: its standard error, s / √n with the sample's standard deviation s, or √(p (1 - p) / n) of a share p; None
+            for one value.
+        low, high: ends of its interval at `level`; None where there is none, `why` says why.
+        method: whose interval it is: of a share Wilson's; of fewer than ten values Student's t, for resamples of so
+            few vary less than new values would; else the bootstrap's (BCa), which goes with skew and bounds.
+        t, bca: the ends by each of these two; None where there are none.
     """
 
     n: int
@@ -30,10 +38,22 @@ class Mean:
     high: float | None
     level: float
     why: str | None = None
+    method: Method | None = None
+    t: Ends | None = None
+    bca: Ends | None = None
 
 
-def mean_of(values: Sequence[float], *, level: float = 0.95, seed: int = 0) -> Mean | None:
-    """The mean of independent values; None of no values."""
+def mean_of(
+    values: Sequence[float], *, level: float = 0.95, seed: int = 0, share: bool = False
+) -> Mean | None:
+    """The mean of independent values; None of no values.
+
+    Args:
+        share: whether 1 says that a run has something and 0 that it has not; values between these are shares
+            themselves, and averaged as other numbers are.
+    """
+    if values and share and all(value in (0, 1) for value in values):
+        return _share(sum(value == 1 for value in values), len(values), level)
     return _mean(values, lambda: interval(values, level=level, seed=seed), level)
 
 
@@ -67,11 +87,39 @@ def _mean(values: Sequence[float], bootstrap: Callable[[], Interval], level: flo
     if not values:
         return None
     n, mean = len(values), fmean(values)
-    se = stdev(values) / n**0.5 if n > 1 else None
+    if n == 1:
+        return Mean(n, mean, None, None, None, level, "one value says nothing of how much values vary")
+    se = stdev(values) / n**0.5
+    student, resampled = student_interval(mean, se, n, level), _bca(bootstrap)
+    method: Method = "BCa" if resampled and n >= FEW else "t"
+    low, high = resampled if resampled and method == "BCa" else student
+    return Mean(n, mean, se, low, high, level, method=method, t=student, bca=resampled)
+
+
+def student_interval(mean: float, se: float, n: int, level: float) -> Ends:
+    """Student's t interval of the mean of two or more values, from its standard error."""
+    from scipy.special import stdtrit
+
+    half = float(stdtrit(n - 1, (1 + level) / 2)) * se
+    return mean - half, mean + half
+
+
+def _bca(bootstrap: Callable[[], Interval]) -> Ends | None:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # of values that hardly differ: `why` says it
+            warnings.simplefilter(
+                "ignore", RuntimeWarning
+            )  # of values that hardly differ: they have no interval
             found = bootstrap()
-    except MeasureError as error:
-        return Mean(n, mean, se, None, None, level, error.message)
-    return Mean(n, mean, se, found.low, found.high, level)
+    except MeasureError:
+        return None
+    return found.low, found.high
+
+
+def _share(having: int, n: int, level: float) -> Mean:
+    """Wilson's score interval (1927), which is never without width, not even of none or all of a few."""
+    from scipy.stats import binomtest
+
+    p, found = having / n, binomtest(having, n).proportion_ci(level, method="wilson")
+    se = (p * (1 - p) / n) ** 0.5 if n > 1 else None
+    return Mean(n, p, se, float(found.low), float(found.high), level, method="Wilson")

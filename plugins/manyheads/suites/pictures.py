@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 
-from manyheads.report.suite_plots import Panel, Point, can_draw, draw, title_of
+from manyheads.report.suite_plots import Kind, Panel, Point, can_draw, draw, title_of
 from manyheads.suites.measuring import Row
 from manyheads.suites.report import is_offline
 from manyheads.suites.spec import PlotConfig, SuiteSpec
@@ -26,13 +26,9 @@ def draw_suite(spec: SuiteSpec, rows: Sequence[Row], entries: Sequence[Entry], f
         earlier.unlink(missing_ok=True)
     if spec.plot is None or not can_draw():
         return []
-    draw(
-        spec.plot.kind,
-        list(panels_of(spec, spec.plot, entries)),
-        spec.title,
-        caption_of(rows, entries),
-        files,
-    )
+    kind, drawn = spec.plot.kind, [entry for entry in entries if entry.measure in spec.plot.value]
+    panels = list(panels_of(spec, spec.plot, drawn))
+    draw(kind, panels, spec.title, caption_of(kind, rows, drawn), files)
     return files
 
 
@@ -51,17 +47,20 @@ def panels_of(spec: SuiteSpec, plot: PlotConfig, entries: Sequence[Entry]) -> It
         yield Panel(measure, title, plot.x, plot.y or "", points)
 
 
-def caption_of(rows: Sequence[Row], entries: Sequence[Entry]) -> str:
-    """How many values the means are over, how many cells are not in them, and whether a language model wrote."""
+def caption_of(kind: Kind, rows: Sequence[Row], entries: Sequence[Entry]) -> str:
+    """What is drawn, over how many values, how many cells are not in it, and whether a language model wrote."""
     counts = sorted({entry.n for entry in entries})
     n = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     out = max(entry.left_out for entry in entries)
-    told = [f"mean ± standard error, n = {n} {counted(rows)}"]
+    shown = "" if kind == "heatmap" else f", {entries[0].level:.0%} interval thin or shaded"
+    told = [f"mean ± standard error{shown}, n = {n} {counted(rows)}"]
     told += [f"cells left out of a condition: up to {out}"] if out else []
+    unknown = max(entry.unknown for entry in entries)
+    told += [f"cells of a condition whose value is unknown: up to {unknown}"] if unknown else []
     told += ["offline model, which is no language model"] if is_offline(rows) else []
     return "; ".join(told)
 
 
 def _point(plot: PlotConfig, entry: Entry) -> Point:
     y = str(entry.condition[plot.y]) if plot.y else ""
-    return Point(str(entry.condition[plot.x]), y, entry.mean, entry.se)
+    return Point(str(entry.condition[plot.x]), y, entry.mean, entry.se, entry.low, entry.high)

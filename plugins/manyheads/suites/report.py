@@ -6,19 +6,19 @@ from math import floor, log10
 from pathlib import Path
 from typing import Any
 
+from manyheads.measures.effects import FEW
 from manyheads.report.suite_plots import WITHOUT, title_of
 from manyheads.suites.folder import CELLS
 from manyheads.suites.measuring import Row
 from manyheads.suites.spec import SuiteSpec, label_of
 from manyheads.suites.suite import Suite
-from manyheads.suites.summary import Entry, counted
+from manyheads.suites.summary import Entry, counted, is_share, pooled
 
 ABSENT = "–"
 OFFLINE_NOTE = (
     "Written by the offline model, which is no language model: the numbers show how a suite goes, no more"
 )
-FEW = 10
-"""Values, below which bootstrap intervals are known to be much too narrow."""
+BIAS = "ranking.position_bias"
 ROUNDING = 1e-9
 """Part of a mean, below which an error comes of how numbers are added up."""
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#$~])")
@@ -32,7 +32,9 @@ def report_text(
     parts = [*_head(suite, repeats, rows), *_picture(spec, pictures)]
     for measure in spec.measures:
         parts.append(f"## {plain(title_of(measure))}")
-        parts.append(_table(spec, [entry for entry in entries if entry.measure == measure]))
+        of_it = [entry for entry in entries if entry.measure == measure]
+        parts += [_table(spec, of_it, share=is_share(measure, rows)), *_repeats(spec, rows, of_it)]
+        parts += _bias(spec, rows) if measure == BIAS else ()
     return "\n\n".join([*parts, *_trouble(rows), *_reading(spec, rows, entries)]) + "\n"
 
 
@@ -91,10 +93,27 @@ def _picture(spec: SuiteSpec, pictures: Sequence[Path]) -> Iterator[str]:
         yield f"Nothing is drawn: {WITHOUT}."
 
 
-def _table(spec: SuiteSpec, entries: Sequence[Entry]) -> str:
+def _table(spec: SuiteSpec, entries: Sequence[Entry], *, share: bool) -> str:
     interval = f"{spec.level:.0%} interval"
-    head = [*spec.axes, "n", "mean ± SE", interval, "difference ± SE", interval, "pairs", "left out"]
+    optional = {"median": not share, "unknown": any(entry.unknown for entry in entries)}
+    head = [
+        *spec.axes,
+        "n",
+        "mean ± SE",
+        interval,
+        "median",
+        "difference ± SE",
+        interval,
+        "pairs",
+        "left out",
+        "unknown",
+    ]
+    shown = [at for at, name in enumerate(head) if at < len(spec.axes) or optional.get(name, True)]
     lines = [head, ["---"] * len(head), *(list(map(plain, _cells(spec, entry))) for entry in entries)]
+    return _lines([[line[at] for at in shown] for line in lines])
+
+
+def _lines(lines: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -104,15 +123,57 @@ def _cells(spec: SuiteSpec, entry: Entry) -> list[Any]:
         entry.n,
         mean_text(entry),
         _ends(entry.low, entry.high),
+        figure(entry.median),
         with_error(entry.difference, entry.difference_se),
         _ends(entry.difference_low, entry.difference_high),
         entry.pairs or ABSENT,
         entry.left_out,
+        entry.unknown,
     ]
 
 
 def _ends(low: float | None, high: float | None) -> str:
     return ABSENT if low is None or high is None else f"{figure(low)} to {figure(high)}"
+
+
+def _repeats(spec: SuiteSpec, rows: Sequence[Row], entries: Sequence[Entry]) -> Iterator[str]:
+    """Where there is one case, repeats are what n counts, and the table above tells it all."""
+    if counted(rows) == "cells" or not any(entry.repeats for entry in entries):
+        return
+    yield "The mean over cases, repeat by repeat:"
+    head = [*spec.axes, "repeats", "cases in all of them", "mean", "SD", f"{spec.level:.0%} interval (t)"]
+    told = (
+        [
+            *(entry.condition[axis] for axis in spec.axes),
+            entry.repeats or ABSENT,
+            entry.repeat_cases or ABSENT,
+            figure(entry.repeat_mean),
+            figure(entry.repeat_sd),
+            _ends(entry.repeat_low, entry.repeat_high),
+        ]
+        for entry in entries
+    )
+    yield _lines([head, ["---"] * len(head), *(list(map(plain, cells)) for cells in told)])
+
+
+def _bias(spec: SuiteSpec, rows: Sequence[Row]) -> Iterator[str]:
+    """Whether the judge of all these rankings goes by places, in words."""
+    found = pooled(BIAS, rows, spec.level)
+    if found is None or found.low is None or found.high is None:
+        yield "Whether the judge goes by the place in which an idea is shown cannot be told from these cells."
+        return
+    over = f"Over all conditions the bias of places is {with_error(found.mean, found.se)}"
+    ends = f"{spec.level:.0%} interval {_ends(found.low, found.high)}, n = {found.n} {_pooled_over(rows)}"
+    if found.low <= 0 <= found.high:
+        told = "0 lies inside the interval: no favour for a place can be told from chance"
+    else:
+        favoured = "early" if found.mean > 0 else "late"
+        told = f"0 lies outside the interval: the judge favours what it is shown {favoured}"
+    yield f"{over} ({ends}). {told}."
+
+
+def _pooled_over(rows: Sequence[Row]) -> str:
+    return "cases" if counted(rows) == "cases" else "seeds"
 
 
 def _trouble(rows: Sequence[Row]) -> Iterator[str]:
@@ -126,6 +187,10 @@ def _trouble(rows: Sequence[Row]) -> Iterator[str]:
             for row in lacking
             for name, why in row.missing.items()
         )
+    if unknown := [row for row in rows if row.unknown]:
+        yield f"## Unknown: in {len(unknown)} of {len(rows)} cells"
+        yield "These runs did not fail; nobody knows the value, such as a cost without prices."
+        yield "\n".join(f"- {plain(row.cell)}: {plain(', '.join(row.unknown))}" for row in unknown)
     if warned := [row for row in rows if row.warnings]:
         yield f"## Warnings: {len(warned)} of {len(rows)} cells, which are in the numbers above"
         yield "\n".join(f"- {plain(row.cell)}: {plain(said)}" for row in warned for said in row.warnings)
@@ -137,8 +202,32 @@ def _reading(spec: SuiteSpec, rows: Sequence[Row], entries: Sequence[Entry]) -> 
     compared = f"where they agree with {label_of(spec.against)}" if spec.against else f"of {against}"
     yield "## How to read this"
     yield (
-        f"n and pairs count {unit}. SE is the standard error of the mean. Intervals are bootstrapped (BCa)"
-        f"{', and too narrow: n is small' if any(entry.n < FEW for entry in entries) else ''}. Differences are "
-        f"from the values {plain(compared)}, over the cases and seeds that both have. No correction is made for "
-        f"comparing many conditions. Each cell's run, with its own report, is in {CELLS}/."
+        f"n and pairs count {unit}. SE is the standard error of the mean. {' '.join(_intervals(rows, entries))} "
+        f"Differences are from the values {plain(compared)}, over the cases and seeds that both have. No correction is "
+        f"made for comparing many conditions. Left out are cells that failed or whose result has no such thing. "
+        f"Each cell's run, with its own report, is in {CELLS}/."
     )
+
+
+def _intervals(rows: Sequence[Row], entries: Sequence[Entry]) -> Iterator[str]:
+    """What the intervals are that stand in these tables."""
+    used = {method for entry in entries for method in (entry.method, entry.difference_method)}
+    if "t" in used:
+        yield (
+            f"Intervals of fewer than {FEW} values are Student's t, which takes them to be drawn from a bell curve and "
+            "may pass the ends of a scale; bootstrapped ones are too narrow for so few and stand beside them in "
+            "summary.csv."
+        )
+    if "BCa" in used:
+        yield f"Intervals of {FEW} values or more are bootstrapped (BCa)."
+    if "Wilson" in used:
+        yield "Those of shares of single runs are Wilson's."
+    if any(entry.low is not None and entry.low == entry.high for entry in entries):
+        yield "One without width says that all its values were the same, not that others could not be."
+    if any(entry.median is not None for entry in entries):
+        yield "Medians are over all runs."
+    if counted(rows) == "cases" and any(entry.repeats for entry in entries):
+        yield (
+            "The interval over repeats says how the mean over these very cases would vary another time, and "
+            "nothing of other cases; that of the mean says how it would vary with other cases."
+        )

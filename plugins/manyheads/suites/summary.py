@@ -3,12 +3,13 @@
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from statistics import fmean, median, stdev
 from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
-from manyheads.measures.effects import Mean, by_group, mean_difference, mean_of
+from manyheads.measures.effects import Mean, Method, by_group, mean_difference, mean_of, student_interval
 from manyheads.suites.measuring import Row
 from manyheads.suites.spec import Condition, SuiteSpec
 
@@ -20,7 +21,8 @@ Values: TypeAlias = dict[Place, float]
 class Entry(BaseModel):
     """A condition's mean of a measure, and how far it is from that of the condition it is compared with.
 
-    Cells are left out that failed, or lack the measure: they are counted here, and named in the report.
+    Cells that failed or lack the measure are left out, as are those that hold it as unknown: they are counted here,
+    each kind apart, and named in the report.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -32,16 +34,40 @@ class Entry(BaseModel):
     cells: int
     """Cells that have the measure."""
     left_out: int
-    """Cells that do not."""
+    """Cells that failed, or whose result has no such thing."""
+    unknown: int = 0
+    """Cells whose result holds it as null, such as a cost without prices."""
     mean: float | None = None
     se: float | None = None
     """Standard error of the mean."""
     low: float | None = None
     high: float | None = None
-    """Ends of the bootstrap interval of the mean."""
+    """Ends of the interval of the mean."""
     level: float
+    """Of all intervals."""
+    method: Method | None = None
+    """Whose interval it is: Student's t of few values, the bootstrap's (BCa) of many, Wilson's of a share."""
+    t_low: float | None = None
+    t_high: float | None = None
+    bca_low: float | None = None
+    bca_high: float | None = None
+    """The same by each of the first two, whichever it is."""
     why: str | None = None
     """Why there is no interval."""
+    runs: int = 0
+    """Runs that have the measure; as many as cells, unless a cell has several."""
+    median: float | None = None
+    """Of all these runs."""
+    repeats: int = 0
+    """Repeats whose means over cases stand behind the following; 0 where there are fewer than two."""
+    repeat_cases: int = 0
+    """Cases that have the measure in every repeat: the others are not in these means."""
+    repeat_mean: float | None = None
+    repeat_sd: float | None = None
+    repeat_low: float | None = None
+    repeat_high: float | None = None
+    """Student's t interval over the repeats (Review and Rebuttal, Table 5): how far the mean over the very same cases
+    would come out otherwise another time. It says nothing of other cases."""
     against: dict[str, Any] | None = None
     """The condition that this one is compared with; null for that one itself."""
     pairs: int = 0
@@ -51,6 +77,7 @@ class Entry(BaseModel):
     difference_se: float | None = None
     difference_low: float | None = None
     difference_high: float | None = None
+    difference_method: Method | None = None
 
 
 def summarise(spec: SuiteSpec, rows: Sequence[Row]) -> list[Entry]:
@@ -66,6 +93,25 @@ def summarise(spec: SuiteSpec, rows: Sequence[Row]) -> list[Entry]:
 def counted(rows: Sequence[Row]) -> Literal["cases", "cells"]:
     """What n counts."""
     return "cases" if len({row.case for row in rows}) > 1 else "cells"
+
+
+def is_share(measure: str, rows: Sequence[Row]) -> bool:
+    """Whether a measure says of each run that it has something or has it not, so that its mean is a share."""
+    return " < " in measure
+
+
+def pooled(measure: str, rows: Sequence[Row], level: float) -> Mean | None:
+    """The mean of a measure over all cells of all conditions; None where no cell has it.
+
+    Conditions have cases and seeds in common, so that n counts cases, or seeds where there is one case.
+    """
+    several = counted(rows) == "cases"
+    values = {row.cell: (row, row.values[measure]) for row in rows if measure in row.values}
+    groups = by_group(
+        {name: value for name, (_, value) in values.items()},
+        lambda name: values[name][0].case if several else values[name][0].seed,
+    )
+    return mean_of(list(groups.values()), level=level, share=is_share(measure, rows))
 
 
 def summary_table(spec: SuiteSpec, entries: Sequence[Entry]) -> str:
@@ -87,16 +133,47 @@ def _cell(value: Any) -> str:
 
 def _entry(spec: SuiteSpec, rows: Sequence[Row], condition: Condition, measure: str, several: bool) -> Entry:
     of_it = [row for row in rows if row.condition == condition]
-    values = _values(of_it, measure)
+    values, unknown = _values(of_it, measure), sum(measure in row.unknown for row in of_it)
     told: dict[str, Any] = {"condition": condition, "measure": measure, "level": spec.level}
-    told |= {"n": 0, "cells": len(values), "left_out": len(of_it) - len(values)}
-    if found := mean_of(_independent(values, several), level=spec.level):
-        told |= {name: getattr(found, name) for name in ("n", "mean", "se", "low", "high", "why")}
+    told |= {"n": 0, "cells": len(values), "left_out": len(of_it) - len(values) - unknown, "unknown": unknown}
+    share = is_share(measure, rows)
+    if found := mean_of(_independent(values, several), level=spec.level, share=share):
+        told |= {name: getattr(found, name) for name in ("n", "mean", "se", "low", "high", "method", "why")}
+        told |= {**_ends("t", found.t), **_ends("bca", found.bca), **_runs(of_it, measure)}
+        told |= _repeats(values, {row.seed for row in of_it}, spec.level)
     other = spec.counterpart(condition)
     if other != condition:
         theirs = _values([row for row in rows if row.condition == other], measure)
         told |= {"against": other, **_difference(values, theirs, several, spec.level)}
     return Entry(**told)
+
+
+def _ends(name: str, ends: tuple[float, float] | None) -> dict[str, float]:
+    return {f"{name}_low": ends[0], f"{name}_high": ends[1]} if ends else {}
+
+
+def _runs(rows: Sequence[Row], measure: str) -> dict[str, Any]:
+    """Over all runs: of the means of cells there is another median."""
+    each = [
+        value
+        for row in rows
+        if measure in row.values
+        for value in row.each.get(measure, (row.values[measure],))
+    ]
+    return {"runs": len(each), "median": median(each)}
+
+
+def _repeats(values: Values, seeds: Collection[int], level: float) -> dict[str, Any]:
+    """Each repeat's mean is over the same cases, or repeats would differ for the cases that they lack."""
+    cases = {case for case, _ in values}
+    whole = sorted(case for case in cases if all((case, seed) in values for seed in seeds))
+    if not whole or len(seeds) < 2:
+        return {}
+    means = [fmean(values[case, seed] for case in whole) for seed in sorted(seeds)]
+    mean, sd, count = fmean(means), stdev(means), len(means)
+    low, high = student_interval(mean, sd / count**0.5, count, level)
+    told = {"repeats": count, "repeat_cases": len(whole), "repeat_mean": mean, "repeat_sd": sd}
+    return {**told, "repeat_low": low, "repeat_high": high}
 
 
 def _values(rows: Sequence[Row], measure: str) -> Values:
@@ -115,5 +192,6 @@ def _difference(ours: Values, theirs: Values, several: bool, level: float) -> di
     found: Mean | None = mean_difference(first, second, level=level)
     if found is None:
         return {}
-    ends = {"difference_low": found.low, "difference_high": found.high}
-    return {"pairs": found.n, "difference": found.mean, "difference_se": found.se, **ends}
+    told = {"pairs": found.n, "difference": found.mean, "difference_se": found.se}
+    ends = {"difference_low": found.low, "difference_high": found.high, "difference_method": found.method}
+    return {**told, **ends}

@@ -18,7 +18,7 @@ from manyheads.models.replay import ReplayModel
 from manyheads.resources import Resources
 from manyheads.roles import Roles
 from manyheads.subjects import read_subject
-from manyheads.systems import SYSTEMS, misfits, needs_corpus
+from manyheads.systems import SYSTEMS, looks_up, misfits, needs_corpus
 
 PACKAGES = {"autogen": "autogen_agentchat", "agentscope": "agentscope"}
 
@@ -33,8 +33,8 @@ class Finding:
 
 
 def findings(config: RunConfig) -> list[Finding]:
-    """Look at the host, the roles and prompts, each model, and the corpus."""
-    corpus = [_corpus(config)] if needs_corpus(config) else []
+    """Look at the host, the roles and prompts, each model, the corpus, and the sources of look-ups."""
+    corpus = _corpus(config) if needs_corpus(config) else _sources(config)
     subject = [_subject(config)] if SYSTEMS[config.system].subject else []
     begins = SYSTEMS[config.system].background and (config.background or config.rebuttal.idea)
     background = [_background(config)] if begins else []
@@ -141,12 +141,34 @@ def _contest(config: RunConfig) -> Finding:
     )
 
 
-def _corpus(config: RunConfig) -> Finding:
+def _corpus(config: RunConfig) -> list[Finding]:
+    """The corpus, and the sources of look-ups beside it."""
     try:
         with Ecosystem.open(resolve_corpus(config.corpus, embedding=config.embedding)) as ecosystem:
             if SYSTEMS[config.system].ecosystem:
                 need_members(config.team, ecosystem)
             scientists = len(ecosystem.scientists)
+            sources = _sources(config, ecosystem)
     except UserError as error:
-        return Finding(False, "corpus", str(error))
-    return Finding(True, "corpus", f"{config.corpus}: {scientists} scientists")
+        return [Finding(False, "corpus", str(error))]
+    return [Finding(True, "corpus", f"{config.corpus}: {scientists} scientists"), *sources]
+
+
+def _sources(config: RunConfig, corpus: Ecosystem | None = None) -> list[Finding]:
+    """Where papers are looked up, for a run that may; nobody is asked."""
+    from manyheads.literature.libraries import open_library
+
+    if not _looks_up(config):
+        return []
+    try:
+        open_library(config.literature, bank=corpus and corpus.papers)
+    except UserError as error:
+        return [Finding(False, "literature", str(error))]
+    return [Finding(True, "literature", ", ".join(config.literature.cascade))]
+
+
+def _looks_up(config: RunConfig) -> bool:
+    try:
+        return looks_up(config, Roles(Resources.of(config.paths)))
+    except UserError:  # of the cards, with which it is told
+        return False

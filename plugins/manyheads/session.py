@@ -27,12 +27,13 @@ from manyheads.literature.ideas import Contest, read_contest
 from manyheads.literature.instead import ServicesInstead
 from manyheads.literature.ledger import LEDGER, SearchLedger
 from manyheads.literature.library import Library
+from manyheads.literature.unopened import Unopened
 from manyheads.models.offline import OFFLINE
 from manyheads.recall import AuthorRecall
 from manyheads.resources import Resources
 from manyheads.roles import Roles
 from manyheads.subjects import Subject, read_subject
-from manyheads.systems import SYSTEMS, misfits, needs_corpus
+from manyheads.systems import SYSTEMS, looks_up, misfits, needs_corpus
 
 __all__ = ["HostFactory", "Session", "fresh", "new_folder", "reopen"]
 
@@ -189,6 +190,8 @@ class Session:
     ) -> Callable[[Emit], Awaitable[Mapping[str, Any]]]:
         async def work(emit: Emit) -> Mapping[str, Any]:
             async with self._library(literature, partial(_note, ledger, emit)) as library:
+                if looks_up(self.config, roles):
+                    library.opened()  # what is wrong with it is said before anything is paid for
                 shown = self._shown(literature, library)
                 run = Run(
                     self.config,
@@ -210,12 +213,19 @@ class Session:
     @asynccontextmanager
     async def _library(
         self, literature: Literature, note: Callable[[Searched], None]
-    ) -> AsyncGenerator[Library]:
-        """The sources of the config, none of which is contacted before it is asked."""
+    ) -> AsyncGenerator[Unopened]:
+        """The sources of the config, none of which is opened before a look-up."""
+        library = Unopened(partial(self._open_library, literature, note))
+        try:
+            yield library
+        finally:
+            await library.close()
+
+    def _open_library(self, literature: Literature, note: Callable[[Searched], None]) -> Library:
         from manyheads.literature.libraries import CACHE, KEPT, open_library
 
         own = literature if isinstance(literature, Ecosystem) else None
-        library = open_library(
+        return open_library(
             self.config.literature,
             bank=own and own.papers,
             bound=own.meta.options.bound if own else None,
@@ -223,10 +233,6 @@ class Session:
             cache=cache_folder() / CACHE,
             kept=self.folder / KEPT,
         )
-        try:
-            yield library
-        finally:
-            await library.close()
 
     def _shown(self, literature: Literature, library: Library) -> Literature:
         """Whose papers are shown with ideas: B_past, or what the services know (App. C.3)."""

@@ -15,6 +15,7 @@ from manyheads.hosts.autogen.shown import as_message
 from manyheads.literature import connect
 from manyheads.literature.instead import title_of
 from manyheads.literature.limits import Pace
+from manyheads.resources import Resources
 from support.faults import Fault
 from support.llm import LLM
 from support.play import Played, config_for, play
@@ -217,3 +218,29 @@ async def test_an_abstract_that_nothing_is_found_for_is_not_called_new(run: Run,
     assert not played.asked("Is the abstract too close")
     page = (played.folder / "report.html").read_text(encoding="utf-8")
     assert "no proof that it is new" in page
+
+
+UNSENDABLE = ("SEMANTIC_SCHOLAR_API_KEY", "schl\u00fcssel")
+
+
+async def test_a_run_that_looks_nothing_up_opens_no_source(
+    llm: LLM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv(*UNSENDABLE)
+    sets = ("turns=1", "topic=T", "literature.cascade=[semantic_scholar]")
+    assert "abstract" in (await play(config_for(llm, *sets), tmp_path / "run", llm)).result
+
+
+async def test_sources_that_a_run_may_need_are_opened_before_anything_is_paid_for(
+    run: Run, llm: LLM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv(*UNSENDABLE)
+    with pytest.raises(LiteratureError, match="the key in SEMANTIC_SCHOLAR_API_KEY"):
+        await run()
+    card = tmp_path / "roles" / "scientist.yaml"
+    card.parent.mkdir()
+    ours = Resources.of().need("roles", "scientist.yaml").read_text(encoding="utf-8")
+    card.write_text(ours.replace("[find_scientists,", "[search_papers, find_scientists,"), encoding="utf-8")
+    with pytest.raises(LiteratureError, match="the key in SEMANTIC_SCHOLAR_API_KEY"):
+        await run("literature.references=corpus", f"paths=[{tmp_path}]", folder="tools")
+    assert llm.calls == 0

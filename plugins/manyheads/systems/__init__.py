@@ -13,7 +13,7 @@ from manyheads.systems.baselines import ready
 from manyheads.systems.conference_review import NEEDS as REVIEW_NEEDS
 from manyheads.systems.conference_review import conference_review
 from manyheads.systems.virsci import stages, virsci
-from manyheads.tools import TOOLS
+from manyheads.tools import LOOK_UPS, TOOLS
 
 Needs = Mapping[tuple[str, str], type[ReplyModel]]
 """By role and task, the reply that is needed, or a narrower one."""
@@ -113,6 +113,19 @@ def needs_corpus(config: RunConfig) -> bool:
     if literature.references == "corpus":
         return config.ideas.references + config.novelty.references > 0
     return "local" in literature.cascade or literature.before == "bound"
+
+
+def looks_up(config: RunConfig, roles: Roles) -> bool:
+    """Whether a run may ask its library: for the references of ideas, or by a tool of the scientists' cards.
+
+    Raises:
+        ConfigError: a card cannot be read.
+    """
+    system = SYSTEMS[config.system]
+    if config.literature.references == "services":
+        return system.ecosystem or system.references
+    asked = {role for role, _ in system.needs(config)} if system.ecosystem else ()
+    return any(LOOK_UPS & set(roles.card(role).tools) for role in asked)
 
 
 def misfits(config: RunConfig, roles: Roles) -> list[str]:

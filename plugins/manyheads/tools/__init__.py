@@ -10,12 +10,15 @@ from manyheads.tools.scientists import (
     invite_scientist_tool,
 )
 
-TOOLS = frozenset({FIND, INVITE, SEARCH, PAPER, REFERENCES})
+LOOK_UPS = frozenset({SEARCH, PAPER, REFERENCES})
+"""Those over the literature."""
+TOOLS = LOOK_UPS | {FIND, INVITE}
 """What a role card may list."""
 
 __all__ = [
     "FIND",
     "INVITE",
+    "LOOK_UPS",
     "PAPER",
     "REFERENCES",
     "SEARCH",

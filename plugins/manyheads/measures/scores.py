@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from manyheads.errors import RatingError, SubjectError
-from manyheads.measures.ratings import UNQUOTED, Rating, Ratings, delimiter_of, read_csv_text
+from manyheads.measures.ratings import Rating, Ratings
+from manyheads.measures.sheets import UNQUOTED, delimiter_of, read_csv_text
 from manyheads.subjects import read_result
 
 Identity = Mapping[str, str]

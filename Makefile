@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-SYSTEMS := virsci self-reflection discussion single conference-review rebuttal
+SYSTEMS := virsci self-reflection discussion single conference-review rebuttal ranking
 
 .PHONY: run test test-slow test-all lint format bench schemas clean
 

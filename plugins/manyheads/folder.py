@@ -3,6 +3,7 @@
     runs/<time>-<name>/
         config.yaml      the resolved config, without secrets
         subject.md       the text to review, where a team was given one and no file
+        target.md        so too the target of a ranking, and its ideas: idea-1.md, idea-2.md, …
         journal.sqlite   every finished turn
         events.jsonl     what happened, an event a line
         searches.jsonl   every look-up in the literature, a line each, once there is one
@@ -35,7 +36,8 @@ from manyheads.events import AnyEvent, Result
 CONFIG, JOURNAL, EVENTS, RESULT, REPORT = (
     "config.yaml", "journal.sqlite", "events.jsonl", "result.json", "report.html",
 )  # fmt: skip
-SUBJECT = "subject.md"
+SUBJECT, TARGET, IDEA = "subject.md", "target.md", "idea-{}.md"
+"""Texts that a team was given and no files."""
 
 
 def new_folder(config: RunConfig, base: Path) -> Path:
@@ -81,11 +83,20 @@ def reopen(folder: Path, sets: tuple[str, ...] = ()) -> RunConfig:
             f"{folder}: no run folder (it has no {CONFIG})", hint="name one, such as runs/<time>-<name>"
         )
     config = load([str(path)], sets)
-    kept = (folder / SUBJECT).resolve()
-    named = Path(config.subject or "")
-    if named.name != SUBJECT or named.exists() or not kept.is_file():
-        return config
-    return config.model_copy(update={"subject": str(kept)})
+    ranking = config.ranking
+    ideas = tuple(_moved(each, IDEA.format(number), folder) for number, each in enumerate(ranking.ideas, 1))
+    beside = {"target": ranking.target and _moved(ranking.target, TARGET, folder), "ideas": ideas}
+    subject = config.subject and _moved(config.subject, SUBJECT, folder)
+    return config.model_copy(update={"subject": subject, "ranking": ranking.model_copy(update=beside)})
+
+
+def _moved(named: str, name: str, folder: Path) -> str:
+    """A text's file; the one that a run's folder keeps by this name, where the folder was moved with it."""
+    kept = (folder / name).resolve()
+    with suppress(OSError):  # a text has no name that a file could have
+        if Path(named).name == name and not Path(named).exists() and kept.is_file():
+            return str(kept)
+    return named
 
 
 @contextmanager

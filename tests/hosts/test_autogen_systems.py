@@ -1,6 +1,7 @@
 """Every system as an AutoGen team: from its JSON, in its console, in group chats."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,23 @@ from autogen_agentchat.ui import Console
 from autogen_core import ComponentModel
 
 from manyheads.config import load
-from manyheads.hosts.autogen import TEAMS, ConferenceReviewTeam, ResearchTeam, SelfReflectionTeam, export
+from manyheads.hosts.autogen import (
+    TEAMS,
+    ConferenceReviewTeam,
+    RankingTeam,
+    ResearchTeam,
+    SelfReflectionTeam,
+    export,
+)
 from manyheads.resources import data_file
 from support.llm import LLM
-from support.native import ASKED, PAPER, TOPIC, result, small
+from support.native import ANSWERS, ASKED, PAPER, TOPIC, result, small
+
+
+@pytest.fixture
+def llm() -> Iterator[LLM]:
+    with LLM(answers=ANSWERS) as server:
+        yield server
 
 
 def loaded(component: ComponentModel) -> BaseGroupChat:
@@ -98,6 +112,26 @@ async def test_a_final_message_of_a_review_is_markdown(llm: LLM, tmp_path: Path)
     assert "**Title.** Owls for planning\n\n**Reviewer1.** overall 6, asks for an ethics review" in content
     assert "**Overall.** 6.00 of 10, the mean of 2 reviews\n\n## Reviewer1\n\n**Summary.** " in content
     assert content.endswith("**Weaknesses.**\n- Slow.\n- Owls.\n\n**Questions.** Why?")
+
+
+async def test_a_final_message_of_a_ranking_is_markdown(llm: LLM, tmp_path: Path) -> None:
+    team = RankingTeam(small("ranking", llm), out=tmp_path, emit="final")
+    content = texts(await team.run(task=PAPER))[-1].content
+    assert content.startswith("**Target.** Owls for planning\n\n**S.** ")
+    assert "\n\n**Orders.** 2 of 2 ranked\n\n**1.** " in content
+    assert "the target)" in content
+
+
+async def test_the_ideas_of_a_chat_are_ranked_beside_its_task(llm: LLM, tmp_path: Path) -> None:
+    author = SelfReflectionTeam(small("self-reflection", llm), out=tmp_path / "author", emit="final")
+    judge = RankingTeam(small("ranking", llm), out=tmp_path / "ranking", emit="final")
+    llm.answers["ranking"] = [{"idea": place, "rationale": "So."} for place in (2, 1)]
+    await RoundRobinGroupChat([author, judge], max_turns=2).run(task=PAPER)
+    assert author.folder
+    assert judge.folder
+    found = result(judge.folder)
+    assert found["title"] == "Owls for planning"
+    assert [idea["title"] for idea in found["ideas"]] == [result(author.folder)["abstract"]["title"]]
 
 
 async def test_without_a_language_model_it_says_so(tmp_path: Path) -> None:

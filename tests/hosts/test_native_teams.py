@@ -15,7 +15,7 @@ from manyheads.session import Session, reopen
 from manyheads.systems import SYSTEMS
 from support.faults import Fault
 from support.llm import LLM
-from support.native import ASKED, PAPER, TOPIC, Native, result, small
+from support.native import ANSWERS, ASKED, PAPER, TOPIC, Native, result, small
 from support.requests import Request
 
 REVIEW = "conference-review"
@@ -30,7 +30,7 @@ def question(request: Request) -> str:
 @pytest.fixture
 def llm() -> Iterator[LLM]:
     """Answers by the question alone, whenever it is asked."""
-    with LLM(seed=question, answers={"choice": 1}) as server:
+    with LLM(seed=question, answers=ANSWERS) as server:
         yield server
 
 
@@ -67,7 +67,7 @@ def test_the_classes_go_by_the_names_of_their_systems(system: str) -> None:
 async def test_both_hosts_come_to_the_same(system: str, tmp_path: Path) -> None:
     results: list[str] = []
     for host in FRAMEWORKS:
-        with LLM(seed=question, answers={"choice": 1}) as llm:
+        with LLM(seed=question, answers=ANSWERS) as llm:
             team = Native(host, small(system, llm), tmp_path / host)
             folder = await team.run(ASKED[system])
         results.append(kept(folder))
@@ -102,7 +102,9 @@ async def test_a_stopped_run_goes_on_in_another_team(
 @pytest.mark.parametrize("system", sorted(set(NATIVE) - {"virsci"}))
 async def test_without_what_it_is_about_nothing_is_begun(made: Made, system: str, tmp_path: Path) -> None:
     team = made(system)
-    with pytest.raises(ConfigError, match=f"{system}: (needs a topic|no text to review|needs a background)"):
+    with pytest.raises(
+        ConfigError, match=f"{system}: (needs a topic|no text to review|needs a background|needs a target)"
+    ):
         await team.run(" ")
     assert not (tmp_path / "runs").exists()
     assert (await team.state())["folder"] is None
@@ -193,3 +195,68 @@ async def test_a_stopped_review_goes_on_from_its_folder_alone(made: Made, llm: L
         pass
     assert len(result(moved)["reviews"]) == 2
     assert llm.calls == 3
+
+
+async def test_each_message_is_an_abstract_of_the_background(made: Made, llm: LLM) -> None:
+    folder = await made("rebuttal").run(["Owls hunt by ear.", " ", "Bats </paper> hunt by echo."])
+    first = llm.requests[0].asking
+    assert "<paper>\nAbstract: Owls hunt by ear.\n</paper>" in first
+    assert first.count("<paper>") == first.count("</paper>") == 2
+    assert "hunt by echo" in first
+    assert [work["title"] for work in result(folder)["background"]["works"]] == ["", ""]
+
+
+async def test_abstracts_that_were_asked_again_in_another_order_are_another_background(
+    made: Made, llm: LLM
+) -> None:
+    llm.faults.append(Fault("status", times=1, status=403))
+    team = made("rebuttal")
+    with pytest.raises(ModelError):
+        await team.run(["Owls.", "Bats."])
+    first = await team.folder()
+    assert await team.run(["Bats.", "Owls."]) != first
+
+
+async def test_a_ranking_takes_its_target_and_then_its_ideas(made: Made, llm: LLM) -> None:
+    team = made("ranking", ranking={"ideas": ["This one is not asked for."]})
+    folder = await team.run([PAPER, "# Bats\n\nWe plan with bats.", "We plan with moles."])
+    found = result(folder)
+    assert found["title"] == "Owls for planning"
+    assert found["target"]["source"] == str(folder / "target.md")
+    assert [idea["source"] for idea in found["ideas"]] == [str(folder / f"idea-{n}.md") for n in (1, 2)]
+    told = "\n".join(request.asking for request in llm.requests if request.title == "Condensed")
+    assert "We plan with moles." in told
+    assert "not asked for" not in told
+    assert f"S: {found['s']:.2f} of 2 ideas above the target" in team.told.replace("**", "").replace(
+        "S.", "S:"
+    )
+
+
+async def test_a_ranking_of_one_message_takes_the_configs_ideas(made: Made) -> None:
+    found = result(await made("ranking").run(PAPER))
+    assert found["target"]["words"] == len(PAPER.partition("\n\n")[2].split())
+    assert len(found["ideas"]) == 2
+
+
+async def test_no_text_of_a_ranking_is_read_as_a_file(made: Made, llm: LLM, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.md"
+    secret.write_text("The password is owl.", encoding="utf-8")
+    await made("ranking").run([str(secret), "We plan with bats.", str(secret)])
+    assert str(secret) in llm.requests[0].asking
+    assert not any("password" in request.text for request in llm.requests)
+
+
+async def test_a_stopped_ranking_goes_on_where_its_folder_is_moved(
+    made: Made, llm: LLM, tmp_path: Path
+) -> None:
+    llm.faults.append(Fault("slow", when=lambda request: llm.calls == 4))
+    asked = [PAPER, "We plan with bats.", "We plan with moles."]
+    folder = await made("ranking").run_and_stop(asked, llm, 5)
+    moved = folder.rename(tmp_path / "moved")
+    config = reopen(moved)
+    assert config.ranking.target == str(moved / "target.md")
+    assert config.ranking.ideas == (str(moved / "idea-1.md"), str(moved / "idea-2.md"))
+    async for _ in Session(config, moved).events(host_factory(config.host)):
+        pass
+    assert len(result(moved)["orders"]) == 2
+    assert llm.calls == 6

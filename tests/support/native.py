@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from agentscope.console import ConsoleRenderer
 from agentscope.event import ModelCallEndEvent, UserInterruptEvent
 from agentscope.message import UserMsg
 from autogen_agentchat.base import TaskResult
+from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
 from rich.console import Console
 
@@ -24,12 +26,18 @@ SMALL: dict[str, dict[str, Any]] = {
     "single": {"baseline": {"tokens": 9000}},
     "conference-review": {"review": {"repeats": 2}},
     "rebuttal": {"rebuttal": {"max_iters": 2}},
+    "ranking": {"ranking": {"ideas": ["We plan with bats.", "We plan with moles."], "orders": 2}},
 }
 """Each system with as few questions as show how it goes."""
 TOPIC = "How retrieval fails on long documents"
 PAPER = "# Owls for planning\n\nWe plan with owls. We expect fewer collisions than with drones."
-ASKED = {system: PAPER if system == "conference-review" else TOPIC for system in SMALL}
-"""What each is given: the text to review, a topic, or an abstract to start from."""
+ASKED = {system: PAPER if system in ("conference-review", "ranking") else TOPIC for system in SMALL}
+"""What each is given: the text to review or to rank ideas beside, a topic, or an abstract to start from."""
+ANSWERS: dict[str, Any] = {
+    "choice": 1,
+    "ranking": [{"idea": place, "rationale": f"It is number {place}."} for place in (3, 1, 2)],
+}
+"""What cannot be made up from a schema: a choice among few, each of three ideas once."""
 
 
 def small(system: str, llm: LLM | None = None, **more: Any) -> RunConfig:
@@ -61,22 +69,26 @@ class Native:
         self._token = CancellationToken()
         self.told, self.tokens = "", (0, 0)
 
-    async def run(self, text: str | None) -> Path:
-        """One run, to its end; gives its folder."""
+    async def run(self, text: str | Sequence[str] | None) -> Path:
+        """One run of a message, or of several, to its end; gives its folder."""
         await (self._run_autogen(text) if self._host == "autogen" else self._run_agentscope(text))
         return await self.folder()
 
-    async def _run_autogen(self, text: str | None) -> None:
+    async def _run_autogen(self, text: str | Sequence[str] | None) -> None:
         self._token = CancellationToken()
-        result: TaskResult = await self._team.run(task=text, cancellation_token=self._token)
+        several = None if text is None or isinstance(text, str) else text
+        task = [TextMessage(content=each, source="user") for each in several] if several else text
+        result: TaskResult = await self._team.run(task=task, cancellation_token=self._token)
         self.told = result.messages[-1].to_text()
         spent = [each.models_usage for each in result.messages if each.models_usage]
         self.tokens = sum(each.prompt_tokens for each in spent), sum(each.completion_tokens for each in spent)
 
-    async def _run_agentscope(self, text: str | None) -> None:
+    async def _run_agentscope(self, text: str | Sequence[str] | None) -> None:
+        texts = [text] if isinstance(text, str) else text
+        inputs = [UserMsg("user", each) for each in texts] if texts is not None else None
         renderer = ConsoleRenderer(console=Console(quiet=True))
         read = written = 0
-        async for event in self._team.reply_stream(None if text is None else UserMsg("user", text)):
+        async for event in self._team.reply_stream(inputs):
             renderer.render(event)
             if isinstance(event, ModelCallEndEvent):
                 read, written = read + event.input_tokens, written + event.output_tokens
@@ -91,7 +103,7 @@ class Native:
         async for _ in self._team.reply_stream(UserInterruptEvent(reply_id="any")):
             raise AssertionError("an interrupt is no reply")
 
-    async def run_and_stop(self, text: str, llm: LLM, calls: int) -> Path:
+    async def run_and_stop(self, text: str | Sequence[str], llm: LLM, calls: int) -> Path:
         """Begin a run and stop it when so many questions have come; gives its folder."""
         running = asyncio.create_task(self.run(text))
         while llm.calls < calls:

@@ -122,13 +122,19 @@ class RunConfig(Strict):
         """The keys that steer who is asked what; what only prompts or prices depend on is left out.
 
         A subject goes by the name of its file, as a run's folder may be moved with it: its text is in every prompt.
-        How ideas are ranked steers their judge alone, never the runs that these come from.
+        So are the texts that are ranked. How this is done steers their judge alone, never the runs that these come from.
         """
         kept = {
             "system", "seed", "topic", "corpus", "embedding", "team", "turns", "topology", "topics", "ideas",
             "novelty", "invitation", "self_review", "baseline",
-            "review", "rebuttal", *(["ranking"] if self.system == "ranking" else []),
+            "review", "rebuttal",
         }  # fmt: skip
+        ranking = self.ranking.model_dump(mode="json", exclude={"target", "ideas"})
         searched = self.literature.model_dump(mode="json", include={"references", "cascade", "before"})
         subject = self.subject and Path(self.subject).name
-        return {**self.model_dump(mode="json", include=kept), "subject": subject, "literature": searched}
+        return {
+            **self.model_dump(mode="json", include=kept),
+            **({"ranking": ranking} if self.system == "ranking" else {}),
+            "subject": subject,
+            "literature": searched,
+        }

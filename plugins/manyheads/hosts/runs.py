@@ -1,14 +1,25 @@
 """Which run a host's team goes on with: the same rule on every host."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from pydantic import BaseModel
 
 from manyheads.config import RunConfig, settled
 from manyheads.errors import ConfigError
-from manyheads.folder import SUBJECT, writing
+from manyheads.folder import IDEA, SUBJECT, TARGET, writing
 from manyheads.session import Session, new_folder, reopen
 from manyheads.systems import SYSTEMS
+
+Takes = Literal["each", "last", "all"]
+"""Which messages a system is asked by: each is a text of its own, the last alone counts, or all make one text."""
+
+
+def takes(system: str) -> Takes:
+    """Which of several messages a system takes, on hosts where all of them are said to it."""
+    kind = SYSTEMS[system]
+    return "each" if kind.background or kind.contest else "last" if kind.subject else "all"
 
 
 class RunState(BaseModel):
@@ -16,23 +27,24 @@ class RunState(BaseModel):
 
     folder: str | None = None
     """Folder of the last run."""
-    asked: str = ""
-    """What it was given, a topic, a background or a text to review; empty for nothing."""
+    asked: tuple[str, ...] = ()
+    """What it was given: a topic, a text to review, abstracts of a background, or a target and ideas."""
     finished: bool = False
     """Whether it has come to its end."""
 
-    def session(self, asked: str, config: RunConfig, out: Path) -> Session:
-        """The run that is asked for by a text, empty for none; this is its state from now on.
+    def session(self, asked: tuple[str, ...], config: RunConfig, out: Path) -> Session:
+        """The run that is asked for by texts, or by none; this is its state from now on.
 
-        The text is the topic, the background, or what is reviewed, and never the name of a file. An unfinished run goes on, under the
-        config in its folder, when nothing is asked or the same again. Anything else begins a run of `config` in a
-        folder of its own under `out`.
+        The text is the topic, or what is reviewed; of a background each is an abstract; of a ranking the first is the
+        target, and any others are the ideas in place of the config's. None is ever the name of a file. An unfinished
+        run goes on, under the config in its folder, when nothing is asked or the same again. Anything else begins a
+        run of `config` in a folder of its own under `out`.
 
         Raises:
             UserError: the run lacks what it is about, its folder's config is not valid any more, or no folder can
                 be made.
         """
-        if self.folder is None or self.finished or asked not in ("", self.asked):
+        if self.folder is None or self.finished or asked not in ((), self.asked):
             _need(config, asked)
             self.folder, self.asked, self.finished = str(new_folder(config, out)), asked, False
         folder = Path(self.folder)
@@ -41,7 +53,7 @@ class RunState(BaseModel):
         return Session(_about(config, self.asked, folder), folder)
 
 
-def _need(config: RunConfig, asked: str) -> None:
+def _need(config: RunConfig, asked: Sequence[str]) -> None:
     """Raises `ConfigError` where a run would lack what it is about, before it has a folder."""
     system = SYSTEMS[config.system]
     if system.subject and not (asked or config.subject):
@@ -52,21 +64,35 @@ def _need(config: RunConfig, asked: str) -> None:
     system.ready(settled(_told(config, asked)))
 
 
-def _about(config: RunConfig, asked: str, folder: Path) -> RunConfig:
-    """The config with what was asked in it; a text to review is kept in the run's folder."""
-    if not asked or not SYSTEMS[config.system].subject:
-        return _told(config, asked)
-    subject = (folder / SUBJECT).resolve()
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+def _about(config: RunConfig, asked: Sequence[str], folder: Path) -> RunConfig:
+    """The config with what was asked in it; what is read as a file elsewhere is kept as one in the run's folder."""
+    system = SYSTEMS[config.system]
+    if system.subject:
+        asked = [_kept(text, folder / SUBJECT) for text in asked]
+    elif system.contest:
+        files = [TARGET, *(IDEA.format(number) for number in range(1, len(asked)))]
+        asked = [_kept(text, folder / name) for text, name in zip(asked, files, strict=False)]
+    return _told(config, asked)
+
+
+def _kept(text: str, path: Path) -> str:
+    path = path.resolve()
+    with writing(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
         # What no file of text can hold is refused where it is read, with every other text that is none.
-        subject.write_bytes(asked.encode("utf-8", "surrogatepass"))
-    return config.model_copy(update={"subject": str(subject)})
+        path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    return str(path)
 
 
-def _told(config: RunConfig, asked: str) -> RunConfig:
-    """The config with what was asked as its background, or as its topic."""
+def _told(config: RunConfig, asked: Sequence[str]) -> RunConfig:
+    """The config with what was asked: its subject, its background, its target and ideas, or its topic."""
     if not asked:
         return config
-    told = {"background": (asked,)} if SYSTEMS[config.system].background else {"topic": asked}
-    return config.model_copy(update=told)
+    system = SYSTEMS[config.system]
+    if system.contest:
+        ideas = {"ideas": tuple(asked[1:])} if asked[1:] else {}
+        ranking = config.ranking.model_copy(update={"target": asked[0], **ideas})
+        return config.model_copy(update={"ranking": ranking})
+    if system.background:
+        return config.model_copy(update={"background": tuple(asked)})
+    return config.model_copy(update={"subject" if system.subject else "topic": asked[-1]})

@@ -8,6 +8,7 @@ from typing import Any
 
 from manyheads.models.offline import LABEL
 from manyheads.report import ranking
+from manyheads.report.outcome import RANKING
 from manyheads.report.rebuttal import Course
 from manyheads.report.review import SYSTEM, Mean, Review, Reviewed
 
@@ -23,7 +24,7 @@ def essence(result: Mapping[str, Any]) -> list[tuple[str, str]]:
     """
     if result.get("system") == SYSTEM:
         return list(_review(Reviewed.model_validate(result)))
-    if result.get("system") == ranking.SYSTEM:
+    if result.get("system") == RANKING:
         return list(ranking.in_lines(ranking.Ranked.model_validate(result)))
     return list(_abstract(result))
 

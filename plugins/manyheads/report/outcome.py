@@ -15,6 +15,8 @@ from manyheads.roles import describe
 
 SECTIONS = tuple(name for name in replies.Abstract.model_fields if name != "title")
 
+RANKING = "ranking"
+
 
 class Part(BaseModel):
     """A part of a result. Keys that the report does not show are passed over."""
@@ -149,9 +151,14 @@ def outcome_of(record: Record) -> Outcome:
     if record.result is None:
         return _so_far(record)
     try:
-        return Outcome.model_validate({"host": str(record.config.get("host", "")), **record.result})
+        return Outcome.model_validate({"host": str(record.config.get("host", "")), **_own(record.result)})
     except ValidationError as error:
         raise JournalError(f"{record.folder / 'result.json'}: {describe(error)}") from error
+
+
+def _own(result: dict[str, Any]) -> dict[str, Any]:
+    """A result without the ideas that a ranking was given: nobody in the run has had them."""
+    return {**result, "ideas": ()} if result.get("system") == RANKING else result
 
 
 def _so_far(record: Record) -> Outcome:

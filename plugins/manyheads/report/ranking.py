@@ -11,10 +11,9 @@ from manyheads.errors import JournalError
 from manyheads.events import Said
 from manyheads.replies.ranking import ABSENT
 from manyheads.report.folder import Record
-from manyheads.report.outcome import Part
+from manyheads.report.outcome import RANKING, Part
 from manyheads.roles import describe
 
-SYSTEM = "ranking"
 TARGET = 0
 """The target's number among those that are ranked; the ideas count from 1."""
 CHANCE = 0.05
@@ -202,7 +201,7 @@ def in_lines(ranked: Ranked) -> Iterator[tuple[str, str]]:
     )
     for place, row in enumerate(ranked.rows, 1):
         mark = ", the target" if row.number == TARGET else ""
-        yield f"{place}.", f"{row.title} (mean rank {_number(row.mean)}{mark})"
+        yield str(place), f"{row.title} (mean rank {_number(row.mean)}{mark})"
     yield "Places", " ".join(bias_in_words(ranked))
 
 
@@ -216,7 +215,7 @@ def _interval(found: Interval | None) -> str:
 
 def is_ranking(record: Record) -> bool:
     """Whether a run's folder holds a ranking beside a target."""
-    return (record.result or record.config).get("system") == SYSTEM
+    return (record.result or record.config).get("system") == RANKING
 
 
 def ranked_of(record: Record) -> Ranked:

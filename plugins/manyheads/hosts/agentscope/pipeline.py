@@ -40,10 +40,20 @@ class ConferenceReviewPipeline(SystemPipeline):
 class RebuttalPipeline(SystemPipeline):
     """An idea that is reviewed and revised until an area chair sees it get no better (Review and Rebuttal, §3).
 
-    A message's text is the background: abstracts that the first idea starts from.
+    The messages are the background that the first idea starts from: each of them is an abstract.
     """
 
     system = "rebuttal"
+
+
+class RankingPipeline(SystemPipeline):
+    """Ideas ranked beside a target by a judge who does not know which it is (Review and Rebuttal, §3.2, App. A.2).
+
+    The first message is the target's abstract, each further one an idea in place of the config's. None is read as the
+    name of a file: that is what `config.ranking` is for.
+    """
+
+    system = "ranking"
 
 
 PIPELINES: dict[str, type[SystemPipeline]] = {
@@ -55,5 +65,6 @@ PIPELINES: dict[str, type[SystemPipeline]] = {
         SinglePipeline,
         ConferenceReviewPipeline,
         RebuttalPipeline,
+        RankingPipeline,
     )
 }

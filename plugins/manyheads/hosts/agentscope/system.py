@@ -24,7 +24,7 @@ from manyheads.events import AnyEvent, Result
 from manyheads.hosts.agentscope.clients import describe
 from manyheads.hosts.agentscope.host import AgentScopeHost
 from manyheads.hosts.agentscope.story import Story, closing
-from manyheads.hosts.runs import RunState
+from manyheads.hosts.runs import RunState, Takes, takes
 from manyheads.session import HostFactory, Session
 
 Inputs = Msg | list[Msg] | UserConfirmResultEvent | UserInterruptEvent | ExternalExecutionResultEvent | None
@@ -39,8 +39,9 @@ class PipelineState(RunState):
 class SystemPipeline:
     """Base of the pipelines; a subclass names its system. Satisfies AgentScope's `PipelineProtocol`.
 
-    A message's text is the fixed topic of a run, or the text that it reviews, never the name of a file; an empty one
-    leaves the topic to the config or the team. Each run is one reply: its text is what was said, with what came of
+    A message's text is the fixed topic of a run, or the text that it reviews, never the name of a file; of several
+    messages the last one counts, but where each is a text of its own: an abstract of a background, the target of a
+    ranking and its ideas. An empty one leaves the topic to the config or the team. Each run is one reply: its text is what was said, with what came of
     it at the end, its usage that of all model calls. A run that was interrupted goes on when the same is asked
     again, or nothing.
 
@@ -90,7 +91,7 @@ class SystemPipeline:
         if self._running:
             raise ConfigError(f"{self.name} is running", hint="make another pipeline for another run")
         story = Story(self.name, self.state.session_id)
-        self._running = _Running(self._session(_text(inputs)), self._make_host)
+        self._running = _Running(self._session(_texts(inputs, takes(self.system))), self._make_host)
         try:
             yield story.start()
             async for event in self._running.events():
@@ -134,7 +135,7 @@ class SystemPipeline:
         if self._running:
             self._running.task.cancel()
 
-    def _session(self, asked: str) -> Session:
+    def _session(self, asked: tuple[str, ...]) -> Session:
         config = self.config.model_copy(update={"host": "agentscope", "models": self._models()})
         return self.state.session(asked, config, self._out)
 
@@ -198,8 +199,8 @@ def _read(config: RunConfig | Mapping[str, Any] | str | Path) -> RunConfig:
     return validate(config, "config") if isinstance(config, Mapping) else load([str(config)])
 
 
-def _text(inputs: Msg | list[Msg] | None) -> str:
-    """The text of the last message of a user."""
+def _texts(inputs: Msg | list[Msg] | None, takes: Takes) -> tuple[str, ...]:
+    """The text of each message of a user, or of the last one; nothing where they are blank."""
     messages = inputs if isinstance(inputs, list) else [inputs] if inputs else []
-    asked = [message for message in messages if message.role == "user"]
-    return (asked[-1].get_text_content() or "").strip() if asked else ""
+    texts = [(each.get_text_content() or "").strip() for each in messages if each.role == "user"]
+    return tuple(text for text in (texts if takes == "each" else texts[-1:]) if text)

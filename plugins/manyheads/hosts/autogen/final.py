@@ -8,11 +8,13 @@ from manyheads.hosts.reviews import reviews_in_full
 from manyheads.models.offline import LABEL
 from manyheads.replies import Abstract
 from manyheads.report.closing import essence
+from manyheads.report.outcome import RANKING
+from manyheads.report.review import SYSTEM as REVIEW
 
 
 def final_text(data: Mapping[str, Any]) -> str:
-    """A result's abstract section by section; its scores and its reviews; or else all of it as JSON."""
-    told = list(_abstract(data.get("abstract") or {})) or list(_reviews(data))
+    """A result's abstract section by section; what was judged; or else all of it as JSON."""
+    told = list(_abstract(data.get("abstract") or {})) or list(_judged(data))
     if not told:
         return f"```json\n{json.dumps(data, ensure_ascii=False, indent=1)}\n```"
     label = [] if data.get("written_by_language_model", True) else [f"> {LABEL}"]
@@ -28,7 +30,8 @@ def _abstract(abstract: Mapping[str, str]) -> Iterator[str]:
             yield f"**{key.replace('_', ' ').capitalize()}.** {abstract[key]}"
 
 
-def _reviews(data: Mapping[str, Any]) -> Iterator[str]:
-    if reviews := reviews_in_full(data):
+def _judged(data: Mapping[str, Any]) -> Iterator[str]:
+    """Scores and reviews, or a ranking."""
+    if data.get("system") in (RANKING, REVIEW):
         yield from (f"**{name}.** {text}" for name, text in essence(data))
-        yield from reviews
+        yield from reviews_in_full(data)

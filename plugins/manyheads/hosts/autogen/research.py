@@ -21,9 +21,8 @@ from manyheads.hosts.autogen.host import AutoGenHost
 from manyheads.hosts.autogen.models import close_native
 from manyheads.hosts.autogen.ready import described, without_keys
 from manyheads.hosts.autogen.shown import as_message, as_usage
-from manyheads.hosts.autogen.task import Task, as_messages, text_of
-from manyheads.hosts.runs import RunState
-from manyheads.systems import SYSTEMS
+from manyheads.hosts.autogen.task import Task, as_messages, texts_of
+from manyheads.hosts.runs import RunState, takes
 
 Emit = Literal["all", "final"]
 Item = BaseAgentEvent | BaseChatMessage
@@ -126,9 +125,10 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
         """Run the system; messages as they come, then the `TaskResult`.
 
         Args:
-            task: the topic, or the text to review, which is the last message; never the name of a file. Without
-                one it is the config's, or a topic is discussed. An unfinished run goes on when it is given its own
-                task, or none.
+            task: the topic; the text to review, which is the last message; abstracts of a background, a message
+                each; or the target of a ranking, and after it ideas, a message each. Never the name of a file.
+                Without one it is the config's, or a topic is discussed. An unfinished run goes on when it is given
+                its own task, or none.
             cancellation_token: ends the run; it can be taken up again.
             output_task_messages: whether the task comes first in the stream and in the result.
 
@@ -145,8 +145,8 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
             for message in asked if output_task_messages else ():
                 said.append(message)
                 yield message
-            text = text_of(asked, last=SYSTEMS[self.system].subject)
-            async with aclosing(self._events(text)) as events:
+            texts = texts_of(asked, takes(self.system))
+            async with aclosing(self._events(texts)) as events:
                 async for event in _linked(events, cancellation_token):
                     if message := self._say(event):
                         said.append(message)
@@ -160,7 +160,7 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
         """Folder of the last run."""
         return Path(self._state.folder) if self._state.folder else None
 
-    async def _events(self, asked: str) -> AsyncGenerator[AnyEvent, None]:
+    async def _events(self, asked: tuple[str, ...]) -> AsyncGenerator[AnyEvent, None]:
         state = self._state
         session = state.session(asked, self._run_config(), self._out)
         try:

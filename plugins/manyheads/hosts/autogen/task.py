@@ -1,8 +1,10 @@
-"""What an AutoGen team is asked: a task as messages, and the text in them."""
+"""What an AutoGen team is asked: a task as messages, and the texts in them."""
 
 from collections.abc import Sequence
 
 from autogen_agentchat.messages import BaseChatMessage, TextMessage
+
+from manyheads.hosts.runs import Takes
 
 Task = str | BaseChatMessage | Sequence[BaseChatMessage] | None
 
@@ -16,6 +18,8 @@ def as_messages(task: Task) -> list[BaseChatMessage]:
     return [task] if isinstance(task, BaseChatMessage) else list(task)
 
 
-def text_of(messages: Sequence[BaseChatMessage], last: bool) -> str:
-    """All that the messages say, or only the last of them; empty for nothing."""
-    return "\n".join(message.to_model_text() for message in (messages[-1:] if last else messages)).strip()
+def texts_of(messages: Sequence[BaseChatMessage], takes: Takes) -> tuple[str, ...]:
+    """What is asked: each message's text, that of the last alone, or all as one; nothing where they are blank."""
+    texts = [message.to_model_text().strip() for message in messages]
+    asked = texts if takes == "each" else texts[-1:] if takes == "last" else ["\n".join(texts).strip()]
+    return tuple(text for text in asked if text)

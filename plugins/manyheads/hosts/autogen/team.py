@@ -49,11 +49,22 @@ class ConferenceReviewTeam(ResearchTeam):
 class RebuttalTeam(ResearchTeam):
     """An idea that is reviewed and revised until an area chair sees it get no better (Review and Rebuttal, §3).
 
-    The task is the background: abstracts that the first idea starts from.
+    The task is the background that the first idea starts from: each of its messages is an abstract.
     """
 
     system = "rebuttal"
     about = "A proposer, a reviewer and an area chair who improve a research idea on the abstracts they are given."
+
+
+class RankingTeam(ResearchTeam):
+    """Ideas ranked beside a target by a judge who does not know which it is (Review and Rebuttal, §3.2, App. A.2).
+
+    The first message of a task is the target's abstract, each further one an idea in place of the config's. None is
+    read as the name of a file: that is what `config.ranking` is for.
+    """
+
+    system = "ranking"
+    about = "A judge who ranks research ideas beside a target idea, blind and in several orders."
 
 
 TEAMS: dict[str, type[ResearchTeam]] = {
@@ -65,6 +76,7 @@ TEAMS: dict[str, type[ResearchTeam]] = {
         SingleTeam,
         ConferenceReviewTeam,
         RebuttalTeam,
+        RankingTeam,
     )
 }
 

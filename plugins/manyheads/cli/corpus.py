@@ -8,6 +8,7 @@ import typer
 
 from manyheads.cli.building import going_on_later, naming_the_option, showing_progress
 from manyheads.cli.options import HostName, Model, Paths, Sets, configured, settings
+from manyheads.cli.targets import targets
 
 if TYPE_CHECKING:
     from manyheads.bank.filling import Progress
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help="Research ecosystems: build one from papers, say what is in one.", no_args_is_help=True
 )
+app.command("targets")(targets)
 
 Count = Annotated[int | None, typer.Option(min=0, show_default=False)]
 Embedding = Annotated[str, typer.Option(help="auto, lexical, a fastembed model, or a model's folder.")]

@@ -1,0 +1,161 @@
+"""Targets drawn from datasets and corpora, as suites read them."""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from manyheads.bank.ecosystem import Ecosystem
+from manyheads.bank.embedding import load_embedder
+from manyheads.bank.options import BuildOptions
+from manyheads.errors import CorpusError
+from manyheads.literature.targets.case import Draw, Targets, Wish, write_cases
+from manyheads.literature.targets.corpus import targets_in
+from manyheads.literature.targets.sources import open_datasets, targets_of
+from support.papers import paper, papers, write_corpus
+
+OLD = [
+    paper(number, title=f"Old study number {number} of water", abstract=f"Water {number}.")
+    for number in range(8)
+]
+SOME = Wish(least=2, most=3)
+
+
+def quiet(step: str, done: int, total: int | None) -> None:
+    """Tell nobody."""
+
+
+def citing(number: int, *references: str, **changes: Any) -> dict[str, Any]:
+    told = {"title": f"Study {number} that cites", "abstract": f"New {number}.", "year": 2014}
+    return paper(number, **{**told, "references": references, **changes})
+
+
+def drawn(tmp_path: Path, wish: Wish, *datasets: Sequence[dict[str, Any] | str]) -> Targets:
+    files = [write_corpus(tmp_path / f"{n}.jsonl", records) for n, records in enumerate(datasets)]
+    return targets_of(open_datasets([*map(str, files)], "auto", {}), wish, quiet)
+
+
+def test_a_target_comes_with_its_references_in_whatever_dataset_they_stand(tmp_path: Path) -> None:
+    new = citing(20, "Hron, P. Old study number 3 of water. 2010", "p21", "Nobody knows this one. 2010")
+    found = drawn(tmp_path, SOME, OLD, [new, citing(21, "p1", "p2")])
+    [case] = found.cases
+    assert (case.id, case.target) == ("p20", "Study 20 that cites\n\nNew 20.")
+    assert case.background == ("Old study number 3 of water\n\nWater 3.", "Study 21 that cites\n\nNew 21.")
+    assert {"year": 2014, "references": 3, "told": 2}.items() <= case.about.items()
+    assert found.passed["without references"] == 8
+    assert found.passed["with fewer than 2 references that are to be had with an abstract"] == 1
+
+
+def test_what_is_passed_over_is_counted_by_its_reason(tmp_path: Path) -> None:
+    wish = Wish(least=2, most=3, after=2012, citations=5)
+    both = ("p1", "p2")
+    records = [
+        *OLD[:3],
+        citing(20, *both),
+        citing(21, *both, abstract=" "),
+        citing(22, *both, year=2012),
+        citing(23, *both, citations=4),
+        citing(24, *both, citations=...),
+        citing(25, *both, title="STUDY 20, that cites"),
+        citing(26, *both, year=2013, citations=5),
+        "no paper",
+    ]
+    found = drawn(tmp_path, wish, records)
+    assert sorted(case.id for case in found.cases) == ["p20", "p26"]
+    assert found.passed == {
+        "that are no papers": 1,
+        "without an abstract": 1,
+        "not known to be later than 2012": 4,
+        "cited less than 5 times": 1,
+        "with nobody telling how often they are cited": 1,
+        "that were read before": 1,
+    }
+    assert "4 not known to be later than 2012; 1 " in found.told()
+
+
+def test_a_reference_without_an_abstract_is_none_and_the_target_never_tells_of_itself(tmp_path: Path) -> None:
+    bare = paper(9, title="Bare study of water", abstract="")
+    twin = paper(10, title="Study 20 That Cites", abstract="Mine.", year=2013)
+    cited = ("p9", "p10", "p20", "Study 20 that cites. 2014", "p1", "p2", "p1")
+    found = drawn(tmp_path, SOME, [bare, *OLD, citing(20, *cited), twin])
+    assert [len(case.background) for case in found.cases] == [2]
+
+
+@given(st.permutations(range(12)), st.integers(1, 12))
+def test_a_draw_depends_on_nothing_but_the_seed(order: list[int], count: int) -> None:
+    wish = Wish(seed=3)
+    draw = Draw[int](count)
+    for one in order:
+        draw.offer(wish.draw(str(one)), one)
+    assert draw.drawn == sorted(range(12), key=lambda one: wish.draw(str(one)))[:count]
+    assert draw.offered == 12
+
+
+def test_more_targets_are_added_to_fewer_and_another_seed_draws_others(tmp_path: Path) -> None:
+    records = [*OLD, *(citing(number, *(f"p{n}" for n in range(8))) for number in range(20, 40))]
+
+    def ids(wish: Wish) -> list[str]:
+        return [case.id for case in drawn(tmp_path, wish, records).cases]
+
+    few, more = ids(Wish(count=3, most=5)), ids(Wish(count=6, most=5))
+    assert more[:3] == few
+    assert ids(Wish(count=6, most=5, seed=1)) != more
+    backgrounds = [case.background for case in drawn(tmp_path, Wish(count=6, most=5), records).cases]
+    assert {len(one) for one in backgrounds} == {5}
+    assert len(set(backgrounds)) > 1
+    assert all(list(one) == sorted(one) for one in backgrounds), "in the order of the bibliography"
+
+
+def test_without_any_target_the_reasons_are_told(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="no paper in it can be a target") as refused:
+        drawn(tmp_path, SOME, OLD)
+    assert refused.value.tried == "8 without references"
+    with pytest.raises(CorpusError, match="a search tells no references"):
+        open_datasets(["s2:water"], "auto", {})
+
+
+def test_cases_are_told_apart_and_no_file_is_written_over(tmp_path: Path) -> None:
+    found = drawn(
+        tmp_path,
+        SOME,
+        [*OLD, citing(20, "p1", "p2")],
+        [*OLD, citing(20, "p3", "p4", title="Another title here")],
+    )
+    write_cases(tmp_path / "cases.jsonl", found.cases)
+    lines = [json.loads(line) for line in (tmp_path / "cases.jsonl").read_text().splitlines()]
+    assert {line["id"] for line in lines} == {"p20", "p20 (2)"}
+    assert all(line.keys() == {"id", "about", "background", "ranking.target"} for line in lines)
+
+
+@pytest.fixture(scope="module")
+def ecosystem(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ecosystem]:
+    folder = tmp_path_factory.mktemp("corpus")
+    records = papers(60)
+    records[7] |= {"title": records[5]["title"]}  # a contemporary paper that stands among the past ones, too
+    records[8] |= {"abstract": ""}
+    source = write_corpus(folder / "papers.jsonl", records)
+    options = BuildOptions.of(None, bound=2016)
+    with Ecosystem.build(source, folder / "made", options, load_embedder("lexical"), name="x") as made:
+        yield made
+
+
+async def test_a_corpus_gives_contemporary_papers_with_the_nearest_past_ones(ecosystem: Ecosystem) -> None:
+    found = await targets_in(ecosystem, Wish(count=100, least=4, most=4))
+    by_id = {case.id: case for case in found.cases}
+    known = ecosystem.papers.get([*by_id])
+    assert {paper.year for paper in known.values()} == {2016, 2017}
+    assert found.fit == len(by_id) == 14
+    assert {len(case.background) for case in found.cases} == {4}
+    assert all("nearest past papers" in case.about["background"] for case in found.cases)
+    assert all(case.target.split("\n\n")[0] not in "".join(case.background) for case in found.cases)
+    assert not any(text.endswith("\n\n") for case in found.cases for text in case.background)
+
+
+async def test_a_corpus_with_too_little_past_has_no_targets(ecosystem: Ecosystem) -> None:
+    with pytest.raises(CorpusError, match="no contemporary paper in it can be a target") as refused:
+        await targets_in(ecosystem, Wish(least=100, most=100))
+    assert refused.value.tried == "10 with fewer than 100 past papers that have an abstract"

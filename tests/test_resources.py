@@ -4,9 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
+import yaml
 
 from manyheads.errors import ConfigError
-from manyheads.resources import KINDS, Resources, data_file, shipped
+from manyheads.resources import KINDS, Resources, data_file, parse_yaml, shipped
 
 
 def place(root: Path, name: str, text: str = "mine") -> Path:
@@ -84,3 +85,17 @@ def test_the_users_home_is_understood(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "mine").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path))
     assert Resources.of(["~/mine"]).folders == (tmp_path / "mine",)
+
+
+@pytest.mark.parametrize("kind", ["roles", "configs", "evals"])
+def test_yaml_reads_as_in_pyyamls_own_parser(kind: str) -> None:
+    files = list(data_file(kind).rglob("*.yaml"))
+    assert files
+    for text in (file.read_text(encoding="utf-8") for file in files):
+        assert parse_yaml(text) == yaml.safe_load(text)
+
+
+@pytest.mark.parametrize("text", ["!!python/object/apply:os.getcwd []", "a: [", "a: b: c", "\x00"])
+def test_what_is_no_plain_yaml_is_refused(text: str) -> None:
+    with pytest.raises(yaml.YAMLError):
+        parse_yaml(text)

@@ -11,6 +11,9 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
+from typing import Any
+
+import yaml
 
 from manyheads.errors import ConfigError
 
@@ -24,6 +27,15 @@ def shipped() -> Path:
     """The folder that holds our own `roles/`, `prompts/`, `configs/` and `evals/`."""
     here = Path(__file__).resolve().parent
     return here / "_data" if (here / "_data").is_dir() else here.parents[1]
+
+
+def parse_yaml(text: str) -> Any:
+    """YAML as plain data. PyYAML's own parser takes ten times as long as libyaml, on which its wheels bring another.
+
+    Raises:
+        yaml.YAMLError: the text is no YAML.
+    """
+    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def data_file(name: str) -> Path:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from manyheads.errors import ConfigError
 from manyheads.prompts import Prompts
 from manyheads.replies import REPLIES, ReplyModel
-from manyheads.resources import Resources
+from manyheads.resources import Resources, parse_yaml
 
 
 class Task(BaseModel):
@@ -134,7 +134,7 @@ def read_card(path: Path) -> RoleCard:
         ConfigError: not YAML, a key unknown or missing, a reply type that is not there, a name unlike the file's.
     """
     try:
-        card = RoleCard.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+        card = RoleCard.model_validate(parse_yaml(path.read_text(encoding="utf-8")))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not valid YAML: {error}") from error
     except ValidationError as error:

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from manyheads.config.run import RunConfig
 from manyheads.errors import ConfigError
-from manyheads.resources import Resources, data_file
+from manyheads.resources import Resources, data_file, parse_yaml
 from manyheads.roles import describe
 
 
@@ -80,7 +80,7 @@ def _shipped(resources: Resources) -> str:
 
 def read_yaml(path: Path) -> dict[str, Any]:
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        data = parse_yaml(path.read_text(encoding="utf-8"))
     except yaml.MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
         raise ConfigError(f"{path}{line}: not valid YAML: {error.problem}") from error
@@ -112,7 +112,7 @@ def parse_set(setting: str) -> dict[str, Any]:
     if not equals or not key.strip():
         raise ConfigError(f"--set {setting}: write it as key=value, such as team.size=8")
     try:
-        nested: Any = yaml.safe_load(value)
+        nested: Any = parse_yaml(value)
     except yaml.YAMLError as error:
         raise ConfigError(f"--set {setting}: the value is not valid YAML") from error
     for part in reversed(key.strip().split(".")):

@@ -4,7 +4,9 @@ import ipaddress
 import os
 import signal
 import socket
+import ssl
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +45,15 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         base = tmp_path_factory.getbasetemp()
         shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
         patch.setenv("MANYHEADS_CACHE", str(shared / "manyheads-cache"))
+    yield
+    patch.undo()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def certificates_read_once() -> Iterator[None]:
+    """No test speaks TLS, and each client of a model server would read them anew for 25 ms."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
     yield
     patch.undo()
 

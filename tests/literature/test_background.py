@@ -144,3 +144,32 @@ def test_a_folder_of_papers(tmp_path: Path) -> None:
     (tmp_path / "nothing").mkdir()
     with pytest.raises(CorpusError):
         read(str(tmp_path / "nothing"))
+
+
+@pytest.mark.parametrize(
+    ("idea", "said"),
+    [
+        ({"idea": "Owls.", "references": ["Owls at night"]}, r"idea\.references\.0: should be a mapping"),
+        ({"idea": ["Owls."], "references": []}, r"idea\.idea: input should be a valid string"),
+        ("Owls.", "idea: should be a mapping"),
+    ],
+)
+def test_a_result_made_by_hand_is_refused_in_words(tmp_path: Path, idea: object, said: str) -> None:
+    write(tmp_path / "result.json", json.dumps({"system": "virsci", "idea": idea}))
+    with pytest.raises(SubjectError, match=said) as stopped:
+        read(None, idea=str(tmp_path))
+    assert f"{tmp_path / 'result.json'}" in str(stopped.value)
+
+
+def test_of_a_run_without_config_its_references_are_known_by_title(tmp_path: Path) -> None:
+    idea = {
+        "title": "Owls",
+        "idea": "Owls plan.",
+        "references": [{"id": "p1", "title": "Owls at night", "year": 2015}],
+    }
+    write(tmp_path / "result.json", json.dumps({"system": "virsci", "idea": idea}))
+    found = read(None, idea=str(tmp_path))
+    assert found.idea is not None
+    assert (found.idea.title, found.idea.text, found.idea.source) == ("Owls", "Owls plan.", str(tmp_path))
+    assert [(work.source, work.title, work.text) for work in found.works] == [("p1", "Owls at night", "")]
+    assert found.untold == 1

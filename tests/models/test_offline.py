@@ -9,7 +9,18 @@ from hypothesis import strategies as st
 
 from manyheads.core import Message
 from manyheads.models.offline import OFFLINE, OfflineModel
-from manyheads.replies import REPLIES, Idea, ReplyModel, SelfReview, Vote, review_of, seeking
+from manyheads.replies import (
+    REPLIES,
+    Condensed,
+    Idea,
+    Ranking,
+    ReplyModel,
+    SelfReview,
+    Vote,
+    ranking_of,
+    review_of,
+    seeking,
+)
 from manyheads.structured import form, parse
 
 SYSTEM = "<profile>\nName: Scientist3\nResearch interests: soft grippers; tactile sensing\n</profile>"
@@ -93,3 +104,24 @@ async def test_its_abstracts_are_too_close_to_published_work_now_and_then_only()
     reviews = [await ask(review_of(SelfReview, 2), f"{number}\n{PUBLISHED}") for number in range(200)]
     close = [max(each.similarity for each in review.overlaps) >= 70 for review in reviews]
     assert 0 < sum(close) < 40
+
+
+async def test_its_rankings_hold_every_idea_once_and_differ():
+    kind = ranking_of(Ranking, 4)
+    orders = [(await ask(kind, f"Set {number}.")).order() for number in range(20)]
+    assert all(sorted(order) == [1, 2, 3, 4] for order in orders)
+    assert len({order[0] for order in orders}) == 4
+
+
+async def test_it_condenses_a_text_to_its_sentences():
+    told = await ask(Condensed, "# Brief\n\n<text>\nTitle: Owls\n\nOwls plan. Nobody tried!\nWe do.\n</text>")
+    assert (told.title, told.problem, told.objective, told.hypothesis) == (
+        "Owls",
+        "Owls plan.",
+        "Nobody tried!",
+        "We do.",
+    )
+    assert set(told.told()) == {"title", "problem", "objective", "hypothesis"}
+    whole = await ask(Condensed, "<text>\n" + " ".join(f"No {n}." for n in "abcdefg") + "\n</text>")
+    assert (whole.title, whole.expected_impact) == ("No a", "No e. No f. No g.")
+    assert (await ask(Condensed, "<text>\n...\n</text>")).title == "..."

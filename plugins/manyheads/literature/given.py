@@ -22,7 +22,7 @@ def path_of(named: str, kinds: str) -> Path | None:
     """
     path = Path(named)
     with suppress(OSError):
-        if path.exists():
+        if named.strip() and path.exists():
             return path
     if _looks_like_a_file(named):
         raise SubjectError(f"{named}: no such file", hint=f"name {kinds}")

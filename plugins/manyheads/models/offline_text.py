@@ -124,7 +124,7 @@ def _told(text: re.Match[str] | None) -> dict[str, str]:
     below = [name for name in Proposal.model_fields if name != "title"]
     sentences = SENTENCES.split(" ".join(text[2].split()), maxsplit=len(below) - 1)
     sentences += [ABSENT] * (len(below) - len(sentences))
-    title = text[1] or " ".join(sentences[0].split()[:8]).rstrip(".,;:!?")
+    title = text[1] or " ".join(sentences[0].split()[:8]).rstrip(".,;:!?") or sentences[0]
     return {"title": title, **dict(zip(below, sentences, strict=True))}
 
 

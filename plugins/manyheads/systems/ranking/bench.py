@@ -34,20 +34,24 @@ class Bench:
     async def condense(self, entries: Sequence[Entry]) -> tuple[Entry, ...]:
         """The entries in the form of a proposal (Fig. 13): the target, and every other that is not in it yet.
 
+        Each text is asked for once, however often it stands among them.
+
         Raises:
             ModelError: one could not be condensed; the others are kept.
         """
         everything = self.run.config.ranking.condense == "all"
-        bare = [
-            place for place, one in enumerate(entries) if not one.fields and (everything or place == TARGET)
-        ]
-        answers = await together(
-            *(self._condense(f"Condenser{number}", entries[place]) for number, place in enumerate(bare, 1))
+        bare = {
+            place: (one.title, one.text)
+            for place, one in enumerate(entries)
+            if not one.fields and (everything or place == TARGET)
+        }
+        texts = list(dict.fromkeys(bare.values()))
+        answers = await together(*(self._condense(number, *text) for number, text in enumerate(texts, 1)))
+        told = {text: reply.value.told() for text, reply in zip(texts, _need_all(answers), strict=True)}
+        return tuple(
+            replace(one, fields=told[bare[place]]) if place in bare else one
+            for place, one in enumerate(entries)
         )
-        formed = list(entries)
-        for place, reply in zip(bare, _need_all(answers), strict=True):
-            formed[place] = replace(entries[place], fields=reply.value.told())
-        return tuple(formed)
 
     async def rank(self, texts: Sequence[str], drawn: Sequence[tuple[int, ...]]) -> list[Order]:
         """The same ideas ranked in each of the orders (Fig. 12).
@@ -72,10 +76,10 @@ class Bench:
         self._tell(orders)
         return orders
 
-    async def _condense(self, name: str, entry: Entry) -> Reply[Condensed] | ModelError:
+    async def _condense(self, number: int, title: str, text: str) -> Reply[Condensed] | ModelError:
         kind = self.run.reply_type(JUDGE, "condense", Condensed)
-        shown = {"title": entry.title, "text": entry.text}
-        return await self._ask(CONDENSING, name, "condense", shown, _untold, kind)
+        shown = {"title": title, "text": text}
+        return await self._ask(CONDENSING, f"Condenser{number}", "condense", shown, _untold, kind)
 
     async def _rank(self, number: int, ideas: Sequence[str]) -> Reply[Ranking] | ModelError:
         kind = ranking_of(self.run.reply_type(JUDGE, "rank", Ranking), len(ideas))

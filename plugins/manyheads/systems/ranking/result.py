@@ -47,9 +47,9 @@ class Order:
 
     def as_data(self) -> dict[str, Any]:
         return {
-            "shown": self.shown,
-            "ranked": self.ranked,
-            "rationales": self.rationales,
+            "shown": list(self.shown),
+            "ranked": self.ranked and list(self.ranked),
+            "rationales": self.rationales and list(self.rationales),
             "target_place": self.target_place,
             "target_rank": self.target_rank,
             "s": self.s,
@@ -83,7 +83,7 @@ def result_of(
         "area": quality.area,
         "indicator": quality.indicator,
         "traits": quality.traits,
-        "shown_fields": lineup.fields,
+        "shown_fields": list(lineup.fields),
         "orders": [each.as_data() for each in orders],
         **_quality(orders),
         **_places(orders, seed),
@@ -137,7 +137,7 @@ def _places(orders: Sequence[Order], seed: int) -> dict[str, Any]:
         "position_bias": found and found.bias,
         "position_p": found and found.p,
         "consistency": found and found.consistency,
-        "by_place": found and found.by_place,
+        "by_place": found and list(found.by_place),
     }
 
 

@@ -32,7 +32,8 @@ async def ranking(run: Run) -> Mapping[str, Any]:
             hint="manyheads check CONFIG",
         )
     target = run.contest.target
-    entries = (Entry(target.source, target.title, target.text), *run.contest.ideas)
+    # From the abstract alone (Fig. 13): by the title of a published paper a judge may know it.
+    entries = (Entry(target.source, "", target.text), *run.contest.ideas)
     drawn = orders_of(len(entries), chosen.orders, run.rng)
     bench = Bench(run, quality)
     run.emit(Stage(stage=CONDENSING, title="Condensing", number=1, total=2))
@@ -42,7 +43,7 @@ async def ranking(run: Run) -> Mapping[str, Any]:
     run.emit(Stage(stage=RANKING, title="Ranking", number=2, total=2))
     orders = await bench.rank(lineup.texts, drawn)
     result = result_of(target, lineup, quality, orders, bench.asked, run.config.seed)
-    run.emit(Judged(stage=RANKING, turn=1, subject="The ideas", outcome=_outcome(result)))
+    run.emit(_judged(result))
     return result
 
 
@@ -67,10 +68,12 @@ def _tell_of_doubts(run: Run, lineup: Lineup) -> None:
         )
 
 
-def _outcome(result: Mapping[str, Any]) -> str:
-    """S in words."""
-    found, ideas = result["s_interval"], len(result["ideas"])
+def _judged(result: Mapping[str, Any]) -> Judged:
+    """S, how sure it is, and what places have done, in words."""
+    found, count, failed = result["s_interval"], len(result["orders"]), result["failed"]
     ends = f", {found['level']:.0%} interval {found['low']:.2f} to {found['high']:.2f}" if found else ""
-    ranked = len(result["orders"]) - result["failed"]
-    above = f"S is {result['s']:.2f}, the share of {ideas} above the target"
-    return f"{above}{ends}; {ranked} of {len(result['orders'])} orders ranked"
+    share = f"is {result['s']:.2f}, the share of {len(result['ideas'])} that rank above the target"
+    outcome = f"{share}{ends}, over {count - failed} of {count} orders"
+    bias, p = result["position_bias"], result["position_p"]
+    places = "" if bias is None else f"place and rank correlate at {bias:.2f} (p = {p:.2g})"
+    return Judged(stage=RANKING, turn=1, subject="S", outcome=outcome, reasoning=places)

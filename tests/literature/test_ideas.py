@@ -1,0 +1,148 @@
+"""Ideas read from runs, files and texts, and the target beside them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyheads.config import RunConfig
+from manyheads.errors import SubjectError
+from manyheads.literature.ideas import Contest, read_contest, read_idea
+
+FORM = {name: f"Its {name}." for name in ("problem", "objective", "hypothesis", "method", "expected_impact")}
+PARAGRAPH = {"title": "", "idea": "Owls plan by ear.", "thought": "Gaps.", "by": "Proposer"}
+REVISED = {"title": "Owls", "idea": "Problem: Its problem.", **FORM}
+TEAM = {"title": "Owls", "idea": "Owls plan.", "experiment": "Count mice.", "number": 3, "clarity": 7, "by": "Scientist7"}  # fmt: skip
+
+
+def run(folder: Path, **parts: Any) -> str:
+    """The folder of a finished run whose result holds these parts."""
+    folder.mkdir()
+    (folder / "result.json").write_text(json.dumps({"system": "virsci", **parts}), encoding="utf-8")
+    return str(folder)
+
+
+def rebuttal(folder: Path, revisions: int = 3, final: int = 3) -> str:
+    """A run of review and rebuttal whose versions are told apart by their methods."""
+    versions = [
+        PARAGRAPH,
+        *({**REVISED, "method": f"Method {number}."} for number in range(1, revisions + 1)),
+    ]
+    rounds = [{"round": number, "idea": idea, "review": None} for number, idea in enumerate(versions)]
+    return run(folder, rounds=rounds, idea={**versions[final], "number": final, "references": []})
+
+
+def contest(**ranking: Any) -> Contest:
+    return read_contest(RunConfig.model_validate({"system": "ranking", "ranking": ranking}))
+
+
+def test_a_teams_idea_with_its_experiment_is_in_no_form(tmp_path: Path) -> None:
+    named = run(tmp_path / "team", idea=TEAM)
+    found = read_idea(named)
+    assert (found.source, found.title) == (named, "Owls")
+    assert found.text == "Owls plan.\n\nExperiment: Count mice."
+    assert (found.fields, found.round, found.settled) == ({}, None, None)
+    assert read_idea(named, 2) == found
+
+
+@pytest.mark.parametrize(
+    ("after", "number", "settled"),
+    [(None, 3, True), (0, 0, False), (1, 1, False), (2, 2, False), (3, 3, True), (10, 3, True)],
+)
+def test_a_version_by_its_round(tmp_path: Path, after: int | None, number: int, settled: bool) -> None:
+    found = read_idea(rebuttal(tmp_path / "run"), after)
+    assert (found.round, found.settled) == (number, settled)
+    if number:
+        assert found.fields == {"title": "Owls", **FORM, "method": f"Method {number}."}
+    else:
+        assert (found.title, found.text, found.fields) == ("", "Owls plan by ear.", {})
+
+
+def test_the_final_idea_need_not_be_the_last_version(tmp_path: Path) -> None:
+    named = rebuttal(tmp_path / "run", final=1)
+    assert [(each.round, each.settled) for each in (read_idea(named), read_idea(named, 9))] == [
+        (1, True),
+        (3, True),
+    ]
+
+
+def test_a_form_with_a_blank_field_is_none(tmp_path: Path) -> None:
+    assert read_idea(run(tmp_path / "run", idea={**REVISED, "method": " "})).fields == {}
+
+
+def test_texts_and_files_of_them(tmp_path: Path) -> None:
+    (tmp_path / "idea.md").write_text("# Owls\n\nThey plan.\n", encoding="utf-8")
+    found = read_idea(str(tmp_path / "idea.md"))
+    assert (found.source, found.title, found.text) == (str(tmp_path / "idea.md"), "Owls", "They plan.")
+    given = read_idea(" Owls and/or bats plan. ")
+    assert (given.source, given.title, given.text, given.fields) == ("", "", "Owls and/or bats plan.", {})
+
+
+def test_the_target_is_a_text_or_what_a_run_has_written(tmp_path: Path) -> None:
+    wrote = run(tmp_path / "done", idea=TEAM, abstract={"title": "Owls", "text": "We plan with owls."})
+    found = contest(target=wrote, ideas=[wrote, "Bats."])
+    assert (found.target.title, found.target.text) == ("Owls", "We plan with owls.")
+    assert [each.title for each in found.ideas] == ["Owls", ""]
+    given = contest(target="Dogs find mines.", ideas=["Bats."]).target
+    assert (given.source, given.title, given.text) == ("", "", "Dogs find mines.")
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({}, "has come to no idea"),
+        ({"idea": None}, "has come to no idea"),
+        ({"idea": {"title": "Owls", "idea": " "}}, "has come to no idea"),
+        ({"reviews": [], "means": {}}, "has come to no idea"),
+        ({"idea": "Owls."}, r"result\.json: idea: should be a mapping of keys to values \(given: 'Owls\.'\)"),
+        ({"idea": {**TEAM, "experiment": ["Count."]}}, r"idea\.experiment: input should be a valid string"),
+        ({"idea": {**TEAM, "references": ["Owls"]}}, r"idea\.references\.0: should be a mapping"),
+        (
+            {"idea": {**TEAM, "references": [{"id": 7}]}},
+            r"idea\.references\.0\.id: input should be a valid string",
+        ),
+        ({"idea": {**REVISED, "method": 7}}, r"idea\.method: input should be a valid string \(given: 7\)"),
+        ({"idea": TEAM, "rounds": {"0": "Owls"}}, r"rounds: input should be a valid list"),
+        (
+            {"idea": TEAM, "rounds": [{"round": "1", "idea": TEAM}]},
+            r"rounds\.0\.round: input should be a valid int",
+        ),
+    ],
+)
+def test_runs_without_an_idea_and_results_made_by_hand(
+    tmp_path: Path, parts: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(SubjectError, match=said) as stopped:
+        read_idea(run(tmp_path / "run", **parts))
+    assert stopped.value.hint
+
+
+def test_a_version_that_there_is_not_is_not_another_one(tmp_path: Path) -> None:
+    named = run(tmp_path / "run", idea=TEAM, rounds=[{"round": 4, "idea": TEAM}])
+    with pytest.raises(SubjectError, match="has come to no idea"):
+        read_idea(named, 3)
+
+
+@pytest.mark.parametrize(
+    ("ranking", "said"),
+    [
+        ({"target": "nowhere.md", "ideas": ["Owls."]}, r"nowhere\.md: no such file"),
+        ({"target": "Dogs.", "ideas": ["runs/nowhere"]}, r"runs/nowhere: no such file"),
+        ({"target": " ", "ideas": ["Owls."]}, "the target: a text of nothing but blanks"),
+    ],
+)
+def test_what_is_not_there(ranking: dict[str, Any], said: str) -> None:
+    with pytest.raises(SubjectError, match=said) as stopped:
+        contest(**ranking)
+    assert "in quotes" in (stopped.value.hint or "")
+
+
+def test_folders_that_are_no_finished_runs(tmp_path: Path) -> None:
+    with pytest.raises(SubjectError, match="no run folder"):
+        read_idea(str(tmp_path))
+    (tmp_path / "config.yaml").write_text("system: rebuttal\n", encoding="utf-8")
+    with pytest.raises(SubjectError, match="no finished run"):
+        read_idea(str(tmp_path))
+    with pytest.raises(SubjectError, match="wrote no abstract"):
+        contest(target=run(tmp_path / "bare", idea=TEAM), ideas=["Owls."])

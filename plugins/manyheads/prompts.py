@@ -65,19 +65,23 @@ class Prompts:
 
     def needs(self, name: str) -> frozenset[str]:
         """The variables that `prompts/<name>` and everything that it includes or extends read."""
-        seen: set[str] = set()
-        found: set[str] = set()
+        return frozenset[str]().union(*(variables for variables, _ in self._parts(name).values()))
+
+    def parts(self, name: str) -> frozenset[str]:
+        """The files that `prompts/<name>` is made of: itself, and everything that it includes or extends."""
+        return frozenset(self._parts(name))
+
+    def _parts(self, name: str) -> dict[str, tuple[frozenset[str], tuple[str, ...]]]:
+        found: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {}
         pending = [name]
         while pending:
             current = pending.pop()
-            seen.add(current)
             try:
-                variables, referenced = _reads(self._source(current))
+                found[current] = _reads(self._source(current))
             except TemplateSyntaxError as error:
                 raise self._broken(current, error) from error
-            found |= variables
-            pending += [part for part in referenced if part not in seen]
-        return frozenset(found)
+            pending += [part for part in found[current][1] if part not in found]
+        return found
 
     @cached_property
     def _environment(self) -> ImmutableSandboxedEnvironment:

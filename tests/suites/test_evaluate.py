@@ -17,9 +17,10 @@ from manyheads.errors import ChangedError, JournalError, MeasureError
 from manyheads.journal import read_turns
 from manyheads.measures.lines import read_lines
 from manyheads.resources import Resources
-from manyheads.suites.cells import Cell, cells_of
+from manyheads.suites.cells import cells_of
 from manyheads.suites.evaluate import Evaluation, evaluate
 from manyheads.suites.measuring import Row, open_corpora
+from manyheads.suites.plan import Job
 from manyheads.suites.run import State
 from manyheads.suites.suite import read_suite
 from manyheads.suites.summary import Entry
@@ -29,12 +30,12 @@ from support.suites import write_suite
 
 
 class Told:
-    """What a suite tells of its cells."""
+    """What a suite tells of its runs."""
 
     def __init__(self) -> None:
         self.states = Counter[State]()
 
-    def __call__(self, cell: Cell, state: State, said: str) -> None:
+    def __call__(self, job: Job, state: State, said: str) -> None:
         self.states[state] += 1
 
 
@@ -171,21 +172,31 @@ def test_warnings_of_cells_come_with_their_rows(tmp_path: Path) -> None:
 def test_what_the_result_does_not_hold_is_said_and_never_counted(tmp_path: Path) -> None:
     measures = ["usage.calls", "usage.cost", "nowhere.at.all", "ideas.length", "topic", "topic.fixed"]
     suite = write_suite(tmp_path, "mine", measures=measures, plot=None, grid={}, repeats=1)
-    [row] = run(suite, tmp_path / "out")[0].rows
-    assert row.values.keys() == {"usage.calls", "ideas.length"}
-    assert row.missing["usage.cost"] == "usage.cost is null, which is no number"
+    found, states = run(suite, tmp_path / "out")
+    [row] = found.rows
+    assert row.values.keys() == {"usage.calls", "ideas.length", "topic.fixed"}
+    assert row.values["topic.fixed"] == 0
+    assert row.unknown == ("usage.cost",)
     assert row.missing["nowhere.at.all"] == "the result has no nowhere.at.all"
     assert row.missing["topic"].endswith("which is no number")
-    assert row.missing["topic.fixed"] == "topic.fixed is false, which is no number"
+    assert states["lacks"] == 2
+    assert found.lacking == [row]
+
+
+def test_what_is_null_is_unknown_and_no_failure(tmp_path: Path) -> None:
+    suite = write_suite(tmp_path, "mine", measures=["usage.calls", "usage.cost"], plot=None, repeats=1)
+    done = manyheads_command("eval", suite, "--out", "out", cwd=tmp_path)
+    assert done.code == 0
+    assert "unknown: usage.cost: null in the results of 2 of 2 cells" in done.err
 
 
 def test_a_review_of_what_each_cell_wrote(tmp_path: Path) -> None:
     keys = {"turns": 1, "embedding": "lexical", "review.repeats": 2}
     suite = write_suite(tmp_path, "mine", measures=["review.overall"], plot=None, grid={}, set=keys)
     found, states = run(suite, tmp_path / "out")
-    assert states["finished"] == 2
+    assert states["finished"] == 4
     assert all(1 <= row.values["review.overall"] <= 10 for row in found.rows)
-    assert run(suite, tmp_path / "out")[1] == {"kept": 2}
+    assert run(suite, tmp_path / "out")[1] == {"kept": 4}
 
 
 def test_what_no_corpus_can_measure_is_said_before_the_first_cell(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """`manyheads eval`: a suite of runs, and what they come to."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections import defaultdict
+from collections.abc import Callable, Coroutine, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from manyheads.config import RunConfig
     from manyheads.suites.evaluate import Evaluation
     from manyheads.suites.suite import Suite
+    from manyheads.suites.summary import Entry
 
 WIDEST = 16
 """Characters of an axis's name that a table holds in one line."""
@@ -36,6 +38,19 @@ def evaluate(
         Path | None,
         typer.Option(help="The suite's folder. [default: runs/eval-<name>]", show_default=False),
     ] = None,
+    cases: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Other cases: JSON Lines like the suite's own.", show_default=False
+        ),
+    ] = None,
+    budget: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="What the whole suite may cost: calls, tokens, money, or minutes of this start. Repeatable.",
+        ),
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Runs at a time.")] = 4,
     accept_changes: Annotated[
         bool, typer.Option("--accept-changes", help="Go on although suite, config or prompts have changed.")
@@ -46,9 +61,12 @@ def evaluate(
     from manyheads.resources import Resources
     from manyheads.suites.cells import cells_of
     from manyheads.suites.evaluate import evaluate
+    from manyheads.suites.plan import jobs_of, plans_of
+    from manyheads.suites.purse import purse_of
     from manyheads.suites.suite import read_suite
 
-    suite = read_suite(name, Resources.of(path or ()))
+    purse = purse_of(budget or ())
+    suite = read_suite(name, Resources.of(path or ()), cases)
     flags = settings(sets, host, model)
     times = repeats or suite.spec.repeats
 
@@ -56,11 +74,11 @@ def evaluate(
         return configured(list(suite.spec.configs), keys, path)
 
     cells = cells_of(suite, times, load, flags)
-    folder = out or Path("runs") / f"eval-{suite.name}"
-    with suite_progress(len(cells)) as tell:
+    folder = out or Path("runs") / "-".join(["eval", suite.name, *([cases.stem] if cases else [])])
+    with suite_progress(len(jobs_of(plans_of(suite.spec, cells, folder)))) as tell:
         work = evaluate(
-            suite, cells, folder, repeats=times, jobs=jobs, accept_changes=accept_changes, tell=tell
-        )
+            suite, cells, folder, repeats=times, jobs=jobs, accept_changes=accept_changes, tell=tell, purse=purse
+        )  # fmt: skip
         found = _driven(work)
     _show(suite, found)
     if found.failed or found.lacking:
@@ -78,18 +96,15 @@ def _driven(work: Coroutine[Any, Any, "Evaluation"]) -> "Evaluation":
 def _show(suite: "Suite", found: "Evaluation") -> None:
     from rich.console import Console
 
-    from manyheads.cli.progress import plain
     from manyheads.report.suite_plots import WITHOUT
-    from manyheads.suites.report import OFFLINE_NOTE, is_offline
+    from manyheads.suites.report import OFFLINE_NOTE, is_offline, mean_text
 
-    Console().print(_table(suite, found), markup=False)
-    for row in found.failed:
-        typer.echo(f"failed: {row.cell}: {plain(row.error or '')}", err=True)
-    for row in found.lacking:
-        for measure, why in row.missing.items():
-            typer.echo(f"not measured: {row.cell}: no {measure}: {plain(why)}", err=True)
-    if bad := len(found.failed) + len(found.lacking):
-        typer.echo(f"{bad} of {len(found.rows)} cells are left out of means, see above", err=True)
+    console = Console()
+    table = _table(suite, found, mean_text)
+    if console.measure(table).maximum > console.width:
+        table = _table(suite, found, lambda entry: mean_text(entry).replace(" ± ", "\n± "))
+    console.print(table, markup=False)
+    _explain(suite, found)
     if warned := sum(bool(row.warnings) for row in found.rows):
         typer.echo(
             f"{warned} of {len(found.rows)} cells finished with warnings, which the report names", err=True
@@ -103,12 +118,42 @@ def _show(suite: "Suite", found: "Evaluation") -> None:
     typer.echo(f"Report    {found.report}")
 
 
-def _table(suite: "Suite", found: "Evaluation") -> "Table":
+def _explain(suite: "Suite", found: "Evaluation") -> None:
+    """What is not in the means, and why; the same reason once."""
+    for why, cells in _by_reason((row.error or "", row.cell) for row in found.failed).items():
+        typer.echo(f"failed: {cells}: {why}", err=True)
+    lacking = ((f"no {name}: {why}", row.cell) for row in found.lacking for name, why in row.missing.items())
+    for why, cells in _by_reason(lacking).items():
+        typer.echo(f"not measured: {cells}: {why}", err=True)
+    if bad := len(found.failed) + len(found.lacking):
+        typer.echo(f"{bad} of {len(found.rows)} cells are left out of means, see above", err=True)
+    if found.failed:
+        typer.echo("The same command goes on, with what has failed and what was not tried.", err=True)
+    for name in suite.spec.measures:
+        if unknown := sum(name in row.unknown for row in found.rows):
+            typer.echo(
+                f"unknown: {name}: null in the results of {unknown} of {len(found.rows)} cells", err=True
+            )
+
+
+def _by_reason(said: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Of what was said of cells, for what reason which."""
+    from manyheads.cli.progress import plain
+
+    found = defaultdict[str, list[str]](list)
+    for why, cell in said:
+        found[plain(why)].append(cell)
+    return {
+        why: f"{cells[0]} and {len(cells) - 1} more" if cells[1:] else cells[0]
+        for why, cells in found.items()
+    }
+
+
+def _table(suite: "Suite", found: "Evaluation", told: "Callable[[Entry], str]") -> "Table":
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
-    from manyheads.suites.report import mean_text
     from manyheads.suites.summary import counted
 
     spec = suite.spec
@@ -125,5 +170,5 @@ def _table(suite: "Suite", found: "Evaluation") -> "Table":
         axes = [Text(str(entries[0].condition[axis])) for axis in spec.axes]
         counts = sorted({entry.n for entry in entries})
         n = str(counts[0]) if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
-        table.add_row(*axes, n, *(mean_text(entry) for entry in entries))
+        table.add_row(*axes, n, *(told(entry) for entry in entries))
     return table

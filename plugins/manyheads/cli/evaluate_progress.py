@@ -1,4 +1,4 @@
-"""What a suite shows while it runs: a bar and the cells under way on a terminal, a line each finished cell elsewhere."""
+"""What a suite shows while it runs: a bar and the runs under way on a terminal, a line each finished run elsewhere."""
 
 import sys
 from collections.abc import Generator
@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 from manyheads.cli.progress import plain
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
-    from manyheads.suites.cells import Cell
+    from manyheads.suites.plan import Job
     from manyheads.suites.run import State, Tell
 
 
 @contextmanager
 def suite_progress(total: int) -> "Generator[Tell]":
-    """Tells of cells on standard error."""
+    """Tells of runs, and of what judges them, on standard error."""
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -30,12 +32,12 @@ def suite_progress(total: int) -> "Generator[Tell]":
 def _lines(total: int) -> "Tell":
     ended = 0
 
-    def tell(cell: "Cell", state: "State", said: str) -> None:
+    def tell(job: "Job", state: "State", said: str) -> None:
         nonlocal ended
-        if state in ("kept", "finished", "failed"):
+        if state in ("kept", "finished", "failed", "left out"):
             ended += 1
-        if state in ("finished", "failed"):
-            print(f"{ended}/{total} {_line(cell, state, said)}", file=sys.stderr, flush=True)
+        if state in ("finished", "failed", "lacks"):
+            print(f"{ended}/{total} {_line(job, state, said)}", file=sys.stderr, flush=True)
 
     return tell
 
@@ -53,30 +55,30 @@ def _live(console: "Console", total: int) -> "Generator[Tell]":
         TimeElapsedColumn,
     )
 
-    whole = Progress(TextColumn("cells"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    whole = Progress(TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     said = TextColumn("{task.description}", markup=False)
-    cells = Progress(SpinnerColumn(), said, TimeElapsedColumn())
-    with Live(Group(whole, cells), console=console, transient=True, redirect_stdout=False):
-        yield _telling(console, whole, whole.add_task("", total=total), cells)
+    jobs = Progress(SpinnerColumn(), said, TimeElapsedColumn())
+    with Live(Group(whole, jobs), console=console, transient=True, redirect_stdout=False):
+        yield _telling(console, whole, whole.add_task("", total=total), jobs)
 
 
-def _telling(console: "Console", whole: Any, all_cells: Any, cells: Any) -> "Tell":
-    under_way: dict[str, Any] = {}
+def _telling(console: "Console", whole: Any, all_jobs: Any, jobs: Any) -> "Tell":
+    under_way: dict[Path, Any] = {}
 
-    def tell(cell: "Cell", state: "State", said: str) -> None:
+    def tell(job: "Job", state: "State", said: str) -> None:
+        if state in ("failed", "lacks"):
+            console.print(_line(job, state, said), markup=False, highlight=False)
         if state == "began":
-            under_way[cell.name] = cells.add_task(cell.label, total=None)
+            under_way[job.folder] = jobs.add_task(job.label, total=None)
         elif state == "goes on":
-            cells.update(under_way[cell.name], description=f"{cell.label}: {plain(said)}")
-        else:
-            if cell.name in under_way:
-                cells.remove_task(under_way.pop(cell.name))
-            if state == "failed":
-                console.print(_line(cell, state, said), markup=False, highlight=False)
-            whole.advance(all_cells)
+            jobs.update(under_way[job.folder], description=f"{job.label}: {plain(said)}")
+        elif state != "lacks":
+            if job.folder in under_way:
+                jobs.remove_task(under_way.pop(job.folder))
+            whole.advance(all_jobs)
 
     return tell
 
 
-def _line(cell: "Cell", state: "State", said: str) -> str:
-    return f"{state}: {plain(cell.label)}{f': {plain(said)}' if said else ''}"
+def _line(job: "Job", state: "State", said: str) -> str:
+    return f"{state}: {plain(job.label)}{f': {plain(said)}' if said else ''}"

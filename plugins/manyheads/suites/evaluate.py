@@ -4,16 +4,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from manyheads.budget import BudgetConfig
 from manyheads.hosts import need_framework
 from manyheads.measures.lines import as_lines
 from manyheads.suites.cells import Cell
+from manyheads.suites.early import Lookout
 from manyheads.suites.folder import REPORT, RESULTS, SuiteFolder
 from manyheads.suites.measuring import Row, open_corpora, rows_of
 from manyheads.suites.pictures import draw_suite
+from manyheads.suites.plan import jobs_of, plans_of
+from manyheads.suites.purse import Purse
+from manyheads.suites.record import record_of
 from manyheads.suites.report import report_text
 from manyheads.suites.run import Runner, Tell
 from manyheads.suites.suite import Suite
 from manyheads.suites.summary import Entry, summarise, summary_table
+from manyheads.systems import SYSTEMS
 
 SUMMARY, TABLE = "summary.jsonl", "summary.csv"
 
@@ -34,7 +40,7 @@ class Evaluation:
 
     @property
     def lacking(self) -> list[Row]:
-        """The cells with a result that does not hold all that is measured."""
+        """The cells with a result that does not hold all that is measured; what it holds as null is not meant."""
         return [row for row in self.rows if row.missing]
 
 
@@ -47,21 +53,31 @@ async def evaluate(
     jobs: int,
     accept_changes: bool,
     tell: Tell,
+    purse: Purse | None = None,
 ) -> Evaluation:
     """Bring a suite to its end in its folder; called again, it goes on where it was stopped.
 
+    Args:
+        jobs: how many runs, or judgings of runs, there are at a time.
+        purse: what all of it may cost together.
+
     Raises:
         ChangedError: the folder was begun by another suite, config or prompts, and changes are not accepted.
-        UserError: a host, the folder or a corpus cannot be used. A cell that fails raises nothing: it is told of.
+        UserError: a host, the folder, a prompt or a corpus cannot be used; a config lacks what its system needs; a
+            measure that no result can have. A cell that fails raises nothing: it is told of.
     """
-    spec = suite.spec
-    for host in {cell.config.host for cell in cells}:
+    spec, purse = suite.spec, purse or Purse(BudgetConfig())
+    plans = plans_of(spec, cells, out)
+    wanted = jobs_of(plans)
+    for host in {job.config.host for job in wanted.values()}:
         need_framework(host)
-    with SuiteFolder.opened(out, suite, cells, accept_changes=accept_changes) as folder:
+    for job in wanted.values():
+        SYSTEMS[job.config.system].ready(job.config)
+    with SuiteFolder.opened(out, record_of(suite, plans), accept_changes=accept_changes) as folder:
         corpora = open_corpora(spec, cells)
-        reviewed = any(each.of == "review" for each in spec.wanted)
-        failures = await Runner(folder, reviewed, jobs, accept_changes, tell).run(cells)
-        rows = rows_of(spec, cells, failures, folder, corpora)
+        purse.open(wanted.values())
+        failures = await Runner(jobs, accept_changes, purse, Lookout(spec, wanted), tell).run(wanted)
+        rows = rows_of(spec, plans, failures, corpora)
         entries = summarise(spec, rows)
         folder.write(RESULTS, as_lines(rows))
         folder.write(SUMMARY, as_lines(entries))

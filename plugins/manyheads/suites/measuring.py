@@ -1,27 +1,29 @@
 """What the cells of a suite measure. A corpus is opened once for all of them."""
 
-import json
-import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from functools import reduce
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from statistics import fmean
+from typing import Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
+from manyheads.config import RunConfig
 from manyheads.errors import SubjectError
 from manyheads.measures.chosen import chosen_corpus
 from manyheads.measures.measure import MeasuringCorpus
 from manyheads.measures.results import scores
 from manyheads.subjects import Subject, read_result, read_subject
 from manyheads.suites.cells import Cell
-from manyheads.suites.folder import SuiteFolder
+from manyheads.suites.found import Absent, Found, at
+from manyheads.suites.plan import Job, Plan
 from manyheads.suites.spec import MeasuringConfig, SuiteSpec
-from manyheads.suites.wanted import NOVELTY
+from manyheads.suites.wanted import Wanted
 
 Corpora: TypeAlias = dict[tuple[str, str], MeasuringCorpus]
 """By name or folder, and embedding."""
+Novelty: TypeAlias = dict[Path, dict[str, Found]]
+"""By the run's folder and the measure."""
 
 
 class Row(BaseModel):
@@ -58,115 +60,117 @@ def open_corpora(spec: SuiteSpec, cells: Sequence[Cell]) -> Corpora:
         CorpusError, EmbeddingError: one cannot be opened.
         MeasureError: one has too few papers.
     """
-    measures = [name for name in spec.measures if name in NOVELTY]
+    measures = [each.path[0] for each in spec.wanted if each.of == "novelty"]
     if not measures:
         return {}
     found: Corpora = {}
-    for corpus, model in dict.fromkeys(map(_corpus_of, cells)):
+    for corpus, model in dict.fromkeys(_corpus_of(cell.config) for cell in cells):
         found[corpus, model] = chosen_corpus([], corpus, None if model == "auto" else model)
-        _measured(found[corpus, model], {"": Subject("", "", spec.title)}, measures, spec.measuring)
+        _measured(found[corpus, model], {Path(): Subject("", "", spec.title)}, measures, spec.measuring)
     return found
 
 
 def rows_of(
-    spec: SuiteSpec,
-    cells: Sequence[Cell],
-    failures: Mapping[str, str],
-    folder: SuiteFolder,
-    corpora: Corpora,
+    spec: SuiteSpec, plans: Sequence[Plan], failures: Mapping[Path, str], corpora: Corpora
 ) -> list[Row]:
     """What was measured, a row for each cell, in their order."""
-    done = [cell for cell in cells if cell.name not in failures]
-    novelty = _novelty(spec, done, folder, corpora)
-    rows: list[Row] = []
-    for cell in cells:
-        told: dict[str, Any] = {
-            "cell": cell.name, "condition": dict(cell.condition), "case": cell.case, "seed": cell.seed
-        }  # fmt: skip
-        if cell.name in failures:
-            rows.append(Row(**told, error=failures[cell.name]))
-            continue
-        found = {**novelty.get(cell.name, {}), **dict(_numbers(spec, cell, folder))}
+    runs = {job.folder: job for plan in plans for job in plan.runs if job.folder not in failures}
+    novelty = _novelty(spec, runs.values(), corpora)
+    return [_row(spec, plan, failures, novelty) for plan in plans]
+
+
+def _corpus_of(config: RunConfig) -> tuple[str, str]:
+    return config.corpus, config.embedding
+
+
+def _row(spec: SuiteSpec, plan: Plan, failures: Mapping[Path, str], novelty: Novelty) -> Row:
+    cell = plan.cell
+    told: dict[str, Any] = {
+        "cell": cell.name, "condition": dict(cell.condition), "case": cell.case, "seed": cell.seed
+    }  # fmt: skip
+    for job in plan.jobs:
+        if job.folder in failures:
+            return Row(**told, error=failures[job.folder])
+    results: dict[Path, dict[str, Any]] = {}
+    for job in plan.jobs:
         try:
-            result = read_result(folder.of(cell))
+            results[job.folder] = read_result(job.folder)
         except SubjectError as error:
-            again = f"{error.message}; remove {folder.of(cell)} to run the cell again"
-            rows.append(Row(**told, error=again))
-            continue
-        rows.append(
-            Row(
-                **told,
-                by_language_model=result.get("written_by_language_model"),
-                warnings=result.get("warnings", ()),
-                values={name: value for name in spec.measures if isinstance(value := found[name], float)},
-                missing={name: why for name in spec.measures if isinstance(why := found[name], str)},
-            )
-        )
-    return rows
+            return Row(**told, error=f"{error.message}; remove {job.folder} and it is run again")
+    found = {each.name: list(_found(each, plan, results, novelty)) for each in spec.wanted}
+    writers = [result.get("written_by_language_model") for result in results.values()]
+    warned = (str(each) for result in results.values() for each in result.get("warnings", ()))
+    return Row(
+        **told,
+        **_told(found),
+        by_language_model=None if None in writers else all(writers),
+        warnings=tuple(dict.fromkeys(warned)),
+    )
 
 
-def _corpus_of(cell: Cell) -> tuple[str, str]:
-    return cell.config.corpus, cell.config.embedding
+def _found(
+    measure: Wanted, plan: Plan, results: Mapping[Path, Mapping[str, Any]], novelty: Novelty
+) -> Iterator[Found]:
+    """What there is of a measure in a cell: a value for each of its runs, or one of their ranking."""
+    jobs = {"novelty": plan.runs, "run": plan.runs, "review": plan.reviews, "ranking": plan.rankings}
+    for job in jobs[measure.of]:
+        if measure.of == "novelty":
+            value = novelty[job.folder][measure.path[0]]
+        else:
+            value = at(results[job.folder], measure.path)
+        match value:
+            case float():
+                yield measure.value(value)
+            case Absent() if len(jobs[measure.of]) > 1:
+                yield Absent(f"{job.label}: {value.why}")
+            case _:
+                yield value
 
 
-def _novelty(
-    spec: SuiteSpec, cells: Sequence[Cell], folder: SuiteFolder, corpora: Corpora
-) -> dict[str, dict[str, float | str]]:
-    """HD, CD, CI, ON and RND of each cell's abstract, or why there is none; all texts of a corpus at once."""
-    wanted = [name for name in spec.measures if name in NOVELTY]
-    found: dict[str, dict[str, float | str]] = {}
-    texts = defaultdict[tuple[str, str], dict[str, Subject]](dict)
-    for cell in cells if wanted else ():
+def _told(found: Mapping[str, Sequence[Found]]) -> dict[str, Any]:
+    """The fields of a row: where a run lacks a measure, or nobody knows it, there is none of the cell."""
+    absent = {
+        name: [each.why for each in values if isinstance(each, Absent)] for name, values in found.items()
+    }
+    known = {
+        name: tuple(each for each in values if isinstance(each, float)) for name, values in found.items()
+    }
+    whole = {name: values for name, values in known.items() if len(values) == len(found[name])}
+    return {
+        "values": {name: fmean(values) for name, values in whole.items()},
+        "each": {name: values for name, values in whole.items() if len(values) > 1},
+        "missing": {name: why[0] for name, why in absent.items() if why},
+        "unknown": tuple(name for name, values in found.items() if None in values and not absent[name]),
+    }
+
+
+def _novelty(spec: SuiteSpec, runs: Iterable[Job], corpora: Corpora) -> Novelty:
+    """HD, CD, CI, ON and RND of each run's abstract, or why there is none; all texts of a corpus at once."""
+    wanted = [each.path[0] for each in spec.wanted if each.of == "novelty"]
+    found: Novelty = {}
+    texts = defaultdict[tuple[str, str], dict[Path, Subject]](dict)
+    for job in runs if wanted else ():
         try:
-            texts[_corpus_of(cell)][cell.name] = read_subject(folder.of(cell))
+            texts[_corpus_of(job.config)][job.folder] = read_subject(job.folder)
         except SubjectError as error:
-            found[cell.name] = dict.fromkeys(wanted, error.message)
+            found[job.folder] = dict.fromkeys(wanted, Absent(error.message))
     for key, subjects in texts.items():
         found |= _measured(corpora[key], subjects, wanted, spec.measuring)
     return found
 
 
 def _measured(
-    corpus: MeasuringCorpus, subjects: Mapping[str, Subject], wanted: Sequence[str], how: MeasuringConfig
-) -> dict[str, dict[str, float | str]]:
+    corpus: MeasuringCorpus, subjects: Mapping[Path, Subject], wanted: Sequence[str], how: MeasuringConfig
+) -> Novelty:
     sizes = (how.around, how.own) if "rnd" in wanted else None
     measured = scores(
         corpus, list(subjects.values()), neighbours=how.neighbours, normalise=how.normalise, search="exact", rnd=sizes
     )  # fmt: skip
-    found: dict[str, dict[str, float | str]] = {}
-    for name, score in zip(subjects, measured, strict=True):
+    found: Novelty = {}
+    for folder, score in zip(subjects, measured, strict=True):
         values = score.model_dump(include=set(wanted))
-        found[name] = {
-            measure: score.missing.get(measure, "cannot be had") if value is None else value
+        found[folder] = {
+            measure: Absent(score.missing.get(measure, "cannot be had")) if value is None else float(value)
             for measure, value in values.items()
         }
     return found
-
-
-def _numbers(spec: SuiteSpec, cell: Cell, folder: SuiteFolder) -> Iterator[tuple[str, float | str]]:
-    """What results hold already: the run's own, and that of its review."""
-    for each in spec.wanted:
-        if each.of == "review":
-            yield each.name, _at(folder.review_of(cell), each.path)
-        elif each.of == "run":
-            yield each.name, _at(folder.of(cell), each.path)
-
-
-def _at(run: Path, path: Sequence[str]) -> float | str:
-    try:
-        value = reduce(_inside, path, read_result(run))
-    except SubjectError as error:
-        return error.message
-    except (LookupError, TypeError, ValueError):
-        return f"the result has no {'.'.join(path)}"
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return f"{'.'.join(path)} is {json.dumps(value)[:60]}, which is no number"
-    return float(value)
-
-
-def _inside(data: Any, key: str) -> Any:
-    """A mapping's value, or a list's length or element."""
-    if isinstance(data, list):
-        items = cast(list[Any], data)
-        return len(items) if key == "length" else items[int(key)]
-    return data[key]

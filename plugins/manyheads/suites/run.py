@@ -1,87 +1,191 @@
-"""The cells of a suite, run side by side; one that fails leaves the others alone."""
+"""The jobs of a suite, run side by side, each once; one that fails leaves those alone that do not need it."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
+from heapq import heappop, heappush
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from manyheads.config import RunConfig, load
-from manyheads.errors import UserError
+from manyheads.errors import ConfigError, UserError
 from manyheads.events import Stage
+from manyheads.folder import RESULT
 from manyheads.hosts import host_factory
-from manyheads.resources import Resources
 from manyheads.session import Session
-from manyheads.suites.cells import Cell
-from manyheads.suites.folder import SuiteFolder, finished
+from manyheads.suites.early import Lookout
+from manyheads.suites.plan import Job
+from manyheads.suites.purse import Purse
 
-State: TypeAlias = Literal["kept", "began", "goes on", "finished", "failed"]
-Tell: TypeAlias = Callable[[Cell, State, str], None]
-"""Told of a cell, how it stands, and what there is to say of that: its stage, or its error."""
-Failures: TypeAlias = dict[str, str]
-"""By the cell's name, why it has no result."""
+State: TypeAlias = Literal["kept", "began", "goes on", "finished", "lacks", "failed", "left out"]
+Tell: TypeAlias = Callable[[Job, State, str], None]
+"""Told of a job, how it stands, and what there is to say of that: its stage, its error, or what its result lacks.
+
+What is left out is not begun: something that it needs has failed, or it would fail as others did."""
+Failures: TypeAlias = dict[Path, str]
+"""By the job's folder, why it has no result."""
+ENOUGH = 3
+"""Failures in a row for one reason, after which the same is not tried again."""
+AGAIN = "the same manyheads eval command"
 
 
-@dataclass(frozen=True)
+@dataclass
+class Streak:
+    """Failures for one reason, with no success between them."""
+
+    reason: str = ""
+    conditions: list[str] = field(default_factory=list[str])
+
+    def failed(self, job: Job, reason: str) -> None:
+        if reason != self.reason:
+            self.reason, self.conditions = reason, []
+        self.conditions.append(job.condition)
+
+    def succeeded(self) -> None:
+        self.conditions = []
+
+    def hopeless(self, job: Job) -> bool:
+        """Whether a job would fail for it as well: others of its condition did, or some of several conditions."""
+        several = len(set(self.conditions)) > 1
+        return len(self.conditions) >= ENOUGH and (several or job.condition in self.conditions)
+
+
+class Queue:
+    """Jobs in the order in which they are begun: of those whose turn it is, those that stand behind most others."""
+
+    def __init__(self, jobs: Mapping[Path, Job]) -> None:
+        self._jobs, self._number = jobs, {folder: number for number, folder in enumerate(jobs)}
+        self._order = TopologicalSorter({folder: job.after for folder, job in jobs.items()})
+        self._order.prepare()
+        self._ready: list[tuple[int, int, Job]] = []
+
+    def __bool__(self) -> bool:
+        """Whether there are jobs that are not done."""
+        return self._order.is_active()
+
+    def next(self) -> Job | None:
+        """The next job; None where others have to be done before."""
+        for folder in self._order.get_ready():
+            heappush(self._ready, (-self._jobs[folder].depth, self._number[folder], self._jobs[folder]))
+        return heappop(self._ready)[-1] if self._ready else None
+
+    def done(self, job: Job) -> None:
+        self._order.done(job.folder)
+
+
+@dataclass
 class Runner:
-    """Runs cells in the folder of their suite.
+    """Runs jobs; those that are finished are left as they are, stopped ones go on by their journals.
 
     Args:
-        reviewed: whether what each cell wrote is reviewed too.
-        jobs: cells at a time.
-        accept_changes: whether cells that were stopped go on under another config or other prompts.
+        at_once: jobs at a time.
+        accept_changes: whether jobs that were stopped go on under another config or other prompts.
+        purse: what they may spend together.
     """
 
-    folder: SuiteFolder
-    reviewed: bool
-    jobs: int
+    at_once: int
     accept_changes: bool
+    purse: Purse
+    lookout: Lookout
     tell: Tell
+    failures: Failures = field(default_factory=dict[Path, str])
+    _to_run: set[Path] = field(default_factory=set[Path])
+    _streak: Streak = field(default_factory=Streak)
 
-    async def run(self, cells: Sequence[Cell]) -> Failures:
-        """Run what is not finished; finished cells are left as they are, stopped ones go on by their journals."""
-        places = asyncio.Semaphore(self.jobs)
-        async with asyncio.TaskGroup() as group:
-            tasks = {cell.name: group.create_task(self._cell(cell, places)) for cell in cells}
-        return {name: error for name, task in tasks.items() if (error := task.result()) is not None}
+    async def run(self, jobs: Mapping[Path, Job]) -> Failures:
+        """Run every job whose result is not there.
 
-    async def _cell(self, cell: Cell, places: asyncio.Semaphore) -> str | None:
-        """Why it failed, if it did."""
-        runs = self._runs(cell)
-        if not runs:
-            self.tell(cell, "kept", "")
+        Raises:
+            ConfigError: a measure that no result can have; what is under way is stopped, and goes on another time.
+        """
+        queue, running = Queue(jobs), dict[asyncio.Task[None], Job]()
+        self._to_run = {folder for folder, job in jobs.items() if not finished(job)}
+        try:
+            while queue:
+                while len(running) < self.at_once and (job := queue.next()):
+                    if self._settled(job):
+                        queue.done(job)
+                    else:
+                        running[asyncio.create_task(self._job(job))] = job
+                if running:
+                    ended, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                    for task in ended:
+                        queue.done(running.pop(task))
+                        await task
+        finally:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+        return self.failures
+
+    def _settled(self, job: Job) -> bool:
+        """Whether there is nothing to be run: it is finished, or cannot be tried."""
+        if why := self._hindrance(job):
+            self._give_up(job, why)
+            self.tell(job, "left out", why)
+        elif finished(job):
+            self.tell(job, "kept", "")
+            self._look(job)
+        else:
+            return False
+        return True
+
+    def _hindrance(self, job: Job) -> str | None:
+        """Why a job cannot be tried."""
+        if failed := [self.failures[folder] for folder in job.after if folder in self.failures]:
+            return failed[0]
+        if finished(job):
             return None
-        async with places:
-            self.tell(cell, "began", "")
-            try:
-                for config, folder in runs:
-                    await self._session(cell, Session(config, folder, self.accept_changes))
-            except UserError as error:
-                said = "; ".join(str(error).splitlines())
-                self.tell(cell, "failed", said)
-                return said
-            self.tell(cell, "finished", "")
-            return None
+        if self._streak.hopeless(job):
+            return f"not tried, as {ENOUGH} in a row had failed for one reason: {self._streak.reason}"
+        if reached := self.purse.reached():
+            return in_one_line(self.purse.error(*reached))
+        return None
 
-    def _runs(self, cell: Cell) -> list[tuple[RunConfig, Path]]:
-        """What is to be run for a cell still: itself, and the review of it."""
-        run, review = self.folder.of(cell), self.folder.review_of(cell)
-        wanted = [(cell.config, run)]
-        if self.reviewed:
-            wanted.append((_review(cell.config, run), review))
-        return [(config, folder) for config, folder in wanted if not finished(folder)]
+    async def _job(self, job: Job) -> None:
+        self.tell(job, "began", "")
+        session = Session(job.config, job.folder, self.accept_changes, AGAIN, self.purse)
+        try:
+            async with aclosing(session.events(host_factory(job.config.host))) as events:
+                async for event in events:
+                    if isinstance(event, Stage):
+                        self.tell(job, "goes on", f"{event.number}/{event.total} {event.title}")
+        except UserError as error:
+            if self.purse.reached() is None:
+                self._streak.failed(job, error.message)
+            said = in_one_line(error)
+            self._give_up(job, said)
+            self.tell(job, "failed", said)
+            return
+        self._streak.succeeded()
+        self._to_run.discard(job.folder)
+        self.tell(job, "finished", "")
+        self._look(job)
 
-    async def _session(self, cell: Cell, session: Session) -> None:
-        async with aclosing(session.events(host_factory(session.config.host))) as events:
-            async for event in events:
-                if isinstance(event, Stage):
-                    self.tell(cell, "goes on", f"{event.number}/{event.total} {event.title}")
+    def _give_up(self, job: Job, why: str) -> None:
+        self.failures[job.folder] = why
+        self._to_run.discard(job.folder)
+
+    def _look(self, job: Job) -> None:
+        """Look at what a result has of the measures; where nothing is left to be paid, all of it is said at the end."""
+        try:
+            for said in self.lookout.look(job):
+                self.tell(job, "lacks", said)
+        except ConfigError:
+            if self._to_run:
+                raise
 
 
-def _review(config: RunConfig, run: Path) -> RunConfig:
-    """A conference review of what a run wrote, by the same models on the same host, as the run's config wants it."""
-    kept = ("host", "seed", "models", "roles", "paths", "attempts", "review", "budget")
-    same = {key: getattr(config, key) for key in kept}
-    form = load(["conference-review"], resources=Resources.of(config.paths))
-    return form.model_copy(update={**same, "subject": str(run.resolve())})
+def finished(job: Job) -> bool:
+    """Whether a job has come to its end, and after all that it needs: another result there makes it go on, or anew."""
+    try:
+        ended = (job.folder / RESULT).stat().st_mtime_ns
+        return all((folder / RESULT).stat().st_mtime_ns <= ended for folder in job.after)
+    except FileNotFoundError:
+        return False
+
+
+def in_one_line(error: UserError) -> str:
+    """All that an error says."""
+    return "; ".join(line.strip() for line in str(error).splitlines())

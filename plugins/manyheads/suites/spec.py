@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from itertools import product
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
@@ -168,6 +168,15 @@ class SuiteSpec(Strict):
 def root(key: str) -> str:
     """The section of the config that a key belongs to."""
     return key.partition(".")[0]
+
+
+def leaves(data: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value of nested mappings, by its path of keys."""
+    for key, value in data.items():
+        if isinstance(value, dict) and value:
+            yield from leaves(cast(dict[str, Any], value), f"{above}{key}.")
+        else:
+            yield f"{above}{key}", value
 
 
 def label_of(condition: Condition) -> str:

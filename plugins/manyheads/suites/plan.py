@@ -1,0 +1,122 @@
+"""What is to be run for cells: jobs with a folder each, some of them after others, and several cells' many of them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from manyheads.config import RunConfig, load
+from manyheads.resources import Resources
+from manyheads.suites.cells import Cell, Run
+from manyheads.suites.spec import SuiteSpec, label_of
+from manyheads.suites.wanted import Judging
+
+CELLS, RANKINGS = "cells", "rankings"
+KEPT = ("host", "models", "roles", "paths", "attempts", "budget")
+"""What a judge has in common with the runs that it judges."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run, or what judges it.
+
+    Attributes:
+        folder: where it leaves its result: what makes it the same job.
+        of: what it is.
+        condition: what it shares with its repeats in all cases, in words.
+        label: what it is called where it is told of.
+        after: folders of the jobs that have to be finished before.
+        depth: how many jobs stand before it, one after another.
+    """
+
+    folder: Path
+    of: Literal["run"] | Judging
+    condition: str
+    label: str
+    config: RunConfig
+    after: tuple[Path, ...] = ()
+    depth: int = 0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A cell and its jobs; `reviews` and `rankings` are empty where nothing of them is measured."""
+
+    cell: Cell
+    runs: tuple[Job, ...]
+    reviews: tuple[Job, ...]
+    rankings: tuple[Job, ...]
+
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        """All of them, those that others need first."""
+        return (*self.runs, *self.reviews, *self.rankings)
+
+
+def plans_of(spec: SuiteSpec, cells: Iterable[Cell], folder: Path) -> list[Plan]:
+    """A plan for each cell, in the cells' order; `folder` is the suite's.
+
+    Raises:
+        ConfigError: the config of a judge cannot be read.
+    """
+    base, measured = folder.resolve(), {each.of for each in spec.wanted}
+    return [_plan(cell, base, measured) for cell in cells]
+
+
+def jobs_of(plans: Sequence[Plan]) -> dict[Path, Job]:
+    """Every job once, by its folder: one repeat of all conditions and cases, then the next.
+
+    So all conditions are known a little before any is known well, and what cannot be measured shows early.
+    """
+    seeds = list(dict.fromkeys(plan.cell.seed for plan in plans))
+    cases = list(dict.fromkeys(plan.cell.case for plan in plans))
+    ordered = sorted(plans, key=lambda plan: (seeds.index(plan.cell.seed), cases.index(plan.cell.case)))
+    return {job.folder: job for plan in ordered for job in plan.jobs}
+
+
+def _plan(cell: Cell, base: Path, measured: set[str]) -> Plan:
+    runs = tuple(_run(run, base) for run in cell.runs)
+    reviews = tuple(_review(cell, run) for run in runs) if "review" in measured else ()
+    rankings = (_ranking(cell, runs, base),) if "ranking" in measured else ()
+    return Plan(cell, runs, reviews, rankings)
+
+
+def _run(run: Run, base: Path) -> Job:
+    folder = base / CELLS / run.name
+    if run.begins_with is None:
+        return Job(folder, "run", run.condition, run.label, run.config)
+    first = _run(run.begins_with, base)
+    begun = run.config.rebuttal.model_copy(update={"idea": str(first.folder)})
+    config = run.config.model_copy(update={"rebuttal": begun})
+    return Job(folder, "run", run.condition, run.label, config, (first.folder,), first.depth + 1)
+
+
+def _review(cell: Cell, run: Job) -> Job:
+    """A conference review of what a run wrote, by the same models on the same host."""
+    own = {"seed": run.config.seed, "review": cell.config.review, "subject": str(run.folder)}
+    config = _judge("conference-review", cell.config, own)
+    label = f"review of {run.label}"
+    return Job(run.folder / cell.review, "review", run.condition, label, config, (run.folder,), run.depth + 1)
+
+
+def _ranking(cell: Cell, runs: Sequence[Job], base: Path) -> Job:
+    """The ideas of a cell's runs, ranked beside its target by the same models on the same host."""
+    folders = tuple(run.folder for run in runs)
+    ranking = cell.config.ranking.model_copy(update={"ideas": tuple(map(str, folders))})
+    own = {"seed": cell.seed, "rebuttal": cell.config.rebuttal, "ranking": ranking}
+    config = _judge("ranking", cell.config, own)
+    depth = 1 + max(run.depth for run in runs)
+    label = f"ranking of {cell.label}"
+    folder = base / RANKINGS / cell.ranking
+    return Job(folder, "ranking", label_of(cell.condition), label, config, folders, depth)
+
+
+def _judge(name: str, config: RunConfig, own: Mapping[str, Any]) -> RunConfig:
+    same = {key: getattr(config, key) for key in KEPT}
+    return _form(name, Resources.of(config.paths)).model_copy(update={**same, **own})
+
+
+@cache
+def _form(name: str, resources: Resources) -> RunConfig:
+    return load([name], resources=resources)

@@ -9,18 +9,18 @@ from urllib.parse import urlsplit
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.named import resolve_corpus
 from manyheads.config import ModelConfig, RunConfig
+from manyheads.config.hosts import FRAMEWORKS
 from manyheads.discussion import need_members
 from manyheads.errors import UserError
 from manyheads.literature.background import read_background
 from manyheads.literature.ideas import read_contest
 from manyheads.models.keys import key_of, key_variable
 from manyheads.models.replay import ReplayModel
+from manyheads.report.words import count
 from manyheads.resources import Resources
 from manyheads.roles import Roles
 from manyheads.subjects import read_subject
 from manyheads.systems import SYSTEMS, looks_up, misfits, needs_corpus
-
-PACKAGES = {"autogen": "autogen_agentchat", "agentscope": "agentscope"}
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def _ready(config: RunConfig) -> Iterator[Finding]:
 
 
 def _host(config: RunConfig) -> Finding:
-    if find_spec(PACKAGES[config.host]) is None:
+    if find_spec(FRAMEWORKS[config.host]) is None:
         return Finding(
             False, "host", f"{config.host} is not installed: pip install 'manyheads[{config.host}]'"
         )
@@ -119,7 +119,7 @@ def _subject(config: RunConfig) -> Finding:
         subject = read_subject(Path(config.subject))
     except UserError as error:
         return Finding(False, "subject", str(error))
-    return Finding(True, "subject", f"{subject.name}: {len(subject.text.split())} words")
+    return Finding(True, "subject", f"{subject.name}: {count(len(subject.text.split()), 'word')}")
 
 
 def _background(config: RunConfig) -> Finding:
@@ -128,7 +128,7 @@ def _background(config: RunConfig) -> Finding:
     except UserError as error:
         return Finding(False, "background", str(error))
     ideas = "an idea to begin with, and " if found.idea else ""
-    return Finding(True, "background", f"{ideas}{len(found.works)} abstracts")
+    return Finding(True, "background", f"{ideas}{count(len(found.works), 'abstract')}")
 
 
 def _contest(config: RunConfig) -> Finding:
@@ -137,7 +137,9 @@ def _contest(config: RunConfig) -> Finding:
     except UserError as error:
         return Finding(False, "ranking", str(error))
     return Finding(
-        True, "ranking", f"{len(found.ideas)} ideas, and a target of {len(found.target.text.split())} words"
+        True,
+        "ranking",
+        f"{count(len(found.ideas), 'idea')}, and a target of {count(len(found.target.text.split()), 'word')}",
     )
 
 
@@ -151,7 +153,7 @@ def _corpus(config: RunConfig) -> list[Finding]:
             sources = _sources(config, ecosystem)
     except UserError as error:
         return [Finding(False, "corpus", str(error))]
-    return [Finding(True, "corpus", f"{config.corpus}: {scientists} scientists"), *sources]
+    return [Finding(True, "corpus", f"{config.corpus}: {count(scientists, 'scientist')}"), *sources]
 
 
 def _sources(config: RunConfig, corpus: Ecosystem | None = None) -> list[Finding]:

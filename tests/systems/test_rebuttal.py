@@ -250,6 +250,32 @@ async def test_an_indicator_without_traits_is_refused(run: Play, llm: LLM, tmp_p
     assert not (tmp_path / "run").exists()
 
 
+async def test_an_indicator_whose_file_tells_nothing_is_no_choice(
+    run: Play, llm: LLM, tmp_path: Path
+) -> None:
+    folder = tmp_path / "mine/prompts/partials/indicators"
+    folder.mkdir(parents=True)
+    (folder / "charm.md.j2").write_text("{# To be written. #}\n", encoding="utf-8")
+    (folder / "elegance.md.j2").write_text("- few parts\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"there are elegance, feasibility, novelty; give") as stopped:
+        await run("rebuttal.indicator=charm", f"paths=[{tmp_path / 'mine'}]")
+    assert "'charm': nothing tells its traits" in str(stopped.value)
+    assert llm.calls == 0
+
+
+@pytest.mark.parametrize(
+    ("sets", "told"),
+    [
+        (("background=Owls.",), "1 abstract"),
+        (("background=[Owls., Bats.]",), "2 abstracts"),
+        (("background=Owls.", "rebuttal.idea=Bats."), "an idea to begin with, and 1 abstract"),
+    ],
+)
+def test_a_check_counts_what_it_begins_with(llm: LLM, sets: tuple[str, ...], told: str) -> None:
+    found = findings(config_for(llm, "system=rebuttal", *sets))
+    assert [each.message for each in found if each.subject == "background"] == [told]
+
+
 async def test_without_a_background_nothing_is_begun(run: Play, llm: LLM, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="needs a background") as stopped:
         await run(background=False)

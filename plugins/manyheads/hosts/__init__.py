@@ -4,14 +4,12 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from manyheads.config.hosts import FRAMEWORKS
 from manyheads.errors import ConfigError
 
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
     from manyheads.session import HostFactory
-
-FRAMEWORKS = {"agentscope": "agentscope", "autogen": "autogen_agentchat"}
-"""The import package that each host needs."""
 
 NATIVE = {
     "virsci": "VirSci",

@@ -11,6 +11,7 @@ from manyheads.report import ranking
 from manyheads.report.outcome import RANKING
 from manyheads.report.rebuttal import Course
 from manyheads.report.review import SYSTEM, Mean, Review, Reviewed
+from manyheads.report.words import count
 
 ABSTRACT = "Abstract"
 
@@ -40,7 +41,7 @@ def closing_lines(folder: Path) -> str:
         "",
         _laid_out([*_source(result), *essence(result)]),
         "",
-        f"{_count(usage['calls'], 'call')}, {tokens} tokens{cost}; {_count(warnings, 'warning')}",
+        f"{count(usage['calls'], 'call')}, {tokens} tokens{cost}; {count(warnings, 'warning')}",
     ]
     if silent := result.get("degraded"):
         lines.append(f"Degraded  {', '.join(silent)} could not be asked everything; see the report")
@@ -83,13 +84,13 @@ def _baseline(told: Mapping[str, Any]) -> str:
     """What a baseline used of what it was allowed, which may be much less, and what came of it."""
     used, allowed, like = (told[key] for key in ("tokens_used", "tokens_allowed", "like"))
     whole = f"the {allowed} tokens that {like} had used" if like else f"{allowed} tokens"
-    return f"{_count(told['ideas'], 'idea')}{f' from {used} of {whole}' if allowed else ''}"
+    return f"{count(told['ideas'], 'idea')}{f' from {used} of {whole}' if allowed else ''}"
 
 
 def _rebuttal(told: Mapping[str, Any]) -> str:
     """How an idea got on."""
     course = Course.model_validate(told)
-    went = f"{_count(course.iterations, 'revision')} for {course.indicator}"
+    went = f"{count(course.iterations, 'revision')} for {course.indicator}"
     better = "" if course.improvements is None else f", {course.improvements} found better"
     return f"{went}{better}; the end: {course.ending}"
 
@@ -98,8 +99,8 @@ def _self_review(told: Mapping[str, Any]) -> str:
     """How the abstract came through its self-reviews."""
     reviews, discarded = told["reviews"], len(told["discarded"])
     closest, revised = reviews[-1]["closest"], len(reviews) - discarded - 1
-    after = [_count(revised, "revision")] * bool(revised)
-    after += [_count(discarded, "discarded idea")] * bool(discarded)
+    after = [count(revised, "revision")] * bool(revised)
+    after += [count(discarded, "discarded idea")] * bool(discarded)
     how = f"{', after ' if after else ''}{' and '.join(after)}"
     if closest is None:
         return f"not made: no published paper was found to compare it with{how}"
@@ -121,11 +122,7 @@ def _scores(review: Review) -> str:
 
 
 def _mean(mean: Mean) -> str:
-    score = f"{mean.mean:.2f} of 10, the mean of {_count(mean.n, 'review')}"
+    score = f"{mean.mean:.2f} of 10, the mean of {count(mean.n, 'review')}"
     if mean.low is None or mean.high is None:
         return score
     return f"{score}, {mean.level:.0%} interval {mean.low:.2f} to {mean.high:.2f}"
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"

@@ -15,6 +15,7 @@ from manyheads.report.rebuttal import evolution_of, is_rebuttal, steps
 from manyheads.report.review import is_review, reviewed_of
 from manyheads.report.searches import source_name
 from manyheads.report.views import CRITERIA, page_of
+from manyheads.report.words import count
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 FOLD_AT = 3000
@@ -87,11 +88,6 @@ def whole(value: float) -> str:
 def number(value: float | None, digits: int = 2) -> str:
     """A figure, or a dash where there is none."""
     return "–" if value is None else f"{value:.{digits}f}".rstrip("0").rstrip(".") if digits else whole(value)
-
-
-def count(things: int, word: str) -> str:
-    """`1 vote`, `20 votes`."""
-    return f"{things:,} {word}{'' if things == 1 else 's'}"
 
 
 def duration(seconds: float) -> str:

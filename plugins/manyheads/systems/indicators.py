@@ -15,12 +15,17 @@ def listed(indicator: str, traits: Sequence[str], roles: Roles) -> str:
     return roles.prompts.render(name, {}).strip() if roles.resources.find("prompts", name) else ""
 
 
+def known(roles: Roles) -> list[str]:
+    """The indicators whose partials tell traits, in order."""
+    files = (name.removeprefix(INDICATORS) for name in roles.resources.names("prompts", ENDING))
+    names = (name.removesuffix(ENDING) for name in files if "/" not in name)
+    return sorted(name for name in names if listed(name, (), roles))
+
+
 def unknown(section: str, indicator: str, roles: Roles) -> str:
     """What to do about an indicator of a section of the config that has no traits, in a line."""
-    named = [name.removeprefix(INDICATORS) for name in roles.resources.names("prompts", ENDING)]
-    there = sorted(name.removesuffix(ENDING) for name in named if "/" not in name)
     own = f"prompts/{INDICATORS}{indicator}{ENDING} in a folder of your own (--path)"
     return (
-        f"{section}.indicator {indicator!r}: nothing tells its traits; there are {', '.join(there)}; give "
+        f"{section}.indicator {indicator!r}: nothing tells its traits; there are {', '.join(known(roles)) or 'none'}; give "
         f"it traits: --set '{section}.traits=[…, …]', or write {own}"
     )

@@ -70,7 +70,11 @@ class Panel:
 
     @classmethod
     def of(cls, run: Run) -> "Panel":
-        """The panel of a run; raises `ConfigError` where nothing tells the traits, or there is no background."""
+        """The panel of a run; all three are told the traits, the paper's area chair the indicator alone (Fig. 7).
+
+        Raises:
+            ConfigError: nothing tells the traits, or there is no background.
+        """
         traits = traits_of(run.config, run.roles)
         if run.background is None or not traits:
             raise ConfigError(
@@ -106,7 +110,11 @@ class Panel:
         self.rounds.append(Round(0, idea))
 
     async def revise(self, turn: int) -> Round:
-        """The next version, after the review of the last one, or without any (Fig. 9)."""
+        """The next version, after the review of the last one, or without any.
+
+        The paper's template holds the review alone (Fig. 9). Here no thread is kept, so the background and the idea
+        are shown again.
+        """
         last = self.rounds[-1]
         shown = {"abstracts": self.background.works, "idea": last.text}
         review = last.review.spoken() if last.review else None
@@ -115,7 +123,7 @@ class Panel:
         return self.rounds[-1]
 
     async def reflect(self, turn: int) -> Round:
-        """The next version of a proposer who is left alone (§4.2)."""
+        """The next version of a proposer who is left alone (§4.2), shown the background again as in `revise`."""
         last = self.rounds[-1]
         shown = {"abstracts": self.background.works, "idea": last.text}
         self.rounds.append(
@@ -130,7 +138,10 @@ class Panel:
             one.review = await self._ask(stage, turn, REVIEWER, "review", Review, idea=one.text)
 
     async def compare(self, before: Round, one: Round) -> None:
-        """The area chair's comparison of a version with the one before, where there is an area chair (Fig. 11)."""
+        """The area chair's comparison of a version with the one before, where there is an area chair.
+
+        It gives its reasoning before its verdict, where the paper asks for Yes or No and nothing else (Fig. 11).
+        """
         if AREA_CHAIR in self.people:
             shown = {"previous": before.text, "revised": one.text}
             one.verdict = await self._ask(REBUTTAL, one.number, AREA_CHAIR, "compare", Verdict, **shown)

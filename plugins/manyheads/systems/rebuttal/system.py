@@ -33,7 +33,9 @@ async def rebuttal(run: Run) -> Mapping[str, Any]:
 
 
 async def _refine(panel: Panel) -> None:
-    """Algorithm 1. Review and comparison of a version see nothing of each other, so they are asked for at once."""
+    """Algorithm 1, but that review and comparison of a version are asked for at once, not one after the other (lines
+    9 and 10): neither sees the other.
+    """
     chosen = panel.run.config.rebuttal
     await panel.review(panel.rounds[0])
     panel.begin(REBUTTAL)

@@ -64,7 +64,7 @@ def _tell_of_doubts(run: Run, lineup: Lineup) -> None:
         run.warn(
             RANKING,
             f"{size} ideas, the target among them, do not stand in each place equally often in {chosen.orders} orders; "
-            f"in {size * (chosen.orders // size + 1)} they would: --set ranking.orders=…",
+            f"--set ranking.orders={size * (chosen.orders // size + 1)} balances them",
         )
 
 

@@ -1,0 +1,163 @@
+"""`manyheads ranking judge` and `manyheads run ranking` as users run them: outcome, a kill, and mistakes."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from support.command import manyheads_command, result_of, served_by, start
+from support.llm import LLM
+
+TARGET = (
+    "We train dogs to find mines by smell. Nobody knows how far they smell. They should find half of them."
+)
+IDEAS = (
+    "Owls plan by ear. Drones cannot. We let owls lead drones.",
+    "Bats map caves. Maps go stale. We renew them.",
+)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A target's abstract, and a finished review and rebuttal that wrote none."""
+    (tmp_path / "target.md").write_text(f"# Dogs\n\n{TARGET}\n", encoding="utf-8")
+    return tmp_path
+
+
+def test_ideas_from_runs_and_texts_beside_a_targets_file(home: Path) -> None:
+    run = manyheads_command("run", "rebuttal", "--background", TARGET, "--out", "idea", "--quiet", cwd=home)
+    assert run.code == 0, run.err
+    flags = (
+        "--target",
+        "target.md",
+        "--round",
+        "1",
+        "--orders",
+        "6",
+        "--area",
+        "zoology",
+        "--indicator",
+        "feasibility",
+    )
+    done = manyheads_command("ranking", "judge", "idea", *IDEAS[:1], *flags, "--out", "ranked", cwd=home)
+    assert done.code == 0, done.err
+    found = result_of(home / "ranked")
+    assert [Path(each["source"]).name for each in found["ideas"]] == ["idea", ""]
+    assert [each["round"] for each in found["ideas"]] == [1, None]
+    assert (found["title"], found["area"], found["indicator"], len(found["orders"])) == (
+        "Dogs",
+        "zoology",
+        "feasibility",
+        6,
+    )
+    assert f"{found['s']:.2f}" in done.out
+    assert "Places" in done.out
+    assert "idea 2 was never revised" in done.err
+    assert (home / "ranked" / "report.html").is_file()
+    again = manyheads_command("resume", "ranked", cwd=home)
+    assert again.code == 0, again.err
+    assert result_of(home / "ranked") == found
+
+
+def test_a_config_ranks_as_well_and_events_are_told_as_json(home: Path) -> None:
+    sets = ("--set", "ranking.target=target.md", "--set", f"ranking.ideas={json.dumps(IDEAS)}")
+    done = manyheads_command(
+        "run", "ranking", *sets, "--set", "ranking.orders=3", "--json", "--out", "a", cwd=home
+    )
+    assert done.code == 0, done.err
+    outcomes = [event["outcome"] for event in done.events if event["kind"] == "judged"]
+    assert len(outcomes) == 4
+    assert outcomes[-1].startswith("is ")
+    flags = ("--target", "target.md", "--orders", "3", "--out", "b", "--quiet")
+    assert manyheads_command("ranking", "judge", *IDEAS, *flags, cwd=home).code == 0
+    assert result_of(home / "a") == result_of(home / "b")
+    checked = manyheads_command("check", "ranking", *sets, cwd=home)
+    assert checked.code == 0, checked.err
+    assert "2 ideas" in checked.out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("host", ["autogen", "agentscope"])
+def test_a_killed_ranking_goes_on_from_its_folder_alone(home: Path, host: str) -> None:
+    """Five of six answers are kept at least, and none of these is asked for again."""
+    order = [{"idea": number, "rationale": "So it is."} for number in (2, 3, 1)]
+    flags = ("ranking", "judge", *IDEAS, "--target", "target.md", "--orders", "6", "--host", host)
+    with LLM(answers={"ranking": order}, delay=0.2) as llm:
+        concurrency = served_by(llm, "models.default.concurrency=1")
+        with start(*flags, *concurrency, "--out", "killed", cwd=home) as process:
+            while llm.calls < 6:
+                assert process.poll() is None
+                time.sleep(0.01)
+            process.kill()
+        llm.requests.clear()
+        elsewhere = home / "elsewhere"
+        elsewhere.mkdir()
+        resumed = manyheads_command("resume", home / "killed", cwd=elsewhere)
+        assert resumed.code == 0, resumed.err
+        assert llm.calls <= 9 - 5
+        whole = manyheads_command(*flags, *concurrency, "--out", "whole", cwd=home)
+        assert whole.code == 0, whole.err
+    assert result_of(home / "killed") == result_of(home / "whole")
+
+
+def test_a_judge_that_ranks_too_few_ideas_ends_in_words(home: Path) -> None:
+    order = [{"idea": number, "rationale": "So it is."} for number in (2, 1)]
+    with LLM(answers={"ranking": order}) as llm:
+        flags = ("--target", "target.md", "--orders", "3", *served_by(llm))
+        done = manyheads_command("ranking", "judge", *IDEAS, *flags, cwd=home)
+    assert "no order has led to a ranking, of 3" in done.message
+    assert "manyheads resume" in done.message
+    assert llm.calls == 3 + 3 * 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("run", "ranking"), "ranking: needs a target"),
+        (("run", "ranking", "--set", "ranking.target=target.md"), "ranking: needs ideas"),
+        (("ranking", "judge", "Owls.", "--target", ""), "ranking: needs a target"),
+        (("ranking", "judge", " ", "--target", "target.md"), "an idea is blank"),
+        (("ranking", "judge", "Owls.", "Owls.", "--target", "target.md"), "one is named twice"),
+        (("ranking", "judge", "Owls.", "--target", "nowhere.md"), "nowhere.md: no such file"),
+        (("ranking", "judge", "runs/nowhere", "--target", "target.md"), "runs/nowhere: no such file"),
+        (("ranking", "judge", ".", "--target", "target.md"), "no run folder"),
+        (("ranking", "judge", "review", "--target", "target.md"), "this run has come to no idea"),
+        (("ranking", "judge", "hand", "--target", "target.md"), "idea.references.0: should be a mapping"),
+        (("ranking", "judge", "Owls.", "--target", "hand"), "wrote no abstract"),
+        (
+            ("ranking", "judge", "Owls.", "--target", "target.md", "--indicator", "charm"),
+            "ranking.indicator 'charm'",
+        ),
+        (
+            ("ranking", "judge", "Owls.", "--target", "target.md", "--set", "system=virsci"),
+            "virsci is no ranking",
+        ),
+        (("ranking", "judge", "Owls.", "--target", "target.md", "--host", "other"), "host"),
+    ],
+)
+def test_mistakes(home: Path, arguments: tuple[str, ...], said: str) -> None:
+    for name, result in (
+        ("review", {"reviews": []}),
+        ("hand", {"idea": {"idea": "Owls.", "references": ["Owls"]}}),
+    ):
+        (home / name).mkdir()
+        (home / name / "result.json").write_text(json.dumps({"system": name, **result}), encoding="utf-8")
+    done = manyheads_command(*arguments, cwd=home)
+    assert said in done.message
+    assert not list((home / "runs").glob("*"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("Owls.",), "--target"),
+        (("--target", "target.md"), "IDEA"),
+        (("Owls.", "--target", "t", "--orders", "0"), "--orders"),
+    ],
+)
+def test_flags_that_are_missing_or_out_of_range(home: Path, arguments: tuple[str, ...], said: str) -> None:
+    done = manyheads_command("ranking", "judge", *arguments, cwd=home)
+    assert done.code == 2
+    assert said in done.err
+    assert "Traceback" not in done.err

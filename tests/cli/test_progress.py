@@ -141,6 +141,19 @@ def test_a_review_is_called_one(data: dict[str, Any], verb: str) -> None:
     assert f"Reviewer1 {verb}" in str(line_of(said))
 
 
+def test_a_ranking_is_told_by_what_comes_of_it() -> None:
+    """In its judge's words the ideas have the numbers of their places."""
+    common = {"stage": "ranking", "speaker": "Judge1", "text": "A", "model": "m", "usage": USAGE}
+    brief = Said.model_validate({**common, "task": "condense", "data": {"title": "A", "hypothesis": "B"}})
+    assert "Judge1 condenses" in str(line_of(brief))
+    said = Said.model_validate(
+        {**common, "task": "rank", "data": {"ranking": [{"idea": 1, "rationale": "B"}]}}
+    )
+    assert line_of(said) is None
+    judged = Judged(stage="ranking", subject="Judge1", outcome="ranks the target 2 of 4", reasoning="B")
+    assert str(line_of(judged)) == "  Judge1 ranks the target 2 of 4  B"
+
+
 def scrolled(*events: AnyEvent, caps: dict[str, int]) -> tuple[str, str]:
     """What has scrolled by after some events, and the view below it."""
     console = Console(record=True, force_terminal=True, width=100, height=40, file=io.StringIO())

@@ -159,9 +159,11 @@ async def test_all_is_asked_at_once_and_each_judge_stands_alone(rank: Play, llm:
     assert sorted(said.speaker for said in played.said("rank")) == ["Judge1", "Judge2", "Judge3", "Judge4"]
     assert all([message.role for message in each.messages] == ["system", "user"] for each in judged(played))
     [*ranks, last] = played.of(Judged)
-    assert [each.outcome for each in ranks] == [
-        f"ranks the target 2 of 4, shown in place {each['target_place']}" for each in played.result["orders"]
-    ]
+    told = {f"Judge{number}": each["target_place"] for number, each in enumerate(played.result["orders"], 1)}
+    assert {each.subject: each.outcome for each in ranks} == {
+        name: f"ranks the target 2 of 4, shown in place {place}" for name, place in told.items()
+    }
+    assert {each.reasoning for each in ranks} == {"It is Dogs."}
     assert last.outcome.startswith("is 0.33, the share of 3 that rank above the target")
 
 
@@ -267,7 +269,7 @@ async def test_an_order_that_leads_to_no_ranking_is_counted_and_not_guessed(rank
     broken = found["orders"][number - 1]
     assert (broken["ranked"], broken["rationales"], broken["s"], broken["target_rank"]) == (None,) * 4
     assert "in 2 attempts" in broken["failed"]
-    assert "the ranking leaves out" in broken["failed"]
+    assert re.search(r"repeats \d and leaves out \d;", broken["failed"])
     assert found["failed"] == 1
     whole = [each["s"] for each in found["orders"] if each["s"] is not None]
     assert found["s"] == fmean(whole) == pytest.approx(1 / 3)

@@ -35,6 +35,8 @@ from manyheads.events import (
 
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
 NAMES_SHOWN = 6
+TOLD = {"choice", "ranking"}
+"""Fields of replies that another event tells."""
 
 
 class Progress:
@@ -206,7 +208,8 @@ def printable(text: str) -> str:
 def line_of(event: AnyEvent, width: int = 100) -> Text | None:
     """An event in one line, or None for those that the view only counts.
 
-    What a candidate, a guest or a voter says is told by the decision, invitation or vote that comes of it.
+    What a candidate, a guest, a voter or who ranks ideas says is told by the decision, invitation, vote or judgement
+    that comes of it.
     """
     match event:
         case Stage():
@@ -224,7 +227,7 @@ def line_of(event: AnyEvent, width: int = 100) -> Text | None:
             return _line(event.subject, plain(event.outcome), "bold", event.reasoning, width)
         case Warned():
             return Text(f"  warning: {plain(event.message)}", style="yellow")
-        case Said() if event.part not in ("candidate", "guest") and "choice" not in event.data:
+        case Said() if event.part not in ("candidate", "guest") and not event.data.keys() & TOLD:
             return _line(event.speaker, _verb(event), "dim", event.text, width)
         case _:
             return None
@@ -243,7 +246,6 @@ def _verb(said: Said) -> str:
     if said.task == "condense":
         return "condenses"
     verbs = {
-        "ranking": "ranks",
         "ethical_concerns": "reviews",
         "effectiveness": "rates",
         "summary": "sums up",

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from manyheads.core import Reply, together
+from manyheads.core import together
 from manyheads.discussion import Run
 from manyheads.discussion.run import Question
 from manyheads.errors import ModelError, ReplyError
@@ -16,6 +16,7 @@ from manyheads.systems.ranking.ready import JUDGE, Quality
 from manyheads.systems.ranking.result import TARGET, Order
 
 R = TypeVar("R", bound=ReplyModel)
+T = TypeVar("T")
 CONDENSING, RANKING = "condensing", "ranking"
 
 
@@ -47,7 +48,7 @@ class Bench:
         }
         texts = list(dict.fromkeys(bare.values()))
         answers = await together(*(self._condense(number, *text) for number, text in enumerate(texts, 1)))
-        told = {text: reply.value.told() for text, reply in zip(texts, _need_all(answers), strict=True)}
+        told = {text: form.told() for text, form in zip(texts, _need_all(answers), strict=True)}
         return tuple(
             replace(one, fields=told[bare[place]]) if place in bare else one
             for place, one in enumerate(entries)
@@ -61,30 +62,48 @@ class Bench:
         Raises:
             ModelError: the model was not to be had, or all orders have failed; what was answered is kept.
         """
-        answers = await together(
-            *(self._rank(number, [texts[each] for each in shown]) for number, shown in enumerate(drawn, 1))
-        )
-        _need_all([each for each in answers if not isinstance(each, ReplyError)])
-        orders = [_order(shown, answer) for shown, answer in zip(drawn, answers, strict=True)]
-        failed = [each for each in answers if isinstance(each, ReplyError)]
+        answers = await together(*(self._rank(number, shown, texts) for number, shown in enumerate(drawn, 1)))
+        orders = _need_all(answers)
+        failed = {number: each.failed for number, each in enumerate(orders, 1) if each.failed}
         if len(failed) == len(orders):
+            first = failed[1]
             raise ModelError(
-                f"no order has led to a ranking, of {len(orders)}: {failed[0].message}",
-                tried=failed[0].tried,
-                hint=failed[0].hint,
-            ) from failed[0]
-        self._tell(orders)
+                f"no order has led to a ranking, of {len(orders)}: {first.message}",
+                tried=first.tried,
+                hint=first.hint,
+            ) from first
+        for number, why in failed.items():
+            self.run.warn(RANKING, f"order {number} of {len(orders)} failed and is left out: {why.message}")
         return orders
 
-    async def _condense(self, number: int, title: str, text: str) -> Reply[Condensed] | ModelError:
+    async def _condense(self, number: int, title: str, text: str) -> Condensed | ModelError:
         kind = self.run.reply_type(JUDGE, "condense", Condensed)
         shown = {"title": title, "text": text}
         return await self._ask(CONDENSING, f"Condenser{number}", "condense", shown, _untold, kind)
 
-    async def _rank(self, number: int, ideas: Sequence[str]) -> Reply[Ranking] | ModelError:
-        kind = ranking_of(self.run.reply_type(JUDGE, "rank", Ranking), len(ideas))
-        shown = {"indicator": self.quality.indicator, "traits": self.quality.traits, "proposals": ideas}
-        return await self._ask(RANKING, f"Judge{number}", "rank", shown, _amiss(len(ideas)), kind)
+    async def _rank(self, number: int, shown: tuple[int, ...], texts: Sequence[str]) -> Order | ModelError:
+        """One order; in its judge's words ideas have the numbers of their places."""
+        name, kind = f"Judge{number}", ranking_of(self.run.reply_type(JUDGE, "rank", Ranking), len(shown))
+        quality = {"indicator": self.quality.indicator, "traits": self.quality.traits}
+        proposals = [texts[idea] for idea in shown]
+        found = await self._ask(
+            RANKING, name, "rank", {**quality, "proposals": proposals}, _amiss(len(shown)), kind
+        )
+        if isinstance(found, ReplyError):
+            return Order(shown, failed=found)
+        if isinstance(found, ModelError):
+            return found
+        ranked = tuple(shown[place - 1] for place in found.order())
+        order = Order(shown, ranked, tuple(each.rationale for each in found.ranking))
+        self._tell(name, order)
+        return order
+
+    def _tell(self, name: str, order: Order) -> None:
+        """Tell the listeners what came of an order."""
+        ranked = f"ranks the target {order.target_rank} of {len(order.shown)}"
+        outcome = f"{ranked}, shown in place {order.target_place}"
+        reason = order.reason(TARGET)
+        self.run.emit(Judged(stage=RANKING, turn=1, subject=name, outcome=outcome, reasoning=reason))
 
     async def _ask(
         self,
@@ -94,29 +113,18 @@ class Bench:
         variables: Mapping[str, object],
         check: Callable[[Any], str | None],
         kind: type[R],
-    ) -> Reply[R] | ModelError:
+    ) -> R | ModelError:
         """One answer. A failure must not end the others, which are paid for already."""
         self.asked += 1
         judge = self.run.speaker(JUDGE, name, area=self.quality.area)
+        question = Question(stage, 1, judge, JUDGE, task, variables, check=check)
         try:
-            return await self.run.ask(Question(stage, 1, judge, JUDGE, task, variables, check=check), kind)
+            return (await self.run.ask(question, kind)).value
         except ModelError as error:
             return error
 
-    def _tell(self, orders: Sequence[Order]) -> None:
-        """Tell the listeners what came of each order: in a judge's own words ideas have the numbers of their places."""
-        for number, order in enumerate(orders, 1):
-            if order.failed:
-                self.run.warn(
-                    RANKING, f"order {number} of {len(orders)} failed and is left out: {order.failed}"
-                )
-                continue
-            ranked = f"ranks the target {order.target_rank} of {len(order.shown)}"
-            outcome = f"{ranked}, shown in place {order.target_place}"
-            self.run.emit(Judged(stage=RANKING, turn=1, subject=f"Judge{number}", outcome=outcome))
 
-
-def _need_all(answers: Sequence[Reply[R] | ModelError]) -> list[Reply[R]]:
+def _need_all(answers: Sequence[T | ModelError]) -> list[T]:
     """Raises the first failure."""
     for each in answers:
         if isinstance(each, ModelError):
@@ -132,26 +140,15 @@ def _untold(reply: Condensed) -> str | None:
 
 
 def _amiss(count: int) -> Callable[[Ranking], str | None]:
-    """Says what a ranking of so many ideas lacks, repeats or invents."""
+    """Says which ideas a ranking of so many places repeats, and so which it leaves out."""
 
     def problem(ranking: Ranking) -> str | None:
         given = Counter(ranking.order())
-        wrong = {
-            "leaves out": [number for number in range(1, count + 1) if number not in given],
-            "repeats": [number for number, times in given.items() if times > 1],
-            "invents": [number for number in given if number > count],
-        }
-        told = [f"{what} {', '.join(map(str, sorted(some)))}" for what, some in wrong.items() if some]
-        return (
-            f"the ranking {' and '.join(told)}; each of the {count} ideas stands in it once" if told else None
-        )
+        repeated = [number for number, times in sorted(given.items()) if times > 1]
+        left_out = [number for number in range(1, count + 1) if number not in given]
+        if not repeated:
+            return None
+        named = (", ".join(map(str, some)) for some in (repeated, left_out))
+        return "the ranking repeats {} and leaves out {}; each of the ideas stands in it once".format(*named)
 
     return problem
-
-
-def _order(shown: tuple[int, ...], answer: Reply[Ranking] | ModelError) -> Order:
-    """Numbers of places back to those of ideas."""
-    if isinstance(answer, ModelError):
-        return Order(shown, failed=answer.message)
-    ranked = tuple(shown[number - 1] for number in answer.value.order())
-    return Order(shown, ranked, tuple(each.rationale for each in answer.value.ranking))

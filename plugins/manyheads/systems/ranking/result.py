@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+from manyheads.errors import ReplyError
 from manyheads.literature.ideas import Entry
 from manyheads.measures.effects import Mean, mean_of
 from manyheads.measures.ranking import PositionBias, position_bias, relative_quality
@@ -21,14 +22,15 @@ class Order:
 
     Attributes:
         shown: the ideas from the first place to the last.
-        ranked: the ideas from the best to the worst; None where the order failed, and `failed` says why.
+        ranked: the ideas from the best to the worst; None where the order failed.
         rationales: for each rank, why.
+        failed: the error that it ended with.
     """
 
     shown: tuple[int, ...]
     ranked: tuple[int, ...] | None = None
     rationales: tuple[str, ...] | None = None
-    failed: str | None = None
+    failed: ReplyError | None = None
 
     @property
     def target_place(self) -> int:
@@ -45,6 +47,10 @@ class Order:
         """S of this order (Eq. 3)."""
         return None if self.target_rank is None else relative_quality(self.target_rank, len(self.shown) - 1)
 
+    def reason(self, idea: int) -> str:
+        """Why an idea stands where it was ranked; empty where it was not."""
+        return self.rationales[self.ranked.index(idea)] if self.ranked and self.rationales else ""
+
     def as_data(self) -> dict[str, Any]:
         return {
             "shown": list(self.shown),
@@ -53,7 +59,7 @@ class Order:
             "target_place": self.target_place,
             "target_rank": self.target_rank,
             "s": self.s,
-            "failed": self.failed,
+            "failed": self.failed and self.failed.message,
         }
 
 

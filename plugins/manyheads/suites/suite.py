@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from posixpath import normpath
 from typing import Any
 
 from pydantic import ValidationError
@@ -46,7 +47,7 @@ def read_suite(name: str, resources: Resources, cases: Path | None = None) -> Su
             ),
             hint=f"name a folder with a {FILE}, or one of {', '.join(suite_names(resources)) or 'none'}",
         )
-    return _read(name, lambda file: resources.need(KIND, f"{name}/{file}"), cases)
+    return _read(name, lambda file: resources.need(KIND, normpath(f"{name}/{file}")), cases)
 
 
 def suite_names(resources: Resources) -> list[str]:

@@ -8,13 +8,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from manyheads.errors import CorpusError
 
 _T = TypeVar("_T")
-REFERENCES = "its references"
-NEAREST = "the nearest past papers of the corpus, which knows no references"
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ class Case:
     """
 
     id: str
-    about: dict[str, Any]
+    about: str
     background: tuple[str, ...]
     target: str
 

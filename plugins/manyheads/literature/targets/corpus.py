@@ -7,7 +7,7 @@ from manyheads.bank.knowledge import paper_text
 from manyheads.bank.records import Paper
 from manyheads.errors import CorpusError
 from manyheads.literature.publication import fold
-from manyheads.literature.targets.case import NEAREST, Case, Draw, Targets, Wish, text_of
+from manyheads.literature.targets.case import Case, Draw, Targets, Wish, text_of
 
 LOOKED_AT = 3
 """Times as many near papers are looked at as are told: some have no abstract, or are the target under another id."""
@@ -51,6 +51,6 @@ async def _near(ecosystem: Ecosystem, paper: Paper, most: int) -> list[Paper]:
 
 
 def _case(paper: Paper, near: list[Paper]) -> Case:
-    about = {"title": paper.title, "year": paper.year, "told": len(near), "background": NEAREST}
+    about = f"{paper.title} ({paper.year}): the {len(near)} past papers nearest to it, as this corpus knows no references"
     background = tuple(text_of(one.title, one.abstract) for one in near)
     return Case(paper.id, about, background, text_of(paper.title, paper.abstract))

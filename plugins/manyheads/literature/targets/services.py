@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from manyheads.errors import LiteratureError
 from manyheads.literature.library import Findings, Library
 from manyheads.literature.publication import Publication
-from manyheads.literature.targets.case import REFERENCES, Case, Targets, Wish, text_of
+from manyheads.literature.targets.case import Case, Targets, Wish, text_of
 
 MOST_LISTED = 1000
 """References of a paper that are asked for, at most."""
@@ -59,13 +59,8 @@ async def _case(library: Library, paper: Publication, wish: Wish, silent: dict[s
         _need_all(paper, findings)
         return wish.too_few
     chosen = wish.some(paper.id, told)
-    about = {
-        "title": paper.title,
-        "year": paper.year,
-        "references": len(findings.papers),
-        "told": len(chosen),
-        "background": REFERENCES,
-    }
+    year = f" ({paper.year})" if paper.year else ""
+    about = f"{paper.title}{year}: {len(chosen)} of its {len(findings.papers)} references"
     background = tuple(text_of(one.title, one.abstract) for one in chosen)
     return Case(paper.id, about, background, text_of(paper.title, paper.abstract))
 

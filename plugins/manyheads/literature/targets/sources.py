@@ -10,7 +10,7 @@ from manyheads.bank.corpus import RawPaper, Reader, Rejects
 from manyheads.errors import CorpusError
 from manyheads.literature.readers.formats import SEARCH
 from manyheads.literature.readers.opening import Opening, open_corpus
-from manyheads.literature.targets.case import REFERENCES, Case, Draw, Targets, Wish, text_of
+from manyheads.literature.targets.case import Case, Draw, Targets, Wish, text_of
 from manyheads.literature.targets.index import Index
 
 Tell: TypeAlias = Callable[[str, int, int | None], None]
@@ -116,12 +116,6 @@ def _texts(readers: Sequence[Reader], wanted: set[int], index: Index, tell: Tell
 
 def _case(one: Candidate, papers: Mapping[int, RawPaper]) -> Case:
     paper = papers[one.number]
-    about = {
-        "title": paper.title,
-        "year": paper.year,
-        "references": one.listed,
-        "told": len(one.background),
-        "background": REFERENCES,
-    }
+    about = f"{paper.title} ({paper.year}): {len(one.background)} of its {one.listed} references"
     background = tuple(text_of(papers[n].title, papers[n].abstract) for n in one.background)
     return Case(paper.id, about, background, text_of(paper.title, paper.abstract))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from manyheads.cli import ranking_people
 from manyheads.cli.options import HostName, Model, Paths, Seed, Sets, configured, settings
 from manyheads.cli.run import Json, Quiet, go
 from manyheads.errors import ConfigError
@@ -19,6 +20,8 @@ CONFIG = "ranking"
 app = typer.Typer(
     help="Relative quality ranking: ideas beside a target idea, ranked blind.", no_args_is_help=True
 )
+app.command("form")(ranking_people.form)
+app.command("agreement")(ranking_people.agreement)
 
 
 @app.command()

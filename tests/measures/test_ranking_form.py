@@ -1,0 +1,259 @@
+"""Ranking forms: blind, in the judge's own words, and read back as strictly as a judge's ranking."""
+
+import csv
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyheads.errors import RatingError
+from manyheads.measures.ranking_form import (
+    COLUMNS,
+    RankedSet,
+    make_ranking_form,
+    read_ranked_set,
+    write_ranking_form,
+)
+from manyheads.measures.rankings import read_ranking_key, read_rankings
+
+SET = RankedSet(
+    run="/runs/secret",
+    area="robotics",
+    indicator="novelty",
+    traits="- nobody has tried it",
+    texts=("Title: Dogs", "Title: Owls", "Title: Bats", "Title: Cats"),
+    sources=("/papers/target.md", "/runs/1", "/runs/2", "/runs/3"),
+    judge_ranks=(2.5, 1.0, 2.5, 4.0),
+)
+OTHER = replace(SET, run="/runs/other", indicator="feasibility", traits="- all of it can be had")
+RESULT: dict[str, Any] = {
+    "system": "ranking",
+    "target": {"source": "/papers/target.md", "title": "Told", "fields": {"title": "Dogs", "problem": "Mines."}},
+    "ideas": [
+        {"source": "/runs/1", "title": "Owls", "fields": {"title": "Owls", "problem": "Planning."}},
+        {"source": "", "title": "Bats", "fields": {}, "text": "They map caves."},
+    ],
+    "area": "robotics", "indicator": "novelty", "traits": "- nobody has tried it", "shown_fields": ["problem"],
+    "orders": [
+        {"shown": [0, 1, 2], "ranked": [1, 0, 2]},
+        {"shown": [1, 2, 0], "ranked": None, "failed": "leaves out 2"},
+        {"shown": [2, 0, 1], "ranked": [1, 2, 0]},
+    ],
+}  # fmt: skip
+Cells = list[dict[str, str]]
+
+
+def rows(path: Path) -> Cells:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def write(path: Path, cells: Sequence[dict[str, str]]) -> Path:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(cells[0]))
+        writer.writeheader()
+        writer.writerows(cells)
+    return path
+
+
+def run_folder(folder: Path, **changes: Any) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "result.json").write_text(json.dumps({**RESULT, **changes}), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Callable[[Callable[[Cells], None]], tuple[Path, Path]]:
+    """A form of one set, ranked as it stands there, then spoilt; and its key."""
+
+    def fill(spoil: Callable[[Cells], None]) -> tuple[Path, Path]:
+        table, _, key = write_ranking_form(make_ranking_form([SET], 1, seed=0), tmp_path / "form.csv")
+        cells = rows(table)
+        for rank, row in enumerate(cells, 1):
+            row["rank"] = str(rank)
+        spoil(cells)
+        return write(table, cells), key
+
+    return fill
+
+
+def test_a_run_is_read_as_its_judge_saw_it(tmp_path: Path) -> None:
+    found = read_ranked_set(run_folder(tmp_path / "run"))
+    assert found.texts == ("Problem: Mines.", "Problem: Planning.", "Bats\n\nThey map caves.")
+    # Ranks of the two orders that have some: 2, 1, 3 and 3, 1, 2.
+    assert found.judge_ranks == (2.5, 1.0, 2.5)
+    assert found.sources == ("/papers/target.md", "/runs/1", "")
+    assert (found.area, found.indicator, found.traits) == ("robotics", "novelty", "- nobody has tried it")
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"system": "rebuttal"}, "a run of rebuttal, not of ranking"),
+        ({"orders": [{"ranked": None}]}, "no order has a ranking"),
+        ({"orders": [{"ranked": [0, 1, 1]}]}, "does not hold each idea once"),
+        ({"ideas": []}, "ideas"),
+    ],
+)
+def test_what_is_no_ranking_is_refused(changes: dict[str, Any], told: str, tmp_path: Path) -> None:
+    with pytest.raises(RatingError, match=told):
+        read_ranked_set(run_folder(tmp_path / "run", **changes))
+    with pytest.raises(RatingError, match="no run folder"):
+        read_ranked_set(tmp_path)
+
+
+def test_each_rater_gets_every_set_and_text_in_an_order_of_their_own(tmp_path: Path) -> None:
+    sets = [replace(SET, texts=(f"Title: T{n}", *SET.texts[1:])) for n in range(6)]
+    *tables, guide, key = write_ranking_form(
+        make_ranking_form(sets, 3, seed=1), tmp_path / "new" / "form.csv"
+    )
+    assert [path.name for path in tables] == ["form-1.csv", "form-2.csv", "form-3.csv"]
+    assert (guide.name, key.name) == ("form.guide.md", "form.key.csv")
+    shown = [rows(path) for path in tables]
+    assert all(tuple(row) == COLUMNS for table in shown for row in table)
+    assert [{row["rater"] for row in table} for table in shown] == [{"R1"}, {"R2"}, {"R3"}]
+    assert all(row["rank"] == row["comment"] == "" for table in shown for row in table)
+    asked = [{(row["set"], row["idea"], row["text"]) for row in table} for table in shown]
+    assert asked[0] == asked[1] == asked[2]
+    assert len(asked[0]) == 24
+    orders = [tuple(dict.fromkeys(row["set"] for row in table)) for table in shown]
+    assert len(set(orders)) == 3
+    within = {tuple(row["idea"] for row in table if row["set"] == "S1") for table in shown}
+    assert len(within) > 1
+
+
+def test_nothing_that_raters_get_tells_which_is_the_target(tmp_path: Path) -> None:
+    """Neither words nor places: over many forms the target stands under each letter and in each place."""
+    *tables, guide, _ = write_ranking_form(make_ranking_form([SET, OTHER], 2, seed=1), tmp_path / "form.csv")
+    given = "".join(path.read_text(encoding="utf-8") for path in (*tables, guide))
+    assert not [word for word in ("/runs", "/papers", "2.5", "target") if word in given]
+    forms = [make_ranking_form([SET], 1, seed) for seed in range(400)]
+    letters = [form.letter("S1", 0) for form in forms]
+    places = [form.orders[0][0][1].index(0) for form in forms]
+    assert all(60 < letters.count(letter) < 140 for letter in "ABCD")
+    assert all(60 < places.count(place) < 140 for place in range(4))
+
+
+def test_the_guideline_names_each_quality_and_its_traits(tmp_path: Path) -> None:
+    _, guide, _ = write_ranking_form(make_ranking_form([SET, OTHER], 1, seed=1), tmp_path / "form.csv")
+    text = guide.read_text(encoding="utf-8")
+    assert text.index("### feasibility") < text.index("- all of it can be had") < text.index("### novelty")
+    assert "- nobody has tried it" in text
+    assert "In robotics." in text
+
+
+def test_the_order_of_the_folders_does_not_show() -> None:
+    first, second = make_ranking_form([SET, OTHER], 2, seed=1), make_ranking_form([OTHER, SET], 2, seed=1)
+    assert first == second
+    assert first != make_ranking_form([SET, OTHER], 2, seed=2)
+
+
+def test_the_same_question_twice_is_refused() -> None:
+    turned = replace(SET, run="/runs/turned", texts=(SET.texts[0], *SET.texts[:0:-1]))
+    with pytest.raises(RatingError, match="/runs/turned: the same ideas by the same quality as /runs/secret"):
+        make_ranking_form([SET, turned], 1, seed=0)
+    told_otherwise = replace(SET, run="/runs/2", texts=("Title: Mice", *SET.texts[1:]), traits="- it is odd")
+    with pytest.raises(RatingError, match="/runs/2: was judged by other traits of novelty than /runs/secret"):
+        make_ranking_form([SET, told_otherwise], 1, seed=0)
+    with pytest.raises(RatingError, match="at least one ranking"):
+        make_ranking_form([], 1, seed=0)
+
+
+def test_a_filled_in_form_is_read_again(
+    filled: Callable[[Callable[[Cells], None]], tuple[Path, Path]],
+) -> None:
+    shown: list[str] = []
+    table, key = filled(lambda cells: shown.extend(row["text"] for row in cells))
+    kept = read_ranking_key(key)
+    assert (kept["S1"].judge_ranks, kept["S1"].indicator) == (SET.judge_ranks, "novelty")
+    found = read_rankings([table], kept)
+    assert found.given == {"S1": {"R1": tuple(shown.index(text) + 1 for text in SET.texts)}}
+    assert found.raters == ["R1"]
+
+
+def put(row: int, **cells: str) -> Callable[[Cells], None]:
+    return lambda table: table[row].update(cells)
+
+
+def drop_a_row(cells: Cells) -> None:
+    cells.pop(2)
+
+
+def repeat_a_row(cells: Cells) -> None:
+    cells.append(dict(cells[0]))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (put(1, rank=""), "form.csv:3: column rank: empty"),
+        (put(1, rank="1"), "form.csv:3: R1 gives S1 the rank 1 again, after .*form.csv:2"),
+        (put(1, rank="5"), "form.csv:3: column rank: '5' is no whole number from 1 to 4"),
+        (put(1, rank="0"), "'0' is no whole number"),
+        (put(1, rank="2.0"), "'2.0' is no whole number"),
+        (put(1, rank="second"), "'second' is no whole number"),
+        (put(1, idea="E"), "form.csv:3: column idea: 'E' is none of A, B, C, D"),
+        (put(1, set="S9"), "form.csv:3: the key knows no set 'S9'"),
+        (put(1, rater=""), "form.csv:3: column rater: empty"),
+        (drop_a_row, "form.csv:2: R1 leaves [A-D] out of S1"),
+        (repeat_a_row, "form.csv:6: R1 gives S1 the idea [A-D] again"),
+    ],
+)
+def test_what_is_no_ranking_is_named_and_never_guessed(
+    spoil: Callable[[Cells], Any],
+    told: str,
+    filled: Callable[[Callable[[Cells], None]], tuple[Path, Path]],
+) -> None:
+    table, key = filled(spoil)
+    with pytest.raises(RatingError, match=told) as caught:
+        read_rankings([table], read_ranking_key(key))
+    assert "--exclude FILE:ROW" in (caught.value.hint or "")
+
+
+def test_a_set_can_be_left_out_by_one_of_its_rows(tmp_path: Path) -> None:
+    one, two, _, key = write_ranking_form(make_ranking_form([SET, OTHER], 2, seed=0), tmp_path / "form.csv")
+    for table in (one, two):
+        cells = rows(table)
+        for place, row in enumerate(cells):
+            row["rank"] = str(place % 4 + 1)
+        cells[5]["rank"] = "" if table == one else cells[5]["rank"]
+        write(table, cells)
+    kept, spoilt = read_ranking_key(key), rows(one)[5]["set"]
+    with pytest.raises(RatingError, match=r"form-1\.csv:7: column rank: empty"):
+        read_rankings([one, two], kept)
+    found = read_rankings([one, two], kept, [f"{one}:6"])
+    assert {name: sorted(given) for name, given in found.given.items()} == {
+        name: ["R2"] if name == spoilt else ["R1", "R2"] for name in kept
+    }
+    assert found.excluded == (f"{one}:6",)
+    with pytest.raises(RatingError, match="no such row"):
+        read_rankings([one, two], kept, [f"{one}:60"])
+    with pytest.raises(RatingError, match="no rankings in it"):
+        read_rankings([one], kept, [f"{one}:2", f"{one}:6"])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (put(0, number="7"), "form.key.csv:2: column number: '7' is no text of its set"),
+        (put(0, judge_rank="9"), "form.key.csv:2: column judge_rank: '9' is no rank of 4"),
+        (put(0, judge_rank="nan"), "'nan' is no rank of 4"),
+        (put(0, quality="other"), "the key of set S1 is damaged"),
+        (repeat_a_row, "the key of set S1 is damaged"),
+    ],
+)
+def test_a_damaged_key_is_refused(spoil: Callable[[Cells], Any], told: str, tmp_path: Path) -> None:
+    *_, key = write_ranking_form(make_ranking_form([SET], 1, seed=0), tmp_path / "form.csv")
+    cells = rows(key)
+    spoil(cells)
+    with pytest.raises(RatingError, match=told):
+        read_ranking_key(write(key, cells))
+
+
+def test_a_form_is_no_key(tmp_path: Path) -> None:
+    table, *_ = write_ranking_form(make_ranking_form([SET], 1, seed=0), tmp_path / "form.csv")
+    with pytest.raises(RatingError, match=r"form\.csv: no column number, judge_rank, source, run, sha256"):
+        read_ranking_key(table)

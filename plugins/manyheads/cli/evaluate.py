@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Coroutine, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,15 +11,9 @@ import typer
 from manyheads.cli.options import HostName, Model, Paths, Sets, configured, settings
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from manyheads.config import RunConfig
     from manyheads.suites.evaluate import Evaluation
     from manyheads.suites.suite import Suite
-    from manyheads.suites.summary import Entry
-
-WIDEST = 16
-"""Characters of an axis's name that a table holds in one line."""
 
 
 def evaluate(
@@ -96,14 +90,12 @@ def _driven(work: Coroutine[Any, Any, "Evaluation"]) -> "Evaluation":
 def _show(suite: "Suite", found: "Evaluation") -> None:
     from rich.console import Console
 
+    from manyheads.cli.evaluate_table import suite_table
     from manyheads.report.suite_plots import WITHOUT
-    from manyheads.suites.report import OFFLINE_NOTE, is_offline, mean_text
+    from manyheads.suites.report import OFFLINE_NOTE, is_offline
 
     console = Console()
-    table = _table(suite, found, mean_text)
-    if console.measure(table).maximum > console.width:
-        table = _table(suite, found, lambda entry: mean_text(entry).replace(" ± ", "\n± "))
-    console.print(table, markup=False)
+    console.print(suite_table(console, suite, found))
     _explain(suite, found)
     if warned := sum(bool(row.warnings) for row in found.rows):
         typer.echo(
@@ -147,28 +139,3 @@ def _by_reason(said: Iterable[tuple[str, str]]) -> dict[str, str]:
         why: f"{cells[0]} and {len(cells) - 1} more" if cells[1:] else cells[0]
         for why, cells in found.items()
     }
-
-
-def _table(suite: "Suite", found: "Evaluation", told: "Callable[[Entry], str]") -> "Table":
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    from manyheads.suites.summary import counted
-
-    spec = suite.spec
-    title = f"{suite.name}: mean ± standard error over n {counted(found.rows)}"
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    for axis in spec.axes:
-        table.add_column(axis, min_width=min(len(axis), WIDEST), overflow="fold")
-    table.add_column("n", justify="right", no_wrap=True)
-    for measure in spec.measures:
-        table.add_column(measure, justify="right", overflow="fold")
-    per = len(spec.measures)
-    for start in range(0, len(found.entries), per):
-        entries = found.entries[start : start + per]
-        axes = [Text(str(entries[0].condition[axis])) for axis in spec.axes]
-        counts = sorted({entry.n for entry in entries})
-        n = str(counts[0]) if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
-        table.add_row(*axes, n, *(told(entry) for entry in entries))
-    return table

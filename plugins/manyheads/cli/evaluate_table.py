@@ -1,0 +1,91 @@
+"""A suite's means as a table: a column for each measure where the terminal is wide enough, else a line."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from manyheads.suites.evaluate import Evaluation
+    from manyheads.suites.suite import Suite
+    from manyheads.suites.summary import Entry
+
+WIDEST = 16
+"""Characters of an axis's name that a table holds in one line."""
+ENDLESS = 100_000
+"""Characters of a line that no table fills: what a table would like is not told beyond the width that it has."""
+
+
+def suite_table(console: "Console", suite: "Suite", found: "Evaluation") -> "Table":
+    """The table that fits best; no mean is parted from its error by chance."""
+    from manyheads.suites.report import mean_text
+
+    def stacked(entry: "Entry") -> str:
+        return mean_text(entry).replace(" ± ", "\n± ")
+
+    unbound = console.options.update(width=ENDLESS)
+    for told in (mean_text, stacked):
+        table = _wide(suite, found, told, narrow=told is stacked)
+        if console.measure(table, options=unbound).maximum <= console.width:
+            return table
+    return _long(suite, found, mean_text)
+
+
+def _wide(suite: "Suite", found: "Evaluation", told: "Callable[[Entry], str]", *, narrow: bool) -> "Table":
+    table = _headed(suite, found, pad_edge=False, collapse_padding=narrow)
+    for measure in suite.spec.measures:
+        table.add_column(measure, justify="right", no_wrap=True)
+    for entries in _conditions(suite, found):
+        counts = sorted({entry.n for entry in entries})
+        n = str(counts[0]) if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
+        table.add_row(*_axes(suite, entries[0]), n, *map(told, entries))
+    return table
+
+
+def _long(suite: "Suite", found: "Evaluation", told: "Callable[[Entry], str]") -> "Table":
+    table = _headed(suite, found)
+    from rich.text import Text
+
+    table.add_column("measure", overflow="fold")
+    table.add_column("mean ± SE", justify="right", no_wrap=True)
+    for entries in _conditions(suite, found):
+        for entry in entries:
+            axes = _axes(suite, entry) if entry is entries[0] else [Text()] * len(suite.spec.axes)
+            table.add_row(*axes, str(entry.n), entry.measure, told(entry))
+    return table
+
+
+def _headed(
+    suite: "Suite", found: "Evaluation", *, pad_edge: bool = True, collapse_padding: bool = False
+) -> "Table":
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    from manyheads.suites.summary import counted
+
+    title = f"{suite.name}: mean ± standard error over n {counted(found.rows)}"
+    table = Table(
+        title=title,
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        pad_edge=pad_edge,
+        collapse_padding=collapse_padding,
+    )
+    for axis in suite.spec.axes:
+        table.add_column(axis, min_width=min(len(axis), WIDEST), overflow="fold")
+    table.add_column("n", justify="right", no_wrap=True)
+    return table
+
+
+def _conditions(suite: "Suite", found: "Evaluation") -> "Iterator[Sequence[Entry]]":
+    """The entries of each condition: one for each measure."""
+    each = len(suite.spec.measures)
+    return (found.entries[start : start + each] for start in range(0, len(found.entries), each))
+
+
+def _axes(suite: "Suite", entry: "Entry") -> "list[Text]":
+    from rich.text import Text
+
+    return [Text(str(entry.condition[axis])) for axis in suite.spec.axes]

@@ -5,7 +5,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.report.diff import LONGEST, Piece, changed_words, word_diff
+from manyheads.report.diff import BESIDE, LONG, LONGEST, Piece, changed_words, shortened, word_diff
 
 TEXTS = st.lists(
     st.sampled_from(["we", "ask", "which", "memories", "a", "robot", "may", "forget", "and", "why"]),
@@ -42,6 +42,41 @@ def test_single_words_between_changes_are_no_islands() -> None:
     pieces = word_diff("alpha and beta stay here", "gamma and delta stay here")
     assert [piece.kind for piece in pieces] == ["del", "ins", "same"]
     assert pieces[0].text.strip() == "alpha and beta"
+
+
+def test_a_few_words_between_long_changes_are_no_islands() -> None:
+    old = "a paired test over missions is used at night and in smoke where cameras cannot see a thing"
+    new = "we ask ten people who know the floors at night and in rooms that they have never entered before"
+    assert [piece.kind for piece in word_diff(old, new)] == ["del", "ins"]
+
+
+def test_a_long_stretch_between_short_changes_stays() -> None:
+    stays = "robots on two floors and in a smoke chamber by day and at night"
+    pieces = word_diff(f"three {stays} only", f"four {stays} always")
+    assert [piece.kind for piece in pieces] == ["del", "ins", "same", "del", "ins"]
+
+
+@given(TEXTS, TEXTS)
+def test_little_is_shown_in_full(old: str, new: str) -> None:
+    pieces = word_diff(old, new)
+    assert shortened(pieces) == pieces
+
+
+def test_a_long_stretch_that_stayed_has_a_gap() -> None:
+    stays = " ".join(f"word{n}" for n in range(LONG + 1))
+    pieces = word_diff(f"old {stays} old", f"new {stays} new")
+    told = shortened(pieces)
+    assert [piece.kind for piece in told] == ["del", "ins", "same", "gap", "same", "del", "ins"]
+    assert "".join(piece.text for piece in told) == "".join(piece.text for piece in pieces)
+    assert [len(piece.text.split()) for piece in told[2:5]] == [BESIDE, LONG + 1 - 2 * BESIDE, BESIDE]
+
+
+def test_a_long_text_that_stayed_shows_its_beginning() -> None:
+    told = shortened([Piece("same", "word " * LONG * 2)])
+    assert [(piece.kind, len(piece.text.split())) for piece in told] == [
+        ("same", BESIDE),
+        ("gap", LONG * 2 - BESIDE),
+    ]
 
 
 def test_counts_what_came_and_went() -> None:

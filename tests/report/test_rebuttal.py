@@ -75,6 +75,46 @@ async def test_what_changed_is_told_by_field(run: Play, llm: LLM, tmp_path: Path
     ]  # fmt: skip
 
 
+async def test_a_long_idea_is_told_by_what_has_changed_in_it(run: Play, llm: LLM, tmp_path: Path) -> None:
+    steps_of_it = " ".join(f"Then we count the owls of forest {n}." for n in range(60))
+
+    def method(request: Request) -> str:
+        return f"We fly {'by night' if 'by day' in request.asking else 'by day'}. {steps_of_it}"
+
+    llm.answers.update(improved=better_once, hypothesis=owls, method=method)
+    await run()
+    page = page_of(tmp_path / "run")
+    assert re.search(r"We fly by <del>day\.</del>\s*<ins>night\.</ins>", page)
+    assert '<span class="gap">… 450 words as before …</span>' in page
+    assert "version 2 in full" in page
+    assert "version 1 in full" not in page
+    assert page.count("owls of forest 59.") == 3, "in the idea itself, and twice in full"
+    assert "the other" not in page
+
+
+async def test_words_at_an_edge_keep_their_blank(run: Play, llm: LLM, tmp_path: Path) -> None:
+    def title(request: Request) -> str:
+        return "Echo maps" if "maps at night" in request.asking else "Echo maps at night"
+
+    llm.answers.update(improved=better_once, hypothesis=owls, title=title)
+    await run()
+    assert "Echo maps <del>at night</del>" in page_of(tmp_path / "run")
+
+
+async def test_ten_revisions_stand_in_one_page(run: Play, llm: LLM, tmp_path: Path) -> None:
+    llm.answers["improved"] = True
+    played = await run()
+    assert len(played.result["rounds"]) == 11
+    page = page_of(tmp_path / "run")
+    assert page.count('aria-label="What was said of version') == 11
+    for one in played.result["rounds"]:
+        beside = page[page.index(f'id="version-{one["round"]}"') :]
+        said = beside[: beside.index("</aside>")]
+        assert all(point in said for points in one["review"].values() for point in points)
+        assert not one["verdict"] or one["verdict"]["reasoning"] in said
+    assert "it had not come to rest" in page
+
+
 async def test_an_unfinished_run_shows_how_far_it_came(run: Play, llm: LLM, tmp_path: Path) -> None:
     llm.answers["improved"] = True
     llm.faults.append(Fault("status", status=403, when=lambda request: llm.calls > 6))

@@ -1,25 +1,28 @@
 """What changed between two texts, word by word, in pieces long enough to read."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import Literal, NamedTuple
 
 LONGEST = 3000
 """Words of a text beyond which words are no longer matched one by one: matching takes quadratic time."""
 
+LONG, BESIDE = 120, 30
+"""Words that stay in a row before a gap is made, and how many of them are kept on either side of it."""
+
 
 class Piece(NamedTuple):
-    """A stretch of text that stayed, came or went."""
+    """A stretch of text that stayed, came or went; a `gap` has stayed too, and is left out where it is shown."""
 
-    kind: Literal["same", "ins", "del"]
+    kind: Literal["same", "ins", "del", "gap"]
     text: str
 
 
 def word_diff(old: str, new: str) -> list[Piece]:
     """The pieces that lead from `old` to `new`; without `ins` they read as `old`, without `del` as `new`, up to white space.
 
-    Single unchanged words between two changes are counted as changed, since confetti is hard to read.
+    What stays between two changes and is no longer than either is counted as changed: confetti is hard to read.
     """
     a, b = _words(old), _words(new)
     pieces: list[Piece] = []
@@ -30,6 +33,21 @@ def word_diff(old: str, new: str) -> list[Piece]:
         changed = (Piece("del", "".join(a[i:j])), Piece("ins", "".join(b[k:m])))
         pieces += [piece for piece in changed if piece.text]
     return pieces
+
+
+def shortened(pieces: Sequence[Piece]) -> list[Piece]:
+    """The pieces with a gap in each long stretch that stayed; the words beside a change are kept."""
+    told: list[Piece] = []
+    for number, piece in enumerate(pieces):
+        words = _words(piece.text) if piece.kind == "same" else []
+        if len(words) <= LONG:
+            told.append(piece)
+            continue
+        # What a text begins with is kept too: it says which text this is.
+        end = len(words) - BESIDE * (number < len(pieces) - 1)
+        parts = (("same", words[:BESIDE]), ("gap", words[BESIDE:end]), ("same", words[end:]))
+        told += [Piece(kind, "".join(part)) for kind, part in parts if part]
+    return told
 
 
 def changed_words(pieces: Sequence[Piece]) -> tuple[int, int]:
@@ -52,17 +70,24 @@ def _opcodes(a: list[str], b: list[str]) -> list[Opcode]:
     return list[Opcode](SequenceMatcher(None, *stripped, autojunk=False).get_opcodes())
 
 
-def _smooth(codes: list[Opcode]) -> Iterator[Opcode]:
-    """Opcodes with neighbouring changes, and single words that stayed between them, taken together."""
-    held: Opcode | None = None
-    for n, (tag, i, j, k, m) in enumerate(codes):
-        between = 0 < n < len(codes) - 1 and j - i < 2
-        if tag == "equal" and not between:
-            if held:
-                yield held
-            held = None
-            yield (tag, i, j, k, m)
-        else:
-            held = ("replace", held[1] if held else i, j, held[3] if held else k, m)
-    if held:
-        yield held
+def _smooth(codes: list[Opcode]) -> list[Opcode]:
+    """Opcodes with neighbouring changes, and the islands between them, taken together."""
+    kept: list[Opcode] = []
+    for code in codes:
+        kept.append(code)
+        while len(kept) > 2 and _is_island(*kept[-3:]):
+            before, _, after = kept[-3:]
+            kept[-3:] = [("replace", before[1], after[2], before[3], after[4])]
+    return kept
+
+
+def _is_island(before: Opcode, stayed: Opcode, after: Opcode) -> bool:
+    """Whether what stayed is a single word, or no longer than what has changed on either side of it."""
+    if stayed[0] != "equal" or "equal" in (before[0], after[0]):
+        return False
+    return _length(stayed) < 2 or _length(stayed) <= min(_length(before), _length(after))
+
+
+def _length(code: Opcode) -> int:
+    """Words of the longer side."""
+    return max(code[2] - code[1], code[4] - code[3])

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from manyheads.errors import JournalError
 from manyheads.events import Said
 from manyheads.replies import Proposal
-from manyheads.report.diff import Piece, changed_words, word_diff
+from manyheads.report.diff import Piece, changed_words, shortened, word_diff
 from manyheads.report.folder import Record
 from manyheads.report.outcome import Part
 from manyheads.roles import describe
@@ -112,13 +112,17 @@ class Evolution(Part):
 
 @dataclass(frozen=True)
 class Step:
-    """A version beside the one before it; `alone` where there is none in the same form."""
+    """A version beside the one before it; `alone` where there is none in the same form, `cut` where parts are left out."""
 
     held: Round
     sections: list[tuple[str, list[Piece]]]
     came: int
     went: int
     alone: bool
+
+    @property
+    def cut(self) -> bool:
+        return any(piece.kind == "gap" for _, pieces in self.sections for piece in pieces)
 
 
 def is_rebuttal(record: Record) -> bool:
@@ -151,7 +155,8 @@ def _step(before: Version | None, one: Round) -> Step:
     names = [name for name, _ in one.idea.fields]
     pieces = [(name, word_diff(getattr(before, name), getattr(one.idea, name))) for name in names]
     counts = [changed_words(each) for _, each in pieces]
-    return Step(one, pieces, sum(came for came, _ in counts), sum(went for _, went in counts), alone=False)
+    sections = [(name, shortened(each)) for name, each in pieces]
+    return Step(one, sections, sum(came for came, _ in counts), sum(went for _, went in counts), alone=False)
 
 
 def _so_far(record: Record) -> dict[str, Any]:

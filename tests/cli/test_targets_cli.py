@@ -8,6 +8,7 @@ import pytest
 
 from manyheads.literature import connect
 from manyheads.literature.limits import Pace
+from manyheads.suites.cases import read_cases
 from support.command import Done, manyheads_command
 from support.openalex import OpenAlexServer, work
 from support.papers import paper, write_corpus
@@ -53,6 +54,8 @@ def test_datasets_become_cases(tmp_path: Path) -> None:
     assert [text.partition("\n")[0] for text in case["background"]] == ["An old study, number 2"]
     assert "cases.jsonl: 1 of 1 papers that can be targets" in done.out
     assert "papers passed over: 5 without references" in done.err
+    [(name, keys)] = read_cases(tmp_path / "cases.jsonl").items()
+    assert (name, keys.keys()) == ("p9", {"background", "ranking.target"})
     again = targets(tmp_path, "old.jsonl", "new.jsonl", "--least", "1")
     assert "cases.jsonl: is there already" in again.message
 

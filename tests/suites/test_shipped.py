@@ -1,0 +1,141 @@
+"""The suites that ship: each fits together, and one of those on review and rebuttal goes from its files to its numbers."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from manyheads.config import load
+from manyheads.measures.lines import read_lines
+from manyheads.resources import Resources, shipped
+from manyheads.suites.cells import Cell, cells_of
+from manyheads.suites.measuring import Row
+from manyheads.suites.suite import Suite, read_suite, suite_names
+from support.command import manyheads_command, result_of
+
+CELLS = {
+    "team-size": 4 * 3 * 3,
+    "rebuttal-novelty": 3 * 4 * 3,
+    "rebuttal-feasibility": 3 * 4 * 3,
+    "rebuttal-ablation": 3 * 2 * 4 * 2,
+    "rebuttal-evolution": 11 * 2 * 4 * 1,
+}
+"""Conditions × cases × repeats of each."""
+REBUTTAL = [name for name in CELLS if name.startswith("rebuttal-")]
+
+
+def taken_apart(name: str) -> tuple[Suite, list[Cell]]:
+    resources = Resources.of()
+    suite = read_suite(name, resources)
+    configs = suite.spec.configs
+    return suite, cells_of(suite, suite.spec.repeats, lambda keys: load(configs, keys, resources=resources))
+
+
+def test_they_are_all_here() -> None:
+    ours = shipped() / "evals"
+    assert set(CELLS) == {name for name in suite_names(Resources.of()) if (ours / name).is_dir()}
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_each_comes_apart_into_cells_and_is_told_of(name: str) -> None:
+    suite, cells = taken_apart(name)
+    assert len(cells) == CELLS[name]
+    assert suite.spec.plot
+    assert f"manyheads eval {name}" in (shipped() / "evals" / name / "README.md").read_text(encoding="utf-8")
+    assert f"| `{name}` |" in (shipped() / "evals" / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", REBUTTAL)
+def test_those_on_review_and_rebuttal_rank_beside_targets_with_their_own_past(name: str) -> None:
+    _, cells = taken_apart(name)
+    targets = {cell.case: cell.config for cell in cells}
+    assert len(targets) == 4
+    for config in targets.values():
+        assert "\n\n" in (config.ranking.target or "")
+        assert isinstance(config.background, tuple)
+        assert len(config.background) >= 5
+        assert config.ranking.target not in config.background
+        assert config.rebuttal.area != "computer science"
+
+
+def test_what_is_compared_differs_in_nothing_else() -> None:
+    for name, indicator in (("rebuttal-novelty", "novelty"), ("rebuttal-feasibility", "feasibility")):
+        suite, cells = taken_apart(name)
+        assert {cell.config.rebuttal.indicator for cell in cells} == {indicator}
+        assert suite.spec.begin_with == suite.spec.against == {"variant": "initial"}
+    suite, cells = taken_apart("rebuttal-ablation")
+    kinds = Counter(
+        (c.config.rebuttal.area_chair, c.config.rebuttal.reviewer, c.config.rebuttal.indicator) for c in cells
+    )
+    assert len(kinds) == 6
+    assert set(kinds.values()) == {8}
+    assert (False, False) not in {kind[:2] for kind in kinds}
+
+
+def test_the_cases_hold_what_the_sample_corpus_holds() -> None:
+    """So that all texts are known to be ours."""
+    lines = (shipped() / "configs" / "corpora" / "sample.jsonl").read_text(encoding="utf-8").splitlines()
+    ours = {f"{paper['title']}\n\n{paper['abstract']}": paper["year"] for paper in map(json.loads, lines)}
+    cases = (
+        (shipped() / "evals" / "rebuttal-novelty" / "cases.jsonl").read_text(encoding="utf-8").splitlines()
+    )
+    for case in map(json.loads, cases):
+        assert all(ours[text] < ours[case["ranking.target"]] for text in case["background"])
+
+
+@pytest.mark.slow
+def test_from_the_command_to_the_numbers(tmp_path: Path) -> None:
+    one = read_suite("rebuttal-novelty", Resources.of()).spec
+    case = (
+        (shipped() / "evals" / "rebuttal-novelty" / "cases.jsonl").read_text(encoding="utf-8").splitlines()[0]
+    )
+    (tmp_path / "one.jsonl").write_text(case, encoding="utf-8")
+    short = ("rebuttal.max_iters=2", "ranking.orders=2")
+    sets = [part for key in short for part in ("--set", key)]
+    done = manyheads_command(
+        "eval",
+        "rebuttal-novelty",
+        "--repeats",
+        "1",
+        "--cases",
+        "one.jsonl",
+        *sets,
+        "--out",
+        "out",
+        cwd=tmp_path,
+    )
+    assert done.code == 0, done.err
+    rows = {row.condition["variant"]: row for row in read_lines(tmp_path / "out" / "results.jsonl", Row)}
+    assert set(rows) == set(one.variants)
+    for row in rows.values():
+        assert not row.missing
+        assert set(row.values) | set(row.unknown) == set(one.measures)
+        assert len(row.each["rebuttal.iterations"]) == one.ideas
+    assert rows["initial"].unknown == ("rebuttal.converged", "usage.cost")
+    assert rows["rebuttal"].unknown == ("usage.cost",)
+    runs = sorted((tmp_path / "out" / "cells").glob("rebuttal-*"))
+    assert len(runs) == one.ideas
+    begun = [result_of(run)["rounds"][0]["idea"]["source"] for run in runs]
+    assert begun == [str(run) for run in sorted((tmp_path / "out" / "cells").glob("initial-*"))]
+
+
+@pytest.mark.slow
+def test_versions_of_an_idea_are_ranked_of_runs_that_are_paid_once(tmp_path: Path) -> None:
+    case = (
+        (shipped() / "evals" / "rebuttal-novelty" / "cases.jsonl").read_text(encoding="utf-8").splitlines()[0]
+    )
+    (tmp_path / "one.jsonl").write_text(case, encoding="utf-8")
+    short = ("--repeats", "1", "--cases", "one.jsonl", "--set", "ranking.orders=1")
+    done = manyheads_command("eval", "rebuttal-evolution", *short, "--out", "out", cwd=tmp_path)
+    assert done.code == 0, done.err
+    rows = read_lines(tmp_path / "out" / "results.jsonl", Row)
+    assert len(rows) == 22
+    assert len([*(tmp_path / "out" / "cells").iterdir()]) == 2 * 3, "an indicator's runs, of three ideas"
+    by_round = {
+        row.condition["ranking.round"]: row
+        for row in rows
+        if row.condition["rebuttal.indicator"] == "novelty"
+    }
+    assert by_round[0].values["ranking.settled"] == 0
+    assert by_round[10].values["ranking.settled"] == 1

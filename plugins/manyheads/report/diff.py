@@ -45,8 +45,9 @@ def shortened(pieces: Sequence[Piece]) -> list[Piece]:
             continue
         # What a text begins with is kept too: it says which text this is.
         end = len(words) - BESIDE * (number < len(pieces) - 1)
-        parts = (("same", words[:BESIDE]), ("gap", words[BESIDE:end]), ("same", words[end:]))
-        told += [Piece(kind, "".join(part)) for kind, part in parts if part]
+        first, rest, last = words[:BESIDE], words[BESIDE:end], words[end:]
+        told += [Piece("same", "".join(first)), Piece("gap", "".join(rest))]
+        told += [Piece("same", "".join(last))] * bool(last)
     return told
 
 

@@ -189,9 +189,8 @@ def assert_repeats_nothing(llm: LLM, home: Path) -> None:
 
 
 def test_out_of_budget(llm: LLM, home: Path, undisturbed: Undisturbed) -> None:
-    process = begin(llm, home, "host=agentscope", BY_FIELD, "budget.calls=10")
-    with process:
-        said = finish(process).message
+    sets = flags(settings(llm, "host=agentscope", BY_FIELD, "budget.calls=10"))
+    said = manyheads_command("run", "small.yaml", *sets, "--out", "run", cwd=home).message
     assert "budget.calls is 10, used are 10" in said
     assert "manyheads resume run --set budget.calls=<larger>" in said
     assert llm.calls == 10

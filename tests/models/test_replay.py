@@ -20,7 +20,7 @@ from support.play import config_for, play
 from support.requests import Request
 
 HOSTS = ("agentscope", "autogen")
-INVITES = ("turns=2", "topic=T", "invitation.enabled=true")
+INVITES = ("turns=1", "turns.novelty=2", "topic=T", "invitation.enabled=true")
 
 
 async def replayed(config: RunConfig, host: str, folder: Path, again: Path, *, tools: bool = False) -> Any:
@@ -53,7 +53,7 @@ def never_alike(llm: LLM) -> None:
 async def test_votes_cast_at_once_and_guests_are_replayed_without_a_server(host: str, tmp_path: Path):
     with LLM(delay=0.01) as llm:
         never_alike(llm)
-        config = config_for(llm, *INVITES, "turns.novelty=4")
+        config = config_for(llm, *INVITES)
         played = await play(config, tmp_path / "first", llm)
     assert len({guest["stage"] for guest in played.result["guests"]}) > 1
     again = await replayed(config, host, tmp_path / "first", tmp_path / "again")

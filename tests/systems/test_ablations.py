@@ -134,7 +134,7 @@ async def test_exploration(run: Run, whole: Played, llm: LLM, tmp_path: Path):
         sets = (*BASE, f"team.exploration={exploration}", "topic=T", "team.size=6")
         played = await play(config_for(llm, *sets), tmp_path / exploration, llm)
         invited[exploration] = [event.candidate for event in played.of(Recruited)]
-    with Ecosystem.open(resolve_corpus("sample")) as ecosystem:
+    with Ecosystem.open(resolve_corpus("sample", embedding="lexical")) as ecosystem:
         before = set(ecosystem.collaborations("Scientist1"))
     assert set(invited["none"]) <= before, "without exploration past collaborators only"
     assert invited["normal"][:2] != invited["none"][:2]

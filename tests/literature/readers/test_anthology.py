@@ -117,7 +117,7 @@ def test_what_is_no_anthology_is_refused_in_words(tmp_path: Path, content: bytes
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
-    sizes = (200, 4000)
+    sizes = (100, 1000)
     # When garbage is collected moves a peak; the least of several is what reading needs.
     peaks = [min(peak(tmp_path / f"{size}.xml", size) for _ in range(3)) for size in sizes]
     assert peaks[1] < 2 * peaks[0]

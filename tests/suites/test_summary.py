@@ -158,7 +158,8 @@ def test_a_single_repeat_has_no_repeats_to_tell_of() -> None:
 def test_a_share_of_single_runs_has_wilsons_interval() -> None:
     name = "usage.calls < 10"
     spec = measuring(name)
-    rows = [row(SMALL, seed, value, measure=name) for seed, value in enumerate((1, 1, 1, 1, 0))]
+    values = (1, 1, 1, 1, 0)
+    rows = [row(SMALL, seed, value, measure=name, shares=(name,)) for seed, value in enumerate(values)]
     entry = of(summarise(spec, rows), SMALL)
     assert (entry.n, entry.mean, entry.se, entry.method) == (5, 0.8, pytest.approx(sqrt(0.16 / 5)), "Wilson")
     assert (entry.low, entry.high) == pytest.approx((0.3755, 0.9638), abs=1e-4)
@@ -171,8 +172,15 @@ def test_a_share_of_single_runs_has_wilsons_interval() -> None:
 
 def test_a_share_of_several_runs_is_averaged_as_a_number() -> None:
     name = "usage.calls < 10"
-    rows = [row(SMALL, seed, value, measure=name) for seed, value in enumerate((1, 0.5))]
+    rows = [row(SMALL, seed, value, measure=name, shares=(name,)) for seed, value in enumerate((1, 0.5))]
     assert of(summarise(measuring(name), rows), SMALL).method == "t"
+
+
+def test_a_count_that_happens_to_be_0_or_1_is_no_share() -> None:
+    name = "ranking.failed"
+    rows = [row(SMALL, seed, value, measure=name) for seed, value in enumerate((0, 0, 1))]
+    entry = of(summarise(measuring(name), rows), SMALL)
+    assert (entry.method, entry.median) == ("t", 0)
 
 
 def test_what_is_unknown_is_counted_apart_from_what_failed() -> None:

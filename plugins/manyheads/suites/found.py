@@ -25,8 +25,8 @@ class Absent:
     never: bool = True
 
 
-Found: TypeAlias = float | Absent | None
-"""A number, a truth value as 1 or 0; None for null, there or on the way: it is unknown, such as a cost without prices."""
+Found: TypeAlias = float | bool | Absent | None
+"""A number or truth value; None for null, there or on the way: it is unknown, such as a cost without prices."""
 
 
 def at(result: Mapping[str, Any], path: Sequence[str]) -> Found:
@@ -52,7 +52,7 @@ def at(result: Mapping[str, Any], path: Sequence[str]) -> Found:
 
 def _number(value: Any, path: str) -> Found:
     if value is None or isinstance(value, bool):
-        return None if value is None else float(value)
+        return value
     if not isinstance(value, int | float) or not math.isfinite(value):
         return Absent(f"{path} is {str(value)[:SHOWN]!r}, which is no number")
     return float(value)

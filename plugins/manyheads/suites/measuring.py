@@ -41,6 +41,8 @@ class Row(BaseModel):
     """Each measure that there is; the mean where the cell has several runs, each with a value of its own."""
     each: dict[str, tuple[float, ...]] = {}
     """Each such measure to the values of the runs, in their order; empty in a cell of one run."""
+    shares: tuple[str, ...] = ()
+    """Measures that each run has or has not, 1 or 0, so that their means are shares."""
     unknown: tuple[str, ...] = ()
     """Measures that the result holds as null, such as a cost without prices: nobody knows them, and nothing failed."""
     missing: dict[str, str] = {}
@@ -119,7 +121,7 @@ def _found(
         else:
             value = at(results[job.folder], measure.path)
         match value:
-            case float():
+            case float() | bool():
                 yield measure.value(value)
             case Absent() if len(jobs[measure.of]) > 1:
                 yield Absent(f"{job.label}: {value.why}")
@@ -133,12 +135,16 @@ def _told(found: Mapping[str, Sequence[Found]]) -> dict[str, Any]:
         name: [each.why for each in values if isinstance(each, Absent)] for name, values in found.items()
     }
     known = {
-        name: tuple(each for each in values if isinstance(each, float)) for name, values in found.items()
+        name: tuple(each for each in values if isinstance(each, float | bool))
+        for name, values in found.items()
     }
     whole = {name: values for name, values in known.items() if len(values) == len(found[name])}
     return {
         "values": {name: fmean(values) for name, values in whole.items()},
         "each": {name: values for name, values in whole.items() if len(values) > 1},
+        "shares": tuple(
+            name for name, values in whole.items() if all(isinstance(each, bool) for each in values)
+        ),
         "missing": {name: why[0] for name, why in absent.items() if why},
         "unknown": tuple(name for name, values in found.items() if None in values and not absent[name]),
     }

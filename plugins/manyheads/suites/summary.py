@@ -97,7 +97,7 @@ def counted(rows: Sequence[Row]) -> Literal["cases", "cells"]:
 
 def is_share(measure: str, rows: Sequence[Row]) -> bool:
     """Whether a measure says of each run that it has something or has it not, so that its mean is a share."""
-    return " < " in measure
+    return any(measure in row.shares for row in rows)
 
 
 def pooled(measure: str, rows: Sequence[Row], level: float) -> Mean | None:

@@ -49,6 +49,6 @@ class Wanted:
             return cls(name, "ranking", tuple(rest), bound)
         return cls(name, "run", (first, *rest), bound)
 
-    def value(self, found: float) -> float:
-        """What counts of a value that was found: itself, or 1 where it is below the bound and 0 elsewhere."""
-        return found if self.below is None else float(found < self.below)
+    def value(self, found: float | bool) -> float | bool:
+        """What counts of a value that was found: itself, or whether it is below the bound."""
+        return found if self.below is None else found < self.below

@@ -180,7 +180,7 @@ async def test_a_work_is_found_by_id_and_doi(source: OpenAlex, name: str) -> Non
 
 async def test_an_arxiv_number_is_looked_up_by_its_doi(source: OpenAlex, server: OpenAlexServer) -> None:
     assert await source.paper("ARXIV:2101.00001") is None
-    assert server.requests[-1].path == "/works/doi:10.48550/arxiv.2101.00001"
+    assert server.requests[0].path == "/works/doi:10.48550/arxiv.2101.00001"
 
 
 @pytest.mark.parametrize("name", ["W404", "DOI:10.1/none"])
@@ -305,3 +305,17 @@ async def test_a_year_of_no_calendar_is_unknown(year: int) -> None:
         await source.close()
     assert found.year is None
     assert not BEFORE.holds(found)
+
+
+async def test_a_wrong_address_is_no_missing_paper(server: OpenAlexServer) -> None:
+    wrong = asking(f"{server.url}/v2")
+    for _ in range(2):
+        with pytest.raises(LiteratureError, match="404") as caught:
+            await wrong.paper("W404")
+    assert "literature.endpoints.openalex" in str(caught.value)
+    await wrong.close()
+    right = asking(server.url)
+    server.requests.clear()
+    assert [await right.paper("W404") for _ in range(3)] == [None] * 3
+    assert len(server.requests) == 3 + 1, "an address is looked at once"
+    await right.close()

@@ -58,6 +58,7 @@ class OpenAlex:
         self._address = address.rstrip("/")
         given = {name: value for name, value in headers.items() if value}
         self._fetcher = Fetcher(service, self._address, given)
+        self._is_openalex = self._address == ADDRESS
 
     async def search(
         self, query: str, limit: int = 10, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
@@ -126,16 +127,22 @@ class OpenAlex:
         return self._fetcher.service.deadline()
 
     async def _work(self, paper_id: str, fields: Sequence[str], until: float) -> Work | None:
+        """One work; None for one that is not there.
+
+        A wrong address says 404 too: one that has never answered as OpenAlex does must list works as well.
+        """
         from pyalex import Works
 
         if (named := _identifier(paper_id)) is None:
             return None
         request: Any = Works({})
         request.params = named
-        params = {"select": ",".join(fields)}
-        return await self._fetcher.find(
-            self._url(request), params, partial(parsed, Work), f"work {paper_id}", until=until
-        )
+        params, what = {"select": ",".join(fields)}, f"work {paper_id}"
+        work = await self._fetcher.find(self._url(request), params, partial(parsed, Work), what, until=until)
+        if work is None and not self._is_openalex:
+            await self._page(Works().select(["id"]), "*", 1, WorksPage, until)
+        self._is_openalex = True
+        return work
 
     async def _listed(self, request: Any, limit: int, window: Window, until: float) -> list[Publication]:
         """Page after page until there are enough; the window has the last word, whatever the service filters by."""
@@ -172,7 +179,9 @@ class OpenAlex:
     async def _page(self, request: Any, cursor: str, limit: int, shape: type[M], until: float) -> M:
         url = self._url(request)
         params = {"per-page": min(limit, MOST), "cursor": cursor}
-        return await self._fetcher.get(url, params, partial(parsed, shape), "search", until=until)
+        page = await self._fetcher.get(url, params, partial(parsed, shape), "search", until=until)
+        self._is_openalex = True
+        return page
 
     def _url(self, request: Any) -> str:
         """pyalex' request at our address."""

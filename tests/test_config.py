@@ -1,5 +1,6 @@
 """Run configs: merged in order, then `--set`; every mistake named by key and file."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -238,3 +239,20 @@ def test_an_address_is_whole(address: str) -> None:
         validate({"literature": {"endpoints": {"openalex": address}}}, "test")
     with pytest.raises(ConfigError, match="write it with http"):
         validate({"models": {"default": {"base_url": address}}}, "test")
+
+
+@pytest.mark.parametrize(
+    "text", ["three\x80\x94dots", "a\x7fb", "\ufffe", "\U0001f600", 'he said: "no" # really', "on", "1e3"]
+)
+def test_what_a_setting_says_as_json_stays_as_it_was(text: str) -> None:
+    assert load(["rebuttal"], [f"background={json.dumps([text], ensure_ascii=False)}"]).background == (text,)
+    assert load(["rebuttal"], [f"topic={json.dumps(text, ensure_ascii=False)}"]).topic == text
+
+
+def test_a_message_holds_the_beginning_of_a_setting_alone() -> None:
+    settings = (f"background=[{'water ' * 100}", f'background=["{"water " * 100}", 7]', "water " * 100)
+    for setting in settings:
+        with pytest.raises(ConfigError) as refused:
+            load(["rebuttal"], [setting])
+        assert "water water" in refused.value.message
+        assert refused.value.message.count("water") < 40

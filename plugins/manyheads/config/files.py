@@ -1,6 +1,8 @@
 """Config files: found, read, merged in order, then `--set a.b=c`, then validated."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,6 +13,10 @@ from manyheads.config.run import RunConfig
 from manyheads.errors import ConfigError
 from manyheads.resources import Resources, data_file, parse_yaml
 from manyheads.roles import describe
+
+JSON = ('"', "[", "{")
+SHOWN = 100
+"""Letters of a setting in a message."""
 
 
 def load(names: Sequence[str], sets: Iterable[str] = (), *, resources: Resources | None = None) -> RunConfig:
@@ -26,7 +32,7 @@ def load(names: Sequence[str], sets: Iterable[str] = (), *, resources: Resources
         merged = merge(merged, {"name": path.stem, **_relative_to(path.parent, read_yaml(path))})
     for setting in sets:
         merged = merge(merged, _relative_to(Path(), parse_set(setting)))
-    return validate(merged, " + ".join([*names, *sets]))
+    return validate(merged, " + ".join([*names, *map(_short, sets)]))
 
 
 def validate(data: Mapping[str, Any], where: str) -> RunConfig:
@@ -107,17 +113,35 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parse_set(setting: str) -> dict[str, Any]:
-    """`team.size=8` as a mapping; the value is read as YAML."""
+    """`team.size=8` as a mapping; the value is read as JSON where it is JSON, and else as YAML."""
     key, equals, value = setting.partition("=")
     if not equals or not key.strip():
-        raise ConfigError(f"--set {setting}: write it as key=value, such as team.size=8")
+        raise ConfigError(f"--set {_short(setting)}: write it as key=value, such as team.size=8")
     try:
-        nested: Any = parse_yaml(value)
+        nested: Any = _value(value)
     except yaml.YAMLError as error:
-        raise ConfigError(f"--set {setting}: the value is not valid YAML") from error
+        raise ConfigError(f"--set {_short(setting)}: the value is not valid YAML") from error
     for part in reversed(key.strip().split(".")):
         nested = {part: nested}
     return nested
+
+
+def _value(text: str) -> Any:
+    """YAML takes no control characters, not even in the texts of JSON, and real abstracts hold some."""
+    if text.lstrip().startswith(JSON):
+        with suppress(ValueError):
+            return json.loads(text, parse_constant=_no_constant)
+    return parse_yaml(text)
+
+
+def _no_constant(name: str) -> float:
+    """NaN and Infinity are no JSON; raises ValueError."""
+    raise ValueError(name)
+
+
+def _short(setting: str) -> str:
+    """A setting for a message: whole texts may stand in one."""
+    return setting if len(setting) <= SHOWN else f"{setting[:SHOWN]}…"
 
 
 def _relative_to(base: Path, data: dict[str, Any]) -> dict[str, Any]:

@@ -149,6 +149,13 @@ def test_repeats_by_hand() -> None:
     )
 
 
+def test_repeats_that_came_out_alike_take_one_line() -> None:
+    rows = [row(SMALL, seed, value, case) for case, value in (("a", 1.0), ("b", 3.0)) for seed in range(2)]
+    text = report_text(Suite("mine", SPECIFIED), 2, rows, summarise(SPECIFIED, rows), [])
+    assert "Every repeat had the same mean over cases." in text
+    assert "repeat by repeat" not in text
+
+
 def test_a_single_repeat_has_no_repeats_to_tell_of() -> None:
     rows = [row(SMALL, 0, 1.0, "a"), row(SMALL, 0, 2.0, "b")]
     entry = of(summarise(SPECIFIED, rows), SMALL)
@@ -166,7 +173,7 @@ def test_a_share_of_single_runs_has_wilsons_interval() -> None:
     all_of_them = of(summarise(spec, rows[:4]), SMALL)
     assert all_of_them.low == pytest.approx(4 / (4 + 1.96**2), abs=1e-3)
     text = report_text(Suite("mine", spec), 5, rows, summarise(spec, rows), [])
-    assert "Those of shares of single runs are Wilson's" in text
+    assert "Those of shares are Wilson's where" in text
     assert "median" not in text
 
 
@@ -230,7 +237,12 @@ def test_warnings_of_cells_are_told() -> None:
     warned = row(SMALL, 0, 1.0).model_copy(update={"warnings": ("openalex could not be asked",)})
     text = report_text(Suite("mine", SPECIFIED), 3, [warned, *ROWS[1:]], summarise(SPECIFIED, ROWS), [])
     assert "## Warnings: 1 of 6 cells, which are in the numbers above" in text
-    assert "openalex could not be asked" in text
+    assert "- openalex could not be asked (" in text
+    again = [
+        each.model_copy(update={"cell": f"c{n}", "warnings": ("no *answer*",)}) for n, each in enumerate(ROWS)
+    ]
+    text = report_text(Suite("mine", SPECIFIED), 3, again, summarise(SPECIFIED, again), [])
+    assert r"- no \*answer\* (c0, c1, c2 and 3 more)" in text
     assert "Warnings" not in report_text(Suite("mine", SPECIFIED), 3, ROWS, summarise(SPECIFIED, ROWS), [])
 
 

@@ -1,7 +1,7 @@
 """A suite's report in Markdown: what was asked, what came of it, and what did not."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import floor, log10
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ OFFLINE_NOTE = (
     "Written by the offline model, which is no language model: the numbers show how a suite goes, no more"
 )
 BIAS = "ranking.position_bias"
+NAMED = 3
+"""Cells that are named where several have the same trouble."""
 ROUNDING = 1e-9
 """Part of a mean, below which an error comes of how numbers are added up."""
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#$~])")
@@ -140,6 +142,9 @@ def _repeats(spec: SuiteSpec, rows: Sequence[Row], entries: Sequence[Entry]) -> 
     """Where there is one case, repeats are what n counts, and the table above tells it all."""
     if counted(rows) == "cells" or not any(entry.repeats for entry in entries):
         return
+    if not any(entry.repeat_sd for entry in entries):
+        yield "Every repeat had the same mean over cases."
+        return
     yield "The mean over cases, repeat by repeat:"
     head = [*spec.axes, "repeats", "cases in all of them", "mean", "SD", f"{spec.level:.0%} interval (t)"]
     told = (
@@ -190,10 +195,22 @@ def _trouble(rows: Sequence[Row]) -> Iterator[str]:
     if unknown := [row for row in rows if row.unknown]:
         yield f"## Unknown: in {len(unknown)} of {len(rows)} cells"
         yield "These runs did not fail; nobody knows the value, such as a cost without prices."
-        yield "\n".join(f"- {plain(row.cell)}: {plain(', '.join(row.unknown))}" for row in unknown)
+        yield _by_text((name, row.cell) for row in unknown for name in row.unknown)
     if warned := [row for row in rows if row.warnings]:
         yield f"## Warnings: {len(warned)} of {len(rows)} cells, which are in the numbers above"
-        yield "\n".join(f"- {plain(row.cell)}: {plain(said)}" for row in warned for said in row.warnings)
+        yield _by_text((said, row.cell) for row in warned for said in row.warnings)
+
+
+def _by_text(told: Iterable[tuple[str, str]]) -> str:
+    """What is told of cells, a line each, with the cells that it is told of."""
+    cells: dict[str, list[str]] = {}
+    for text, cell in told:
+        cells.setdefault(text, []).append(cell)
+    lines = list[str]()
+    for text, names in cells.items():
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        lines.append(f"- {plain(text)} ({plain(', '.join(names[:NAMED]))}{more})")
+    return "\n".join(lines)
 
 
 def _reading(spec: SuiteSpec, rows: Sequence[Row], entries: Sequence[Entry]) -> Iterator[str]:
@@ -221,7 +238,7 @@ def _intervals(rows: Sequence[Row], entries: Sequence[Entry]) -> Iterator[str]:
     if "BCa" in used:
         yield f"Intervals of {FEW} values or more are bootstrapped (BCa)."
     if "Wilson" in used:
-        yield "Those of shares of single runs are Wilson's."
+        yield "Those of shares are Wilson's where each value is all or nothing."
     if any(entry.low is not None and entry.low == entry.high for entry in entries):
         yield "One without width says that all its values were the same, not that others could not be."
     if any(entry.median is not None for entry in entries):

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from manyheads.report.html import write_report
+from support.ranked import RANKED, SHOWN, order, ranking
 
 Write = Callable[..., Path]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -42,13 +43,8 @@ def test_even_unescaped_markup_could_not_run(tmp_path: Path, run: Write) -> None
     assert "data-owned" not in browse(tmp_path, page, "--dump-dom")
 
 
-@pytest.mark.parametrize("width", [320, 390, 768, 1280])
-def test_nothing_is_wider_than_the_window(
-    tmp_path: Path, run: Write, told: dict[str, Any], width: int
-) -> None:
-    told["ideas"][0]["title"] = "Unbreakable" * 30
-    told["topic"]["topic"] = "x" * 500
-    report = write_report(run(outcome=told))
+def width_of(tmp_path: Path, report: Path, width: int) -> int:
+    """How wide a report is that is shown in a window of some width, with all that folds away in sight."""
     frame = tmp_path / "frame.html"
     frame.write_text(
         f"<iframe id=f src='{report.as_uri()}' style='width:{width}px;height:900px;border:0'></iframe>"
@@ -59,7 +55,24 @@ def test_nothing_is_wider_than_the_window(
     )
     title = re.search(r"<title>(\d+)", browse(tmp_path, frame, "--dump-dom"))
     assert title
-    assert int(title[1]) <= width
+    return int(title[1])
+
+
+@pytest.mark.parametrize("width", [320, 390, 768, 1280])
+def test_nothing_is_wider_than_the_window(
+    tmp_path: Path, run: Write, told: dict[str, Any], width: int
+) -> None:
+    told["ideas"][0]["title"] = "Unbreakable" * 30
+    told["topic"]["topic"] = "x" * 500
+    assert width_of(tmp_path, write_report(run(outcome=told)), width) <= width
+
+
+@pytest.mark.parametrize("width", [320, 1280])
+def test_a_ranking_of_long_titles_in_many_orders_is_no_wider(tmp_path: Path, run: Write, width: int) -> None:
+    orders = [order(shown, ranked) for shown, ranked in zip(SHOWN, RANKED, strict=True)] * 5
+    ideas = [{"title": "Unbreakable" * 30, "fields": {"method": "x" * 500}}] * 3
+    told = ranking(orders=orders, ideas=ideas, title="y" * 300)
+    assert width_of(tmp_path, write_report(run(outcome=told)), width) <= width
 
 
 def test_folded_parts_are_printed(tmp_path: Path, run: Write) -> None:

@@ -7,92 +7,22 @@ from typing import Any
 
 import pytest
 
-from manyheads.errors import JournalError
+from manyheads.errors import JournalError, ModelError
 from manyheads.events import AnyEvent
-from manyheads.measures.ranking import position_bias, relative_quality
 from manyheads.report.closing import essence
 from manyheads.report.folder import read_run
 from manyheads.report.html import write_report
 from manyheads.report.ranking import bias_in_words, meaning, ranked_of
 from report.conftest import Reader, said
+from support.faults import Fault
+from support.llm import LLM
+from support.play import config_for, play
+from support.ranked import RANKED, SHOWN, TITLES, WHY, form, order, ranking
+from support.requests import Request
 
 Write = Callable[..., Path]
 Read = Callable[[Path], Reader]
-TITLES = (
-    "Owls that plan by ear",
-    "Bats for dense traffic",
-    "Moles that map in the dark",
-    "Eels on power lines",
-)
 CONFIG = "system: ranking\nhost: autogen\nranking: {indicator: novelty}\n"
-SHOWN = [(2, 0, 1, 3), (1, 3, 2, 0), (0, 2, 3, 1), (3, 1, 0, 2)]
-RANKED = [(1, 2, 0, 3), (1, 3, 2, 0), None, (3, 1, 0, 2)]
-WHY = "The judge went astray: the ranking names idea 5, but there are 4; asked 3 times"
-
-
-def form(number: int) -> dict[str, str]:
-    return {
-        "title": TITLES[number],
-        "problem": f"Machine {number} loses its way where nobody has been before, and no map tells it so.",
-        "objective": "To come home by what is heard alone.",
-        "hypothesis": "What is heard changes less with the light than what is seen.",
-        "method": "We fly forty missions at night beside a plain baseline, and count how many come home.",
-    }
-
-
-def order(shown: tuple[int, ...], ranked: tuple[int, ...] | None) -> dict[str, Any]:
-    rank = ranked.index(0) + 1 if ranked else None
-    return {
-        "shown": shown,
-        "ranked": ranked,
-        "rationales": [f"Because {TITLES[idea]} stands there." for idea in ranked] if ranked else None,
-        "target_place": shown.index(0) + 1,
-        "target_rank": rank,
-        "s": relative_quality(rank, 3) if rank else None,
-        "failed": None if ranked else WHY,
-    }
-
-
-def ranking(**changes: Any) -> dict[str, Any]:
-    """What a run of three ideas and a target comes to, one of its four orders failed."""
-    orders = [order(*each) for each in zip(SHOWN, RANKED, strict=True)]
-    whole = [each for each in orders if each["ranked"]]
-    found = position_bias([each["shown"] for each in whole], [each["ranked"] for each in whole])
-    ideas = [
-        {
-            "source": f"runs/{n}",
-            "title": TITLES[n],
-            "fields": form(n),
-            "round": 2 if n < 3 else None,
-            "settled": n == 1,
-        }
-        for n in (1, 2, 3)
-    ]
-    return {
-        "system": "ranking",
-        "title": TITLES[0],
-        "target": {"source": "papers/owls.md", "title": TITLES[0], "sha256": "0", "words": 120, "fields": form(0)},
-        "ideas": ideas,
-        "area": "robotics",
-        "indicator": "novelty",
-        "traits": "- few would have thought of it\n- it closes a gap",
-        "shown_fields": ["title", "problem", "objective", "method"],
-        "orders": orders,
-        "s": sum(each["s"] for each in whole) / len(whole),
-        "s_interval": {"low": 0.61, "high": 0.97, "level": 0.95},
-        "failed": 1,
-        "position_bias": found.bias,
-        "position_p": found.p,
-        "consistency": found.consistency,
-        "by_place": found.by_place,
-        "s_by_place": [None, 0.67, 0.67, 1.0],
-        "settled": 1 / 3,
-        "inference_cost": 8,
-        "usage": {"input_tokens": 9000, "output_tokens": 900, "calls": 8, "by_stage": {}},
-        "warnings": ["order 3 failed"],
-        "written_by_language_model": True,
-        **changes,
-    }  # fmt: skip
 
 
 def events() -> list[AnyEvent]:
@@ -184,10 +114,14 @@ def test_few_orders_are_said_to_tell_little(ranked_run: Write) -> None:
 
 
 def test_one_order_has_neither_interval_nor_agreement(ranked_run: Write, read: Read) -> None:
-    alone = {"orders": [order(SHOWN[0], RANKED[0])], "s_interval": None, "consistency": None, "s": 0.67}
+    alone = {
+        "orders": [order(SHOWN[0], RANKED[0])],
+        "s": 0.67,
+        **dict.fromkeys(("s_interval", "position_bias", "position_p", "consistency", "by_place")),
+    }
     folder = ranked_run(**alone)
     assert "No interval can be told from these orders." in read(folder).words
-    assert "A single order cannot tell how far rankings agree." in told_of(folder)
+    assert told_of(folder) == "What places have done can be told from two rankings on."
 
 
 def test_many_orders_go_into_tables_that_fit(ranked_run: Write, read: Read) -> None:
@@ -207,6 +141,13 @@ def test_a_single_idea_is_spoken_of_as_one(ranked_run: Write) -> None:
     assert meaning(ranked).startswith(
         "S is the share of the one idea that the judge ranks above the target, here 100%"
     )
+
+
+def test_an_idea_that_was_ranked_as_it_stood_is_shown_so(ranked_run: Write, read: Read) -> None:
+    plain = {"title": "", "text": "Mice know the way home.", "fields": {}}
+    words = read(ranked_run(ideas=[plain, *ranking()["ideas"][1:]])).words
+    assert "Idea 1 Mice know the way home." in words
+    assert "Idea 1 1.33" in words, "it goes by its number"
 
 
 def test_an_unfinished_ranking_shows_what_has_come(run: Write, read: Read) -> None:
@@ -238,10 +179,45 @@ def test_what_no_run_writes_is_refused(ranked_run: Write) -> None:
         write_report(folder)
 
 
+SETS = (
+    "system=ranking", "ranking.target=Dogs find mines by smell.",
+    "ranking.ideas=[Owls plan by ear., Bats map caves.]", "ranking.orders=3",
+)  # fmt: skip
+
+
+def ranked_by_number(request: Request) -> list[dict[str, Any]]:
+    return [{"idea": place, "rationale": f"It stood at {place}."} for place in (1, 2, 3)]
+
+
+async def test_a_run_writes_what_the_page_shows(llm: LLM, tmp_path: Path) -> None:
+    llm.answers["ranking"] = ranked_by_number
+    played = await play(config_for(llm, *SETS), tmp_path / "run", llm)
+    words = Reader((tmp_path / "run/report.html").read_text(encoding="utf-8")).words
+    ranked = ranked_of(read_run(tmp_path / "run"))
+    assert ranked.s == played.result["s"] == 0.5
+    assert [order.target_rank for order in ranked.orders] == [order.target_place for order in ranked.orders]
+    assert "S 0.5 95 % interval" in words
+    assert "place and rank correlate at 1.00" in words
+    assert words.count("It stood at 3.") == 3
+    assert [row.mean for row in ranked.rows] == [2.0, 2.0, 2.0]
+
+
+async def test_a_run_that_stops_at_a_ranking_shows_what_is_condensed(llm: LLM, tmp_path: Path) -> None:
+    llm.answers["problem"] = "Nobody hears the mines."
+    llm.faults.append(
+        Fault("status", status=403, times=None, when=lambda request: request.title == "Ranking")
+    )
+    with pytest.raises(ModelError):
+        await play(config_for(llm, *SETS), tmp_path / "run", llm)
+    words = Reader((tmp_path / "run/report.html").read_text(encoding="utf-8")).words
+    assert words.count("Nobody hears the mines.") == 3
+    assert "Nothing has been ranked in this run yet." in words
+
+
 def test_the_last_lines_tell_s_ranks_and_places() -> None:
     told = dict(essence(ranking()))
     assert told["S"] == "0.78 of 3 ideas above the target for novelty, 95% interval 0.61 to 0.97"
-    assert told["Orders"] == "3 of 4 ranked, the others failed"
+    assert told["Orders"] == "3 of 4 ranked, the others failed; they agree to 0.47 (Kendall's W)"
     assert told["1"] == f"{TITLES[1]} (mean rank 1.33)"
     assert told["4"] == f"{TITLES[0]} (mean rank 3.33, the target)"
     assert told["Places"].startswith("The judge favours what it is shown early")

@@ -28,6 +28,8 @@ class Item(Part):
     source: str = ""
     title: str = ""
     fields: dict[str, str] = Field(default_factory=dict[str, str])
+    text: str | None = None
+    """As it was ranked, where it was not brought into the form."""
     round: int | None = None
     """Revisions after which it stood so; None where it comes of no such run."""
     settled: bool | None = None
@@ -155,7 +157,7 @@ def bias_in_words(ranked: Ranked) -> list[str]:
     """Whether ranks follow places, how surely, and how far the orders agree; a sentence each."""
     bias, p = ranked.position_bias, ranked.position_p
     if bias is None:
-        return ["What places have done cannot be told from these orders."]
+        return ["What places have done can be told from two rankings on."]
     held = f"place and rank correlate at {bias:.2f}"
     if p is None or p >= CHANCE:
         told = [f"No favour for a place can be told from chance: {held}{_by_chance(p)}.", *_few(ranked)]
@@ -183,7 +185,7 @@ def _few(ranked: Ranked) -> list[str]:
 
 def _agreement(ranked: Ranked) -> list[str]:
     if ranked.consistency is None:
-        return ["A single order cannot tell how far rankings agree."] if len(ranked.whole) == 1 else []
+        return []
     return [
         f"Over {len(ranked.whole)} orders the rankings agree to {ranked.consistency:.2f} (Kendall's W; 1: always the same)."
     ]
@@ -195,18 +197,20 @@ def in_lines(ranked: Ranked) -> Iterator[tuple[str, str]]:
     yield "Target", ranked.name(TARGET)
     above = f"{_number(ranked.s)} of {'the idea' if count == 1 else f'{count} ideas'} above the target for {ranked.indicator}"
     yield "S", f"{above}{_interval(ranked.s_interval)}"
-    yield (
-        "Orders",
-        f"{len(ranked.whole)} of {len(ranked.orders)} ranked{', the others failed' * bool(ranked.broken)}",
-    )
+    failed = ", the others failed" * bool(ranked.broken)
+    yield "Orders", f"{len(ranked.whole)} of {len(ranked.orders)} ranked{failed}{_alike(ranked.consistency)}"
     for place, row in enumerate(ranked.rows, 1):
         mark = ", the target" if row.number == TARGET else ""
         yield str(place), f"{row.title} (mean rank {_number(row.mean)}{mark})"
-    yield "Places", " ".join(bias_in_words(ranked))
+    yield "Places", bias_in_words(ranked)[0]
 
 
 def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
+
+
+def _alike(consistency: float | None) -> str:
+    return "" if consistency is None else f"; they agree to {consistency:.2f} (Kendall's W)"
 
 
 def _interval(found: Interval | None) -> str:

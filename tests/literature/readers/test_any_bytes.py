@@ -16,7 +16,7 @@ from manyheads.literature.readers.formats import FORMATS, detect
 from manyheads.literature.readers.opening import Opening, open_corpus
 from manyheads.literature.readers.table_columns import fields
 
-FILES = ("jsonl", "anthology", "bibtex", "csv", "parquet")
+FILES = ("jsonl", "unarxive", "anthology", "bibtex", "csv", "parquet")
 PIECES = (
     "@article{a, title={Pears}, author={Jo Berg and}, year=2015}\n", "@string{x = ", "{", "}", "\\'", '"', "\\begin{array}",
     "title,abstract,authors,year\n", "Pears,About,\"Jo, Al\",2015\n", ";", "\t", "[", "\x00", "\x1b[31m", "é",

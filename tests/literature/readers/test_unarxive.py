@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from manyheads.bank.corpus import RawPaper, Rejects
 from manyheads.literature.readers.formats import detect
@@ -100,3 +102,31 @@ def test_it_is_told_from_other_json_even_where_lines_are_longer_than_what_is_rea
     read(path, row(body_text=[{"text": "water " * 30_000}]))
     assert detect(path) == "unarxive"
     assert detect(tmp_path / "all") == "unarxive"
+
+
+VALUE = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text(max_size=6)
+    | st.sampled_from(("2015-01-01", "\\'", "{")),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(("created", "text", "ids", "url")), inner)
+    ),
+    max_leaves=5,
+)
+FIELDS = ("paper_id", "metadata", "abstract", "bib_entries")
+ABOUT = ("title", "abstract", "journal-ref", "versions", "update_date", "authors_parsed")
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.dictionaries(st.sampled_from(FIELDS), VALUE), st.dictionaries(st.sampled_from(ABOUT), VALUE))
+def test_whatever_a_field_holds_is_a_paper_or_counted(
+    tmp_path: Path, fields: dict[str, Any], about: dict[str, Any]
+) -> None:
+    broken = {**row(metadata=about), **fields}
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(one) + "\n" for one in (row(), row(), broken)))
+    rejects = Rejects()
+    found = [*open_corpus(tmp_path / "a.jsonl", "unarxive").papers(rejects)]
+    assert len(found) + rejects.total == 3

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, sifted
 from manyheads.literature.readers.bibtex_text import NotTeXError, decoded
-from manyheads.literature.readers.common import Record, each, objects, paper, shards, year_of
+from manyheads.literature.readers.common import Record, each, objects, paper, shards
 from manyheads.literature.readers.table_columns import person
 
 ENDINGS = (".jsonl", ".jsonl.gz")
@@ -59,7 +59,7 @@ def _paper(row: Mapping[str, Any]) -> RawPaper | tuple[str, str]:
                 "authors": [decoded(person(one)) for one in cast("list[object]", people)]
                 if isinstance(people, list)
                 else None,
-                "year": _year(about),
+                "year": _date(about),
                 "venue": about.get("journal-ref"),
                 "references": [*filter(None, map(_entry, _object(row.get("bib_entries")).values()))],
             }
@@ -74,14 +74,12 @@ def _abstract(row: Mapping[str, Any], about: Mapping[str, Any]) -> str:
     return " ".join(text.split()) if isinstance(text, str) else ""
 
 
-def _year(about: Mapping[str, Any]) -> int | None:
+def _date(about: Mapping[str, Any]) -> str | None:
     """Of the first version, else of the last change."""
     versions = about.get("versions")
     first = _object(cast("list[object]", versions)[0]) if isinstance(versions, list) and versions else {}
-    for date in (first.get("created"), about.get("update_date")):
-        if isinstance(date, str):
-            return year_of(date)
-    return None
+    dates = (first.get("created"), about.get("update_date"))
+    return next((date for date in dates if isinstance(date, str)), None)
 
 
 def _entry(given: object) -> str:

@@ -242,7 +242,7 @@ async def test_a_query_that_is_no_whole_text_is_asked_without_its_broken_letters
 
 async def test_a_paper_that_is_known_to_be_cited_by_none_stays_so(services: Services) -> None:
     services.bank.add(
-        [Paper(id="p3", title="Weighing fruit", abstract="Fruit is weighed.", year=2012, citations=0)],
+        [Paper(id="p3", title="Weighing fruit", abstract="Fruit is weighed.", year=2011, citations=0)],
         period="past",
     )
     services.scholar.papers = [scholarly(A, "Weighing fruit", citationCount=9, venue="ICRA")]

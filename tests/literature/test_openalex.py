@@ -310,9 +310,8 @@ async def test_a_year_of_no_calendar_is_unknown(year: int) -> None:
 async def test_a_wrong_address_is_no_missing_paper(server: OpenAlexServer) -> None:
     wrong = asking(f"{server.url}/v2")
     for _ in range(2):
-        with pytest.raises(LiteratureError, match="404") as caught:
+        with pytest.raises(LiteratureError, match=r"404[\s\S]+literature\.endpoints\.openalex"):
             await wrong.paper("W404")
-    assert "literature.endpoints.openalex" in str(caught.value)
     await wrong.close()
     right = asking(server.url)
     server.requests.clear()

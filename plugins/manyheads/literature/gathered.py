@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 from manyheads.config import SourceName
 from manyheads.errors import LiteratureError
 from manyheads.events import Searched
-from manyheads.literature.publication import Author, Publication
+from manyheads.literature.publication import Author, Publication, fold
 from manyheads.literature.watched import Outcome
 
 T = TypeVar("T")
@@ -17,6 +17,9 @@ Note = Callable[[Searched], None]
 _FILLED = ("abstract", "venue", "citations", "doi", "url")
 """What a paper takes over from another source where its own does not know it."""
 
+_DOI = "doi:"
+_TELLING = 20
+"""So many letters and digits make a title that only one paper bears."""
 _NOBODY = "none of them takes such a name"
 
 
@@ -73,11 +76,14 @@ class Trail(Generic[T]):
 
 
 class Merged:
-    """Papers of several sources, each once: those with one DOI, or with one title but for signs and case."""
+    """Papers of several sources, each once: those with one DOI, or with one title but for signs and case.
+
+    A short title, such as "Editorial", is borne by many: year and authors must agree too.
+    """
 
     def __init__(self) -> None:
         self._papers: list[tuple[int, Publication]] = []
-        self._places: dict[str, int] = {}
+        self._places: dict[str, list[int]] = {}
 
     def __len__(self) -> int:
         return len(self._papers)
@@ -85,14 +91,23 @@ class Merged:
     def add(self, papers: list[Publication], step: int = 0) -> None:
         """Take papers in; `step` is how far the query had been widened for them."""
         for paper in papers:
-            place = next((self._places[key] for key in _keys(paper) if key in self._places), None)
+            place = self._place(paper)
             if place is None:
                 place = len(self._papers)
                 self._papers.append((step, paper))
             else:
                 first, known = self._papers[place]
                 self._papers[place] = (min(first, step), _filled(known, paper))
-            self._places |= dict.fromkeys(_keys(paper), place)
+            for key in _keys(paper):
+                self._places.setdefault(key, []).append(place)
+
+    def _place(self, paper: Publication) -> int | None:
+        """Where the same paper stands already."""
+        for key in _keys(paper):
+            for place in self._places.get(key, ()):
+                if key.startswith(_DOI) or _is_one(self._papers[place][1], paper):
+                    return place
+        return None
 
     def best(self, limit: int) -> tuple[Publication, ...]:
         """Those found by narrower queries first, then in the order in which they came."""
@@ -101,8 +116,29 @@ class Merged:
 
 def _keys(paper: Publication) -> Iterator[str]:
     if paper.doi:
-        yield f"doi:{paper.doi.casefold()}"
+        yield f"{_DOI}{paper.doi.casefold()}"
     yield f"title:{paper.key or paper.id}"
+
+
+def _is_one(known: Publication, other: Publication) -> bool:
+    """Whether two papers of one title, without a DOI that both have, are the same."""
+    if len(known.key) >= _TELLING:
+        return True
+    if known.source == other.source:
+        return known.id == other.id
+    years = abs(known.year - other.year) if known.year and other.year else None
+    if people := _surnames(known) and _surnames(other):
+        return bool(_surnames(known) & people) and (years or 0) <= 1
+    return years == 0 and not (known.doi and other.doi)
+
+
+def _surnames(paper: Publication) -> set[str]:
+    """Of those authors who stand under their names: those of a corpus are masked."""
+    if paper.source == "local":
+        return set()
+    return {
+        fold(name.partition(",")[0].split()[-1]) for name in paper.authors if name.partition(",")[0].strip()
+    }
 
 
 def _filled(known: Publication, other: Publication) -> Publication:

@@ -74,7 +74,10 @@ def _lines(given: "Rankings", found: "list[Alignment]") -> Iterator[str]:
         yield ""
         yield from _told(one)
     yield ""
-    yield "D(S) = |S of a person - S of the judge|, alignment = 1 - D(S). Means are over sets, ± their standard error."
+    yield (
+        "D(S) = |S of a person - S of the judge in one order|, alignment = 1 - D(S). Means are over sets, "
+        "± their standard error."
+    )
 
 
 def _told(one: "Alignment") -> Iterator[str]:
@@ -86,6 +89,7 @@ def _told(one: "Alignment") -> Iterator[str]:
     yield _line("D(S) of judge and people", one.difference, f"alignment {one.alignment:.0%}")
     yield _line("D(S) between two people", one.between_people)
     yield _line("D(S) of a judge who guesses", one.by_chance, f"alignment {1 - one.by_chance:.0%}")
+    yield _line("D(S) of the means of both", one.of_means)
     yield _line("Kendall's tau of judge and people", one.tau)
     yield _line("Kendall's tau between two people", one.tau_between_people)
     yield _line("Kendall's W of all people", one.concordance)

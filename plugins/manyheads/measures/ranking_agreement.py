@@ -1,12 +1,13 @@
 """How far a judge ranks ideas as people do (Review and Rebuttal, App. A.3.1, Eq. 4 and Table 4).
 
-Between two people D(S) is not 0 either, and a judge who guesses does not reach 1: both stand beside the judge's, without
-which a share of alignment says little.
+Each order of the judge counts as a ranking of its own, as in the paper: the mean of many lies near the middle, and so
+nearer to anybody's than a single one. Between two people D(S) is not 0 either, and a judge who guesses does not reach 1:
+both stand beside the judge's, without which a share of alignment says little.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import combinations
+from itertools import combinations, product
 from statistics import fmean
 from typing import Any
 
@@ -18,34 +19,37 @@ from manyheads.measures.rankings import TARGET, KeptSet, Rankings
 
 @dataclass(frozen=True)
 class SetAgreement:
-    """One set, ranked by a judge and by people. None where one rater, or a judge to whom all are equal, tells nothing.
+    """One set, ranked by a judge and by people; None where a single rater cannot tell.
 
     Attributes:
         name, run, indicator: of the set.
         ideas: n, without the target.
+        orders: the judge's rankings.
         s_judge: the judge's S, the mean over its orders.
         s_human: S of each rater.
-        difference: D(S), the mean over raters of |S_human - S_judge| (Eq. 4), 0 to 1.
+        difference: D(S) = |S_human - S_judge| (Eq. 4), 0 to 1, the mean over raters and orders.
         between_people: the same between two raters, the mean over all pairs.
         by_chance: the same of a judge who puts the target into any place as likely.
-        tau: Kendall's tau-b of the judge's whole ranking and a rater's, -1 to 1, the mean over raters.
+        of_means: the difference of the mean over raters and that over orders.
+        tau: Kendall's tau of whole rankings of the judge and a rater, -1 to 1, the mean over raters and orders.
         tau_between_people: the same between two raters.
         concordance: Kendall's W of the raters, 0 to 1.
-        first: share of the raters who rank first what the judge does; one of several that the judge ranks alike
-            counts in part.
-        first_between_people: share of the pairs of raters who rank the same first.
+        first: share of raters and orders that rank the same first.
+        first_between_people: share of the pairs of raters who do.
     """
 
     name: str
     run: str
     indicator: str
     ideas: int
+    orders: int
     s_judge: float
     s_human: dict[str, float]
     difference: float
     between_people: float | None
     by_chance: float
-    tau: float | None
+    of_means: float
+    tau: float
     tau_between_people: float | None
     concordance: float | None
     first: float
@@ -65,7 +69,8 @@ class Alignment:
     difference: Mean
     between_people: Mean | None
     by_chance: float
-    tau: Mean | None
+    of_means: Mean
+    tau: Mean
     tau_between_people: Mean | None
     concordance: Mean | None
     first: Mean
@@ -96,36 +101,37 @@ def as_data(rankings: Rankings, found: Sequence[Alignment]) -> dict[str, Any]:
     }
 
 
-def kendall_tau(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Kendall's tau-b of two rankings of the same things, which may hold ties; None where all of one are equal."""
+def kendall_tau(first: Sequence[int], second: Sequence[int]) -> float:
+    """Kendall's tau of two rankings of the same two or more things, -1 to 1."""
     from scipy.stats import kendalltau
 
-    if len(set(first)) < 2 or len(set(second)) < 2:
-        return None
     found: Any = kendalltau(first, second)
     return float(found.statistic)
 
 
 def _agreement(name: str, kept: KeptSet, ranks: Mapping[str, tuple[int, ...]]) -> SetAgreement:
-    ideas, pairs = kept.size - 1, list(combinations(ranks.values(), 2))
-    s_judge = (kept.judge_ranks[TARGET] - 1) / ideas
+    ideas, people = kept.size - 1, list(ranks.values())
+    pairs, both = list(combinations(people, 2)), list(product(people, kept.judge_ranks))
     s_human = {rater: relative_quality(each[TARGET], ideas) for rater, each in ranks.items()}
+    s_judge = [relative_quality(each[TARGET], ideas) for each in kept.judge_ranks]
     anywhere = [relative_quality(rank, ideas) for rank in range(1, kept.size + 1)]
     return SetAgreement(
         name=name,
         run=kept.run,
         indicator=kept.indicator,
         ideas=ideas,
-        s_judge=s_judge,
+        orders=len(s_judge),
+        s_judge=fmean(s_judge),
         s_human=s_human,
-        difference=fmean(ranking_difference(s, s_judge) for s in s_human.values()),
-        between_people=_mean([ranking_difference(*two) for two in combinations(s_human.values(), 2)]),
-        by_chance=fmean(ranking_difference(s, other) for s in s_human.values() for other in anywhere),
-        tau=_mean([kendall_tau(each, kept.judge_ranks) for each in ranks.values()]),
-        tau_between_people=_mean([kendall_tau(*two) for two in pairs]),
-        concordance=concordance(list(ranks.values())),
-        first=fmean(_same_first(each, kept.judge_ranks) for each in ranks.values()),
-        first_between_people=_mean([_same_first(*two) for two in pairs]),
+        difference=_differences(product(s_human.values(), s_judge)),
+        between_people=_differences(combinations(s_human.values(), 2)) if pairs else None,
+        by_chance=_differences(product(s_human.values(), anywhere)),
+        of_means=ranking_difference(fmean(s_human.values()), fmean(s_judge)),
+        tau=fmean(kendall_tau(*two) for two in both),
+        tau_between_people=fmean(kendall_tau(*two) for two in pairs) if pairs else None,
+        concordance=concordance(people),
+        first=fmean(_same_first(*two) for two in both),
+        first_between_people=fmean(_same_first(*two) for two in pairs) if pairs else None,
     )
 
 
@@ -149,7 +155,8 @@ def _alignment(indicator: str, sets: Sequence[SetAgreement]) -> Alignment:
         difference=over_all(lambda each: each.difference),
         between_people=over(lambda each: each.between_people),
         by_chance=fmean(each.by_chance for each in sets),
-        tau=over(lambda each: each.tau),
+        of_means=over_all(lambda each: each.of_means),
+        tau=over_all(lambda each: each.tau),
         tau_between_people=over(lambda each: each.tau_between_people),
         concordance=over(lambda each: each.concordance),
         first=over_all(lambda each: each.first),
@@ -158,12 +165,9 @@ def _alignment(indicator: str, sets: Sequence[SetAgreement]) -> Alignment:
     )
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fmean(known) if known else None
+def _differences(pairs: Iterable[tuple[float, float]]) -> float:
+    return fmean(ranking_difference(one, other) for one, other in pairs)
 
 
-def _same_first(ranks: Sequence[float], other: Sequence[float]) -> float:
-    """Whether the best of `ranks`, which has no ties, is the best of `other`; of several there, its part."""
-    best = [number for number, rank in enumerate(other) if rank == min(other)]
-    return (ranks.index(min(ranks)) in best) / len(best)
+def _same_first(first: Sequence[int], second: Sequence[int]) -> bool:
+    return first.index(1) == second.index(1)

@@ -5,7 +5,6 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
 from string import ascii_uppercase
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
@@ -20,7 +19,7 @@ from manyheads.roles import describe
 from manyheads.subjects import read_result
 
 COLUMNS = ("rater", "set", "quality", "idea", "text", "rank", "comment")
-KEY = ("set", "idea", "number", "quality", "judge_rank", "source", "run", "sha256")
+KEY = ("set", "idea", "number", "quality", "judge_ranks", "source", "run", "sha256")
 GUIDE = "partials/ranking_guide.md.j2"
 RANKING = "ranking"
 JUDGED = "manyheads ranking judge IDEA… --target …"
@@ -36,7 +35,7 @@ class RankedSet:
         area, indicator, traits: the field, the quality, and by what this is known, a list in Markdown.
         texts: as the judge saw them.
         sources: where they are from.
-        judge_ranks: the judge's mean rank of each over the orders that have a ranking, from 1.
+        judge_ranks: for each of them, the judge's rank in each order that has a ranking, from 1.
     """
 
     run: str
@@ -45,7 +44,7 @@ class RankedSet:
     traits: str
     texts: tuple[str, ...]
     sources: tuple[str, ...]
-    judge_ranks: tuple[float, ...]
+    judge_ranks: tuple[tuple[int, ...], ...]
 
     @property
     def sha256(self) -> str:
@@ -135,7 +134,7 @@ def read_ranked_set(folder: Path) -> RankedSet:
         traits=result.traits,
         texts=tuple(_text(item, result.shown_fields) for item in result.items),
         sources=tuple(item.source for item in result.items),
-        judge_ranks=tuple(fmean(rank[number] + 1 for rank in ranks) for number in range(size)),
+        judge_ranks=tuple(tuple(rank[number] + 1 for rank in ranks) for number in range(size)),
     )
 
 
@@ -225,6 +224,6 @@ def _rows(form: RankingForm, rater: int) -> Iterator[list[str]]:
 def _key(form: RankingForm) -> Iterator[list[str]]:
     for name, each in form.sets.items():
         for number in form.letters[name]:
-            rank = repr(each.judge_ranks[number])
+            ranks = " ".join(map(str, each.judge_ranks[number]))
             known = [each.sources[number], each.run, digest(each.texts[number])]
-            yield [name, form.letter(name, number), str(number), each.indicator, rank, *known]
+            yield [name, form.letter(name, number), str(number), each.indicator, ranks, *known]

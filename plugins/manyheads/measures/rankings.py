@@ -1,6 +1,5 @@
 """Rankings by people, read strictly from filled-in forms and the key to these (Review and Rebuttal, App. A.3.1)."""
 
-import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,17 +25,17 @@ class KeptSet:
         indicator: the quality by which it is ranked.
         run: the folder of the judge's ranking.
         numbers: by letter, which text it is; 0 is the target.
-        judge_ranks: the judge's mean rank of each text, from 1, the target first.
+        judge_ranks: for each of the judge's orders the rank of each text, from 1, the target first.
     """
 
     indicator: str
     run: str
     numbers: Mapping[str, int]
-    judge_ranks: tuple[float, ...]
+    judge_ranks: tuple[tuple[int, ...], ...]
 
     @property
     def size(self) -> int:
-        return len(self.judge_ranks)
+        return len(self.numbers)
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,8 @@ def read_ranking_key(path: Path) -> dict[str, KeptSet]:
     """The key of a form, by set.
 
     Raises:
-        RatingError: it cannot be read, or is no key: a set without a target, a text twice, a rank that is none.
+        RatingError: it cannot be read, or is no key: a text is missing or stands there twice, or the judge's ranks of
+            an order are no ranking.
     """
     rows: dict[str, list[tuple[str, Numbered]]] = {}
     for place, row in read_sheet(path, tuple((name,) for name in KEY), FORM).rows():
@@ -147,32 +147,22 @@ def _at_odds(place: str, row: Numbered, kept: KeptSet) -> Iterator[str]:
 
 
 def _kept(rows: Sequence[tuple[str, Numbered]]) -> KeptSet:
-    first, one = rows[0]
-    numbers = {row["idea"]: _number(place, row, len(rows)) for place, row in rows}
-    ranks = {_number(place, row, len(rows)): _judge_rank(place, row, len(rows)) for place, row in rows}
+    (first, one), size = rows[0], len(rows)
+    numbers = {row["idea"]: row["number"] for _, row in rows}
+    ranks = {row["number"]: row["judge_ranks"].split() for _, row in rows}
     same = {(row["quality"], row["run"]) for _, row in rows}
-    if len(rows) < 2 or len(numbers) < len(rows) or len(ranks) < len(rows) or len(same) > 1:
+    texts = [str(number) for number in range(size)]
+    every = sorted(str(rank) for rank in range(1, size + 1))
+    orders = list(zip(*(ranks.get(number, ()) for number in texts), strict=False))
+    if (
+        size < 2
+        or len(numbers) < size
+        or sorted(ranks) != sorted(texts)
+        or len(same) > 1
+        or {len(each) for each in ranks.values()} != {len(orders)}
+        or not orders
+        or any(sorted(order) != every for order in orders)
+    ):
         raise RatingError(f"{first}: the key of set {one['set']} is damaged", hint="make the form anew")
-    return KeptSet(one["quality"], one["run"], numbers, tuple(ranks[number] for number in range(len(rows))))
-
-
-def _number(place: str, row: Numbered, size: int) -> int:
-    told = row["number"]
-    if not re.fullmatch(r"[0-9]{1,9}", told) or int(told) >= size:
-        raise RatingError(
-            f"{place}: column number: {told!r} is no text of its set", hint="make the form anew"
-        )
-    return int(told)
-
-
-def _judge_rank(place: str, row: Numbered, size: int) -> float:
-    try:
-        rank = float(row["judge_rank"])
-    except ValueError:
-        rank = math.nan
-    if not 1 <= rank <= size:
-        raise RatingError(
-            f"{place}: column judge_rank: {row['judge_rank']!r} is no rank of {size}",
-            hint="make the form anew",
-        )
-    return rank
+    known = {idea: int(number) for idea, number in numbers.items()}
+    return KeptSet(one["quality"], one["run"], known, tuple(tuple(map(int, order)) for order in orders))

@@ -278,6 +278,9 @@ async def test_an_order_that_leads_to_no_ranking_is_counted_and_not_guessed(rank
     assert any(
         warning.startswith(f"order {number} of 4 failed and is left out") for warning in found["warnings"]
     )
+    llm.answers["ranking"], calls = liked, llm.calls
+    assert (await rank("attempts=2")).result["failed"] == 0, "resumed, the run asks for it once more"
+    assert llm.calls == calls + 1
 
 
 async def test_where_all_orders_fail_there_is_no_result(rank: Play, llm: LLM, tmp_path: Path) -> None:
@@ -359,7 +362,7 @@ async def test_as_in_the_paper_the_target_alone_is_condensed(rank: Play, tmp_pat
     assert sorted(text.startswith("Title: ") for text in shown) == [False, True, True]
     assert BATS in shown
     [warning] = played.result["warnings"]
-    assert warning.startswith("idea 2 stand")
+    assert warning.startswith("not in the form of a proposal, as the others are: idea 2;")
     assert [each["text"] for each in played.result["ideas"]] == [None, BATS]
 
 
@@ -406,6 +409,20 @@ async def test_the_quality_is_that_which_the_ideas_were_improved_for_or_another(
     other = await rank(*own, "ranking.indicator=feasibility", "ranking.area=botany", folder="other")
     assert (other.result["indicator"], other.result["area"]) == ("feasibility", "botany")
     assert "wit" not in other.result["traits"]
+
+
+async def test_a_quality_that_an_idea_was_not_improved_for_is_told_unless_asked_for(
+    rank: Play, tmp_path: Path
+) -> None:
+    idea = {**dict.fromkeys(FIELDS, OWLS), "idea": OWLS}
+    run = result(tmp_path / "owls", system="rebuttal", idea=idea, rebuttal={"indicator": "feasibility"})
+    told = (await rank("ranking.orders=3", ideas=(run, BATS))).result["warnings"]
+    assert told == [
+        "idea 1 was improved for feasibility and is ranked by novelty; --set ranking.indicator=… says by what"
+    ]
+    for number, sets in enumerate(("ranking.indicator=novelty", "rebuttal.indicator=feasibility")):
+        other = await rank("ranking.orders=3", sets, ideas=(run, BATS), folder=f"other{number}")
+        assert other.result["warnings"] == []
 
 
 async def test_what_a_run_of_another_kind_records_does_not_hang_on_the_ranking(llm: LLM) -> None:

@@ -28,6 +28,7 @@ class Entry:
         fields: the six fields of a proposal by name, where the idea is in that form; else empty.
         round: revisions that led to it; None where nobody has counted any.
         settled: whether its run had ended by the round that was asked for; None where there were no rounds.
+        indicator: the quality that its run improved it for; empty where none is known.
     """
 
     source: str
@@ -36,6 +37,7 @@ class Entry:
     fields: Mapping[str, str] = field(default_factory=dict[str, str])
     round: int | None = None
     settled: bool | None = None
+    indicator: str = ""
 
 
 @dataclass(frozen=True)
@@ -89,9 +91,14 @@ class _Version(_Part):
     idea: RunIdea
 
 
+class _Course(_Part):
+    indicator: str = ""
+
+
 class _Wrote(_Part):
     idea: RunIdea | None = None
     rounds: list[_Version] = []
+    rebuttal: _Course = _Course()
 
 
 def read_contest(config: RunConfig) -> Contest:
@@ -141,7 +148,7 @@ def _of_run(named: str, folder: Path, after: int | None) -> Entry:
     )
     if not versions or not (idea := versions[-1].idea).text:
         raise SubjectError(f"{named}: this run has come to no idea", hint="name the folder of one that has")
-    found = Entry(named, idea.title, idea.text, idea.fields)
+    found = Entry(named, idea.title, idea.text, idea.fields, indicator=wrote.rebuttal.indicator)
     if not wrote.rounds:
         return found
     settled = after is None or wrote.rounds[-1].round <= after

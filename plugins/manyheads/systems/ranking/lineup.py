@@ -21,10 +21,10 @@ class Lineup:
     entries: tuple[Entry, ...]
     align: bool
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What a user calls them; no judge is told."""
-        return ("the target", *(f"idea {number}" for number in range(1, len(self.entries))))
+    def named(self) -> Iterator[tuple[str, Entry]]:
+        """Each with what a user calls it; no judge is told."""
+        for number, entry in enumerate(self.entries):
+            yield f"idea {number}" if number else "the target", entry
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -59,7 +59,7 @@ class Lineup:
             )
 
     def _told(self) -> Iterator[str]:
-        for name, entry in zip(self.names, self.entries, strict=True):
+        for name, entry in self.named():
             yield f"{name} tells {', '.join(entry.fields)}"
 
     def doubts(self) -> Iterator[str]:
@@ -69,27 +69,22 @@ class Lineup:
         yield from self._unformed()
 
     def _alike(self) -> Iterator[str]:
+        names = [name for name, _ in self.named()]
         for same in _groups(self.texts):
-            named = _listed([self.names[place] for place in same])
-            yield f"{named} are the same text: which of them ranks above the other is chance"
+            yield f"{_listed([names[place] for place in same])} are the same text: which of them ranks above the other is chance"
 
     def _lacking(self) -> Iterator[str]:
         """Fields that some have and that are shown of none."""
         for field in Proposal.model_fields if self._aligned else ():
-            without = [
-                name
-                for name, entry in zip(self.names, self.entries, strict=True)
-                if field not in entry.fields
-            ]
+            without = [name for name, entry in self.named() if field not in entry.fields]
             if 0 < len(without) < len(self.entries):
                 yield f"{labelled(field).lower()} is shown of no idea, as {_listed(without)} tells none"
 
     def _unformed(self) -> Iterator[str]:
-        plain = [name for name, entry in zip(self.names, self.entries, strict=True) if not entry.fields]
-        if plain:
+        if plain := [name for name, entry in self.named() if not entry.fields]:
             yield (
-                f"{_listed(plain)} stand as they were written, the others in the form of a proposal: a judge can "
-                "tell them apart by that; --set ranking.condense=all brings all of them into it"
+                f"not in the form of a proposal, as the others are: {_listed(plain)}; a judge can tell them apart by "
+                "that, and --set ranking.condense=all brings all into it"
             )
 
 

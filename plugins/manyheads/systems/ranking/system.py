@@ -10,7 +10,7 @@ from manyheads.literature.ideas import Entry
 from manyheads.measures.ranking import orders_of
 from manyheads.systems.ranking.bench import CONDENSING, RANKING, Bench
 from manyheads.systems.ranking.lineup import Lineup
-from manyheads.systems.ranking.ready import quality_of
+from manyheads.systems.ranking.ready import Quality, quality_of
 from manyheads.systems.ranking.result import result_of
 
 
@@ -40,6 +40,7 @@ async def ranking(run: Run) -> Mapping[str, Any]:
     lineup = Lineup(await bench.condense(entries), chosen.align)
     lineup.need_content()
     _tell_of_doubts(run, lineup)
+    _tell_of_qualities(run, lineup, quality)
     run.emit(Stage(stage=RANKING, title="Ranking", number=2, total=2))
     orders = await bench.rank(lineup.texts, drawn)
     result = result_of(target, lineup, quality, orders, bench.asked, run.config.seed)
@@ -53,9 +54,7 @@ def _tell_of_doubts(run: Run, lineup: Lineup) -> None:
         run.warn(CONDENSING, doubt)
     chosen, size = run.config.ranking, len(lineup.entries)
     if chosen.round is not None:
-        unrevised = [
-            name for name, one in zip(lineup.names, lineup.entries, strict=True) if one.round is None
-        ]
+        unrevised = [name for name, one in lineup.named() if one.round is None]
         for name in unrevised[1:]:
             run.warn(CONDENSING, f"{name} was never revised: it stands as it is whatever ranking.round says")
     if chosen.orders == 1:
@@ -66,6 +65,17 @@ def _tell_of_doubts(run: Run, lineup: Lineup) -> None:
             f"{size} ideas, the target among them, do not stand in each place equally often in {chosen.orders} orders; "
             f"--set ranking.orders={size * (chosen.orders // size + 1)} balances them",
         )
+
+
+def _tell_of_qualities(run: Run, lineup: Lineup, quality: Quality) -> None:
+    """Ideas that were improved for another quality than they are ranked by, where nobody has asked for that."""
+    for name, one in lineup.named():
+        if one.indicator not in ("", quality.indicator) and run.config.ranking.indicator is None:
+            run.warn(
+                CONDENSING,
+                f"{name} was improved for {one.indicator} and is ranked by {quality.indicator}; "
+                "--set ranking.indicator=… says by what",
+            )
 
 
 def _judged(result: Mapping[str, Any]) -> Judged:

@@ -89,6 +89,7 @@ async def test_a_paper_comes_with_all_that_is_known(source: SemanticScholar) -> 
         date=dt.date(2014, 6, 30),
         citations=12,
         authors=("Ada Abel", "Bo Berg"),
+        author_ids=("semantic_scholar:1", ""),
         venue="ICRA",
         doi="10.1000/a(1)<2>;3/b?c#d",
         url=f"https://www.semanticscholar.org/paper/{A}",

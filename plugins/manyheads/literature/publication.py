@@ -25,6 +25,8 @@ class Publication(BaseModel):
     """Day of publication."""
     citations: int | None = None
     authors: tuple[str, ...] = ()
+    author_ids: tuple[str, ...] = ()
+    """Beside the authors, as `Author.id`; empty for one whom the source does not tell from namesakes."""
     venue: str | None = None
     doi: str | None = None
     url: str | None = None

@@ -40,6 +40,7 @@ class PersonRecord(_Answer):
 
 class NamedRecord(_Answer):
     name: str | None = None
+    author_id: str | None = None
 
 
 class PaperRecord(_Answer):
@@ -97,15 +98,17 @@ def publication(record: PaperRecord) -> Publication | None:
     if not (record.paper_id and title):
         return None
     doi = (record.external_ids or {}).get("DOI")
+    people = [person for person in record.authors or () if person.name]
     return Publication(
-        id=f"semantic_scholar:{record.paper_id}",
+        id=_own(record.paper_id),
         source="semantic_scholar",
         title=title,
         abstract=(record.abstract or "").strip(),
         year=year_of(record.year, record.publication_date),
         date=record.publication_date,
         citations=record.citation_count,
-        authors=tuple(person.name for person in record.authors or () if person.name),
+        authors=tuple(person.name or "" for person in people),
+        author_ids=tuple(_own(person.author_id) if person.author_id else "" for person in people),
         venue=record.venue or None,
         doi=str(doi) if doi else None,
         url=record.url or None,
@@ -117,10 +120,14 @@ def author(record: PersonRecord) -> Author | None:
     if not (record.author_id and record.name):
         return None
     return Author(
-        id=f"semantic_scholar:{record.author_id}",
+        id=_own(record.author_id),
         source="semantic_scholar",
         name=record.name,
         affiliations=tuple(filter(None, record.affiliations or ())),
         papers=record.paper_count,
         citations=record.citation_count,
     )
+
+
+def _own(identifier: str) -> str:
+    return f"semantic_scholar:{identifier}"

@@ -109,3 +109,17 @@ def test_the_config_says_where_the_service_is_and_the_environment_has_its_key(
     connect = partial(connected, "semantic_scholar", config)
     read(Searched("pears", (2010, 2010), connect, lambda: LookupCache(tmp_path / "kept.sqlite")))
     assert scholar.requests[0].headers["x-api-key"] == "right"
+
+
+def test_namesakes_are_told_apart_by_their_ids(search: Callable[..., Searched], scholar: Scholar) -> None:
+    people = [{"authorId": "7", "name": "Jo Berg"}, {"authorId": None, "name": "Li Wei"}]
+    scholar.papers = [
+        *scholar.papers,
+        record("f" * 40, "Pears of another Berg", year=2010, publicationDate="2010-01-01", authors=people),
+    ]
+    found, _ = read(search("pears", (2010, 2010)))
+    assert {one.byline[0] for one in found} == {"Jo Berg"}
+    assert {one.authors for one in found} == {
+        ("1",),
+        ("7", "Li Wei"),
+    }

@@ -14,7 +14,8 @@ from manyheads.literature.publication import Publication, Window
 from manyheads.literature.readers.common import Record, paper
 from manyheads.literature.source import Part, Source
 
-KEPT = "corpus"
+KEPT = "corpus with ids"
+"""As what years are kept; another name than before papers told of their authors' ids."""
 MOST_A_YEAR = 1000
 """Semantic Scholar's search gives no more papers than this to one query."""
 PARTS: tuple[Part, ...] = ("abstract", "authors", "venue", "citations", "date")
@@ -124,6 +125,7 @@ def _fields(one: Publication) -> dict[str, Any]:
         "title": one.title,
         "abstract": one.abstract,
         "authors": list(one.authors),
+        "author_ids": [each.partition(":")[2] for each in one.author_ids],  # as in the service's own dumps
         "year": one.year if one.date is None else one.date.year,
         "citations": one.citations,
         "venue": one.venue,

@@ -89,6 +89,8 @@ class Session:
             return hint
         if hint and RESUME in hint:
             return hint.replace(RESUME, self.way_back)
+        if self.again:  # said once, by whoever runs that command
+            return hint
         return f"{hint}; go on with: {self.way_back}" if hint else self.way_back
 
     async def _events(self, make_host: HostFactory) -> AsyncGenerator[AnyEvent, None]:

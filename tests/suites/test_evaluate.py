@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import signal
 import time
 from collections import Counter
@@ -220,6 +221,24 @@ def test_a_folder_is_used_by_one_at_a_time(tmp_path: Path) -> None:
         portalocker.lock(held, portalocker.LockFlags.EXCLUSIVE)
         with pytest.raises(JournalError, match="another process is running this suite"):
             run(suite, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("columns", "row"),
+    [
+        (110, r"^ 3 +2( +\S+ ± \S+){2} +22 ± 0 +12 ± 0 $"),
+        (66, r"^ 3 +2( +\d\S+){2} +22 +12 \n( +± \S+){2} +± 0 +± 0 $"),
+        (50, r"^  3 +2 +hd +\S+ ± \S+ +\n +2 +cd +\S+ ± \S+ +\n +2 +usage.call +22 ± 0 +\n +s +$"),
+    ],
+)
+def test_means_stay_with_their_errors_however_narrow_a_terminal(
+    tmp_path: Path, columns: int, row: str
+) -> None:
+    measures = ["hd", "cd", "usage.calls", "inference_cost"]
+    suite = write_suite(tmp_path, "mine", measures=measures, plot=None)
+    done = manyheads_command("eval", suite, cwd=tmp_path, env={"COLUMNS": str(columns)})
+    assert re.search(row, done.out, re.MULTILINE), done.out
+    assert "…" not in done.out
 
 
 def test_a_corpus_is_opened_once_for_all_cells(tmp_path: Path) -> None:

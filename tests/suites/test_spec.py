@@ -16,9 +16,12 @@ from pydantic import ValidationError
 from manyheads.config import load
 from manyheads.errors import ConfigError
 from manyheads.resources import Resources, shipped
+from manyheads.suites.cases import read_cases
 from manyheads.suites.cells import Cell, cells_of
+from manyheads.suites.found import Absent, at
 from manyheads.suites.spec import SuiteSpec
 from manyheads.suites.suite import Suite, read_suite, suite_names
+from manyheads.suites.wanted import Wanted
 from support.suites import SPEC, write_suite
 
 AXES = {
@@ -94,6 +97,66 @@ def test_a_bare_on_in_yaml_is_the_measure() -> None:
     assert spec_of(measures=["hd", True]).measures == ("hd", "on")
 
 
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("hd", Wanted("hd", "novelty", ("hd",))),
+        ("review.overall", Wanted("review.overall", "review", ("means", "overall", "mean"))),
+        ("ranking.s_by_place.0", Wanted("ranking.s_by_place.0", "ranking", ("s_by_place", "0"))),
+        ("ranking", Wanted("ranking", "run", ("ranking",))),
+        ("rebuttal.iterations<10", Wanted("rebuttal.iterations < 10", "run", ("rebuttal", "iterations"), 10)),
+        ("on < -1.5e-1", Wanted("on < -1.5e-1", "novelty", ("on",), -0.15)),
+    ],
+)
+def test_a_measures_name_says_where_its_value_stands(name: str, wanted: Wanted) -> None:
+    spec = spec_of(measures=[name])
+    assert spec.wanted == (wanted,)
+    assert spec.measures == (wanted.name,)
+
+
+@pytest.mark.parametrize(("found", "share"), [(9.0, 1.0), (10.0, 0.0), (11.0, 0.0)])
+def test_a_share_counts_what_is_below_its_bound(found: float, share: float) -> None:
+    assert Wanted.parse("rebuttal.iterations < 10").value(found) == share
+
+
+RESULT: dict[str, Any] = {
+    "number": 3, "yes": True, "no": False, "null": None, "text": "three", "list": [{"a": 1.5}], "more": {"deep": 2},
+    "endless": float("inf"), "many": {"length": 7},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("number", 3.0),
+        ("yes", 1.0),
+        ("no", 0.0),
+        ("null", None),
+        ("null.deeper.still", None),
+        ("list.length", 1.0),
+        ("list.0.a", 1.5),
+        ("more.deep", 2.0),
+        ("many.length", 7.0),
+    ],
+)
+def test_numbers_truth_values_and_what_is_unknown_are_found(path: str, found: float | None) -> None:
+    assert at(RESULT, path.split(".")) == found
+
+
+@pytest.mark.parametrize(
+    ("path", "never"),
+    [
+        ("none", True), ("more.none", True), ("number.none", True), ("text", True), ("list", True), ("endless", True),
+        ("list.a", True), ("list.-1", True), ("list.1", False), ("list.1.a", False), ("text.length", True),
+    ],
+)  # fmt: skip
+def test_what_is_not_there_is_said_and_whether_it_ever_can_be(path: str, never: bool) -> None:
+    found = at(RESULT, path.split("."))
+    assert isinstance(found, Absent)
+    assert found.never == never
+    assert path in found.why
+
+
 def test_conditions_are_compared_where_they_agree_otherwise() -> None:
     spec = spec_of(grid={"team.size": [2, 4], "turns": [1, 2]}, against={"team.size": 2})
     assert spec.counterpart({"team.size": 4, "turns": 2}) == {"team.size": 2, "turns": 2}
@@ -113,6 +176,22 @@ def test_conditions_are_compared_where_they_agree_otherwise() -> None:
         ({"grid": {"seed": [1]}}, "set by seeds"),
         ({"seeds": [1, 1]}, "named twice"),
         ({"against": {"team.size": 9}}, "against.team.size"),
+        ({"begin_with": {"team.size": 9}}, "begin_with.team.size: 9 is not among"),
+        ({"begin_with": {"variant": "first"}}, "begin_with.variant"),
+        (
+            {"grid": {"ranking.round": [0, 1]}, "begin_with": {"ranking.round": 0}},
+            "steers how runs are judged",
+        ),
+        ({"ideas": 0}, "ideas"),
+        ({"measures": ["usage.calls <"]}, "a measure is a path"),
+        ({"measures": ["usage.calls <= 3"]}, "a measure is a path"),
+        ({"measures": ["usage.calls > 3"]}, "a measure is a path"),
+        ({"measures": ["usage.calls < three"]}, "a measure is a path"),
+        ({"measures": ["1 < usage.calls < 3"]}, "a measure is a path"),
+        ({"measures": ["usage..calls"]}, "a measure is a path"),
+        ({"measures": ["usage calls"]}, "a measure is a path"),
+        ({"measures": [""]}, "a measure is a path"),
+        ({"measures": ["usage.calls<3", "usage.calls < 3"]}, "named twice"),
         ({"plot": {"kind": "heatmap", "x": "team.size", "value": "hd"}}, "plot.y"),
         ({"plot": {"kind": "lines", "x": "topic", "value": "hd"}}, "plot.x: topic"),
         ({"plot": {"kind": "lines", "x": "team.size", "value": "cd"}}, "not among the measures"),
@@ -136,9 +215,71 @@ def test_what_a_suite_varies_cannot_be_set(settings: list[str], said: str) -> No
         expanded(Suite("s", spec_of()), 1, *settings)
 
 
+RANKED: dict[str, Any] = {
+    "configs": ["rebuttal"], "set": {"background": ["An abstract."]}, "grid": {}, "measures": ["ranking.s"],
+    "variants": {"initial": {"rebuttal.method": "initial"}, "rebuttal": {}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({}, "case 'a': its ideas are to be ranked, and ranking.target does not say"),
+        ({"set": {"ranking.target": "x", "ranking.ideas": ["y"]}}, "ranking.ideas is set"),
+        (
+            {"measures": ["s"], "begin_with": {"variant": "initial"}, "set": {"rebuttal.idea": "Mine."}},
+            "case 'a': begin_with gives its runs an idea to begin with, and rebuttal.idea is set too",
+        ),
+        ({"measures": ["usage.calls"], "grid": {"ranking.round": [0, 1]}}, "set ranking.round, and no measure is of a"),
+        ({"measures": ["ranking.s"], "configs": ["ranking"], "variants": {}}, "come to no ideas"),
+        (
+            {"measures": ["x"], "begin_with": {"variant": "rebuttal"}, "variants": {"rebuttal": {}, "v": {"system": "virsci"}}},
+            "variant=v: begin_with gives its runs an idea, and virsci takes none",
+        ),
+    ],
+)  # fmt: skip
+def test_a_suite_whose_cells_cannot_do_what_it_wants_is_refused(keys: dict[str, Any], said: str) -> None:
+    suite = Suite("s", spec_of(**{**RANKED, **keys}), {"a": {}})
+    with pytest.raises(ConfigError, match=said):
+        expanded(suite, 1)
+
+
+def test_a_ranking_may_itself_be_what_a_suite_varies() -> None:
+    keys = {"configs": ["ranking"], "variants": {}, "grid": {"ranking.orders": [1, 2]}, "measures": ["s"]}
+    cells = expanded(Suite("s", spec_of(**{**RANKED, **keys})), 1)
+    assert [cell.runs[0].config.ranking.orders for cell in cells] == [1, 2]
+    assert len({cell.runs[0].name for cell in cells}) == 2
+
+
+def test_cells_that_are_only_judged_otherwise_have_the_same_runs() -> None:
+    keys: dict[str, Any] = {
+        "grid": {"ranking.round": [0, 1], "rebuttal.indicator": ["novelty", "feasibility"]}, "ideas": 3,
+        "begin_with": {"variant": "initial"}, "set": {"ranking.target": "A target."},
+    }  # fmt: skip
+    cells = expanded(Suite("s", spec_of(**{**RANKED, **keys}), {"a": {}, "b": {}}), 2)
+    assert len(cells) == len({cell.name for cell in cells}) == 2 * 2 * 2 * 2 * 2
+    by_name = {run.name: run for cell in cells for run in cell.runs}
+    assert len(by_name) == 2 * 2 * 2 * 2 * 3
+    for cell in cells:
+        assert [run.config.seed for run in cell.runs] == [3 * cell.seed, 3 * cell.seed + 1, 3 * cell.seed + 2]
+        for run in cell.runs:
+            assert run == by_name[run.name]
+            assert run.config.ranking.target is None
+            base = run.begins_with
+            if cell.condition["variant"] == "initial":
+                assert base is None
+                continue
+            assert base is not None
+            assert base == by_name[base.name]
+            assert base.config.rebuttal.method == "initial"
+            assert base.config.seed == run.config.seed
+            assert base.config.rebuttal.indicator == run.config.rebuttal.indicator
+
+
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
+        (['{"id": "a", "about": 3}'], "about is a text"),
         (["{"], "cases.jsonl:1: not valid JSON"),
         (['{"topic": "x"}'], "cases.jsonl:1: no case"),
         (['{"id": "a"}', "", '{"id": "a"}'], "cases.jsonl:3: there is a case 'a' already"),
@@ -150,6 +291,34 @@ def test_cases_that_cannot_be_read_are_named(tmp_path: Path, lines: Iterable[str
     (folder / "cases.jsonl").write_text("\n".join(lines))
     with pytest.raises(ConfigError, match=said):
         read_suite(str(folder), Resources.of())
+
+
+def test_files_that_cases_name_are_found_beside_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("here", "there"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "paper.md").write_text(folder)
+        (tmp_path / folder / "sample").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    case = {
+        "id": "a", "about": "Not a key of a config.", "background": "paper.md", "ranking": {"target": "paper.md"},
+        "subject": "missing.md:3", "topic": "paper.md", "corpus": "sample", "rebuttal.idea": "Mend a paper.md\nwell.",
+    }  # fmt: skip
+    (tmp_path / "there" / "cases.jsonl").write_text(json.dumps(case))
+    beside = str(tmp_path / "there" / "paper.md")
+    assert read_cases(tmp_path / "there" / "cases.jsonl")["a"] == {
+        "background": beside, "ranking": {"target": beside}, "subject": str(tmp_path / "there" / "missing.md:3"),
+        "topic": "paper.md", "corpus": "sample", "rebuttal.idea": case["rebuttal.idea"],
+    }  # fmt: skip
+    (tmp_path / "there" / "paper.md").unlink()
+    assert read_cases(tmp_path / "there" / "cases.jsonl")["a"]["background"] == beside, (
+        "not the one that is here"
+    )
+
+
+def test_other_cases_take_the_place_of_a_suites_own(tmp_path: Path) -> None:
+    folder = write_suite(tmp_path, "mine", cases=[{"id": "a"}])
+    (tmp_path / "others.jsonl").write_text('{"id": "b"}\n{"id": "c"}\n')
+    assert list(read_suite(str(folder), Resources.of(), tmp_path / "others.jsonl").cases) == ["b", "c"]
 
 
 def test_a_folder_of_the_users_adds_suites_and_replaces_ours(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The jobs of a suite, run side by side, each once; one that fails leaves those alone that do not need it."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -91,7 +92,8 @@ class Runner:
     tell: Tell
     failures: Failures = field(default_factory=dict[Path, str])
     _to_run: set[Path] = field(default_factory=set[Path])
-    _streak: Streak = field(default_factory=Streak)
+    _streaks: defaultdict[str, Streak] = field(default_factory=lambda: defaultdict(Streak))
+    """Of runs, reviews and rankings: a judge may fail while runs succeed."""
 
     async def run(self, jobs: Mapping[Path, Job]) -> Failures:
         """Run every job whose result is not there.
@@ -137,8 +139,8 @@ class Runner:
             return failed[0]
         if finished(job):
             return None
-        if self._streak.hopeless(job):
-            return f"not tried, as {ENOUGH} in a row had failed for one reason: {self._streak.reason}"
+        if self._streaks[job.of].hopeless(job):
+            return f"not tried, as {ENOUGH} in a row had failed for one reason: {self._streaks[job.of].reason}"
         if reached := self.purse.reached():
             return in_one_line(self.purse.error(*reached))
         return None
@@ -153,12 +155,12 @@ class Runner:
                         self.tell(job, "goes on", f"{event.number}/{event.total} {event.title}")
         except UserError as error:
             if self.purse.reached() is None:
-                self._streak.failed(job, error.message)
+                self._streaks[job.of].failed(job, error.message)
             said = in_one_line(error)
             self._give_up(job, said)
             self.tell(job, "failed", said)
             return
-        self._streak.succeeded()
+        self._streaks[job.of].succeeded()
         self._to_run.discard(job.folder)
         self.tell(job, "finished", "")
         self._look(job)

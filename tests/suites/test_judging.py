@@ -1,0 +1,382 @@
+"""Suites that rank and review what their runs came to: each run is paid once, judged often, and gone on with."""
+
+import json
+import re
+import signal
+import time
+from collections import Counter
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyheads.journal import read_turns
+from manyheads.measures.lines import read_lines
+from manyheads.suites.measuring import Row
+from support.command import Done, finish, manyheads_command, result_of, served_by, start
+from support.faults import Fault
+from support.llm import LLM
+from support.requests import Request
+from support.suites import write_suite
+
+TARGETS = [
+    {
+        "id": "graphs",
+        "about": "A graph.",
+        "background": ["Graphs are old."],
+        "ranking.target": "Deep graphs.",
+    },
+    {"id": "robots", "background": ["Robots are old."], "ranking": {"target": "Robots that feel."}},
+]
+NUMBERS = count()
+SETS: dict[str, Any] = {"rebuttal.max_iters": 1, "ranking.orders": 2}
+
+
+def write_ranking(base: Path, **keys: Any) -> Path:
+    """A suite of six cells, with two runs each, of which half are shared."""
+    given: dict[str, Any] = {
+        "configs": ["rebuttal"], "set": SETS, "grid": {"ranking.round": [0, 1]}, "ideas": 2, "repeats": 1,
+        "variants": {"initial": {"rebuttal.method": "initial"}, "rebuttal": {}}, "begin_with": {"variant": "initial"},
+        "measures": ["ranking.s", "usage.calls", "rebuttal.iterations < 1"], "plot": None, "cases": TARGETS,
+    }  # fmt: skip
+    return write_suite(base, "mine", **{**given, **keys})
+
+
+def ranking(request: Request) -> list[dict[str, Any]]:
+    """All ideas as they were shown."""
+    places = (request.schema or {})["properties"].get("ranking", {}).get("maxItems", 0)
+    return [{"idea": place + 1, "rationale": "So it seems."} for place in range(places)]
+
+
+def anew(request: Request) -> str:
+    """What makes no two answers alike."""
+    return f"{request.seed}{next(NUMBERS)}"
+
+
+def judging(**given: Any) -> LLM:
+    return LLM(answers={"ranking": ranking}, **given)
+
+
+def evaluated(llm: LLM, suite: Path, *more: str | Path, jobs: int = 2) -> Done:
+    command = ("eval", suite, "--out", "out", "--jobs", str(jobs), *served_by(llm))
+    return manyheads_command(*command, *more, cwd=suite.parent)
+
+
+def rows_in(base: Path) -> list[Row]:
+    return read_lines(base / "out" / "results.jsonl", Row)
+
+
+def turns_in(base: Path) -> dict[Path, int]:
+    """Recorded turns of each run and judging."""
+    return {path.parent: len(read_turns(path)) for path in base.glob("out/*/*/**/journal.sqlite")}
+
+
+def titles(llm: LLM, since: int = 0) -> Counter[str]:
+    return Counter(request.title for request in llm.requests[since:])
+
+
+def test_runs_are_paid_once_and_ranked_by_every_cell(tmp_path: Path) -> None:
+    suite = write_ranking(tmp_path)
+    with judging() as llm:
+        done = evaluated(llm, suite)
+    assert done.code == 0, done.err
+    runs, rankings = (list((tmp_path / "out" / name).iterdir()) for name in ("cells", "rankings"))
+    assert (len(runs), len(rankings)) == (2 * 2 * 2, 2 * 2 * 2), "variants x cases x ideas, and cells"
+    assert titles(llm)["Ranking"] == 8 * 2, "an answer for each order"
+    assert llm.calls == sum(turns_in(tmp_path).values())
+    rows = rows_in(tmp_path)
+    assert [(row.condition["ranking.round"], row.case) for row in rows] == [
+        (0, "graphs"), (0, "robots"), (1, "graphs"), (1, "robots"),
+    ] * 2  # fmt: skip
+    for row in rows:
+        initial = row.condition["variant"] == "initial"
+        assert row.each["rebuttal.iterations < 1"] == ((1, 1) if initial else (0, 0))
+        assert row.values["usage.calls"] == sum(row.each["usage.calls"]) / 2
+        ranked = result_of(tmp_path / "out" / "rankings" / row.cell)
+        assert "ranking.s" not in row.each
+        assert row.values["ranking.s"] == ranked["s"]
+        assert {each["round"] for each in ranked["ideas"]} == {
+            0 if initial else row.condition["ranking.round"]
+        }
+
+
+def test_runs_begin_with_the_ideas_of_another_condition(tmp_path: Path) -> None:
+    with judging(seed=anew) as llm:
+        assert evaluated(llm, write_ranking(tmp_path)).code == 0
+        revisions = [request.text for request in llm.requests if "/cells/" not in request.text]
+    begun = sorted((tmp_path / "out" / "cells").glob("rebuttal-*"))
+    assert len(begun) == 4
+    for run in begun:
+        first = result_of(run)["rounds"][0]["idea"]
+        base = result_of(Path(first["source"]))
+        assert Path(first["source"]).name.startswith("initial-")
+        assert base["seed"] == result_of(run)["seed"]
+        assert first["idea"] == base["idea"]["idea"]
+        assert sum(first["idea"] in text for text in revisions) >= 3, "reviewed, revised and compared"
+    assert titles(llm)["FirstIdea"] == 4
+
+
+def test_a_judge_that_fails_leaves_the_runs_and_is_asked_again(tmp_path: Path) -> None:
+    suite = write_ranking(tmp_path)
+    down = Fault("status", times=None, when=lambda request: request.title == "Ranking", status=403)
+    with judging(faults=[down]) as llm:
+        failed = evaluated(llm, suite, jobs=1)
+        assert failed.code == 1
+        assert "8 of 8 cells are left out of means" in failed.err
+        assert all(row.error and "resume" not in row.error for row in rows_in(tmp_path))
+        assert titles(llm)["Ranking"] == 3 * 2, "not tried for every cell"
+        assert failed.err.count("The same command goes on") == 1
+        llm.faults.clear()
+        before, runs = llm.calls, titles(llm)
+        assert evaluated(llm, suite).code == 0
+        assert not {"FirstIdea", "Review"} & titles(llm, before).keys()
+        assert titles(llm, before)["Ranking"] == 8 * 2
+    assert runs["FirstIdea"] == 4
+
+
+def test_a_run_that_fails_fails_the_cells_that_need_it_once(tmp_path: Path) -> None:
+    suite = write_ranking(tmp_path, grid={"ranking.round": [0, 1, 2]}, cases=TARGETS[:1], ideas=1)
+    with judging(faults=[Fault("status", when=lambda r: r.title == "Proposal", status=403)]) as llm:
+        done = evaluated(llm, suite)
+    assert done.code == 1
+    rows = rows_in(tmp_path)
+    assert [row.error is None for row in rows] == [True] * 3 + [False] * 3
+    assert len({row.error for row in rows[3:]}) == 1
+    assert done.err.count("(403)") == 2, "as it happens, and at the end"
+    assert "and 2 more: " in done.err
+
+
+def test_a_dead_server_is_not_tried_by_every_cell(tmp_path: Path) -> None:
+    suite = write_ranking(tmp_path, repeats=5, begin_with={}, grid={}, measures=["usage.calls"])
+    with judging(faults=[Fault("status", times=None, status=401)]) as llm:
+        done = evaluated(llm, suite, jobs=1)
+        assert done.code == 1
+        assert llm.calls == 3
+        assert "20 of 20 cells" in done.err
+        assert "not tried, as 3 in a row had failed for one reason" in done.err
+        llm.faults.clear()
+        assert evaluated(llm, suite).code == 0
+
+
+def test_a_condition_that_always_fails_leaves_others_to_be_run(tmp_path: Path) -> None:
+    suite = write_ranking(
+        tmp_path, begin_with={}, variants={}, grid={"budget.calls": [1, 100]}, repeats=4, cases=TARGETS[:1],
+        ideas=1, measures=["usage.calls"],
+    )  # fmt: skip
+    with judging() as llm:
+        done = evaluated(llm, suite, jobs=1)
+    assert done.code == 1
+    assert [row.error is None for row in rows_in(tmp_path)] == [False] * 4 + [True] * 4
+
+
+def test_a_run_that_is_done_anew_is_ranked_anew(tmp_path: Path) -> None:
+    suite = write_ranking(tmp_path, cases=TARGETS[:1], begin_with={}, grid={}, variants={}, ideas=2)
+    with judging(seed=anew) as llm:
+        assert evaluated(llm, suite).code == 0
+        [ranked] = (tmp_path / "out" / "rankings").iterdir()
+        run = next((tmp_path / "out" / "cells").iterdir())
+        (ranked / "result.json").touch()
+        for file in run.iterdir():
+            file.unlink()
+        before = llm.calls
+        done = evaluated(llm, suite)
+        assert done.code == 1, "the ranking is of another idea"
+        assert "the record no longer applies" in done.err
+        assert evaluated(llm, suite, "--accept-changes").code == 0
+        assert titles(llm, before)["Ranking"] == 2
+    assert {each["source"] for each in result_of(ranked)["ideas"]} >= {str(run)}
+
+
+def test_a_misspelt_measure_ends_a_suite_before_all_is_paid(tmp_path: Path) -> None:
+    suite = write_ranking(tmp_path, repeats=5, measures=["ranking.s", "ranking.positionbias"])
+    with judging() as llm:
+        done = evaluated(llm, suite, jobs=1)
+        assert titles(llm)["Ranking"] == 2, "the first ranking"
+    assert "lacks: ranking of variant=initial" in done.err
+    assert done.code == 2
+    assert "ranking.positionbias: the result has no positionbias" in done.err
+    assert "is it position_bias?" in done.err
+
+
+def test_a_measure_of_runs_is_given_up_when_no_condition_has_it(tmp_path: Path) -> None:
+    keys: dict[str, Any] = {"begin_with": {}, "grid": {}, "ideas": 1, "repeats": 3, "cases": TARGETS[:1]}
+    suite = write_ranking(tmp_path, **keys, measures=["usage.callz", "rounds.1.improved"])
+    with judging() as llm:
+        done = evaluated(llm, suite, jobs=1)
+        assert done.code == 2
+        assert "is it calls?" in done.err
+        assert len(list(tmp_path.glob("out/cells/*/result.json"))) == 2, "one of each condition"
+        path = suite / "suite.yaml"
+        path.write_text(path.read_text().replace("usage.callz", "usage.calls"))
+        done = evaluated(llm, suite)
+    assert done.code == 1, "a first idea has no second round, which is no misspelling"
+    assert [set(row.values) for row in rows_in(tmp_path)] == [{"usage.calls"}] * 3 + [
+        {"usage.calls", "rounds.1.improved"}
+    ] * 3
+
+
+def test_a_suites_budget_is_one_for_all_and_over_all_starts(tmp_path: Path) -> None:
+    suite = write_ranking(tmp_path)
+    with judging() as llm:
+        done = evaluated(llm, suite, "--budget", "calls=10")
+        assert done.code == 1
+        assert llm.calls == 10
+        assert "the suite's budget is spent: calls 10, used are 10" in done.err
+        assert "--budget calls=<larger>" in done.err
+        assert evaluated(llm, suite, "--budget", "calls=10").code == 1
+        assert llm.calls == 10
+        assert evaluated(llm, suite, "--budget", "calls=1000", "--budget", "minutes=5").code == 0
+        assert llm.calls == sum(turns_in(tmp_path).values())
+
+
+@pytest.mark.parametrize(
+    ("budget", "said"),
+    [
+        (["calls"], "no limit"),
+        (["call=3"], "there are calls, tokens, money and minutes"),
+        (["calls=3", "calls=4"], "there is a limit of calls already"),
+        (["calls=0"], "greater than 0"),
+        (["minutes=soon"], "no number"),
+        (["minutes=-1"], "greater than 0"),
+        (["minutes=nan"], "nan"),
+        (["money=1"], "models.default has no price"),
+    ],
+)
+def test_a_budget_that_is_none_is_refused(tmp_path: Path, budget: Sequence[str], said: str) -> None:
+    suite = write_ranking(tmp_path)
+    flags = [part for each in budget for part in ("--budget", each)]
+    done = manyheads_command("eval", suite, *flags, cwd=tmp_path)
+    assert said in done.message
+    assert not list(tmp_path.glob("runs/*/cells/*"))
+
+
+def test_money_that_nobody_counted_is_not_taken_for_none(tmp_path: Path) -> None:
+    suite = write_ranking(
+        tmp_path, cases=TARGETS[:1], ideas=1, grid={}, measures=["usage.calls", "usage.cost"]
+    )
+    price = ("--set", "models.default.price={input: 1, output: 1}")
+    with judging() as llm:
+        assert evaluated(llm, suite).code == 0
+        assert rows_in(tmp_path)[0].unknown == ("usage.cost",)
+        done = evaluated(llm, suite, *price, "--budget", "money=1")
+        assert "nobody knows what it has cost" in done.message
+        fresh = evaluated(llm, suite, *price, "--budget", "money=0.000001", "--out", "dear", jobs=1)
+        assert fresh.code == 1
+        assert "the suite's budget is spent: money" in fresh.err
+
+
+def own_prompt(base: Path, name: str, text: str) -> None:
+    path = base / "own" / "prompts" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_how_runs_are_judged_may_come_later_but_not_change(tmp_path: Path) -> None:
+    keys: dict[str, Any] = {"cases": TARGETS[:1], "ideas": 1, "grid": {}}
+    suite = write_ranking(tmp_path, **keys, measures=["usage.calls"])
+    (tmp_path / "own").mkdir()
+    own = ("--path", tmp_path / "own")
+    with judging() as llm:
+        assert evaluated(llm, suite, *own).code == 0
+        own_prompt(tmp_path, "judge/system.md.j2", "Judge.")
+        write_ranking(tmp_path / "later", **keys)
+        (suite / "suite.yaml").write_text((tmp_path / "later/mine/suite.yaml").read_text())
+        before = llm.calls
+        assert evaluated(llm, suite, *own).code == 0
+        assert set(titles(llm, before)) == {"Condensed", "Ranking"}
+        own_prompt(tmp_path, "judge/system.md.j2", "Judge otherwise.")
+        assert "judging.ranking.prompts.judge/system.md.j2 was " in evaluated(llm, suite, *own).message
+        write_ranking(tmp_path / "without", **keys, measures=["usage.calls"])
+        (suite / "suite.yaml").write_text((tmp_path / "without/mine/suite.yaml").read_text())
+        assert evaluated(llm, suite, *own).code == 0
+        (suite / "suite.yaml").write_text((tmp_path / "later/mine/suite.yaml").read_text())
+        assert "judging.ranking.prompts.judge/system.md.j2 was " in evaluated(llm, suite, *own).message
+        own_prompt(tmp_path, "judge/system.md.j2", "Judge.")
+        more = evaluated(llm, suite, *own, "--set", "ranking.orders=3")
+        assert "the command sets ranking.orders" not in more.message
+        assert "judging.ranking.config.ranking.orders was 2, is 3" in more.message
+
+
+def test_a_corpus_or_a_background_that_has_changed_is_named(tmp_path: Path) -> None:
+    (tmp_path / "old.md").write_text("Graphs are old.")
+    suite = write_ranking(tmp_path, cases=[{**TARGETS[0], "background": "../old.md"}], ideas=1, grid={})
+    with judging() as llm:
+        assert evaluated(llm, suite).code == 0
+        record = (tmp_path / "out" / "suite.json").read_text()
+        assert str(tmp_path) not in record, "where a file lies is no change"
+        (tmp_path / "old.md").write_text("Graphs are older.")
+        message = evaluated(llm, suite).message
+    assert re.search(r"cases\.graphs\.background was \"old\.md \(.{8}\)\", is \"old\.md \(", message)
+    team = write_suite(tmp_path / "team", "mine", measures=["usage.calls"], plot=None, repeats=1)
+    assert manyheads_command("eval", team, "--out", "out", cwd=tmp_path / "team").code == 0
+    path = tmp_path / "team" / "out" / "suite.json"
+    record = json.loads(path.read_text())
+    assert set(record["corpora"]) == {"sample (lexical)"}
+    path.write_text(json.dumps({**record, "corpora": {"sample (lexical)": "another"}}))
+    again = manyheads_command("eval", team, "--out", "out", cwd=tmp_path / "team")
+    assert 'corpora.sample (lexical) was "another", is ' in again.message
+
+
+def test_reviews_that_are_made_in_several_ways_share_their_runs(tmp_path: Path) -> None:
+    suite = write_ranking(
+        tmp_path, cases=TARGETS[:1], variants={}, begin_with={}, grid={"review.repeats": [1, 2]}, ideas=2,
+        set={**SETS, "rebuttal.abstract": True}, measures=["review.overall", "usage.calls", "ranking.s"],
+    )  # fmt: skip
+    with judging() as llm:
+        done = evaluated(llm, suite)
+    assert done.code == 0, done.err
+    assert len(list(tmp_path.glob("out/cells/*"))) == 2
+    assert len(list(tmp_path.glob("out/cells/*/review-*/result.json"))) == 4
+    assert len(list(tmp_path.glob("out/rankings/*"))) == 1
+    assert [len(row.each["review.overall"]) for row in rows_in(tmp_path)] == [2, 2]
+    assert titles(llm)["ConferenceReview"] == 2 * (1 + 2)
+
+
+def test_variants_that_are_only_judged_otherwise_share_their_runs(tmp_path: Path) -> None:
+    variants = {name: {"ranking.indicator": name} for name in ("novelty", "feasibility")}
+    suite = write_ranking(tmp_path, cases=TARGETS[:1], variants=variants, begin_with={}, grid={}, ideas=1)
+    with judging() as llm:
+        assert evaluated(llm, suite).code == 0
+    assert len(list(tmp_path.glob("out/cells/*"))) == 1
+    assert len(list(tmp_path.glob("out/rankings/*"))) == 2
+    assert [row.values["usage.calls"] for row in rows_in(tmp_path)] == [
+        rows_in(tmp_path)[0].values["usage.calls"]
+    ] * 2
+
+
+def stopped_in_a_ranking(llm: LLM, process: Any) -> None:
+    """Wait until a ranking is under way."""
+    while titles(llm)["Ranking"] < 2 and process.poll() is None:
+        time.sleep(0.001)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_a_ranking_suite_that_was_killed_pays_nothing_twice(tmp_path: Path, jobs: int) -> None:
+    suite = write_ranking(tmp_path)
+    with judging() as whole:
+        assert evaluated(whole, suite, "--out", "whole", jobs=jobs).code == 0
+    with judging(delay=0.02) as llm:
+        command = ("eval", str(suite), "--jobs", str(jobs), "--out", "out", *served_by(llm))
+        with start(*command, cwd=tmp_path) as process:
+            stopped_in_a_ranking(llm, process)
+            process.send_signal(signal.SIGKILL)
+            assert finish(process).code == -signal.SIGKILL
+        kept, before = turns_in(tmp_path), llm.calls
+        ended = {path: path.read_bytes() for path in tmp_path.glob("out/*/*/result.json")}
+        assert ended
+        assert any(path.parent.name == "rankings" for path in kept)
+        done = manyheads_command(*command, cwd=tmp_path)
+        assert done.code == 0, done.err
+        asked = llm.calls - before
+    turns = turns_in(tmp_path)
+    assert asked == sum(turns.values()) - sum(kept.values())
+    assert {path: path.read_bytes() for path in ended} == ended
+    assert sum(turns.values()) == whole.calls
+    rows = [
+        [row.values for row in read_lines(tmp_path / name / "results.jsonl", Row)]
+        for name in ("whole", "out")
+    ]
+    assert rows[0] == rows[1]

@@ -101,6 +101,17 @@ def test_a_share_has_an_interval_with_width_that_holds_it(having: int, lacking: 
     assert turned.low == pytest.approx(1 - found.high)
 
 
+def test_no_interval_passes_the_ends_of_a_scale() -> None:
+    found = mean_of([0.2, 1.0, 0.9], within=(0, 1))
+    assert found
+    assert (found.low, found.high, found.t) == (0, 1, (0, 1))
+    apart = mean_difference([0.2, 1.0, 0.9], [0.9, 0.1, 0.2], within=(0, 1))
+    assert apart
+    assert (apart.low, apart.high) == (-1, 1)
+    inside = mean_of([0.5, 0.6, 0.4], within=(0, 1))
+    assert inside == mean_of([0.5, 0.6, 0.4])
+
+
 def test_a_share_by_hand() -> None:
     """Wilson's interval of 8 of 10 is 0.490 to 0.943."""
     found = mean_of([1.0] * 8 + [0.0] * 2, share=True)

@@ -57,11 +57,15 @@ def test_a_judge_does_not_come_nearer_to_people_by_being_asked_more_often() -> N
 
 
 def test_means_are_over_sets_with_an_interval() -> None:
-    """D(S) of 0 and 1/2: mean 1/4, standard error 1/4, Student's t of one degree of freedom 12.706."""
+    """D(S) of 0 and 1/2: mean 1/4, standard error 1/4."""
     sets = [(kept((1, 2, 3)), {"R1": (1, 2, 3)}), (kept((2, 1, 3)), {"R1": (1, 2, 3)})]
     [found] = alignments(rankings(*sets))
     assert (found.difference.n, found.difference.mean, found.difference.se) == (2, 0.25, pytest.approx(0.25))
-    assert found.difference.low == pytest.approx(0.25 - 12.706 / 4, abs=1e-3)
+    assert (found.difference.low, found.difference.high) == (0, 1)
+    sets += [(kept((1, 2, 3)), {"R1": (1, 2, 3)})] * 2
+    [found] = alignments(rankings(*sets))
+    # 0, 1/2, 0, 0: mean 1/8, standard error 1/8, t of three degrees of freedom 3.1824; no D(S) lies below 0.
+    assert (found.difference.low, found.difference.high) == (0, pytest.approx(1 / 8 + 3.1824 / 8, abs=1e-4))
     assert (found.between_people, found.tau_between_people, found.concordance) == (None, None, None)
 
 

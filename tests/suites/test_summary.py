@@ -156,6 +156,22 @@ def test_repeats_that_came_out_alike_take_one_line() -> None:
     assert "repeat by repeat" not in text
 
 
+def test_intervals_of_rankings_are_cut_where_their_scales_end() -> None:
+    def ends(measure: str) -> tuple[float | None, ...]:
+        table = {("a", 0): (0.1, 0.9), ("b", 0): (0.9, 0.1), ("a", 1): (0.9, 0.9), ("b", 1): (0.7, 0.2)}
+        rows = [
+            row(condition, seed, pair[place], case, measure=measure)
+            for (case, seed), pair in table.items()
+            for place, condition in enumerate((SMALL, LARGE))
+        ]
+        one = of(summarise(measuring(measure), rows), LARGE)
+        return (one.low, one.high, one.difference_low, one.difference_high, one.repeat_low, one.repeat_high)
+
+    assert ends("ranking.s") == (0, 1, -1, 1, pytest.approx(0.207, abs=1e-3), pytest.approx(0.843, abs=1e-3))
+    assert ends("ranking.position_bias")[:4] == (-1, 1, -2, 2)
+    assert min(each or 0 for each in ends("usage.calls")) < -2
+
+
 def test_a_single_repeat_has_no_repeats_to_tell_of() -> None:
     rows = [row(SMALL, 0, 1.0, "a"), row(SMALL, 0, 2.0, "b")]
     entry = of(summarise(SPECIFIED, rows), SMALL)

@@ -44,23 +44,38 @@ class Mean:
 
 
 def mean_of(
-    values: Sequence[float], *, level: float = 0.95, seed: int = 0, share: bool = False
+    values: Sequence[float],
+    *,
+    level: float = 0.95,
+    seed: int = 0,
+    share: bool = False,
+    within: Ends | None = None,
 ) -> Mean | None:
     """The mean of independent values; None of no values.
 
     Args:
+        within: the ends of the scale that the values are on, where it has ends; intervals are cut there, for beyond them
+            no mean can lie.
         share: whether 1 says that a run has something and 0 that it has not; values between these are shares
             themselves, and averaged as other numbers are.
     """
     if values and share and all(value in (0, 1) for value in values):
         return _share(sum(value == 1 for value in values), len(values), level)
-    return _mean(values, lambda: interval(values, level=level, seed=seed), level)
+    return _mean(values, lambda: interval(values, level=level, seed=seed), level, within)
 
 
 def mean_difference(
-    first: Sequence[float], second: Sequence[float], *, level: float = 0.95, seed: int = 0
+    first: Sequence[float],
+    second: Sequence[float],
+    *,
+    level: float = 0.95,
+    seed: int = 0,
+    within: Ends | None = None,
 ) -> Mean | None:
     """The mean of `first - second`, which hold the same cases in the same order; None of no cases.
+
+    Args:
+        within: the ends of the scale that both are on, where it has ends; their difference lies within its width.
 
     Raises:
         MeasureError: they differ in length.
@@ -68,7 +83,8 @@ def mean_difference(
     if len(first) != len(second):
         raise MeasureError(f"{len(first)} values cannot be paired with {len(second)}: not the same cases")
     differences = [one - other for one, other in zip(first, second, strict=True)]
-    return _mean(differences, lambda: paired(first, second, level=level, seed=seed), level)
+    width = (within[0] - within[1], within[1] - within[0]) if within else None
+    return _mean(differences, lambda: paired(first, second, level=level, seed=seed), level, width)
 
 
 def by_group(values: Mapping[K, float], group: Callable[[K], G]) -> dict[G, float]:
@@ -83,25 +99,28 @@ def by_group(values: Mapping[K, float], group: Callable[[K], G]) -> dict[G, floa
     return {name: fmean(some) for name, some in groups.items()}
 
 
-def _mean(values: Sequence[float], bootstrap: Callable[[], Interval], level: float) -> Mean | None:
+def _mean(
+    values: Sequence[float], bootstrap: Callable[[], Interval], level: float, within: Ends | None
+) -> Mean | None:
     if not values:
         return None
     n, mean = len(values), fmean(values)
     if n == 1:
         return Mean(n, mean, None, None, None, level, "one value says nothing of how much values vary")
     se = stdev(values) / n**0.5
-    student, resampled = student_interval(mean, se, n, level), _bca(bootstrap)
+    student, resampled = student_interval(mean, se, n, level, within), _bca(bootstrap)
     method: Method = "BCa" if resampled and n >= FEW else "t"
     low, high = resampled if resampled and method == "BCa" else student
     return Mean(n, mean, se, low, high, level, method=method, t=student, bca=resampled)
 
 
-def student_interval(mean: float, se: float, n: int, level: float) -> Ends:
-    """Student's t interval of the mean of two or more values, from its standard error."""
+def student_interval(mean: float, se: float, n: int, level: float, within: Ends | None = None) -> Ends:
+    """Student's t interval of the mean of two or more values, from its standard error; cut at the ends of a scale."""
     from scipy.special import stdtrit
 
     half = float(stdtrit(n - 1, (1 + level) / 2)) * se
-    return mean - half, mean + half
+    least, most = within or (mean - half, mean + half)
+    return max(least, mean - half), min(most, mean + half)
 
 
 def _bca(bootstrap: Callable[[], Interval]) -> Ends | None:

@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import Any
 
 from manyheads.errors import RatingError
-from manyheads.measures.effects import Mean, mean_of
+from manyheads.measures.effects import Ends, Mean, mean_of
 from manyheads.measures.ranking import concordance, ranking_difference, relative_quality
 from manyheads.measures.rankings import TARGET, KeptSet, Rankings
 
@@ -136,11 +136,11 @@ def _agreement(name: str, kept: KeptSet, ranks: Mapping[str, tuple[int, ...]]) -
 
 
 def _alignment(indicator: str, sets: Sequence[SetAgreement]) -> Alignment:
-    def over(value: Callable[[SetAgreement], float | None]) -> Mean | None:
-        return mean_of([found for each in sets if (found := value(each)) is not None])
+    def over(value: Callable[[SetAgreement], float | None], within: Ends = (0, 1)) -> Mean | None:
+        return mean_of([found for each in sets if (found := value(each)) is not None], within=within)
 
-    def over_all(value: Callable[[SetAgreement], float]) -> Mean:
-        found = over(value)
+    def over_all(value: Callable[[SetAgreement], float], within: Ends = (0, 1)) -> Mean:
+        found = over(value, within)
         if found is None:
             raise RatingError(f"{indicator}: no sets")
         return found
@@ -156,8 +156,8 @@ def _alignment(indicator: str, sets: Sequence[SetAgreement]) -> Alignment:
         between_people=over(lambda each: each.between_people),
         by_chance=fmean(each.by_chance for each in sets),
         of_means=over_all(lambda each: each.of_means),
-        tau=over_all(lambda each: each.tau),
-        tau_between_people=over(lambda each: each.tau_between_people),
+        tau=over_all(lambda each: each.tau, (-1, 1)),
+        tau_between_people=over(lambda each: each.tau_between_people, (-1, 1)),
         concordance=over(lambda each: each.concordance),
         first=over_all(lambda each: each.first),
         first_between_people=over(lambda each: each.first_between_people),

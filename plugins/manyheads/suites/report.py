@@ -231,9 +231,9 @@ def _intervals(rows: Sequence[Row], entries: Sequence[Entry]) -> Iterator[str]:
     used = {method for entry in entries for method in (entry.method, entry.difference_method)}
     if "t" in used:
         yield (
-            f"Intervals of fewer than {FEW} values are Student's t, which takes them to be drawn from a bell curve and "
-            "may pass the ends of a scale; bootstrapped ones are too narrow for so few and stand beside them in "
-            "summary.csv."
+            f"Intervals of fewer than {FEW} values are Student's t, which takes them to be drawn from a bell curve; "
+            "those of shares and of rankings are cut where their scales end. Bootstrapped ones are too narrow for so "
+            "few, and stand beside them in summary.csv."
         )
     if "BCa" in used:
         yield f"Intervals of {FEW} values or more are bootstrapped (BCa)."

@@ -9,13 +9,26 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
-from manyheads.measures.effects import Mean, Method, by_group, mean_difference, mean_of, student_interval
+from manyheads.measures.effects import (
+    Ends,
+    Mean,
+    Method,
+    by_group,
+    mean_difference,
+    mean_of,
+    student_interval,
+)
 from manyheads.suites.measuring import Row
 from manyheads.suites.spec import Condition, SuiteSpec
 
 Place: TypeAlias = tuple[str, int]
 """Case and seed."""
 Values: TypeAlias = dict[Place, float]
+SCALES = {
+    **dict.fromkeys(("ranking.s", "ranking.settled", "ranking.consistency"), (0.0, 1.0)),
+    "ranking.position_bias": (-1.0, 1.0),
+}
+"""Measures that cannot lie beyond these ends; shares are others, between 0 and 1."""
 
 
 class Entry(BaseModel):
@@ -111,7 +124,8 @@ def pooled(measure: str, rows: Sequence[Row], level: float) -> Mean | None:
         {name: value for name, (_, value) in values.items()},
         lambda name: values[name][0].case if several else values[name][0].seed,
     )
-    return mean_of(list(groups.values()), level=level, share=is_share(measure, rows))
+    share, within = is_share(measure, rows), _scale(measure, rows)
+    return mean_of(list(groups.values()), level=level, share=share, within=within)
 
 
 def summary_table(spec: SuiteSpec, entries: Sequence[Entry]) -> str:
@@ -136,16 +150,20 @@ def _entry(spec: SuiteSpec, rows: Sequence[Row], condition: Condition, measure: 
     values, unknown = _values(of_it, measure), sum(measure in row.unknown for row in of_it)
     told: dict[str, Any] = {"condition": condition, "measure": measure, "level": spec.level}
     told |= {"n": 0, "cells": len(values), "left_out": len(of_it) - len(values) - unknown, "unknown": unknown}
-    share = is_share(measure, rows)
-    if found := mean_of(_independent(values, several), level=spec.level, share=share):
+    share, within = is_share(measure, rows), _scale(measure, rows)
+    if found := mean_of(_independent(values, several), level=spec.level, share=share, within=within):
         told |= {name: getattr(found, name) for name in ("n", "mean", "se", "low", "high", "method", "why")}
         told |= {**_ends("t", found.t), **_ends("bca", found.bca), **_runs(of_it, measure)}
-        told |= _repeats(values, {row.seed for row in of_it}, spec.level)
+        told |= _repeats(values, {row.seed for row in of_it}, spec.level, within)
     other = spec.counterpart(condition)
     if other != condition:
         theirs = _values([row for row in rows if row.condition == other], measure)
-        told |= {"against": other, **_difference(values, theirs, several, spec.level)}
+        told |= {"against": other, **_difference(values, theirs, several, spec.level, within)}
     return Entry(**told)
+
+
+def _scale(measure: str, rows: Sequence[Row]) -> Ends | None:
+    return (0.0, 1.0) if is_share(measure, rows) else SCALES.get(measure)
 
 
 def _ends(name: str, ends: tuple[float, float] | None) -> dict[str, float]:
@@ -163,7 +181,7 @@ def _runs(rows: Sequence[Row], measure: str) -> dict[str, Any]:
     return {"runs": len(each), "median": median(each)}
 
 
-def _repeats(values: Values, seeds: Collection[int], level: float) -> dict[str, Any]:
+def _repeats(values: Values, seeds: Collection[int], level: float, within: Ends | None) -> dict[str, Any]:
     """Each repeat's mean is over the same cases, or repeats would differ for the cases that they lack."""
     cases = {case for case, _ in values}
     whole = sorted(case for case in cases if all((case, seed) in values for seed in seeds))
@@ -171,7 +189,7 @@ def _repeats(values: Values, seeds: Collection[int], level: float) -> dict[str, 
         return {}
     means = [fmean(values[case, seed] for case in whole) for seed in sorted(seeds)]
     mean, sd, count = fmean(means), stdev(means), len(means)
-    low, high = student_interval(mean, sd / count**0.5, count, level)
+    low, high = student_interval(mean, sd / count**0.5, count, level, within)
     told = {"repeats": count, "repeat_cases": len(whole), "repeat_mean": mean, "repeat_sd": sd}
     return {**told, "repeat_low": low, "repeat_high": high}
 
@@ -185,11 +203,13 @@ def _independent(values: Values, several: bool) -> list[float]:
     return list((by_group(values, lambda place: place[0]) if several else values).values())
 
 
-def _difference(ours: Values, theirs: Values, several: bool, level: float) -> dict[str, Any]:
+def _difference(
+    ours: Values, theirs: Values, several: bool, level: float, within: Ends | None
+) -> dict[str, Any]:
     both = [place for place in ours if place in theirs]
     first = _independent({place: ours[place] for place in both}, several)
     second = _independent({place: theirs[place] for place in both}, several)
-    found: Mean | None = mean_difference(first, second, level=level)
+    found: Mean | None = mean_difference(first, second, level=level, within=within)
     if found is None:
         return {}
     told = {"pairs": found.n, "difference": found.mean, "difference_se": found.se}

@@ -19,7 +19,8 @@ PAPERS = [
     record(each, f"Tactile {letter}", abstract=f"About {letter}.", year=2020, citationCount=9)
     for letter, each in zip("abcdef", IDS, strict=True)
 ]
-CITES = {IDS[0]: IDS[1:4], IDS[4]: IDS[:1]}
+PAPERS.append(record("9" * 40, "Tactile nine", year=2020))
+CITES = {IDS[0]: ["9" * 40, *IDS[1:4]], IDS[4]: IDS[:1]}
 
 
 @pytest.fixture(autouse=True)

@@ -16,6 +16,7 @@ TITLES = (
     "Dams of the north",
     "Weighing café water, slowly",
     "Pears",
+    "Dams of the north, seen from a boat",
 )
 WORDS = st.lists(st.text(string.ascii_letters, min_size=1, max_size=6), min_size=3, max_size=8)
 
@@ -50,6 +51,7 @@ def meant(reference: str, index: Index | None = None, *, year: int = 2015) -> li
         ("Berg J (2011) Salt in motion", "Salt in motion"),
         ("Berg, J. Salt in motion: Tides that remember. 2011", "Salt in motion: tides that remember"),
         ("Cole, A., Dams of the North, Proc. Dams 1", "Dams of the north"),
+        ("Cole, A. Dams of the north, seen from a boat. 2011", "Dams of the north, seen from a boat"),
         ("Yildirim, E. Weighing cafe\u0301 water, slowly. Letters", "Weighing café water, slowly"),
     ],
 )
@@ -96,6 +98,7 @@ def test_ids_mean_papers_of_the_same_source_and_come_before_titles() -> None:
         ("1105.00001", "Berg, J. doi:10.48550/arXiv.1105.00001."),
         ("arxiv:1105.00001", "Berg, J. arXiv 1105.00001"),
         ("10.1000/Tides.7", "Berg, J. Tides 7. https://doi.org/10.1000/tides.7."),
+        ("10.1000/tides.7", "Berg, J. Tides 7 (doi:10.1000/tides.7)."),
         ("doi:10.1000/tides(7)", "Berg, J. Tides 7. doi:10.1000/tides(7), 2011"),
     ],
 )

@@ -138,7 +138,7 @@ def ecosystem(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ecosystem]:
     records[7] |= {"title": records[5]["title"]}  # a contemporary paper that stands among the past ones, too
     records[8] |= {"abstract": ""}
     source = write_corpus(folder / "papers.jsonl", records)
-    options = BuildOptions.of(None, bound=2016)
+    options = BuildOptions(bound=2016, require_abstract=False)
     with Ecosystem.build(source, folder / "made", options, load_embedder("lexical"), name="x") as made:
         yield made
 
@@ -153,6 +153,15 @@ async def test_a_corpus_gives_contemporary_papers_with_the_nearest_past_ones(eco
     assert all("the 4 past papers nearest to it" in case.about for case in found.cases)
     assert all(case.target.split("\n\n")[0] not in "".join(case.background) for case in found.cases)
     assert not any(text.endswith("\n\n") for case in found.cases for text in case.background)
+
+
+async def test_all_of_the_past_may_be_told_but_the_target_and_what_has_no_abstract(
+    ecosystem: Ecosystem,
+) -> None:
+    past = ecosystem.papers.count(where={"period": "past"}) - 1
+    found = await targets_in(ecosystem, Wish(count=100, least=1, most=100))
+    told = {case.id: len(case.background) for case in found.cases}
+    assert told == {name: past - (name == "p7") for name in told}, "the target's own title is among them once"
 
 
 async def test_a_corpus_with_too_little_past_has_no_targets(ecosystem: Ecosystem) -> None:

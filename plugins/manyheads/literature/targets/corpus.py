@@ -10,7 +10,7 @@ from manyheads.literature.publication import fold
 from manyheads.literature.targets.case import Case, Draw, Targets, Wish, text_of
 
 LOOKED_AT = 3
-"""Times as many near papers are looked at as are told: some have no abstract, or are the target under another id."""
+"""Times as many near papers are looked at as are told: some have no abstract, or are one paper under several ids."""
 
 
 async def targets_in(ecosystem: Ecosystem, wish: Wish) -> Targets:
@@ -45,7 +45,7 @@ async def _near(ecosystem: Ecosystem, paper: Paper, most: int) -> list[Paper]:
     [hits] = await ecosystem.past([paper_text(paper)], most * LOOKED_AT)
     found: dict[str, Paper] = {fold(paper.title): paper}
     for hit in hits:
-        if hit.paper.abstract.strip() and hit.paper.id != paper.id:
+        if hit.paper.abstract.strip():
             found.setdefault(fold(hit.paper.title), hit.paper)
     return [*found.values()][1 : most + 1]
 

@@ -37,6 +37,22 @@ GIVE_UP_AFTER = 1000
 MOST_BROKEN, MOST_UNDECODABLE = 0.5, 0.01
 """Shares of broken, and of not UTF-8, records above which a corpus is refused."""
 
+_REASONS = {
+    "missing": "missing",
+    "string_type": "not a text",
+    "string_unicode": "not a text that can be written",
+    "string_too_short": "empty",
+    "int_type": "not a whole number",
+    "int_from_float": "not a whole number",
+    "int_parsing_size": "not a whole number of this size",
+    "greater_than_equal": "less than {ge}",
+    "less_than_equal": "more than {le}",
+    "tuple_type": "not a list",
+    "model_type": "not an object",
+    "json_invalid": "not valid JSON: {error}",
+}
+"""By pydantic's type of error; its own words speak of inputs and types, not of papers."""
+
 
 def _or_empty(value: object) -> object:
     return () if value is None else value
@@ -249,7 +265,9 @@ def as_paper(fields: Mapping[str, Any]) -> RawPaper | tuple[str, str]:
 def at_fault(wrong: ValidationError) -> tuple[str, str]:
     """The first field that did not fit, and why."""
     first = wrong.errors(include_url=False, include_input=False)[0]
-    return ".".join(map(str, first["loc"])) or "json", first["msg"].removeprefix("Value error, ")
+    ours = _REASONS.get(first["type"])
+    told = ours.format(**first.get("ctx", {})) if ours else first["msg"].removeprefix("Value error, ")
+    return ".".join(map(str, first["loc"])) or "json", told
 
 
 def sifted(

@@ -75,7 +75,7 @@ def _records(path: Path, files: Sequence[Path], rejects: Rejects) -> Iterator[Re
 def _paper(row: Mapping[str, Any]) -> RawPaper | tuple[str, str]:
     given = row.get("authors")
     if not isinstance(given, list):
-        return "authors", "no list" if given is not None else "Field required"
+        return "authors", "no list" if given is not None else "missing"
     people = [_person(one) for one in cast(list[object], given)]
     named = [one for one in people if any(one[:2])]
     return paper(

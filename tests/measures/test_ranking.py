@@ -164,6 +164,17 @@ def test_orders_without_a_ranking_are_left_out_of_all_but_the_test() -> None:
     assert found.orders == 2
 
 
+def test_the_test_knows_which_of_the_drawn_orders_have_no_ranking() -> None:
+    """Of two squares of two ideas one order each is left: by chance these are the same, and the best first, in 1 of 4.
+
+    Were they taken for two orders of one square, which always differ, the same finding would seem impossible by chance.
+    """
+    shown = [(0, 1), (1, 0), (0, 1), (1, 0)]
+    found = position_bias(shown, [(0, 1), None, (0, 1), None])
+    assert found.bias == 1
+    assert found.p == pytest.approx(0.5, abs=0.05)
+
+
 @pytest.mark.parametrize(
     ("shown", "ranked", "told"),
     [

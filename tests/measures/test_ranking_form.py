@@ -130,6 +130,8 @@ def test_nothing_that_raters_get_tells_which_is_the_target(tmp_path: Path) -> No
     *tables, guide, _ = write_ranking_form(make_ranking_form([SET, OTHER], 2, seed=1), tmp_path / "form.csv")
     given = "".join(path.read_text(encoding="utf-8") for path in (*tables, guide))
     assert not [word for word in ("/runs", "/papers", "target", "2 3") if word in given]
+    first = [make_ranking_form([SET, OTHER], 1, seed).sets["S1"] for seed in range(100)]
+    assert 30 < first.count(SET) < 70
     forms = [make_ranking_form([SET], 1, seed) for seed in range(400)]
     letters = [form.letter("S1", 0) for form in forms]
     places = [form.orders[0][0][1].index(0) for form in forms]

@@ -63,3 +63,12 @@ def test_the_users_folder_is_stronger_than_a_pack(installed: Path, folder: Path)
 def test_the_command_lists_a_packs_roles(installed: Path, tmp_path: Path) -> None:
     listed = run_python("-m", "manyheads", "roles", path=[installed, SOURCE], folder=tmp_path)
     assert "historian" in listed
+
+
+def test_a_packs_suite_runs_with_the_files_that_its_cases_name(installed: Path, tmp_path: Path) -> None:
+    told = run_python("-m", "manyheads", "eval", "history", path=[installed, SOURCE], folder=tmp_path)
+    assert "history: mean ± standard error over n cells" in told
+    [run] = tmp_path.glob("runs/eval-history/cells/*")
+    result = json.loads((run / "result.json").read_text(encoding="utf-8"))
+    assert [work["title"] for work in result["background"]["works"]] == ["On the ether"]
+    assert Path(result["background"]["source"]) == installed / "manyheads_demo_pack/evals/history/ether.md"

@@ -93,8 +93,10 @@ def _show(suite: "Suite", found: "Evaluation") -> None:
     from manyheads.cli.evaluate_table import suite_table
     from manyheads.report.suite_plots import WITHOUT
     from manyheads.suites.report import OFFLINE_NOTE, is_offline
+    from manyheads.suites.summary import counted
 
     console = Console()
+    typer.echo(f"{suite.name}: mean ± standard error over n {counted(found.rows)}")
     console.print(suite_table(console, suite, found))
     _explain(suite, found)
     if warned := sum(bool(row.warnings) for row in found.rows):

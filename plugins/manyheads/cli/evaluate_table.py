@@ -34,9 +34,11 @@ def suite_table(console: "Console", suite: "Suite", found: "Evaluation") -> "Tab
 
 
 def _wide(suite: "Suite", found: "Evaluation", told: "Callable[[Entry], str]", *, narrow: bool) -> "Table":
-    table = _headed(suite, found, pad_edge=False, collapse_padding=narrow)
+    from rich.text import Text
+
+    table = _headed(suite, pad_edge=False, collapse_padding=narrow)
     for measure in suite.spec.measures:
-        table.add_column(measure, justify="right", no_wrap=True)
+        table.add_column(Text(measure), justify="right", no_wrap=True)
     for entries in _conditions(suite, found):
         counts = sorted({entry.n for entry in entries})
         n = str(counts[0]) if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
@@ -45,34 +47,23 @@ def _wide(suite: "Suite", found: "Evaluation", told: "Callable[[Entry], str]", *
 
 
 def _long(suite: "Suite", found: "Evaluation", told: "Callable[[Entry], str]") -> "Table":
-    table = _headed(suite, found)
     from rich.text import Text
 
+    table = _headed(suite)
     table.add_column("measure", overflow="fold")
     table.add_column("mean ± SE", justify="right", no_wrap=True)
     for entries in _conditions(suite, found):
         for entry in entries:
             axes = _axes(suite, entry) if entry is entries[0] else [Text()] * len(suite.spec.axes)
-            table.add_row(*axes, str(entry.n), entry.measure, told(entry))
+            table.add_row(*axes, str(entry.n), Text(entry.measure), told(entry))
     return table
 
 
-def _headed(
-    suite: "Suite", found: "Evaluation", *, pad_edge: bool = True, collapse_padding: bool = False
-) -> "Table":
+def _headed(suite: "Suite", *, pad_edge: bool = True, collapse_padding: bool = False) -> "Table":
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from manyheads.suites.summary import counted
-
-    title = f"{suite.name}: mean ± standard error over n {counted(found.rows)}"
-    table = Table(
-        title=title,
-        title_justify="left",
-        box=SIMPLE_HEAD,
-        pad_edge=pad_edge,
-        collapse_padding=collapse_padding,
-    )
+    table = Table(box=SIMPLE_HEAD, pad_edge=pad_edge, collapse_padding=collapse_padding)
     for axis in suite.spec.axes:
         table.add_column(axis, min_width=min(len(axis), WIDEST), overflow="fold")
     table.add_column("n", justify="right", no_wrap=True)

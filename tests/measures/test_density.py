@@ -1,5 +1,6 @@
 """RND: worked by hand on a line, and what must hold of it whatever the papers are."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -91,6 +92,17 @@ def test_a_dense_field_does_not_look_old_for_being_dense() -> None:
 
 @pytest.mark.parametrize(("around", "own"), [(7, 1), (1, 6)])
 def test_too_few_papers_are_refused(around: int, own: int) -> None:
-    with pytest.raises(MeasureError, match="the corpus has 6 past papers") as refused:
+    with pytest.raises(MeasureError, match="past papers; the corpus has 6") as refused:
         relative_neighbour_density(at([0]), LINE, around=around, own=own)
-    assert "--rnd-papers" in str(refused.value)
+    smaller = re.search(r"--rnd-papers (\d+) --rnd-neighbours (\d+) fit", str(refused.value))
+    assert smaller
+    fitting = dict(zip(("around", "own"), map(int, smaller.groups()), strict=True))
+    assert fitting["around"] <= around
+    assert fitting["own"] <= own
+    assert relative_neighbour_density(at([0]), LINE, **fitting)
+
+
+def test_where_no_sizes_fit_none_are_named() -> None:
+    with pytest.raises(MeasureError, match="need 100 past papers; the corpus has 2") as refused:
+        relative_neighbour_density(at([0]), laid_out(((0,), 2010, 1), ((1,), 2010, 1)))
+    assert str(refused.value).endswith("next: measure against a larger corpus")

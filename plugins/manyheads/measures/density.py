@@ -26,16 +26,25 @@ def relative_neighbour_density(
         MeasureError: there are fewer than P papers, or not more than Q.
     """
     if len(papers) < around or len(papers) <= own:
-        raise MeasureError(
-            f"RND looks at {around} papers and {own} around each of them: the corpus has {len(papers)} past papers",
-            hint="ask for fewer: --rnd-papers 20 --rnd-neighbours 10, or measure against a larger corpus",
-        )
+        raise _too_few(len(papers), around, own)
     found = nearest(vectors, papers.vectors, max(around, own))
     rows = found.rows[:, :around]
     thinness = _mean(found.distances[:, :own])
     needed, where = np.unique(rows, return_inverse=True)
     theirs = _mean(nearest(papers.vectors[needed], papers.vectors, own, without=needed).distances)
     return (theirs[where.reshape(rows.shape)] <= thinness[:, None]).mean(axis=1).tolist()
+
+
+def _too_few(count: int, around: int, own: int) -> MeasureError:
+    """Sizes that fit keep the proportion of the paper's and leave most of the field outside a neighbourhood."""
+    larger = "measure against a larger corpus"
+    fitting = min(around, count // 3)
+    smaller = f"--rnd-papers {fitting} --rnd-neighbours {min(own, max(1, fitting // 2))}"
+    return MeasureError(
+        f"RND: the {around} papers nearest to a text (P), each with the {own} nearest to it (Q), "
+        f"need {max(around, own + 1)} past papers; the corpus has {count}",
+        hint=f"{smaller} fit this one, and make another measure; or {larger}" if fitting else larger,
+    )
 
 
 def _mean(distances: Floats) -> Means:

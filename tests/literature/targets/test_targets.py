@@ -85,6 +85,20 @@ def test_a_reference_without_an_abstract_is_none_and_the_target_never_tells_of_i
     assert [len(case.background) for case in found.cases] == [2]
 
 
+def test_a_dump_tells_references_in_a_part_of_its_own(tmp_path: Path) -> None:
+    people = [{"authorId": "7", "name": "Jo Berg"}]
+    rows = {
+        "papers": [{"corpusid": n, "title": f"Pears {n}", "authors": people, "year": 2015} for n in range(4)],
+        "abstracts": [{"corpusid": n, "abstract": f"About pear {n}."} for n in range(4)],
+        "citations": [{"citingcorpusid": 3, "citedcorpusid": n} for n in (0, 2)],
+    }
+    for part, records in rows.items():
+        write_corpus(tmp_path / f"{part}1.jsonl", records)
+    found = targets_of(open_datasets([str(tmp_path)], "auto", {}), SOME, quiet)
+    [case] = found.cases
+    assert (case.id, len(case.background)) == ("3", 2)
+
+
 @given(st.permutations(range(12)), st.integers(1, 12))
 def test_a_draw_depends_on_nothing_but_the_seed(order: list[int], count: int) -> None:
     wish = Wish(seed=3)

@@ -41,6 +41,7 @@ class Opening:
         limit: papers of a year that a search gives, at most.
         literature: how services are reached.
         cache: where what they answered is kept.
+        references: whether papers are to tell what they cite where that takes a join on the disk.
     """
 
     format: str = AUTO
@@ -51,6 +52,7 @@ class Opening:
     limit: int = 1000
     literature: LiteratureConfig = field(default_factory=LiteratureConfig)
     cache: Callable[[], LookupCache] = LookupCache
+    references: bool = False
 
 
 def open_sources(sources: Sequence[str], opening: Opening) -> Reader:
@@ -84,7 +86,7 @@ def open_corpus(path: Path, format: str = AUTO, opening: Opening | None = None) 
         "jsonl": partial(_json_lines, path),
         "aminer": partial(AMiner, path),
         "oag": partial(Oag, path),
-        "semantic-scholar": partial(AcademicGraph, path, how.years, how.scratch),
+        "semantic-scholar": partial(AcademicGraph, path, how.years, how.scratch, references=how.references),
         "unarxive": partial(UnArXive, path),
         "anthology": partial(Anthology, path),
         "bibtex": partial(BibTeX, path),

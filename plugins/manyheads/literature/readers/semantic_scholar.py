@@ -1,6 +1,6 @@
-"""Semantic Scholar's Academic Graph as one downloads it: `papers`, `abstracts` and `authors`, joined by corpusid."""
+"""Semantic Scholar's Academic Graph as one downloads it: its parts, such as `papers` and `abstracts`, joined by corpusid."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,10 +25,20 @@ class AcademicGraph:
         folder: of the dump.
         years: the first and the last year of interest; papers of others do not wait, and come without abstracts.
         scratch: folder for the database; the system's for temporary files if not given.
+        references: whether papers tell what they cite, where `citations` was downloaded too; corpora need it not, and
+            the database takes as much more room as the unpacked citations.
     """
 
-    def __init__(self, folder: Path, years: Years = (None, None), scratch: Path | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        years: Years = (None, None),
+        scratch: Path | None = None,
+        *,
+        references: bool = False,
+    ) -> None:
         self.name, self._folder, self._years, self._scratch = folder.resolve().name, folder, years, scratch
+        self._citations = part_files(folder, "citations") if references else []
 
     def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
         """See `Reader.papers`; a record's number is its line's. Papers come in the order of their abstracts.
@@ -38,15 +48,32 @@ class AcademicGraph:
         """
         papers, abstracts = (self._need(part) for part in ("papers", "abstracts"))
         with Join.in_folder(self._scratch) as join:
-            yield from sifted(
-                self._folder, self._records(papers, abstracts, join, rejects), rejects, example=EXAMPLE
-            )
+            records = self._records(papers, abstracts, join, rejects)
+            found = sifted(self._folder, records, rejects, example=EXAMPLE)
+            yield from self._citing(found, join, rejects) if self._citations else found
 
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
         """See `Reader.authors`; {} where the dump was downloaded without authors."""
         rows = (row for file in part_files(self._folder, "authors") for _, row in objects(file))
         found = (_author(row) for row in rows if isinstance(row, dict) and str(row.get("authorid")) in wanted)
         return {one.key: one for one in found if one}
+
+    def _citing(
+        self, papers: Iterable[tuple[int, RawPaper]], join: Join, rejects: Rejects
+    ) -> Iterator[tuple[int, RawPaper]]:
+        """The papers with what they cite."""
+        join.cite(self._pairs(rejects))
+        for number, known in papers:
+            yield number, known.model_copy(update={"references": join.cited(known.id)})
+
+    def _pairs(self, rejects: Rejects) -> Iterator[tuple[str, str]]:
+        """Who cites whom, of those of whom the dump knows both."""
+        for file in each(self._folder, self._citations, rejects, "line"):
+            for number, row in objects(file):
+                if not isinstance(row, dict):
+                    rejects.note(number, *row)
+                elif row.get("citingcorpusid") is not None and row.get("citedcorpusid") is not None:
+                    yield str(row["citingcorpusid"]), str(row["citedcorpusid"])
 
     def _need(self, part: str) -> list[Path]:
         if not (files := part_files(self._folder, part)):

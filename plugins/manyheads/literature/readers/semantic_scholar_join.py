@@ -1,8 +1,8 @@
-"""Papers that wait for their abstracts, on the disk instead of in memory."""
+"""Papers that wait for their abstracts, and who cites whom, on the disk instead of in memory."""
 
 import sqlite3
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -53,6 +53,19 @@ class Join:
             "DELETE FROM papers WHERE id = ? RETURNING file, number, paper", (str(corpusid),)
         ).fetchone()
         return found and (found[0], found[1], RawPaper.model_validate_json(found[2]))
+
+    def cite(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """Put who cites whom: ids of the citing and of the cited papers."""
+        self._db.execute("CREATE TABLE cites (citing TEXT, cited TEXT)")
+        self._db.execute("BEGIN")
+        self._db.executemany("INSERT INTO cites VALUES (?, ?)", pairs)
+        self._db.execute("CREATE INDEX by_citing ON cites (citing)")
+        self._db.execute("COMMIT")
+
+    def cited(self, corpusid: str) -> tuple[str, ...]:
+        """What a paper cites, in the order put."""
+        found = self._db.execute("SELECT cited FROM cites WHERE citing = ? ORDER BY rowid", (corpusid,))
+        return tuple(cited for (cited,) in found)
 
     def left(self) -> Iterator[tuple[str, int, RawPaper]]:
         """The papers that have found no abstract."""

@@ -36,7 +36,7 @@ def open_datasets(sources: Sequence[str], format: str, columns: Mapping[str, str
     """
     if search := next((one for one in sources if one.startswith(SEARCH)), None):
         raise CorpusError(f"{search}: a search tells no references", hint="name papers instead: --paper DOI")
-    opening = Opening(columns=columns)
+    opening = Opening(columns=columns, references=True)
     return [open_corpus(Path(source), format, opening) for source in sources]
 
 

@@ -160,15 +160,27 @@ def test_a_dead_server_is_not_tried_by_every_cell(tmp_path: Path) -> None:
         assert evaluated(llm, suite).code == 0
 
 
-def test_a_condition_that_always_fails_leaves_others_to_be_run(tmp_path: Path) -> None:
-    suite = write_ranking(
-        tmp_path, begin_with={}, variants={}, grid={"budget.calls": [1, 100]}, repeats=4, cases=TARGETS[:1],
-        ideas=1, measures=["usage.calls"],
-    )  # fmt: skip
+@pytest.mark.parametrize(("works", "refusals"), [("amber", 3 * 3), ("dune", 3)])
+def test_a_condition_that_works_goes_on_among_others_that_fail(
+    tmp_path: Path, works: str, refusals: int
+) -> None:
+    variants = {name: {"rebuttal.area": name} for name in ("amber", "birch", "cedar", "dune")}
+    keys: dict[str, Any] = {"begin_with": {}, "grid": {}, "cases": TARGETS[:1], "ideas": 1, "repeats": 3}
+    suite = write_ranking(tmp_path, **keys, variants=variants, measures=["usage.calls"])
+    refused = Fault("status", times=None, when=lambda request: works not in request.text, status=403)
+    with judging(faults=[refused]) as llm:
+        assert evaluated(llm, suite, jobs=1).code == 1
+    assert refused.done == refusals
+    working = [row.error is None for row in rows_in(tmp_path) if row.condition["variant"] == works]
+    assert working == [refusals > 3] * 3, "three that fail before any works look like a dead server"
+
+
+def test_runs_that_spend_their_own_budgets_say_nothing_of_others(tmp_path: Path) -> None:
+    keys: dict[str, Any] = {"begin_with": {}, "variants": {}, "cases": TARGETS[:1], "ideas": 1, "repeats": 4}
+    suite = write_ranking(tmp_path, **keys, grid={"budget.calls": [1]}, measures=["usage.calls"])
     with judging() as llm:
-        done = evaluated(llm, suite, jobs=1)
-    assert done.code == 1
-    assert [row.error is None for row in rows_in(tmp_path)] == [False] * 4 + [True] * 4
+        assert evaluated(llm, suite, jobs=1).code == 1
+    assert all("budget.calls is 1" in (row.error or "") for row in rows_in(tmp_path))
 
 
 def test_a_run_that_is_done_anew_is_ranked_anew(tmp_path: Path) -> None:
@@ -224,6 +236,7 @@ def test_a_suites_budget_is_one_for_all_and_over_all_starts(tmp_path: Path) -> N
         assert done.code == 1
         assert llm.calls == 10
         assert "the suite's budget is spent: calls 10, used are 10" in done.err
+        assert done.err.count("/16 failed: ") <= 2, "no more than were under way"
         assert "--budget calls=<larger>" in done.err
         assert evaluated(llm, suite, "--budget", "calls=10").code == 1
         assert llm.calls == 10

@@ -27,7 +27,6 @@ class Job:
         condition: what it shares with its repeats in all cases, in words.
         label: what it is called where it is told of.
         after: folders of the jobs that have to be finished before.
-        depth: how many jobs stand before it, one after another.
     """
 
     folder: Path
@@ -36,7 +35,6 @@ class Job:
     label: str
     config: RunConfig
     after: tuple[Path, ...] = ()
-    depth: int = 0
 
 
 @dataclass(frozen=True)
@@ -89,7 +87,7 @@ def _run(run: Run, base: Path) -> Job:
     first = _run(run.begins_with, base)
     begun = run.config.rebuttal.model_copy(update={"idea": str(first.folder)})
     config = run.config.model_copy(update={"rebuttal": begun})
-    return Job(folder, "run", run.condition, run.label, config, (first.folder,), first.depth + 1)
+    return Job(folder, "run", run.condition, run.label, config, (first.folder,))
 
 
 def _review(cell: Cell, run: Job) -> Job:
@@ -97,7 +95,7 @@ def _review(cell: Cell, run: Job) -> Job:
     own = {"seed": run.config.seed, "review": cell.config.review, "subject": str(run.folder)}
     config = _judge("conference-review", cell.config, own)
     label = f"review of {run.label}"
-    return Job(run.folder / cell.review, "review", run.condition, label, config, (run.folder,), run.depth + 1)
+    return Job(run.folder / cell.review, "review", run.condition, label, config, (run.folder,))
 
 
 def _ranking(cell: Cell, runs: Sequence[Job], base: Path) -> Job:
@@ -106,10 +104,9 @@ def _ranking(cell: Cell, runs: Sequence[Job], base: Path) -> Job:
     ranking = cell.config.ranking.model_copy(update={"ideas": tuple(map(str, folders))})
     own = {"seed": cell.seed, "rebuttal": cell.config.rebuttal, "ranking": ranking}
     config = _judge("ranking", cell.config, own)
-    depth = 1 + max(run.depth for run in runs)
     label = f"ranking of {cell.label}"
     folder = base / RANKINGS / cell.ranking
-    return Job(folder, "ranking", label_of(cell.condition), label, config, folders, depth)
+    return Job(folder, "ranking", label_of(cell.condition), label, config, folders)
 
 
 def _judge(name: str, config: RunConfig, own: Mapping[str, Any]) -> RunConfig:

@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from manyheads.errors import ConfigError, UserError
+from manyheads.errors import BudgetError, ConfigError, UserError
 from manyheads.events import Stage
 from manyheads.folder import RESULT
 from manyheads.hosts import host_factory
@@ -36,30 +36,35 @@ class Streak:
     """Failures for one reason, with no success between them."""
 
     reason: str = ""
-    conditions: list[str] = field(default_factory=list[str])
+    failing: list[str] = field(default_factory=list[str])
+    """Their conditions."""
+    working: set[str] = field(default_factory=set[str])
+    """Conditions that have had a success."""
 
     def failed(self, job: Job, reason: str) -> None:
         if reason != self.reason:
-            self.reason, self.conditions = reason, []
-        self.conditions.append(job.condition)
+            self.reason, self.failing = reason, []
+        self.failing.append(job.condition)
 
-    def succeeded(self) -> None:
-        self.conditions = []
+    def succeeded(self, job: Job) -> None:
+        self.working.add(job.condition)
+        self.failing = []
 
     def hopeless(self, job: Job) -> bool:
-        """Whether a job would fail for it as well: others of its condition did, or some of several conditions."""
-        several = len(set(self.conditions)) > 1
-        return len(self.conditions) >= ENOUGH and (several or job.condition in self.conditions)
+        """Whether a job would fail as well. One of a condition that works is tried: the reason may lie in others."""
+        return len(self.failing) >= ENOUGH and (
+            job.condition in self.failing or job.condition not in self.working
+        )
 
 
 class Queue:
-    """Jobs in the order in which they are begun: of those whose turn it is, those that stand behind most others."""
+    """Jobs in their order, each after those that it needs."""
 
     def __init__(self, jobs: Mapping[Path, Job]) -> None:
         self._jobs, self._number = jobs, {folder: number for number, folder in enumerate(jobs)}
         self._order = TopologicalSorter({folder: job.after for folder, job in jobs.items()})
         self._order.prepare()
-        self._ready: list[tuple[int, int, Job]] = []
+        self._ready: list[tuple[int, Job]] = []
 
     def __bool__(self) -> bool:
         """Whether there are jobs that are not done."""
@@ -68,7 +73,7 @@ class Queue:
     def next(self) -> Job | None:
         """The next job; None where others have to be done before."""
         for folder in self._order.get_ready():
-            heappush(self._ready, (-self._jobs[folder].depth, self._number[folder], self._jobs[folder]))
+            heappush(self._ready, (self._number[folder], self._jobs[folder]))
         return heappop(self._ready)[-1] if self._ready else None
 
     def done(self, job: Job) -> None:
@@ -127,6 +132,7 @@ class Runner:
             self._give_up(job, why)
             self.tell(job, "left out", why)
         elif finished(job):
+            self._streaks[job.of].succeeded(job)
             self.tell(job, "kept", "")
             self._look(job)
         else:
@@ -139,10 +145,12 @@ class Runner:
             return failed[0]
         if finished(job):
             return None
-        if self._streaks[job.of].hopeless(job):
-            return f"not tried, as {ENOUGH} in a row had failed for one reason: {self._streaks[job.of].reason}"
         if reached := self.purse.reached():
             return in_one_line(self.purse.error(*reached))
+        if self._streaks[job.of].hopeless(job):
+            return (
+                f"not tried, as {ENOUGH} in a row had failed for one reason: {self._streaks[job.of].reason}"
+            )
         return None
 
     async def _job(self, job: Job) -> None:
@@ -154,13 +162,13 @@ class Runner:
                     if isinstance(event, Stage):
                         self.tell(job, "goes on", f"{event.number}/{event.total} {event.title}")
         except UserError as error:
-            if self.purse.reached() is None:
+            if not isinstance(error, BudgetError):  # which is that run's own
                 self._streaks[job.of].failed(job, error.message)
             said = in_one_line(error)
             self._give_up(job, said)
             self.tell(job, "failed", said)
             return
-        self._streaks[job.of].succeeded()
+        self._streaks[job.of].succeeded(job)
         self._to_run.discard(job.folder)
         self.tell(job, "finished", "")
         self._look(job)

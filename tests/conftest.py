@@ -4,9 +4,10 @@ import ipaddress
 import os
 import signal
 import socket
+import sqlite3
 import ssl
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,22 @@ def certificates_read_once() -> Iterator[None]:
     """No test speaks TLS, and each client of a model server would read them anew for 25 ms."""
     patch = pytest.MonkeyPatch()
     patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
+    yield
+    patch.undo()
+
+
+class Unsynced(sqlite3.Connection):
+    """Leaves it to the system when a file is on the disk: that matters where a machine dies, not a process."""
+
+    def execute(self, sql: str, *given: Any) -> sqlite3.Cursor:
+        return super().execute("PRAGMA synchronous=OFF" if "synchronous" in sql else sql, *given)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def journals_wait_for_no_disk() -> Iterator[None]:
+    """A run waits for the disk after each of its turns; in the processes that tests start, it still does."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Unsynced))
     yield
     patch.undo()
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import pytest
@@ -156,8 +157,13 @@ def test_a_dead_server_is_not_tried_by_every_cell(tmp_path: Path) -> None:
         assert llm.calls == 3
         assert "20 of 20 cells" in done.err
         assert "not tried, as 3 in a row had failed for one reason" in done.err
-        llm.faults.clear()
+        faults, llm.faults = llm.faults, []
         assert evaluated(llm, suite).code == 0
+        for run in tmp_path.glob("out/cells/rebuttal-*"):
+            rmtree(run)
+        llm.faults, before = faults, llm.calls
+        assert evaluated(llm, suite, jobs=1).code == 1
+        assert llm.calls - before == 3, "what is kept is no sign of life"
 
 
 @pytest.mark.parametrize(("works", "refusals"), [("amber", 3 * 3), ("dune", 3)])
@@ -180,7 +186,9 @@ def test_runs_that_spend_their_own_budgets_say_nothing_of_others(tmp_path: Path)
     suite = write_ranking(tmp_path, **keys, grid={"budget.calls": [1]}, measures=["usage.calls"])
     with judging() as llm:
         assert evaluated(llm, suite, jobs=1).code == 1
-    assert all("budget.calls is 1" in (row.error or "") for row in rows_in(tmp_path))
+    assert all(
+        (row.error or "").startswith("the budget is spent: budget.calls is 1") for row in rows_in(tmp_path)
+    )
 
 
 def test_a_run_that_is_done_anew_is_ranked_anew(tmp_path: Path) -> None:

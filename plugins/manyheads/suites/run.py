@@ -39,7 +39,7 @@ class Streak:
     failing: list[str] = field(default_factory=list[str])
     """Their conditions."""
     working: set[str] = field(default_factory=set[str])
-    """Conditions that have had a success."""
+    """Conditions that have had a success, in this start or an earlier one."""
 
     def failed(self, job: Job, reason: str) -> None:
         if reason != self.reason:
@@ -132,7 +132,7 @@ class Runner:
             self._give_up(job, why)
             self.tell(job, "left out", why)
         elif finished(job):
-            self._streaks[job.of].succeeded(job)
+            self._streaks[job.of].working.add(job.condition)
             self.tell(job, "kept", "")
             self._look(job)
         else:

@@ -108,19 +108,8 @@ def test_a_server_that_is_not_there(home: Path) -> None:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
     sets = ("--set", f"models.default.base_url={url}", "--set", "models.default.retries=0")
-    command = (
-        "run",
-        "virsci",
-        *SMALL,
-        "--host",
-        "agentscope",
-        "--model",
-        "openai/test",
-        *sets,
-        "--out",
-        "run",
-    )
-    said = manyheads_command(*command, cwd=home).message
+    flags = (*SMALL, "--host", "agentscope", "--model", "openai/test", *sets)
+    said = manyheads_command("run", "virsci", *flags, "--out", "run", cwd=home).message
     assert f"models.default (openai/test at {url}): cannot be reached" in said
     assert "then: manyheads resume run" in said
 

@@ -110,12 +110,25 @@ async def test_a_changed_model_setting_stops_too(path: Path) -> None:
 
 
 async def test_accepted_changes_are_asked_and_kept(path: Path) -> None:
-    host = FilledHost()
+    host = FilledHost(PAID)
     changed = turn(text="Something else")
+    paid: list[Usage] = []
     await ask(path, host, turn())
-    await ask(path, host, changed, accept_changes=True)
+    await ask(path, host, changed, accept_changes=True, on_replayed=paid.append)
+    assert paid == [PAID], "what is replaced has been paid for"
     await ask(path, host, changed)
     assert len(host.asked) == 2
+
+
+async def test_each_turn_is_told_of_as_it_ends_whatever_comes_of_it(path: Path) -> None:
+    def fail(turn: Turn[Any]) -> None:
+        raise ConnectionError
+
+    ended: list[bool] = []
+    await ask(path, FilledHost(), turn(), on_ended=lambda: ended.append(True))
+    with pytest.raises(ConnectionError):
+        await ask(path, FilledHost(before=fail), turn(2), on_ended=lambda: ended.append(False))
+    assert ended == [True, False]
 
 
 async def test_the_same_question_asked_again_has_a_record_of_its_own(path: Path) -> None:

@@ -81,7 +81,9 @@ class Journal:
         return Usage.model_validate(self._fact("lost"))
 
     def lose(self, usage: Usage) -> None:
-        self._state("lost", usage.model_dump())
+        """Keep what was lost so far; on the disk when this returns."""
+        if usage != self.lost:
+            self._state("lost", usage.model_dump())
 
     def _fact(self, name: str) -> dict[str, Any]:
         with self._speaking("it cannot be read"):
@@ -144,7 +146,9 @@ def spent_in(path: Path) -> Usage:
     turns = "SELECT json_extract(reply, '$.usage') FROM turn"
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=1)) as database:
-            rows = database.execute(f"{turns} UNION ALL SELECT value FROM fact WHERE name = 'lost'").fetchall()
+            rows = database.execute(
+                f"{turns} UNION ALL SELECT value FROM fact WHERE name = 'lost'"
+            ).fetchall()
     except sqlite3.Error as error:
         raise JournalError(f"{path}: what it has cost cannot be read: {error}") from error
     return sum((Usage.model_validate_json(usage) for (usage,) in rows), NOTHING)
@@ -167,8 +171,9 @@ class Recorded:
         model_of: settings of a model alias that change its answers; part of the request's hash.
         course: the config keys that steer who is asked what, beside the requests themselves.
         accept_changes: go on from a changed turn instead of stopping there.
-        on_replayed: told of each reply that came from the record.
+        on_replayed: told what each reply that the record holds has cost, those that a new one replaces as well.
         on_live: called once, before the first turn that is not in the record.
+        on_ended: called after each turn, answered or not.
     """
 
     def __init__(
@@ -181,10 +186,11 @@ class Recorded:
         accept_changes: bool = False,
         on_replayed: Callable[[Usage], None] = lambda usage: None,
         on_live: Callable[[], None] = lambda: None,
+        on_ended: Callable[[], None] = lambda: None,
     ) -> None:
         self._host, self._journal, self._model_of = host, journal, model_of
         self._course, self._accept_changes = course or {}, accept_changes
-        self._on_replayed, self._on_live = on_replayed, on_live
+        self._on_replayed, self._on_live, self._on_ended = on_replayed, on_live, on_ended
         self._live = False
         self.useful = NOTHING
         """What the replies given so far have cost, new and recorded ones."""
@@ -199,6 +205,12 @@ class Recorded:
             ChangedError: the record at this place answers another request, or ends where the config has changed
                 course, and changes are not accepted.
         """
+        try:
+            return await self._answer(turn)
+        finally:
+            self._on_ended()
+
+    async def _answer(self, turn: Turn[R]) -> Reply[R]:
         request = request_of(turn, self._model_of(turn.speaker.model))
         digest = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
         if (recorded := self._journal.get(turn.place)) and recorded[0] == digest:
@@ -210,6 +222,8 @@ class Recorded:
             self._go_live(turn.place)
             reply = await self._host.ask(turn)
             self._journal.put(turn.place, digest, request, _save(reply))
+            if recorded:
+                self._on_replayed(Usage.model_validate(recorded[1]["usage"]))
         self.useful += reply.usage
         return reply
 

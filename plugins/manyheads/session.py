@@ -16,7 +16,7 @@ from manyheads.bank.named import resolve_corpus
 from manyheads.bank.records import Literature, NoLiterature
 from manyheads.budget import Budgeted, Ledger, Meters
 from manyheads.config import ModelConfig, RunConfig, settled
-from manyheads.core import UNMETERED, Host, ManagedHost, Meter, Recall
+from manyheads.core import NOTHING, UNMETERED, Host, ManagedHost, Meter, Recall, Usage
 from manyheads.discussion import Run, need_members
 from manyheads.errors import ConfigError, UserError
 from manyheads.events import AnyEvent, Emit, Searched, Warned, stream
@@ -108,9 +108,10 @@ class Session:
             recall = AuthorRecall(literature, roles.prompts, self.config.invitation.suggestions)
             host = make_host(self.config.models, recall, self.config.attempts)
             stack.push_async_callback(host.close)
-            guarded = self._guarded(host, journal, folder, stack)
+            paid = Ledger(self.config.budget)
+            guarded = self._guarded(host, journal, folder, paid)
             ledger = SearchLedger(self.folder / LEDGER)
-            work = self._work(guarded, roles, literature, recall, subject, background, contest, ledger)
+            work = self._work(guarded, roles, literature, recall, subject, background, contest, ledger, paid)
             events = await stack.enter_async_context(aclosing(stream(work)))
             async for event in events:
                 folder.note(event)
@@ -163,20 +164,19 @@ class Session:
         chosen = None if self.config.embedding == "auto" else load_embedder(self.config.embedding)
         return await asyncio.to_thread(Ecosystem.open, folder, chosen)
 
-    def _guarded(self, host: Host, journal: Journal, folder: RunFolder, stack: AsyncExitStack) -> Recorded:
+    def _guarded(self, host: Host, journal: Journal, folder: RunFolder, paid: Ledger) -> Recorded:
         """The host behind the budget, behind the journal: what is recorded is counted but never asked again."""
-        ledger = Ledger(self.config.budget)
-        ledger.pay(journal.lost)
+        paid.pay(journal.lost)
         recorded = Recorded(
-            Budgeted(host, Meters(ledger, self.purse)),
+            Budgeted(host, Meters(paid, self.purse)),
             journal,
             lambda alias: self.config.models[alias].identity(),
             course=self.config.course(),
             accept_changes=self.accept_changes,
-            on_replayed=ledger.pay,
+            on_replayed=paid.pay,
             on_live=folder.go_live,
+            on_ended=lambda: journal.lose(_lost(paid.spent, recorded.useful)),
         )
-        stack.callback(lambda: journal.lose(ledger.spent - recorded.useful))
         return recorded
 
     def _work(
@@ -189,6 +189,7 @@ class Session:
         background: Background | None,
         contest: Contest | None,
         ledger: SearchLedger,
+        paid: Ledger,
     ) -> Callable[[Emit], Awaitable[Mapping[str, Any]]]:
         async def work(emit: Emit) -> Mapping[str, Any]:
             async with self._library(literature, partial(_note, ledger, emit)) as library:
@@ -208,7 +209,7 @@ class Session:
                     contest,
                 )
                 found = await SYSTEMS[self.config.system].run(run)
-            return {"system": self.config.system, **found, **self._account(run, ledger)}
+            return {"system": self.config.system, **found, **self._account(run, ledger, paid)}
 
         return work
 
@@ -244,18 +245,30 @@ class Session:
             return ServicesInstead(literature, library, lambda: literature.embedder)
         return ServicesInstead(literature, library, cache(lambda: load_embedder(self.config.embedding)))
 
-    def _account(self, run: Run, ledger: SearchLedger) -> dict[str, Any]:
+    def _account(self, run: Run, ledger: SearchLedger, paid: Ledger) -> dict[str, Any]:
         models = {alias: f"{m.provider}/{m.name}" for alias, m in run.config.models.items()}
-        by_stage = {stage: usage.model_dump() for stage, usage in run.spent.items()}
         return {
             "seed": run.config.seed,
             "corpus": run.config.corpus,
             "models": models,
             "written_by_language_model": bool(run.writers - {OFFLINE}),
-            "usage": {**run.usage.model_dump(), "by_stage": by_stage},
+            "usage": _usage(run, paid),
             "warnings": [*run.warnings, *map(_missing, sorted(ledger.degraded))],
             **_searches(ledger),
         }
+
+
+def _lost(paid: Usage, useful: Usage) -> Usage:
+    """What was paid for turns that came to no reply."""
+    lost = paid - useful
+    return lost if lost.calls else NOTHING
+
+
+def _usage(run: Run, paid: Ledger) -> dict[str, Any]:
+    """All that a run has paid: for its replies, by stage, and for turns that came to none."""
+    unusable = _lost(paid.spent, run.usage)
+    by_stage = {stage: usage.model_dump() for stage, usage in run.spent.items()}
+    return {**(run.usage + unusable).model_dump(), "by_stage": by_stage, "unusable": unusable.model_dump()}
 
 
 def _note(ledger: SearchLedger, emit: Emit, entry: Searched) -> None:

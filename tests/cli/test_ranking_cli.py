@@ -101,6 +101,23 @@ def test_a_killed_ranking_goes_on_from_its_folder_alone(home: Path, host: str) -
     assert result_of(home / "killed") == result_of(home / "whole")
 
 
+@pytest.mark.slow
+def test_what_a_failed_order_cost_outlives_a_kill(home: Path) -> None:
+    order = [{"idea": number, "rationale": "So it is."} for number in (2, 3, 1)]
+    with LLM(answers={"ranking": order[:2]}, delay=0.2) as llm:
+        served = served_by(llm, "models.default.concurrency=1", "attempts=1")
+        flags = ("ranking", "judge", *IDEAS, "--target", "target.md", *served, "--out", "killed")
+        with start(*flags, cwd=home) as process:
+            while llm.calls < 5:
+                assert process.poll() is None
+                time.sleep(0.01)
+            llm.answers["ranking"] = order
+            process.kill()
+        assert manyheads_command("resume", "killed", cwd=home).code == 0
+    found = result_of(home / "killed")
+    assert (found["failed"], found["usage"]["calls"], found["usage"]["unusable"]["calls"]) == (0, 8, 1)
+
+
 def test_a_judge_that_ranks_too_few_ideas_ends_in_words(home: Path) -> None:
     order = [{"idea": number, "rationale": "So it is."} for number in (2, 1)]
     with LLM(answers={"ranking": order}) as llm:

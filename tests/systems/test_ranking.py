@@ -278,9 +278,21 @@ async def test_an_order_that_leads_to_no_ranking_is_counted_and_not_guessed(rank
     assert any(
         warning.startswith(f"order {number} of 4 failed and is left out") for warning in found["warnings"]
     )
+    assert _calls(found["usage"]) == (llm.calls, 7, 2), "what the failed order cost is told"
     llm.answers["ranking"], calls = liked, llm.calls
-    assert (await rank("attempts=2")).result["failed"] == 0, "resumed, the run asks for it once more"
+    again = (await rank("attempts=2")).result
+    assert again["failed"] == 0, "resumed, the run asks for it once more"
     assert llm.calls == calls + 1
+    assert _calls(again["usage"]) == (llm.calls, 8, 2)
+
+
+def _calls(usage: Mapping[str, Any]) -> tuple[int, int, int]:
+    """All calls, those of replies by stage, and those that came to none."""
+    return (
+        usage["calls"],
+        sum(each["calls"] for each in usage["by_stage"].values()),
+        usage["unusable"]["calls"],
+    )
 
 
 async def test_where_all_orders_fail_there_is_no_result(rank: Play, llm: LLM, tmp_path: Path) -> None:

@@ -103,6 +103,8 @@ class Course(Part):
 
 class Spent(Usage):
     by_stage: dict[str, Usage] = Field(default_factory=dict[str, Usage])
+    unusable: Usage = NOTHING
+    """Of turns that came to no reply."""
 
 
 def _words(value: object) -> object:

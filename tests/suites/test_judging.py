@@ -84,6 +84,9 @@ def test_runs_are_paid_once_and_ranked_by_every_cell(tmp_path: Path) -> None:
         done = evaluated(llm, suite)
     assert done.code == 0, done.err
     runs, rankings = (list((tmp_path / "out" / name).iterdir()) for name in ("cells", "rankings"))
+    report = (tmp_path / "out" / "report.md").read_text()
+    assert "- Cells: 8 (4 conditions, 2 cases, 1 repeat, 2 runs each); failed: 0" in report
+    assert "are in cells/, the rankings in rankings/." in report
     assert (len(runs), len(rankings)) == (2 * 2 * 2, 2 * 2 * 2), "variants x cases x ideas, and cells"
     assert titles(llm)["Ranking"] == 8 * 2, "an answer for each order"
     assert llm.calls == sum(turns_in(tmp_path).values())
@@ -101,6 +104,16 @@ def test_runs_are_paid_once_and_ranked_by_every_cell(tmp_path: Path) -> None:
         assert {each["round"] for each in ranked["ideas"]} == {
             0 if initial else row.condition["ranking.round"]
         }
+
+
+def test_what_is_missing_is_said_before_anything_is_run(tmp_path: Path) -> None:
+    bare = [{"id": "bare", "ranking.target": "A target."}]
+    done = manyheads_command("eval", write_ranking(tmp_path, cases=bare), "--out", "out", cwd=tmp_path)
+    assert "mine: variant=initial, bare, seed 0: rebuttal: needs a background" in done.message
+    assert "suite.yaml or its cases" in done.message
+    assert not (tmp_path / "out").exists()
+    done = manyheads_command("eval", tmp_path / "mine", "--cases", "nowhere.jsonl", cwd=tmp_path)
+    assert "nowhere.jsonl: cannot be read: No such file or directory" in done.message
 
 
 def test_runs_begin_with_the_ideas_of_another_condition(tmp_path: Path) -> None:

@@ -24,8 +24,9 @@ def read_cases(path: Path) -> dict[str, dict[str, Any]]:
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(
-            f"{path}: cannot be read: {error}",
+            f"{path}: cannot be read: {why}",
             hint="cases are in a file beside the suite, or --cases names one",
         ) from error
     found: dict[str, dict[str, Any]] = {}

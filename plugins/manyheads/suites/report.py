@@ -8,8 +8,9 @@ from typing import Any
 
 from manyheads.measures.effects import FEW
 from manyheads.report.suite_plots import WITHOUT, title_of
-from manyheads.suites.folder import CELLS
+from manyheads.report.words import count
 from manyheads.suites.measuring import Row
+from manyheads.suites.plan import CELLS, RANKINGS
 from manyheads.suites.spec import SuiteSpec, label_of
 from manyheads.suites.suite import Suite
 from manyheads.suites.summary import Entry, counted, is_share, pooled
@@ -80,11 +81,13 @@ def _head(suite: Suite, repeats: int, rows: Sequence[Row]) -> Iterator[str]:
     failed = sum(row.error is not None for row in rows)
     if is_offline(rows):
         yield f"**{OFFLINE_NOTE}.**"
-    cases = f", {len(suite.cases)} cases" if len(suite.cases) > 1 else ""
+    parts = [count(len(list(spec.conditions())), "condition")]
+    parts += [count(len(suite.cases), "case")] if len(suite.cases) > 1 else []
+    parts += [count(repeats, "repeat")] + ([f"{spec.ideas} runs each"] if spec.ideas > 1 else [])
     yield "\n".join([
         f"- Suite: {plain(suite.name)}, version {spec.version}",
         f"- Sources: {'; '.join(map(plain, spec.sources))}",
-        f"- Cells: {len(rows)} ({len(list(spec.conditions()))} conditions{cases}, {repeats} repeats); failed: {failed}",
+        f"- Cells: {len(rows)} ({', '.join(parts)}); failed: {failed}",
     ])  # fmt: skip
 
 
@@ -217,12 +220,14 @@ def _reading(spec: SuiteSpec, rows: Sequence[Row], entries: Sequence[Entry]) -> 
     unit = "cases, each the mean of its cells" if counted(rows) == "cases" else "cells"
     against = label_of(spec.counterpart(next(spec.conditions())))
     compared = f"where they agree with {label_of(spec.against)}" if spec.against else f"of {against}"
+    ranked = any(each.of == "ranking" for each in spec.wanted)
+    places = f"{CELLS}/, the rankings in {RANKINGS}/" if ranked else f"{CELLS}/"
     yield "## How to read this"
     yield (
         f"n and pairs count {unit}. SE is the standard error of the mean. {' '.join(_intervals(rows, entries))} "
         f"Differences are from the values {plain(compared)}, over the cases and seeds that both have. No correction is "
         f"made for comparing many conditions. Left out are cells that failed or whose result has no such thing. "
-        f"Each cell's run, with its own report, is in {CELLS}/."
+        f"Each cell's runs, with reports of their own, are in {places}."
     )
 
 

@@ -20,7 +20,8 @@ PAPERS = [
     for letter, each in zip("abcdef", IDS, strict=True)
 ]
 PAPERS.append(record("9" * 40, "Tactile nine", year=2020))
-CITES = {IDS[0]: ["9" * 40, *IDS[1:4]], IDS[4]: IDS[:1]}
+PAPERS.append(record("8" * 40, "Tactile years after", abstract="About what came of it.", year=2023))
+CITES = {IDS[0]: ["9" * 40, "8" * 40, *IDS[1:4]], IDS[4]: IDS[:1]}
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +67,7 @@ def test_a_corpus_becomes_cases_of_what_stands_near(tmp_path: Path) -> None:
         tmp_path, "--corpus", "sample", "--embedding", "lexical", "--count", "3", "--after", "2022"
     )
     assert done.code == 0, done.err
-    assert all(" (2023): the 20 past papers nearest to it" in case["about"] for case in cases(tmp_path))
+    assert all(" (2023): 20 of the past papers nearest to it" in case["about"] for case in cases(tmp_path))
 
 
 def test_papers_are_asked_for_with_their_references(tmp_path: Path) -> None:
@@ -122,6 +123,7 @@ def test_a_paper_that_nobody_knows_is_named(tmp_path: Path) -> None:
         (("a.jsonl", "--corpus", "sample"), "name datasets, or a --corpus, or a --paper"),
         (("a.jsonl", "--least", "30"), "is more than --most"),
         (("nowhere.jsonl",), "no such file or folder"),
+        (("nowhere.jsonl", "--out", "nowhere/cases.jsonl"), "nowhere/cases.jsonl: nowhere is no folder"),
         (("s2:water",), "a search tells no references"),
         (("--corpus", "nowhere"), "nowhere"),
     ],

@@ -82,9 +82,15 @@ def test_a_paper_is_not_cited_years_before_it_was_written() -> None:
     assert meant("Berg, J. Salt in motion.", index, year=2014) == []
 
 
+@pytest.mark.parametrize("reference", ["p1", "arXiv:1605.00001"])
+def test_what_a_last_version_cites_is_not_known_before_the_first(reference: str) -> None:
+    index = index_of((0, raw(1, "Pears", year=2016)), (0, raw(2, "Salt", id="1605.00001", year=2016)))
+    assert [len(index.cited(0, raw(9, "Mine", reference, year=year))) for year in (2014, 2015)] == [0, 1]
+
+
 def test_ids_mean_papers_of_the_same_source_and_come_before_titles() -> None:
     index = index_of((0, raw(1, TITLES[0])), (1, raw(1, TITLES[2])), (1, raw(2, TITLES[3])))
-    citing = raw(9, "A study of its own", "p1", " p2 ", "p7", year=2000)
+    citing = raw(9, "A study of its own", "p1", " p2 ", "p7")
     assert index.cited(0, citing) == [0]
     assert index.cited(1, citing) == [1, 2]
 

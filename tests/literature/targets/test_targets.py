@@ -85,6 +85,19 @@ def test_a_reference_without_an_abstract_is_none_and_the_target_never_tells_of_i
     assert [len(case.background) for case in found.cases] == [2]
 
 
+def test_no_background_tells_the_targets_idea_under_another_title(tmp_path: Path) -> None:
+    told = "We let salt move through a bed of clay and weigh what has come out of it after a year. "
+    preprint = paper(9, title="How salt moves", abstract=f"{told}It is little.")
+    cited = ("p9", "p1", "p2")
+    [case] = drawn(tmp_path, SOME, [*OLD, preprint, citing(20, *cited, abstract=f"{told}It is more.")]).cases
+    assert len(case.background) == 2
+    assert told.strip() not in "".join(case.background)
+    short = [*OLD, preprint, citing(20, *cited[:2], abstract=told)]
+    with pytest.raises(CorpusError, match="no paper in it can be a target") as refused:
+        drawn(tmp_path, SOME, short)
+    assert "1 with fewer than 2 references" in str(refused.value.tried)
+
+
 def test_a_dump_tells_references_in_a_part_of_its_own(tmp_path: Path) -> None:
     people = [{"authorId": "7", "name": "Jo Berg"}]
     rows = {
@@ -164,7 +177,7 @@ async def test_a_corpus_gives_contemporary_papers_with_the_nearest_past_ones(eco
     assert {paper.year for paper in known.values()} == {2016, 2017}
     assert found.fit == len(by_id) == 14
     assert {len(case.background) for case in found.cases} == {4}
-    assert all("the 4 past papers nearest to it" in case.about for case in found.cases)
+    assert all("4 of the past papers nearest to it" in case.about for case in found.cases)
     assert all(case.target.split("\n\n")[0] not in "".join(case.background) for case in found.cases)
     assert not any(text.endswith("\n\n") for case in found.cases for text in case.background)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from manyheads.errors import CorpusError
+from manyheads.literature.targets.before import Written
 
 _T = TypeVar("_T")
 
@@ -129,15 +130,26 @@ class Targets:
         return "; ".join(f"{count:,} {why}" for why, count in self.passed.most_common() if count)
 
 
-def text_of(title: str, abstract: str) -> str:
-    """A paper as prompts show it: title and abstract, each without the breaks of its lines."""
-    return f"{' '.join(title.split())}\n\n{' '.join(abstract.split())}"
+def case_of(paper: Written, background: Sequence[Written], of: str) -> Case:
+    """A paper as a target.
+
+    Args:
+        background: what is told beside it.
+        of: in words, of what these are some.
+    """
+    year = f" ({paper.year})" if paper.year else ""
+    about = f"{paper.title}{year}: {len(background)} of {of}"
+    return Case(paper.id, about, tuple(map(_text, background)), _text(paper))
 
 
 def need_new(path: Path) -> None:
-    """Raises `CorpusError` where there is a file already: what was paid for or edited is not written over."""
+    """Raises `CorpusError` where no file can be made, or there is one: what was paid for or edited is not written over."""
     if path.exists():
         raise CorpusError(f"{path}: is there already", hint="choose another --out, or remove it")
+    if not path.parent.is_dir():
+        raise CorpusError(
+            f"{path}: {path.parent} is no folder", hint="choose another --out, or make the folder"
+        )
 
 
 def write_cases(path: Path, cases: Sequence[Case]) -> None:
@@ -156,3 +168,8 @@ def write_cases(path: Path, cases: Sequence[Case]) -> None:
         raise CorpusError(
             f"{path}: cannot be written: {error.strerror}", hint="choose another --out"
         ) from error
+
+
+def _text(paper: Written) -> str:
+    """A paper as prompts show it: title and abstract, each without the breaks of its lines."""
+    return f"{' '.join(paper.title.split())}\n\n{' '.join(paper.abstract.split())}"

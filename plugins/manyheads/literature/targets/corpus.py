@@ -7,7 +7,8 @@ from manyheads.bank.knowledge import paper_text
 from manyheads.bank.records import Paper
 from manyheads.errors import CorpusError
 from manyheads.literature.publication import fold
-from manyheads.literature.targets.case import Case, Draw, Targets, Wish, text_of
+from manyheads.literature.targets.before import before
+from manyheads.literature.targets.case import Case, Draw, Targets, Wish, case_of
 
 LOOKED_AT = 3
 """Times as many near papers are looked at as are told: some have no abstract, or are one paper under several ids."""
@@ -30,7 +31,9 @@ async def targets_in(ecosystem: Ecosystem, wish: Wish) -> Targets:
         if len(near) < wish.least:
             passed[f"with fewer than {wish.least} past papers that have an abstract"] += 1
         else:
-            cases.append(_case(paper, near))
+            cases.append(
+                case_of(paper, near, "the past papers nearest to it, as this corpus knows no references")
+            )
     if not cases:
         raise CorpusError(
             f"corpus {ecosystem.meta.name}: no contemporary paper in it can be a target",
@@ -41,16 +44,9 @@ async def targets_in(ecosystem: Ecosystem, wish: Wish) -> Targets:
 
 
 async def _near(ecosystem: Ecosystem, paper: Paper, most: int) -> list[Paper]:
-    """The nearest past papers, best first; never the paper itself."""
+    """The nearest past papers, best first; never the paper itself, by whatever title."""
     [hits] = await ecosystem.past([paper_text(paper)], most * LOOKED_AT)
     found: dict[str, Paper] = {fold(paper.title): paper}
-    for hit in hits:
-        if hit.paper.abstract.strip():
-            found.setdefault(fold(hit.paper.title), hit.paper)
+    for one in before(paper, (hit.paper for hit in hits if hit.paper.abstract.strip())):
+        found.setdefault(fold(one.title), one)
     return [*found.values()][1 : most + 1]
-
-
-def _case(paper: Paper, near: list[Paper]) -> Case:
-    about = f"{paper.title} ({paper.year}): the {len(near)} past papers nearest to it, as this corpus knows no references"
-    background = tuple(text_of(one.title, one.abstract) for one in near)
-    return Case(paper.id, about, background, text_of(paper.title, paper.abstract))

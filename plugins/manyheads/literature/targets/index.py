@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from manyheads.bank.corpus import RawPaper
 from manyheads.literature.named import named
+from manyheads.literature.targets.before import later
 
 FEWEST = 3
 """Words of a title below which it is no proof: "Deep learning" stands in many other titles."""
@@ -25,8 +26,6 @@ ARXIV = re.compile(
 )
 NAMED = ("10.", "arxiv", "abs/")
 """What stands in every entry that one of these finds anything in."""
-LATER = 1
-"""Years by which a paper may be younger than one that cites it: cited before print, or counted by another date."""
 
 
 @dataclass(frozen=True)
@@ -91,13 +90,17 @@ class Index:
         return self._titles[self._keys[number]] != number
 
     def cited(self, source: int, paper: RawPaper) -> list[int]:
-        """The papers that a paper's references mean, each title once, in their order; never the paper itself."""
+        """The papers that a paper's references mean, each title once, in their order.
+
+        Never the paper itself, nor later ones: a bibliography may be that of the paper's last version.
+        """
         own = Words.of(paper.title).key()
         found: dict[int, int] = {}
         for reference in paper.references:
             number = self._meant(source, paper.year, reference)
-            if number is not None and self._keys[number] != own:
+            if number is not None and not later(self._years[number], paper.year):
                 found.setdefault(self._keys[number], number)
+        found.pop(own, None)
         return [*found.values()]
 
     def _meant(self, source: int, year: int, reference: str) -> int | None:
@@ -110,7 +113,7 @@ class Index:
     def _titled(self, entry: Words, year: int) -> int | None:
         """The paper with the longest title in an entry, of those that are old enough to be cited."""
         found = ((stop - start, number) for start, stop, number in self._in(entry))
-        fit = [one for one in found if self._years[one[1]] <= year + LATER]
+        fit = [one for one in found if not later(self._years[one[1]], year)]
         return max(fit)[1] if fit else None
 
     def _in(self, entry: Words) -> Iterator[tuple[int, int, int]]:

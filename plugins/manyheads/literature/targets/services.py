@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from manyheads.errors import LiteratureError
 from manyheads.literature.library import Findings, Library
 from manyheads.literature.publication import Publication
-from manyheads.literature.targets.case import Case, Targets, Wish, text_of
+from manyheads.literature.targets.before import before
+from manyheads.literature.targets.case import Case, Targets, Wish, case_of
 
 MOST_LISTED = 1000
 """References of a paper that are asked for, at most."""
@@ -52,17 +53,12 @@ async def _case(library: Library, paper: Publication, wish: Wish, silent: dict[s
         return why
     findings = await library.references(paper.id, MOST_LISTED)
     silent.update(dict.fromkeys(findings.degraded))
-    told = [
-        *{one.key: one for one in findings.papers if one.abstract.strip() and one.key != paper.key}.values()
-    ]
+    others = (one for one in findings.papers if one.abstract.strip() and one.key != paper.key)
+    told = [*{one.key: one for one in before(paper, others)}.values()]
     if len(told) < wish.least:
         _need_all(paper, findings)
         return wish.too_few
-    chosen = wish.some(paper.id, told)
-    year = f" ({paper.year})" if paper.year else ""
-    about = f"{paper.title}{year}: {len(chosen)} of its {len(findings.papers)} references"
-    background = tuple(text_of(one.title, one.abstract) for one in chosen)
-    return Case(paper.id, about, background, text_of(paper.title, paper.abstract))
+    return case_of(paper, wish.some(paper.id, told), f"its {len(findings.papers)} references")
 
 
 def _need_all(paper: Publication, findings: Findings) -> None:

@@ -10,7 +10,8 @@ from manyheads.bank.corpus import RawPaper, Reader, Rejects
 from manyheads.errors import CorpusError
 from manyheads.literature.readers.formats import SEARCH
 from manyheads.literature.readers.opening import Opening, open_corpus
-from manyheads.literature.targets.case import Case, Draw, Targets, Wish, text_of
+from manyheads.literature.targets.before import before
+from manyheads.literature.targets.case import Case, Draw, Targets, Wish, case_of
 from manyheads.literature.targets.index import Index
 
 Tell: TypeAlias = Callable[[str, int, int | None], None]
@@ -61,15 +62,18 @@ def targets_of(readers: Sequence[Reader], wish: Wish, tell: Tell) -> Targets:
             passed[found] += 1
         else:
             draw.offer(wish.draw(str(source), paper.id), found)
-    if not (chosen := draw.drawn):
+    texts = _texts(readers, {n for one in draw.drawn for n in (one.number, *one.background)}, index, tell)
+    cases = [case for one in draw.drawn if (case := _case(one, texts, wish))]
+    if retold := len(draw.drawn) - len(cases):
+        passed[wish.too_few] += retold
+    if not cases:
         raise CorpusError(
             f"{', '.join(reader.name for reader in readers)}: no paper in it can be a target",
             tried=Targets((), 0, passed).told(),
             hint="name datasets that tell references together with those that hold the papers referred to, or ask for "
             "fewer: --least",
         )
-    texts = _texts(readers, {n for one in chosen for n in (one.number, *one.background)}, index, tell)
-    return Targets(tuple(_case(one, texts) for one in chosen), draw.offered, passed)
+    return Targets(tuple(cases), draw.offered, passed)
 
 
 def _candidate(source: int, paper: RawPaper, index: Index, wish: Wish) -> Candidate | str:
@@ -104,6 +108,8 @@ def _papers(
 def _texts(readers: Sequence[Reader], wanted: set[int], index: Index, tell: Tell) -> Mapping[int, RawPaper]:
     """The papers of these numbers; reading ends with the last of them."""
     found: dict[int, RawPaper] = {}
+    if not wanted:
+        return found
     for source, paper in _papers(readers, Rejects(), STEPS[2], tell):
         number = index.number(source, paper.id)
         if number in wanted and paper.abstract.strip():
@@ -114,8 +120,10 @@ def _texts(readers: Sequence[Reader], wanted: set[int], index: Index, tell: Tell
     raise CorpusError(f"{names}: changed while it was read", hint="run the same command again")
 
 
-def _case(one: Candidate, papers: Mapping[int, RawPaper]) -> Case:
+def _case(one: Candidate, papers: Mapping[int, RawPaper], wish: Wish) -> Case | None:
+    """None where what is left of a background, once its texts are known, is too little."""
     paper = papers[one.number]
-    about = f"{paper.title} ({paper.year}): {len(one.background)} of its {one.listed} references"
-    background = tuple(text_of(papers[n].title, papers[n].abstract) for n in one.background)
-    return Case(paper.id, about, background, text_of(paper.title, paper.abstract))
+    background = before(paper, (papers[number] for number in one.background))
+    return (
+        case_of(paper, background, f"its {one.listed} references") if len(background) >= wish.least else None
+    )

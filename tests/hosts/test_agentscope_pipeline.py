@@ -20,7 +20,7 @@ from manyheads.errors import ConfigError, ModelError
 from manyheads.hosts.agentscope import PIPELINES, ConferenceReviewPipeline, SystemPipeline, VirSciPipeline
 from support.faults import Fault
 from support.llm import LLM
-from support.native import ASKED, PAPER, small
+from support.native import ANSWERS, ASKED, PAPER, small
 
 TOPIC = UserMsg("user", "Robust retrieval for robots")
 
@@ -254,6 +254,7 @@ async def test_a_recorded_run_replays(pipeline: VirSciPipeline, llm: LLM, tmp_pa
 
 @pytest.mark.parametrize("system", PIPELINES)
 async def test_every_system_streams_as_one_reply(llm: LLM, tmp_path: Path, system: str) -> None:
+    llm.answers |= ANSWERS
     made = PIPELINES[system](small(system, llm), out=tmp_path)
     events, message, shown = await run(made, UserMsg("user", ASKED[system]))
     assert [isinstance(event, ReplyStartEvent | ReplyEndEvent) for event in events].count(True) == 2

@@ -29,6 +29,16 @@ async def test_a_finished_run_leaves_everything(llm: LLM, tmp_path: Path):
     assert played.result["abstract"]["title"] in (played.folder / "report.html").read_text(encoding="utf-8")
 
 
+async def test_another_seed_is_another_draw_of_the_offline_model(llm: LLM, tmp_path: Path):
+    sets = ("models={default: {provider: offline}}", "system=rebuttal", "rebuttal.method=initial")
+    ideas: list[str] = []
+    for number, seed in enumerate((1, 2, 2)):
+        config = config_for(llm, *sets, "background=We teach a gripper to feel for keys.", f"seed={seed}")
+        played = await play(config, tmp_path / str(number), llm)
+        ideas.append(played.result["idea"]["idea"])
+    assert ideas[0] != ideas[1] == ideas[2]
+
+
 def half_done(llm: LLM) -> None:
     """Stops a run at its first vote."""
     llm.faults.append(Fault("status", when=lambda request: request.title == "Vote", status=403))

@@ -106,7 +106,7 @@ class Session:
             journal = Journal(folder.journal)
             stack.callback(journal.close)
             recall = AuthorRecall(literature, roles.prompts, self.config.invitation.suggestions)
-            host = make_host(self.config.models, recall, self.config.attempts)
+            host = make_host(self._models(), recall, self.config.attempts)
             stack.push_async_callback(host.close)
             paid = Ledger(self.config.budget)
             guarded = self._guarded(host, journal, folder, paid)
@@ -147,6 +147,14 @@ class Session:
         if not SYSTEMS[self.config.system].contest:
             return None
         return await asyncio.to_thread(read_contest, self.config)
+
+    def _models(self) -> dict[str, ModelConfig]:
+        """The models by alias. Another seed of the run is another draw of the offline model, as of any other."""
+        own = {"seed": self.config.seed}
+        return {
+            alias: model.model_copy(update=own) if model.provider == "offline" and model.seed is None else model
+            for alias, model in self.config.models.items()
+        }
 
     async def _literature(self, stack: AsyncExitStack) -> Literature:
         """The ecosystem, open and warm until the stack closes; nothing for a system that needs none."""

@@ -80,6 +80,13 @@ async def test_it_says_what_it_is_and_counts_words():
     json.loads(raw.text)
 
 
+async def test_another_seed_is_another_draw_and_the_same_one_the_same():
+    thread = [Message(f"{REFERENCES}\n\n{form(Idea)}")]
+    drawn = [(await OfflineModel(seed).complete(SYSTEM, thread)).text for seed in (0, 1, 2, 2)]
+    assert len(set(drawn)) == 3
+    assert drawn[2] == drawn[3]
+
+
 async def test_without_a_schema_it_says_that_it_is_no_language_model():
     raw = await OfflineModel().complete(SYSTEM, [Message("Is this novel?")])
     assert "no language model" in raw.text

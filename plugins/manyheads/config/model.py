@@ -33,7 +33,7 @@ class ModelConfig(Strict):
     max_tokens: int | None = Field(default=None, gt=0)
     """Length limit of a reply, sent only when set."""
     seed: int | None = None
-    """Sent only when set, to providers that take one."""
+    """Sent only when set, to providers that take one; the offline model takes the run's when left out."""
     timeout: float = Field(default=120.0, gt=0)
     """Seconds that one request may take."""
     retries: int = Field(default=4, ge=0)

@@ -37,13 +37,16 @@ a run goes; name a real model to get an answer, such as openai/gpt-4o-mini."""
 
 
 class OfflineModel:
-    """Fills the schema that a prompt ends with; the same prompt always gives the same answer."""
+    """Fills the schema that a prompt ends with; the same prompt and seed always give the same answer."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self._salt = f"\n{seed}" if seed else ""
 
     async def complete(self, system: str, thread: Sequence[Message], answered: int = 0) -> Raw:
         """See `LocalModel.complete`; this model never calls tools."""
         texts = [message.text for message in thread]
         whole = "\n\n".join([system, *texts])
-        rng = random.Random(hashlib.sha256(whole.encode()).digest())
+        rng = random.Random(hashlib.sha256(f"{whole}{self._salt}".encode()).digest())
         material = Material.read(system, texts)
         schema = _schema(texts)
         if schema is None:

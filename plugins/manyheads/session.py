@@ -152,7 +152,9 @@ class Session:
         """The models by alias. Another seed of the run is another draw of the offline model, as of any other."""
         own = {"seed": self.config.seed}
         return {
-            alias: model.model_copy(update=own) if model.provider == "offline" and model.seed is None else model
+            alias: model.model_copy(update=own)
+            if model.provider == "offline" and model.seed is None
+            else model
             for alias, model in self.config.models.items()
         }
 
@@ -267,16 +269,16 @@ class Session:
 
 
 def _lost(paid: Usage, useful: Usage) -> Usage:
-    """What was paid for turns that came to no reply."""
+    """What was paid for turns that came to no reply, and for replies that were replaced."""
     lost = paid - useful
     return lost if lost.calls else NOTHING
 
 
 def _usage(run: Run, paid: Ledger) -> dict[str, Any]:
-    """All that a run has paid: for its replies, by stage, and for turns that came to none."""
-    unusable = _lost(paid.spent, run.usage)
+    """All that a run has paid: for its replies, by stage, and for what the result does not rest on."""
+    unused = _lost(paid.spent, run.usage)
     by_stage = {stage: usage.model_dump() for stage, usage in run.spent.items()}
-    return {**(run.usage + unusable).model_dump(), "by_stage": by_stage, "unusable": unusable.model_dump()}
+    return {**(run.usage + unused).model_dump(), "by_stage": by_stage, "unused": unused.model_dump()}
 
 
 def _note(ledger: SearchLedger, emit: Emit, entry: Searched) -> None:

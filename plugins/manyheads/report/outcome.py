@@ -103,8 +103,8 @@ class Course(Part):
 
 class Spent(Usage):
     by_stage: dict[str, Usage] = Field(default_factory=dict[str, Usage])
-    unusable: Usage = NOTHING
-    """Of turns that came to no reply."""
+    unused: Usage = NOTHING
+    """What the result does not rest on: turns that came to no reply, and replies that were replaced."""
 
 
 def _words(value: object) -> object:

@@ -218,13 +218,13 @@ def _version(number: int, old: Abstract | None, new: Draft, heard: Sequence[Line
 
 
 def stage_shares(record: Record, outcome: Outcome, said: list[Said]) -> list[Share]:
-    """Usage and model time of each stage, in the order of the run; replies that nobody could use come last."""
+    """Usage and model time of each stage, in the order of the run; what led to nothing comes last."""
     spent = outcome.usage.by_stage
     names = [*(name for name in STAGES if name in spent), *(name for name in spent if name not in STAGES)]
     titles = {stage.stage: stage.title for stage in reversed(record.of(Stage))}
     rows = [(titles.get(n, n), spent[n], sum(s.seconds for s in said if s.stage == n)) for n in names]
-    if outcome.usage.unusable.calls:
-        rows.append(("unusable replies", outcome.usage.unusable, 0))
+    if outcome.usage.unused.calls:
+        rows.append(("led to nothing", outcome.usage.unused, 0))
     return _shares(rows)
 
 

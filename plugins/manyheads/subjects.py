@@ -65,6 +65,12 @@ class _Entry(BaseModel):
         return _subject(source, self.title, inner if inner is not None else self.text or "")
 
 
+def is_there(path: Path) -> bool:
+    """Whether there is a file or folder of this name, or the file of which it names a line."""
+    line = LINE.fullmatch(str(path))
+    return path.exists() or (line is not None and Path(line[1]).is_file())
+
+
 def read_subject(path: Path) -> Subject:
     """The one text that a path names: a text, Markdown or JSON file, or a run folder with an abstract.
 
@@ -73,7 +79,7 @@ def read_subject(path: Path) -> Subject:
     """
     found = read_subjects(path)
     if len(found) > 1:
-        raise SubjectError(f"{path}: holds {len(found)} texts", hint="name a file with one of them")
+        raise SubjectError(f"{path}: holds {len(found)} texts", hint=_one_of(path))
     return found[0]
 
 
@@ -99,6 +105,10 @@ def read_subjects(path: Path) -> list[Subject]:
     heading = HEADING.match(content)
     title, text = (heading[1], content[heading.end() :]) if heading else ("", content)
     return [_subject(str(path), title, text)]
+
+
+def _one_of(path: Path) -> str:
+    return f"name one of them by its line: {path}:1"
 
 
 def _of_line(path: Path, source: str) -> Subject:

@@ -8,6 +8,7 @@ import pytest
 
 from manyheads.config import RunConfig
 from manyheads.errors import SubjectError
+from manyheads.literature.background import read_background
 from manyheads.literature.ideas import Contest, read_contest, read_idea
 
 FORM = {name: f"Its {name}." for name in ("problem", "objective", "hypothesis", "method", "expected_impact")}
@@ -146,3 +147,15 @@ def test_folders_that_are_no_finished_runs(tmp_path: Path) -> None:
         read_idea(str(tmp_path))
     with pytest.raises(SubjectError, match="wrote no abstract"):
         contest(target=run(tmp_path / "bare", idea=TEAM), ideas=["Owls."])
+
+
+def test_a_line_of_a_file_of_many_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "many.jsonl").write_text(
+        '{"text": "Owls."}\n{"title": "B", "text": "Bats."}\n', encoding="utf-8"
+    )
+    monkeypatch.chdir(tmp_path)
+    found = contest(target="many.jsonl:1", ideas=["many.jsonl:2"])
+    assert (found.target.text, found.ideas[0].title, found.ideas[0].text) == ("Owls.", "B", "Bats.")
+    assert found.ideas[0].source == str(tmp_path / "many.jsonl:2"), "found again from any directory"
+    config = RunConfig.model_validate({"system": "rebuttal", "background": "many.jsonl:2"})
+    assert [work.text for work in read_background(config).works] == ["Bats."]

@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from manyheads.config.strict import Strict
+from manyheads.subjects import is_there
 
 
 class RebuttalConfig(Strict):
@@ -52,11 +53,11 @@ class RebuttalConfig(Strict):
 
 
 def file_or_text(value: str | None) -> str | None:
-    """A file or folder that is there, named in full so that a run goes on from any directory; else the text itself."""
+    """A file or folder, or line of a file, that is there, named in full so that a run goes on from any directory; else the text itself."""
     if value is None or not value.strip():
         return None
     try:
         path = Path(value).expanduser()
-        return str(path.resolve()) if path.exists() else value
+        return str(path.resolve()) if is_there(path) else value
     except (OSError, RuntimeError):  # no name that a file could have
         return value

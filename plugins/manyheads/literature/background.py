@@ -78,7 +78,7 @@ def _read(named: str, most: int) -> Background:
     path = path_of(named, KINDS)
     if path is None:
         return Background("", (_text(named),))
-    if path.suffix.lower() in TEXTS:
+    if path.suffix.lower() in TEXTS or not path.exists():  # the line of a file
         return Background(named, (read_subject(path),))
     if path.suffix.lower() in LINES:
         return _lines(path, named, most)

@@ -1,13 +1,16 @@
 """What a user gives as a file or as a text: which of both it is."""
 
+import re
 from contextlib import suppress
 from pathlib import Path
 
 from manyheads.errors import SubjectError
-from manyheads.subjects import LINE, Subject
+from manyheads.subjects import LINE, Subject, is_there
 
 TEXTS = (".md", ".markdown", ".txt")
 LINES = (".json", ".jsonl")
+NAME = re.compile(r"[\w.-]*\w", re.ASCII)
+"""A single word without a sentence's end: the name of a folder rather than an idea."""
 PAPERS = (".bib", ".csv", ".tsv", ".parquet", ".xml", ".gz", ".zip")
 
 
@@ -22,7 +25,7 @@ def path_of(named: str, kinds: str) -> Path | None:
     """
     path = Path(named)
     with suppress(OSError):
-        if named.strip() and path.exists():
+        if named.strip() and is_there(path):
             return path
     if _looks_like_a_file(named):
         raise SubjectError(f"{named}: no such file", hint=f"name {kinds}")
@@ -35,6 +38,8 @@ def _looks_like_a_file(named: str) -> bool:
         return False
     path = Path(named)
     if path.is_absolute() or path.suffix.lower() in (*TEXTS, *LINES, *PAPERS) or LINE.fullmatch(named):
+        return True
+    if NAME.fullmatch(named):
         return True
     return "/" in named and named.isascii() and len(named.split()) == 1
 

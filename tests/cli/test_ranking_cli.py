@@ -115,7 +115,7 @@ def test_what_a_failed_order_cost_outlives_a_kill(home: Path) -> None:
             process.kill()
         assert manyheads_command("resume", "killed", cwd=home).code == 0
     found = result_of(home / "killed")
-    assert (found["failed"], found["usage"]["calls"], found["usage"]["unusable"]["calls"]) == (0, 8, 1)
+    assert (found["failed"], found["usage"]["calls"], found["usage"]["unused"]["calls"]) == (0, 8, 1)
 
 
 def test_a_judge_that_ranks_too_few_ideas_ends_in_words(home: Path) -> None:
@@ -138,6 +138,9 @@ def test_a_judge_that_ranks_too_few_ideas_ends_in_words(home: Path) -> None:
         (("ranking", "judge", "Owls.", "Owls.", "--target", "target.md"), "one is named twice"),
         (("ranking", "judge", "Owls.", "--target", "nowhere.md"), "nowhere.md: no such file"),
         (("ranking", "judge", "runs/nowhere", "--target", "target.md"), "runs/nowhere: no such file"),
+        (("ranking", "judge", "nowhere", "--target", "target.md"), "nowhere: no such file"),
+        (("ranking", "judge", "many.jsonl", "--target", "target.md"), "many.jsonl:1"),
+        (("ranking", "judge", "many.jsonl:3", "--target", "target.md"), "many.jsonl:3: no such line"),
         (("ranking", "judge", ".", "--target", "target.md"), "no run folder"),
         (("ranking", "judge", "review", "--target", "target.md"), "this run has come to no idea"),
         (("ranking", "judge", "hand", "--target", "target.md"), "idea.references.0: should be a mapping"),
@@ -160,6 +163,7 @@ def test_mistakes(home: Path, arguments: tuple[str, ...], said: str) -> None:
     ):
         (home / name).mkdir()
         (home / name / "result.json").write_text(json.dumps({"system": name, **result}), encoding="utf-8")
+    (home / "many.jsonl").write_text('{"text": "Owls."}\n{"text": "Bats."}\n', encoding="utf-8")
     done = manyheads_command(*arguments, cwd=home)
     assert said in done.message
     assert not list((home / "runs").glob("*"))

@@ -276,7 +276,10 @@ async def test_an_order_that_leads_to_no_ranking_is_counted_and_not_guessed(rank
     assert found["s_by_place"][0] is None
     assert found["inference_cost"] == 8
     assert any(
-        warning.startswith(f"order {number} of 4 failed and is left out") for warning in found["warnings"]
+        warning.startswith(
+            f"order {number} of 4 failed and is left out of S, the target stood in place 1; manyheads resume"
+        )
+        for warning in found["warnings"]
     )
     assert _calls(found["usage"]) == (llm.calls, 7, 2), "what the failed order cost is told"
     llm.answers["ranking"], calls = liked, llm.calls
@@ -291,7 +294,7 @@ def _calls(usage: Mapping[str, Any]) -> tuple[int, int, int]:
     return (
         usage["calls"],
         sum(each["calls"] for each in usage["by_stage"].values()),
-        usage["unusable"]["calls"],
+        usage["unused"]["calls"],
     )
 
 
@@ -352,6 +355,44 @@ async def test_only_fields_that_all_tell_are_shown(rank: Play, llm: LLM) -> None
     assert apart.result["warnings"] == []
 
 
+@pytest.mark.parametrize("said", ["NONE", "**NONE**", '"none"', "(None.)", "- NONE"])
+async def test_a_field_that_is_not_told_is_known_however_it_says_so(rank: Play, llm: LLM, said: str) -> None:
+    llm.answers["objective"] = lambda request: said if DOGS in request.asking else "An aim."
+    found = (await rank()).result
+    assert "objective" not in found["shown_fields"]
+
+
+async def test_a_field_that_says_none_and_goes_on_is_asked_for_again(rank: Play, llm: LLM) -> None:
+    """Beside ideas that tell it, such a field would give the target away."""
+    said = iter(["NONE (the text says nothing of it)"])
+    llm.answers["objective"] = lambda request: next(said, "NONE") if DOGS in request.asking else "An aim."
+    played = await rank()
+    assert any("objective: write NONE and nothing else" in warning for warning in played.result["warnings"])
+    assert not any("the text says nothing" in each.text for each in judged(played))
+
+
+async def test_a_target_that_is_known_by_its_length_is_told(rank: Play) -> None:
+    long = "Dogs find mines by smell, and nobody knows how far away a mine may lie, nor how deep it may be."
+    [warning] = (await rank(target=long)).result["warnings"]
+    assert re.match(
+        r"the target is shown in \d+ words, the ideas in \d+ to \d+: a judge can tell it", warning
+    )
+    assert (await rank(ideas=(OWLS, long), folder="mixed")).result["warnings"] == [
+        "3 ideas, the target among them, do not stand in each place equally often in 4 orders; "
+        "--set ranking.orders=6 balances them"
+    ]
+
+
+async def test_the_targets_own_text_among_the_ideas_is_told(rank: Play, llm: LLM, tmp_path: Path) -> None:
+    """By its title an idea is condensed anew, and may come out in other words."""
+    (tmp_path / "dogs.md").write_text(f"# Known\n\n{DOGS}\n", encoding="utf-8")
+    llm.answers["method"] = lambda request: "As known." if "Known" in request.asking else condensed(request)
+    found = (await rank(ideas=(str(tmp_path / "dogs.md"), OWLS, BATS))).result
+    assert [warning.split(":")[0] for warning in found["warnings"]] == [
+        "the target and idea 1 are the same text"
+    ]
+
+
 async def test_ideas_without_a_field_in_common_are_not_ranked_by_their_titles(rank: Play, llm: LLM) -> None:
     for number, name in enumerate(FIELDS[1:]):
         llm.answers[name] = lambda request, dogs=number == 0: (
@@ -404,7 +445,7 @@ async def test_places_that_are_not_balanced_are_told(rank: Play) -> None:
 
 
 async def test_of_a_single_order_no_bias_is_told(rank: Play) -> None:
-    found = (await rank("ranking.orders=1", ideas=(OWLS,))).result
+    found = (await rank("ranking.orders=1", ideas=(f"{OWLS} They do.",))).result
     assert (found["s"], found["s_interval"]) == (1.0, None)
     assert [found[key] for key in ("position_bias", "position_p", "consistency", "by_place")] == [None] * 4
     assert found["warnings"] == ["a single order: what the place of an idea does to its rank cannot be told"]

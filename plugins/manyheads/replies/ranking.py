@@ -1,5 +1,6 @@
 """What the judge of the relative quality ranking answers (Review and Rebuttal, Figs. 12 and 13)."""
 
+import re
 from functools import cache
 from typing import Annotated, Any
 
@@ -10,6 +11,8 @@ from manyheads.replies.rebuttal import Proposal
 
 ABSENT = "NONE"
 """Stands in a field of which the text says nothing."""
+AROUND = " \t\n.,;:!*_`\"'()[]<>-–—"
+"""What a model may put around it."""
 
 
 class Condensed(Proposal):
@@ -18,7 +21,12 @@ class Condensed(Proposal):
     def told(self) -> dict[str, str]:
         """The fields that the text tells."""
         fields = {name: getattr(self, name) for name in Proposal.model_fields}
-        return {name: text for name, text in fields.items() if text.strip(" .").upper() != ABSENT}
+        return {name: text for name, text in fields.items() if text.strip(AROUND).upper() != ABSENT}
+
+    def half_told(self) -> list[str]:
+        """The fields that say NONE and go on; none of the title, which may begin with that word."""
+        fields = ((name, text.lstrip(AROUND)) for name, text in self.told().items() if name != "title")
+        return [name for name, text in fields if re.match(rf"{ABSENT}\b", text)]
 
 
 class Ranked(ReplyModel):

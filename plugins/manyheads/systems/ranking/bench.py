@@ -12,6 +12,7 @@ from manyheads.errors import ModelError, ReplyError
 from manyheads.events import Judged
 from manyheads.literature.ideas import Entry
 from manyheads.replies import Condensed, Ranking, ReplyModel, ranking_of
+from manyheads.replies.ranking import ABSENT
 from manyheads.systems.ranking.ready import JUDGE, Quality
 from manyheads.systems.ranking.result import TARGET, Order
 
@@ -73,7 +74,12 @@ class Bench:
                 hint=first.hint,
             ) from first
         for number, why in failed.items():
-            self.run.warn(RANKING, f"order {number} of {len(orders)} failed and is left out: {why.message}")
+            place = f"the target stood in place {orders[number - 1].target_place}"
+            self.run.warn(
+                RANKING,
+                f"order {number} of {len(orders)} failed and is left out of S, {place}; manyheads resume asks for it "
+                f"once more: {why.message}",
+            )
         return orders
 
     async def _condense(self, number: int, title: str, text: str) -> Condensed | ModelError:
@@ -133,9 +139,11 @@ def _need_all(answers: Sequence[T | ModelError]) -> list[T]:
 
 
 def _untold(reply: Condensed) -> str | None:
-    """What is wrong with a form that there is nothing to judge by."""
+    """What is wrong with a form by which there is nothing to judge, or that a judge would know by what it lacks."""
     if reply.told().keys() <= {"title"}:
         return "every field but the title is NONE; tell what there is of an idea in the text"
+    if half := reply.half_told():
+        return f"{', '.join(half)}: write {ABSENT} and nothing else, or what the text tells"
     return None
 
 

@@ -8,6 +8,9 @@ from manyheads.literature.ideas import Entry
 from manyheads.replies import Proposal
 from manyheads.replies.rebuttal import labelled
 
+APART = 1.5
+"""How many times as long as all others a text is that stands out by its length."""
+
 
 @dataclass(frozen=True)
 class Lineup:
@@ -41,7 +44,11 @@ class Lineup:
     @property
     def _aligned(self) -> bool:
         """Where one has no fields, there is nothing to align by."""
-        return self.align and all(entry.fields for entry in self.entries)
+        return self.align and self._formed
+
+    @property
+    def _formed(self) -> bool:
+        return all(entry.fields for entry in self.entries)
 
     def _shown(self, entry: Entry) -> str:
         if not entry.fields:
@@ -65,20 +72,32 @@ class Lineup:
     def doubts(self) -> Iterator[str]:
         """What a reader of the ranking should know of how the ideas were shown, a line each."""
         yield from self._alike()
+        yield from self._long_or_short()
         yield from self._lacking()
         yield from self._unformed()
 
     def _alike(self) -> Iterator[str]:
         names = [name for name, _ in self.named()]
-        for same in _groups(self.texts):
+        written = _groups([entry.text for entry in self.entries])
+        for same in dict.fromkeys((*_groups(self.texts), *written)):
             yield f"{_listed([names[place] for place in same])} are the same text: which of them ranks above the other is chance"
+
+    def _long_or_short(self) -> Iterator[str]:
+        """A target that stands out among its like: judges know long from short, and many favour the long."""
+        if not self._formed:
+            return
+        target, *ideas = (len(text.split()) for text in self.texts)
+        if target * APART < min(ideas) or target > max(ideas) * APART:
+            others = f"{min(ideas)} to {max(ideas)}" if min(ideas) < max(ideas) else f"{ideas[0]}"
+            yield f"the target is shown in {target} words, the ideas in {others}: a judge can tell it by that"
 
     def _lacking(self) -> Iterator[str]:
         """Fields that some have and that are shown of none."""
         for field in Proposal.model_fields if self._aligned else ():
             without = [name for name, entry in self.named() if field not in entry.fields]
             if 0 < len(without) < len(self.entries):
-                yield f"{labelled(field).lower()} is shown of no idea, as {_listed(without)} tells none"
+                tell = "tell" if without[1:] else "tells"
+                yield f"{labelled(field).lower()} is shown of no idea, as {_listed(without)} {tell} none"
 
     def _unformed(self) -> Iterator[str]:
         if plain := [name for name, entry in self.named() if not entry.fields]:
@@ -88,12 +107,12 @@ class Lineup:
             )
 
 
-def _groups(texts: Sequence[str]) -> list[list[int]]:
+def _groups(texts: Sequence[str]) -> list[tuple[int, ...]]:
     """The places of each text that stands in several."""
     places: dict[str, list[int]] = {}
     for place, text in enumerate(texts):
         places.setdefault(text, []).append(place)
-    return [same for same in places.values() if len(same) > 1]
+    return [tuple(same) for same in places.values() if len(same) > 1]
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -77,8 +77,8 @@ def test_forms_tell_what_the_judge_was_not_shown(ranked_run: Write, read: Read) 
     page = read(ranked_run())
     assert page.words.count("Hypothesis (not shown)") == 4
     assert "Method (not shown)" not in page.words
-    assert "after 2 revisions, where it had come to rest" in page.words
-    assert page.words.count("after 2 revisions, not at rest yet") == 1
+    assert "after 2 revisions, with which its run had ended" in page.words
+    assert page.words.count("after 2 revisions, after which its run went on") == 1
     assert "few would have thought of it" in page.words
     links = {link.removeprefix("#") for link in page.values("href")}
     assert links <= set(page.values("id"))

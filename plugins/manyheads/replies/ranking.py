@@ -15,13 +15,18 @@ AROUND = " \t\n.,;:!*_`\"'()[]<>-–—"
 """What a model may put around it."""
 
 
+def is_absent(text: str) -> bool:
+    """Whether a field says that there is nothing to say."""
+    return text.strip(AROUND).upper() == ABSENT
+
+
 class Condensed(Proposal):
     """The idea of a text in the form of a proposal; a field that the text does not tell holds `NONE` (Fig. 13)."""
 
     def told(self) -> dict[str, str]:
         """The fields that the text tells."""
         fields = {name: getattr(self, name) for name in Proposal.model_fields}
-        return {name: text for name, text in fields.items() if text.strip(AROUND).upper() != ABSENT}
+        return {name: text for name, text in fields.items() if not is_absent(text)}
 
     def half_told(self) -> list[str]:
         """The fields that say NONE and go on; none of the title, which may begin with that word."""

@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError
 
 from manyheads.errors import JournalError
 from manyheads.events import Said
-from manyheads.replies.ranking import ABSENT
+from manyheads.replies.ranking import is_absent
 from manyheads.report.folder import Record
 from manyheads.report.outcome import RANKING, Part
 from manyheads.roles import describe
@@ -248,4 +248,4 @@ def _so_far(record: Record) -> dict[str, Any]:
 
 
 def _told(form: Mapping[str, Any]) -> Mapping[str, str]:
-    return {name: text for name, text in form.items() if isinstance(text, str) and text != ABSENT}
+    return {name: text for name, text in form.items() if isinstance(text, str) and not is_absent(text)}

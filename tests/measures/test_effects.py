@@ -42,6 +42,18 @@ def test_a_constant_difference_is_certain_whatever_the_values_are(values: list[f
     assert found.se == pytest.approx(0, abs=1e-9)
 
 
+@pytest.mark.parametrize("values", [[1.0] * 4, [0.25] * 20])
+def test_equal_values_have_no_interval_without_width(values: list[float]) -> None:
+    """Four targets that all rank last do not make sure that every target would."""
+    for found in (
+        mean_of(values, within=(0, 1)),
+        mean_difference(values, [0.0] * len(values), within=(0, 1)),
+    ):
+        assert found
+        assert (found.mean, found.se, found.low, found.high) == (values[0], 0, None, None)
+        assert "equal values say nothing" in (found.why or "")
+
+
 def test_pairs_tell_more_than_two_means() -> None:
     first, second = [1.0, 5.0, 9.0, 14.0], [0.0, 4.0, 8.5, 12.5]
     together, alone = mean_difference(first, second), mean_of(first)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.errors import JournalError
-from manyheads.report.suite_plots import Kind, Panel, Point, draw
+from manyheads.report.suite_plots import Kind, Panel, Point, draw, title_of
 
 KINDS: tuple[Kind, ...] = ("heatmap", "lines", "bars")
 TICK = re.compile(r'<g id="(?:x|y)tick_')
@@ -84,6 +84,18 @@ def test_endless_intervals_do_not_dwarf_what_they_are_of(tmp_path: Path) -> None
     up = [float(height.replace("−", "-")) for height in heights(svg)]
     assert min(up) >= -0.9
     assert max(up) <= 1.7
+
+
+@pytest.mark.parametrize(
+    ("measure", "told"),
+    [
+        ("ranking.s", "S, relative quality (ranking.s)"),
+        ("on", "ON, overall novelty"),
+        ("usage.calls", "usage.calls"),
+    ],
+)
+def test_measures_are_named_in_words(measure: str, told: str) -> None:
+    assert title_of(measure) == told
 
 
 def test_bars_stand_on_zero(tmp_path: Path) -> None:

@@ -169,7 +169,19 @@ def test_intervals_of_rankings_are_cut_where_their_scales_end() -> None:
 
     assert ends("ranking.s") == (0, 1, -1, 1, pytest.approx(0.207, abs=1e-3), pytest.approx(0.843, abs=1e-3))
     assert ends("ranking.position_bias")[:4] == (-1, 1, -2, 2)
-    assert min(each or 0 for each in ends("usage.calls")) < -2
+    counted = ends("rebuttal.iterations")
+    assert counted[:3] == (
+        0,
+        pytest.approx(0.525 + 12.706 * 0.375, abs=1e-3),
+        pytest.approx(-0.125 - 12.706 * 0.525, abs=1e-3),
+    )
+    assert min(each or 0 for each in ends("review.overall")) < -2
+
+
+def test_repeats_that_came_out_alike_in_one_condition_have_no_interval() -> None:
+    rows = [row(SMALL, seed, value, case) for case, value in (("a", 1.0), ("b", 3.0)) for seed in range(2)]
+    entry = of(summarise(SPECIFIED, rows), SMALL)
+    assert (entry.repeats, entry.repeat_sd, entry.repeat_low, entry.repeat_high) == (2, 0, None, None)
 
 
 def test_a_single_repeat_has_no_repeats_to_tell_of() -> None:
@@ -225,6 +237,9 @@ def test_what_is_unknown_is_counted_apart_from_what_failed() -> None:
         ((0.2, -0.2, 0.1, -0.1), "0 lies inside the interval: no favour for a place"),
         ((0.5, 0.6, 0.4, 0.5), "0 lies outside the interval: the judge favours what it is shown early"),
         ((-0.5, -0.6, -0.4, -0.5), "0 lies outside the interval: the judge favours what it is shown late"),
+        ((1.0, 1.0, 1.0), "the same everywhere (n = 3 seeds): the judge favours what it is shown early"),
+        ((-1.0, -1.0), "the same everywhere (n = 2 seeds): the judge favours what it is shown late"),
+        ((0.0, 0.0), "no place is favoured"),
         ((0.5,), "cannot be told from these cells"),
         ((), "cannot be told from these cells"),
     ],
@@ -234,6 +249,15 @@ def test_a_judges_favour_for_places_is_told_in_words(values: tuple[float, ...], 
     spec = measuring(name)
     rows = [row(SMALL, seed, value, measure=name) for seed, value in enumerate(values)]
     assert told in report_text(Suite("mine", spec), 4, rows, summarise(spec, rows), [])
+
+
+def test_equal_values_are_said_to_have_no_interval() -> None:
+    rows = [row(SMALL, seed, 1.0) for seed in range(3)]
+    text = report_text(Suite("mine", SPECIFIED), 3, rows, summarise(SPECIFIED, rows), [])
+    assert "| 2 | sequential | 3 | 1 ± 0 | – | 1 |" in text
+    assert "Values that were all the same have none" in text
+    text = report_text(Suite("mine", SPECIFIED), 3, ROWS, summarise(SPECIFIED, ROWS), [])
+    assert "all the same" not in text
 
 
 def test_a_favour_is_pooled_over_conditions_that_have_their_cases_in_common() -> None:

@@ -109,11 +109,12 @@ def _figures(found: "Mean | float | None") -> str:
     if found is None:
         return ABSENT
     if isinstance(found, float | int):
-        return f"{found:.2f}"
+        return f"{found:z.2f}"
     error = "" if found.se is None else f" ± {found.se:.2f}"
     if found.low is None or found.high is None:
-        return f"{found.mean:.2f}{error}"
-    return f"{found.mean:.2f}{error}, {found.level:.0%} interval {found.low:.2f} to {found.high:.2f} ({found.method})"
+        return f"{found.mean:z.2f}{error}"
+    ends = f"{found.level:.0%} interval {found.low:z.2f} to {found.high:z.2f} ({found.method})"
+    return f"{found.mean:z.2f}{error}, {ends}"
 
 
 def _count(things: int, word: str) -> str:

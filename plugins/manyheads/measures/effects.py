@@ -107,6 +107,10 @@ def _mean(
     n, mean = len(values), fmean(values)
     if n == 1:
         return Mean(n, mean, None, None, None, level, "one value says nothing of how much values vary")
+    if all(value == values[0] for value in values):
+        return Mean(
+            n, mean, 0.0, None, None, level, f"{n} equal values say nothing of how much others would vary"
+        )
     se = stdev(values) / n**0.5
     student, resampled = student_interval(mean, se, n, level, within), _bca(bootstrap)
     method: Method = "BCa" if resampled and n >= FEW else "t"

@@ -32,6 +32,20 @@ REACH = 1.0
 TICKS = 12
 """Numbers that fit side by side under a panel."""
 NOTHING = "no values"
+WORDS = {
+    "ranking.s": "S, relative quality",
+    "ranking.settled": "share of runs that had ended",
+    "ranking.position_bias": "bias of places",
+    "ranking.consistency": "W, consistency of orders",
+    "ranking.failed": "orders without a ranking",
+    "ranking.round": "after so many revisions",
+    "rebuttal.iterations": "revisions made",
+    "rebuttal.iterations < 10": "share with fewer than ten",
+    "rebuttal.converged": "share that converged",
+    "rebuttal.indicator": "quality",
+    "inference_cost": "replies asked for",
+}
+"""What measures and axes mean whose paths do not say it; the paths stand beside it, for these are what suites name."""
 WITHOUT = "drawing needs matplotlib, which is not installed: pip install 'manyheads[plots]'"
 
 
@@ -77,8 +91,8 @@ def can_draw() -> bool:
 
 
 def title_of(measure: str) -> str:
-    """What a picture calls a measure."""
-    return LABELS.get(measure, measure)
+    """What pictures and reports call a measure or an axis."""
+    return f"{WORDS[measure]} ({measure})" if measure in WORDS else LABELS.get(measure, measure)
 
 
 def draw(kind: Kind, panels: Sequence[Panel], title: str, caption: str, paths: Sequence[Path]) -> None:

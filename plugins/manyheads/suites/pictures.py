@@ -44,7 +44,7 @@ def panels_of(spec: SuiteSpec, plot: PlotConfig, entries: Sequence[Entry]) -> It
         ]
         title = ", ".join([title_of(measure), *(f"{axis}={value}" for axis, value in held.items())])
         points = tuple(_point(plot, entry) for entry in shown)
-        yield Panel(measure, title, plot.x, plot.y or "", points)
+        yield Panel(measure, title, title_of(plot.x), title_of(plot.y) if plot.y else "", points)
 
 
 def caption_of(kind: Kind, rows: Sequence[Row], entries: Sequence[Entry]) -> str:

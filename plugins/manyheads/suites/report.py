@@ -167,17 +167,20 @@ def _repeats(spec: SuiteSpec, rows: Sequence[Row], entries: Sequence[Entry]) -> 
 def _bias(spec: SuiteSpec, rows: Sequence[Row]) -> Iterator[str]:
     """Whether the judge of all these rankings goes by places, in words."""
     found = pooled(BIAS, rows, spec.level)
-    if found is None or found.low is None or found.high is None:
+    if found is None or found.se is None:
         yield "Whether the judge goes by the place in which an idea is shown cannot be told from these cells."
         return
     over = f"Over all conditions the bias of places is {with_error(found.mean, found.se)}"
-    ends = f"{spec.level:.0%} interval {_ends(found.low, found.high)}, n = {found.n} {_pooled_over(rows)}"
+    n, favoured = f"n = {found.n} {_pooled_over(rows)}", "early" if found.mean > 0 else "late"
+    if found.low is None or found.high is None:
+        told = f"the judge favours what it is shown {favoured}" if found.mean else "no place is favoured"
+        yield f"{over}, the same everywhere ({n}): {told}."
+        return
     if found.low <= 0 <= found.high:
         told = "0 lies inside the interval: no favour for a place can be told from chance"
     else:
-        favoured = "early" if found.mean > 0 else "late"
         told = f"0 lies outside the interval: the judge favours what it is shown {favoured}"
-    yield f"{over} ({ends}). {told}."
+    yield f"{over} ({spec.level:.0%} interval {_ends(found.low, found.high)}, {n}). {told}."
 
 
 def _pooled_over(rows: Sequence[Row]) -> str:
@@ -244,8 +247,8 @@ def _intervals(rows: Sequence[Row], entries: Sequence[Entry]) -> Iterator[str]:
         yield f"Intervals of {FEW} values or more are bootstrapped (BCa)."
     if "Wilson" in used:
         yield "Those of shares are Wilson's where each value is all or nothing."
-    if any(entry.low is not None and entry.low == entry.high for entry in entries):
-        yield "One without width says that all its values were the same, not that others could not be."
+    if any(entry.n > 1 and entry.low is None for entry in entries):
+        yield "Values that were all the same have none: they say nothing of how much others would vary."
     if any(entry.median is not None for entry in entries):
         yield "Medians are over all runs."
     if counted(rows) == "cases" and any(entry.repeats for entry in entries):

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Collection, Sequence
+from math import inf
 from statistics import fmean, median, stdev
 from typing import Any, Literal, TypeAlias
 
@@ -27,8 +28,10 @@ Values: TypeAlias = dict[Place, float]
 SCALES = {
     **dict.fromkeys(("ranking.s", "ranking.settled", "ranking.consistency"), (0.0, 1.0)),
     "ranking.position_bias": (-1.0, 1.0),
+    **dict.fromkeys(("ranking.failed", "rebuttal.iterations", "inference_cost"), (0.0, inf)),
+    **dict.fromkeys(("usage.calls", "usage.input_tokens", "usage.output_tokens", "usage.cost"), (0.0, inf)),
 }
-"""Measures that cannot lie beyond these ends; shares are others, between 0 and 1."""
+"""Measures that cannot lie beyond these ends: scales, and counts; shares are others, between 0 and 1."""
 
 
 class Entry(BaseModel):
@@ -189,9 +192,9 @@ def _repeats(values: Values, seeds: Collection[int], level: float, within: Ends 
         return {}
     means = [fmean(values[case, seed] for case in whole) for seed in sorted(seeds)]
     mean, sd, count = fmean(means), stdev(means), len(means)
-    low, high = student_interval(mean, sd / count**0.5, count, level, within)
+    ends = student_interval(mean, sd / count**0.5, count, level, within) if sd else (None, None)
     told = {"repeats": count, "repeat_cases": len(whole), "repeat_mean": mean, "repeat_sd": sd}
-    return {**told, "repeat_low": low, "repeat_high": high}
+    return {**told, "repeat_low": ends[0], "repeat_high": ends[1]}
 
 
 def _values(rows: Sequence[Row], measure: str) -> Values:

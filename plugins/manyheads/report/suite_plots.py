@@ -38,7 +38,7 @@ WORDS = {
     "ranking.position_bias": "bias of places",
     "ranking.consistency": "W, consistency of orders",
     "ranking.failed": "orders without a ranking",
-    "ranking.round": "after so many revisions",
+    "ranking.round": "revisions",
     "rebuttal.iterations": "revisions made",
     "rebuttal.iterations < 10": "share with fewer than ten",
     "rebuttal.converged": "share that converged",

@@ -240,7 +240,7 @@ def _intervals(rows: Sequence[Row], entries: Sequence[Entry]) -> Iterator[str]:
     if "t" in used:
         yield (
             f"Intervals of fewer than {FEW} values are Student's t, which takes them to be drawn from a bell curve; "
-            "those of shares and of rankings are cut where their scales end. Bootstrapped ones are too narrow for so "
+            "those of shares, rankings and counts are cut where their scales end. Bootstrapped ones are too narrow for so "
             "few, and stand beside them in summary.csv."
         )
     if "BCa" in used:

@@ -36,7 +36,7 @@ async def targets_named(library: Library, names: Sequence[str], wish: Wish) -> T
         if isinstance(found, str):
             passed[found] += 1
         else:
-            cases.setdefault(paper.id, found)
+            cases.setdefault(paper.key, found)
     if not cases:
         raise LiteratureError(
             "none of these papers can be a target",

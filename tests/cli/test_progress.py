@@ -55,6 +55,14 @@ STORY: list[AnyEvent] = [
 ]  # fmt: skip
 
 
+def test_a_judge_who_gives_no_ranking_is_not_thinking_any_more() -> None:
+    at = Standing()
+    at.note(Asked(stage="ranking", turn=1, speaker="Judge1", task="rank"), 1.0)
+    at.note(Asked(stage="ranking", turn=1, speaker="Judge2", task="rank"), 1.0)
+    at.note(Judged(stage="ranking", turn=1, subject="Judge1", outcome="gives no ranking"), 2.0)
+    assert list(at.thinking) == ["Judge2"]
+
+
 class Clock:
     """A clock that a test moves."""
 

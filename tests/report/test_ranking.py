@@ -108,9 +108,9 @@ def test_a_bias_is_told_in_words(ranked_run: Write, bias: float, p: float, told:
 
 
 def test_few_orders_are_said_to_tell_little(ranked_run: Write) -> None:
-    assert "It takes 4 whole orders" in told_of(ranked_run(position_p=0.5))
+    assert "in every place, for which it takes 4 orders" in told_of(ranked_run(position_p=0.5))
     orders = [order(shown, RANKED[0]) for shown in SHOWN]
-    assert "It takes 4" not in told_of(ranked_run(position_p=0.5, orders=orders))
+    assert "it takes 4" not in told_of(ranked_run(position_p=0.5, orders=orders))
 
 
 def test_one_order_has_neither_interval_nor_agreement(ranked_run: Write, read: Read) -> None:

@@ -281,6 +281,9 @@ async def test_an_order_that_leads_to_no_ranking_is_counted_and_not_guessed(rank
         )
         for warning in found["warnings"]
     )
+    assert [each.reasoning for each in played.of(Judged) if each.outcome.startswith("gives no ranking")] == [
+        broken["failed"]
+    ]
     assert _calls(found["usage"]) == (llm.calls, 7, 2), "what the failed order cost is told"
     llm.answers["ranking"], calls = liked, llm.calls
     again = (await rank("attempts=2")).result

@@ -92,6 +92,8 @@ class Standing:
             case Said():
                 self._answered(event.speaker)
                 self.usage += event.usage
+            case Judged():
+                self._answered(event.subject)  # nothing is said by a judge whose ranking was no use
             case Result():
                 self.thinking.clear()
             case _:

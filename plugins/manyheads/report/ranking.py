@@ -180,7 +180,9 @@ def _few(ranked: Ranked) -> list[str]:
     stood = {(order.place(number), number) for order in ranked.whole for number in range(size)}
     if len(stood) == size * size:
         return []
-    return [f"It takes {size} whole orders to see each idea in each place once; a favour may still be there."]
+    return [
+        f"Not every idea was ranked in every place, for which it takes {size} orders or more; a favour may still be there."
+    ]
 
 
 def _agreement(ranked: Ranked) -> list[str]:

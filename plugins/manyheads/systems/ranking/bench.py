@@ -96,7 +96,9 @@ class Bench:
             RANKING, name, "rank", {**quality, "proposals": proposals}, _amiss(len(shown)), kind
         )
         if isinstance(found, ReplyError):
-            return Order(shown, failed=found)
+            order = Order(shown, failed=found)
+            self._tell(name, order)
+            return order
         if isinstance(found, ModelError):
             return found
         ranked = tuple(shown[place - 1] for place in found.order())
@@ -106,9 +108,12 @@ class Bench:
 
     def _tell(self, name: str, order: Order) -> None:
         """Tell the listeners what came of an order."""
-        ranked = f"ranks the target {order.target_rank} of {len(order.shown)}"
-        outcome = f"{ranked}, shown in place {order.target_place}"
-        reason = order.reason(TARGET)
+        place = f"shown in place {order.target_place}"
+        if order.failed:
+            outcome, reason = f"gives no ranking; the target was {place}", order.failed.message
+        else:
+            outcome = f"ranks the target {order.target_rank} of {len(order.shown)}, {place}"
+            reason = order.reason(TARGET)
         self.run.emit(Judged(stage=RANKING, turn=1, subject=name, outcome=outcome, reasoning=reason))
 
     async def _ask(

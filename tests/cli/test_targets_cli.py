@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
+from manyheads.cli.building import going_on_later
 from manyheads.literature import connect
 from manyheads.literature.limits import Pace
 from manyheads.suites.cases import read_cases
@@ -145,3 +147,13 @@ def test_mistakes_are_told(tmp_path: Path, arguments: tuple[str, ...], said: str
     assert done.code == 2
     assert said in done.err
     assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(("kept", "said"), [(True, "what is done is kept"), (False, "nothing is kept")])
+def test_an_interrupt_says_whether_anything_is_kept(
+    kept: bool, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(typer.Exit) as ended, going_on_later(kept=kept):
+        raise KeyboardInterrupt
+    assert ended.value.exit_code == 130
+    assert capsys.readouterr().err == f"manyheads: stopped; {said}: run the same command again\n"

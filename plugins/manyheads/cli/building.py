@@ -23,12 +23,17 @@ def naming_the_option() -> Generator[None]:
 
 
 @contextmanager
-def going_on_later() -> Generator[None]:
-    """An interrupt says how to go on, and exits with 130."""
+def going_on_later(*, kept: bool = True) -> Generator[None]:
+    """An interrupt says how to go on, and exits with 130.
+
+    Args:
+        kept: whether anything of what was done serves the next time.
+    """
     try:
         yield
     except KeyboardInterrupt:
-        typer.echo("manyheads: stopped; what is done is kept: run the same command again", err=True)
+        what = "what is done is kept" if kept else "nothing is kept"
+        typer.echo(f"manyheads: stopped; {what}: run the same command again", err=True)
         raise typer.Exit(130) from None
 
 

@@ -69,7 +69,7 @@ def targets(
         raise typer.BadParameter("is more than --most", param_hint="--least")
     need_new(out)
     wish = Wish(count, least, most, after, citations, seed)
-    with going_on_later(), naming_the_option(), showing_progress() as tell:
+    with going_on_later(kept=not sources), naming_the_option(), showing_progress() as tell:
         if paper:
             found = asyncio.run(_named(paper, wish, _configured(config, source, sets)))
         elif corpus:

@@ -147,7 +147,12 @@ def read_card(path: Path) -> RoleCard:
     return card
 
 
-WORDS = {"extra_forbidden": "no such key", "model_type": "should be a mapping of keys to values"}
+WORDS = {
+    "extra_forbidden": "no such key",
+    "list_type": "should be a list",
+    "model_type": "should be a mapping of keys to values",
+    "tuple_type": "should be a list, such as [one, another]",
+}
 """Where pydantic's words are for programmers."""
 
 

@@ -153,6 +153,8 @@ def test_a_judge_that_ranks_too_few_ideas_ends_in_words(home: Path) -> None:
             ("ranking", "judge", "Owls.", "--target", "target.md", "--set", "system=virsci"),
             "virsci is no ranking",
         ),
+        (("ranking", "judge", "Owls.", "--target", "target.md", "--area", " "), "ranking.area: "),
+        (("run", "ranking", "--set", "ranking.ideas=Owls plan."), "ranking.ideas: should be a list"),
         (("ranking", "judge", "Owls.", "--target", "target.md", "--host", "other"), "host"),
     ],
 )

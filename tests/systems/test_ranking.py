@@ -386,6 +386,14 @@ async def test_a_target_that_is_known_by_its_length_is_told(rank: Play) -> None:
     ]
 
 
+async def test_of_many_ideas_a_warning_names_a_few(rank: Play, llm: LLM) -> None:
+    llm.answers["objective"] = lambda request: "An aim." if DOGS in request.asking else "NONE"
+    found = (await rank("ranking.orders=8", ideas=[f"Owl {n} plans ahead." for n in range(1, 8)])).result
+    assert found["warnings"] == [
+        "objective is shown of no idea, as idea 1, idea 2, idea 3, idea 4 and 3 more tell none"
+    ]
+
+
 async def test_the_targets_own_text_among_the_ideas_is_told(rank: Play, llm: LLM, tmp_path: Path) -> None:
     """By its title an idea is condensed anew, and may come out in other words."""
     (tmp_path / "dogs.md").write_text(f"# Known\n\n{DOGS}\n", encoding="utf-8")

@@ -6,6 +6,7 @@ from pydantic import Field, field_validator, model_validator
 
 from manyheads.config.rebuttal import file_or_text
 from manyheads.config.strict import Strict
+from manyheads.replies.base import Text
 
 
 class RankingConfig(Strict):
@@ -15,9 +16,9 @@ class RankingConfig(Strict):
     """The abstract whose idea the others are held against: a text file, the folder of a run, or the text itself."""
     ideas: tuple[str, ...] = ()
     """The ideas that are ranked beside it: folders of runs, text files, or texts."""
-    area: str | None = Field(default=None, min_length=1)
+    area: Text | None = None
     """The field of research in which the judge is at home; `rebuttal.area` when left out."""
-    indicator: str | None = Field(default=None, min_length=1)
+    indicator: Text | None = None
     """The quality that is judged; that of `rebuttal`, with its traits, when left out."""
     traits: tuple[str, ...] = ()
     """By what `indicator` is known; those of `prompts/partials/indicators/<indicator>.md.j2` when left out."""

@@ -6,15 +6,16 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from manyheads.config.strict import Strict
+from manyheads.replies.base import Text
 from manyheads.subjects import is_there
 
 
 class RebuttalConfig(Strict):
     """What proposer, reviewer and area chair are after, and how long they go on (Algorithm 1)."""
 
-    area: str = Field(default="computer science", min_length=1)
+    area: Text = "computer science"
     """The field of research in which all three are at home."""
-    indicator: str = Field(default="novelty", min_length=1)
+    indicator: Text = "novelty"
     """The quality that is improved and judged: `novelty`, `feasibility`, or one with traits of your own."""
     traits: tuple[str, ...] = ()
     """By what the quality is known; those of `prompts/partials/indicators/<indicator>.md.j2` when left out."""

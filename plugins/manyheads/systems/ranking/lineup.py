@@ -8,6 +8,8 @@ from manyheads.literature.ideas import Entry
 from manyheads.replies import Proposal
 from manyheads.replies.rebuttal import labelled
 
+NAMED = 4
+"""Ideas that a line names one by one."""
 APART = 1.5
 """How many times as long as all others a text is that stands out by its length."""
 
@@ -116,4 +118,6 @@ def _groups(texts: Sequence[str]) -> list[tuple[int, ...]]:
 
 
 def _listed(names: Sequence[str]) -> str:
+    if len(names) > NAMED + 1:
+        names = [*names[:NAMED], f"{len(names) - NAMED} more"]
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]

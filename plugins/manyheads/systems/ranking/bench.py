@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from manyheads.core import together
 from manyheads.discussion import Run
 from manyheads.discussion.run import Question
-from manyheads.errors import ModelError, ReplyError
+from manyheads.errors import BudgetError, ModelError, ReplyError
 from manyheads.events import Judged
 from manyheads.literature.ideas import Entry
 from manyheads.replies import Condensed, Ranking, ReplyModel, ranking_of
@@ -19,6 +19,8 @@ from manyheads.systems.ranking.result import TARGET, Order
 R = TypeVar("R", bound=ReplyModel)
 T = TypeVar("T")
 CONDENSING, RANKING = "condensing", "ranking"
+Failure = ModelError | BudgetError
+"""With what a question may end while the others, which are paid for already, go on to their answers."""
 
 
 @dataclass
@@ -40,6 +42,7 @@ class Bench:
 
         Raises:
             ModelError: one could not be condensed; the others are kept.
+            BudgetError: one could not be paid; so too.
         """
         everything = self.run.config.ranking.condense == "all"
         bare = {
@@ -62,6 +65,7 @@ class Bench:
 
         Raises:
             ModelError: the model was not to be had, or all orders have failed; what was answered is kept.
+            BudgetError: an order could not be paid; so too.
         """
         answers = await together(*(self._rank(number, shown, texts) for number, shown in enumerate(drawn, 1)))
         orders = _need_all(answers)
@@ -82,12 +86,12 @@ class Bench:
             )
         return orders
 
-    async def _condense(self, number: int, title: str, text: str) -> Condensed | ModelError:
+    async def _condense(self, number: int, title: str, text: str) -> Condensed | Failure:
         kind = self.run.reply_type(JUDGE, "condense", Condensed)
         shown = {"title": title, "text": text}
         return await self._ask(CONDENSING, f"Condenser{number}", "condense", shown, _untold, kind)
 
-    async def _rank(self, number: int, shown: tuple[int, ...], texts: Sequence[str]) -> Order | ModelError:
+    async def _rank(self, number: int, shown: tuple[int, ...], texts: Sequence[str]) -> Order | Failure:
         """One order; in its judge's words ideas have the numbers of their places."""
         name, kind = f"Judge{number}", ranking_of(self.run.reply_type(JUDGE, "rank", Ranking), len(shown))
         quality = {"indicator": self.quality.indicator, "traits": self.quality.traits}
@@ -99,7 +103,7 @@ class Bench:
             order = Order(shown, failed=found)
             self._tell(name, order)
             return order
-        if isinstance(found, ModelError):
+        if isinstance(found, Failure):
             return found
         ranked = tuple(shown[place - 1] for place in found.order())
         order = Order(shown, ranked, tuple(each.rationale for each in found.ranking))
@@ -124,23 +128,23 @@ class Bench:
         variables: Mapping[str, object],
         check: Callable[[Any], str | None],
         kind: type[R],
-    ) -> R | ModelError:
+    ) -> R | Failure:
         """One answer. A failure must not end the others, which are paid for already."""
         self.asked += 1
         judge = self.run.speaker(JUDGE, name, area=self.quality.area)
         question = Question(stage, 1, judge, JUDGE, task, variables, check=check)
         try:
             return (await self.run.ask(question, kind)).value
-        except ModelError as error:
+        except (ModelError, BudgetError) as error:
             return error
 
 
-def _need_all(answers: Sequence[T | ModelError]) -> list[T]:
+def _need_all(answers: Sequence[T | Failure]) -> list[T]:
     """Raises the first failure."""
     for each in answers:
-        if isinstance(each, ModelError):
+        if isinstance(each, Failure):
             raise each
-    return [each for each in answers if not isinstance(each, ModelError)]
+    return [each for each in answers if not isinstance(each, Failure)]
 
 
 def _untold(reply: Condensed) -> str | None:

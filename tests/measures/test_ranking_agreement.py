@@ -2,6 +2,7 @@
 
 import json
 import random
+from itertools import count
 
 import pytest
 from hypothesis import given, settings
@@ -11,11 +12,13 @@ from manyheads.measures.ranking_agreement import alignments, as_data, kendall_ta
 from manyheads.measures.rankings import KeptSet, Rankings
 
 Ranks = tuple[int, ...]
+COUNT = count()
 
 
-def kept(*judge: Ranks, indicator: str = "novelty") -> KeptSet:
+def kept(*judge: Ranks, indicator: str = "novelty", target: str = "") -> KeptSet:
+    """Beside a target of its own, unless one is named."""
     numbers = {chr(ord("A") + number): number for number in range(len(judge[0]))}
-    return KeptSet(indicator, "/runs/1", numbers, judge)
+    return KeptSet(indicator, target or f"another {next(COUNT)}", "/runs/1", numbers, judge)
 
 
 def rankings(*sets: tuple[KeptSet, dict[str, Ranks]]) -> Rankings:
@@ -62,11 +65,20 @@ def test_means_are_over_sets_with_an_interval() -> None:
     [found] = alignments(rankings(*sets))
     assert (found.difference.n, found.difference.mean, found.difference.se) == (2, 0.25, pytest.approx(0.25))
     assert (found.difference.low, found.difference.high) == (0, 1)
-    sets += [(kept((1, 2, 3)), {"R1": (1, 2, 3)})] * 2
+    sets += [(kept((1, 2, 3)), {"R1": (1, 2, 3)}) for _ in range(2)]
     [found] = alignments(rankings(*sets))
     # 0, 1/2, 0, 0: mean 1/8, standard error 1/8, t of three degrees of freedom 3.1824; no D(S) lies below 0.
     assert (found.difference.low, found.difference.high) == (0, pytest.approx(1 / 8 + 3.1824 / 8, abs=1e-4))
     assert (found.between_people, found.tau_between_people, found.concordance) == (None, None, None)
+
+
+def test_sets_beside_one_target_count_once() -> None:
+    """D(S) of 0, 1/2 and 1/2 beside one target, of 0 beside another: 1/3 and 0, mean 1/6, standard error 1/6."""
+    judges = ((1, 2, 3), (2, 1, 3), (2, 3, 1))
+    sets = [(kept(each, target="a"), {"R1": (1, 2, 3)}) for each in judges]
+    [found] = alignments(rankings(*sets, (kept((1, 2, 3)), {"R1": (1, 2, 3)})))
+    assert (len(found.sets), found.targets, found.difference.n) == (4, 2, 2)
+    assert (found.difference.mean, found.difference.se) == (pytest.approx(1 / 6), pytest.approx(1 / 6))
 
 
 def test_qualities_are_kept_apart() -> None:

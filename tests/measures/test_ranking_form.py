@@ -21,6 +21,7 @@ from manyheads.measures.rankings import read_ranking_key, read_rankings
 
 SET = RankedSet(
     run="/runs/secret",
+    target="5ec",
     area="robotics",
     indicator="novelty",
     traits="- nobody has tried it",
@@ -31,7 +32,8 @@ SET = RankedSet(
 OTHER = replace(SET, run="/runs/other", indicator="feasibility", traits="- all of it can be had")
 RESULT: dict[str, Any] = {
     "system": "ranking",
-    "target": {"source": "/papers/target.md", "title": "Told", "fields": {"title": "Dogs", "problem": "Mines."}},
+    "target": {"source": "/papers/target.md", "title": "Told", "fields": {"title": "Dogs", "problem": "Mines."},
+               "sha256": "7a"},
     "ideas": [
         {"source": "/runs/1", "title": "Owls", "fields": {"title": "Owls", "problem": "Planning."}},
         {"source": "", "title": "Bats", "fields": {}, "text": "They map caves."},
@@ -86,6 +88,7 @@ def test_a_run_is_read_as_its_judge_saw_it(tmp_path: Path) -> None:
     # Of the two orders that have a ranking: 2, 1, 3 and 3, 1, 2.
     assert found.judge_ranks == ((2, 3), (1, 1), (3, 2))
     assert found.sources == ("/papers/target.md", "/runs/1", "")
+    assert found.target == "7a"
     assert (found.area, found.indicator, found.traits) == ("robotics", "novelty", "- nobody has tried it")
 
 
@@ -241,7 +244,7 @@ def test_a_set_can_be_left_out_by_one_of_its_rows(tmp_path: Path) -> None:
     "spoil",
     [
         put(0, number="7"), put(0, judge_ranks="9 9"), put(0, judge_ranks="nan 1"), put(0, judge_ranks="1"),
-        put(0, judge_ranks=""), put(0, quality="other"), put(0, idea="B"), repeat_a_row, drop_a_row,
+        put(0, judge_ranks=""), put(0, quality="other"), put(0, target="other"), put(0, idea="B"), repeat_a_row, drop_a_row,
     ],
 )  # fmt: skip
 def test_a_damaged_key_is_refused(spoil: Callable[[Cells], None], tmp_path: Path) -> None:
@@ -254,5 +257,7 @@ def test_a_damaged_key_is_refused(spoil: Callable[[Cells], None], tmp_path: Path
 
 def test_a_form_is_no_key(tmp_path: Path) -> None:
     table, *_ = write_ranking_form(make_ranking_form([SET], 1, seed=0), tmp_path / "form.csv")
-    with pytest.raises(RatingError, match=r"form\.csv: no column number, judge_ranks, source, run, sha256"):
+    with pytest.raises(
+        RatingError, match=r"form\.csv: no column number, target, judge_ranks, source, run, sha256"
+    ):
         read_ranking_key(table)

@@ -75,15 +75,16 @@ def _lines(given: "Rankings", found: "list[Alignment]") -> Iterator[str]:
         yield from _told(one)
     yield ""
     yield (
-        "D(S) = |S of a person - S of the judge in one order|, alignment = 1 - D(S). Means are over sets, "
-        "± their standard error."
+        "D(S) = |S of a person - S of the judge in one order|, alignment = 1 - D(S). Means are over targets, "
+        "each that of its sets, ± their standard error."
     )
 
 
 def _told(one: "Alignment") -> Iterator[str]:
     """One quality."""
-    sets, raters = _count(len(one.sets), "set"), _count(one.raters, "rater")
-    yield f"{one.indicator}: {sets}, {raters}, {_count(one.rankings, 'ranking')}"
+    sets, targets = _count(len(one.sets), "set"), _count(one.targets, "target")
+    people = f"{_count(one.raters, 'rater')}, {_count(one.rankings, 'ranking')}"
+    yield f"{one.indicator}: {sets} beside {targets}, {people}"
     yield _line("S of the judge, the mean of its orders", one.s_judge)
     yield _line("S of people", one.s_human)
     yield _line("D(S) of judge and people", one.difference, f"alignment {one.alignment:.0%}")

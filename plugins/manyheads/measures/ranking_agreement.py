@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import Any
 
 from manyheads.errors import RatingError
-from manyheads.measures.effects import Ends, Mean, mean_of
+from manyheads.measures.effects import Ends, Mean, by_group, mean_of
 from manyheads.measures.ranking import concordance, ranking_difference, relative_quality
 from manyheads.measures.rankings import TARGET, KeptSet, Rankings
 
@@ -22,7 +22,7 @@ class SetAgreement:
     """One set, ranked by a judge and by people; None where a single rater cannot tell.
 
     Attributes:
-        name, run, indicator: of the set.
+        name, run, indicator, target: of the set.
         ideas: n, without the target.
         orders: the judge's rankings.
         s_judge: the judge's S, the mean over its orders.
@@ -41,6 +41,7 @@ class SetAgreement:
     name: str
     run: str
     indicator: str
+    target: str
     ideas: int
     orders: int
     s_judge: float
@@ -58,10 +59,14 @@ class SetAgreement:
 
 @dataclass(frozen=True)
 class Alignment:
-    """All sets of one quality. Each mean is over sets, with its interval; see `SetAgreement` for what they are of."""
+    """All sets of one quality; see `SetAgreement` for what the means are of.
+
+    Each is over targets, with its interval: sets beside one target are alike, so that their mean counts once.
+    """
 
     indicator: str
     sets: tuple[SetAgreement, ...]
+    targets: int
     raters: int
     rankings: int
     s_judge: Mean
@@ -119,6 +124,7 @@ def _agreement(name: str, kept: KeptSet, ranks: Mapping[str, tuple[int, ...]]) -
         name=name,
         run=kept.run,
         indicator=kept.indicator,
+        target=kept.target,
         ideas=ideas,
         orders=len(s_judge),
         s_judge=fmean(s_judge),
@@ -136,8 +142,11 @@ def _agreement(name: str, kept: KeptSet, ranks: Mapping[str, tuple[int, ...]]) -
 
 
 def _alignment(indicator: str, sets: Sequence[SetAgreement]) -> Alignment:
+    target_of = {each.name: each.target for each in sets}
+
     def over(value: Callable[[SetAgreement], float | None], within: Ends = (0, 1)) -> Mean | None:
-        return mean_of([found for each in sets if (found := value(each)) is not None], within=within)
+        known = {each.name: found for each in sets if (found := value(each)) is not None}
+        return mean_of(list(by_group(known, target_of.__getitem__).values()), within=within)
 
     def over_all(value: Callable[[SetAgreement], float], within: Ends = (0, 1)) -> Mean:
         found = over(value, within)
@@ -148,20 +157,21 @@ def _alignment(indicator: str, sets: Sequence[SetAgreement]) -> Alignment:
     return Alignment(
         indicator=indicator,
         sets=tuple(sets),
+        targets=len(set(target_of.values())),
         raters=len({rater for each in sets for rater in each.s_human}),
         rankings=sum(len(each.s_human) for each in sets),
         s_judge=over_all(lambda each: each.s_judge),
         s_human=over_all(lambda each: fmean(each.s_human.values())),
         difference=over_all(lambda each: each.difference),
         between_people=over(lambda each: each.between_people),
-        by_chance=fmean(each.by_chance for each in sets),
+        by_chance=over_all(lambda each: each.by_chance).mean,
         of_means=over_all(lambda each: each.of_means),
         tau=over_all(lambda each: each.tau, (-1, 1)),
         tau_between_people=over(lambda each: each.tau_between_people, (-1, 1)),
         concordance=over(lambda each: each.concordance),
         first=over_all(lambda each: each.first),
         first_between_people=over(lambda each: each.first_between_people),
-        first_by_chance=fmean(1 / (each.ideas + 1) for each in sets),
+        first_by_chance=over_all(lambda each: 1 / (each.ideas + 1)).mean,
     )
 
 

@@ -19,7 +19,7 @@ from manyheads.roles import describe
 from manyheads.subjects import read_result
 
 COLUMNS = ("rater", "set", "quality", "idea", "text", "rank", "comment")
-KEY = ("set", "idea", "number", "quality", "judge_ranks", "source", "run", "sha256")
+KEY = ("set", "idea", "number", "quality", "target", "judge_ranks", "source", "run", "sha256")
 GUIDE = "partials/ranking_guide.md.j2"
 RANKING = "ranking"
 JUDGED = "manyheads ranking judge IDEA… --target …"
@@ -32,6 +32,7 @@ class RankedSet:
 
     Attributes:
         run: the folder of the ranking.
+        target: of the target as it was given, its SHA-256: the same in all sets in which it stands.
         area, indicator, traits: the field, the quality, and by what this is known, a list in Markdown.
         texts: as the judge saw them.
         sources: where they are from.
@@ -39,6 +40,7 @@ class RankedSet:
     """
 
     run: str
+    target: str
     area: str
     indicator: str
     traits: str
@@ -77,6 +79,7 @@ class _Item(BaseModel):
     title: str = ""
     fields: dict[str, str] = {}
     text: str | None = None
+    sha256: str = ""
 
 
 class _Order(BaseModel):
@@ -127,12 +130,14 @@ def read_ranked_set(folder: Path) -> RankedSet:
     ranks = [ranks_of(order.ranked) for order in result.orders if order.ranked is not None]
     if not ranks:
         raise RatingError(f"{folder}: no order has a ranking", hint=f"run it anew: {JUDGED}")
+    texts = tuple(_text(item, result.shown_fields) for item in result.items)
     return RankedSet(
         run=str(folder.resolve()),
+        target=result.target.sha256 or digest(texts[0]),
         area=result.area,
         indicator=result.indicator,
         traits=result.traits,
-        texts=tuple(_text(item, result.shown_fields) for item in result.items),
+        texts=texts,
         sources=tuple(item.source for item in result.items),
         judge_ranks=tuple(tuple(rank[number] + 1 for rank in ranks) for number in range(size)),
     )
@@ -226,4 +231,4 @@ def _key(form: RankingForm) -> Iterator[list[str]]:
         for number in form.letters[name]:
             ranks = " ".join(map(str, each.judge_ranks[number]))
             known = [each.sources[number], each.run, digest(each.texts[number])]
-            yield [name, form.letter(name, number), str(number), each.indicator, ranks, *known]
+            yield [name, form.letter(name, number), str(number), each.indicator, each.target, ranks, *known]

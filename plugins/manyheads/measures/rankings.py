@@ -23,12 +23,14 @@ class KeptSet:
 
     Attributes:
         indicator: the quality by which it is ranked.
+        target: the SHA-256 of the target as it was given to the judge.
         run: the folder of the judge's ranking.
         numbers: by letter, which text it is; 0 is the target.
         judge_ranks: for each of the judge's orders the rank of each text, from 1, the target first.
     """
 
     indicator: str
+    target: str
     run: str
     numbers: Mapping[str, int]
     judge_ranks: tuple[tuple[int, ...], ...]
@@ -150,7 +152,7 @@ def _kept(rows: Sequence[tuple[str, Numbered]]) -> KeptSet:
     (first, one), size = rows[0], len(rows)
     numbers = {row["idea"]: row["number"] for _, row in rows}
     ranks = {row["number"]: row["judge_ranks"].split() for _, row in rows}
-    same = {(row["quality"], row["run"]) for _, row in rows}
+    same = {(row["quality"], row["target"], row["run"]) for _, row in rows}
     texts = [str(number) for number in range(size)]
     every = sorted(str(rank) for rank in range(1, size + 1))
     orders = list(zip(*(ranks.get(number, ()) for number in texts), strict=False))
@@ -165,4 +167,5 @@ def _kept(rows: Sequence[tuple[str, Numbered]]) -> KeptSet:
     ):
         raise RatingError(f"{first}: the key of set {one['set']} is damaged", hint="make the form anew")
     known = {idea: int(number) for idea, number in numbers.items()}
-    return KeptSet(one["quality"], one["run"], known, tuple(tuple(map(int, order)) for order in orders))
+    judge = tuple(tuple(map(int, order)) for order in orders)
+    return KeptSet(one["quality"], one["target"], one["run"], known, judge)

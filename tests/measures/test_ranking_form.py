@@ -18,6 +18,7 @@ from manyheads.measures.ranking_form import (
     write_ranking_form,
 )
 from manyheads.measures.rankings import read_ranking_key, read_rankings
+from support.command import manyheads_command
 
 SET = RankedSet(
     run="/runs/secret",
@@ -140,6 +141,24 @@ def test_nothing_that_raters_get_tells_which_is_the_target(tmp_path: Path) -> No
     places = [form.orders[0][0][1].index(0) for form in forms]
     assert all(60 < letters.count(letter) < 140 for letter in "ABCD")
     assert all(60 < places.count(place) < 140 for place in range(4))
+
+
+def test_a_target_that_comes_back_among_other_ideas_is_told() -> None:
+    """The same set by two qualities tells nothing: all of its texts come back."""
+    changed = replace(SET, run="/runs/changed", texts=(SET.texts[0], "Title: Mice", *SET.texts[2:]))
+    apart = replace(changed, target="other", texts=("Title: Eels", *changed.texts[1:]))
+    assert not list(make_ranking_form([SET, OTHER, apart], 1, seed=0).doubts())
+    [doubt] = make_ranking_form([SET, apart, changed], 1, seed=0).doubts()
+    assert "one target beside different ideas" in doubt
+    assert doubt.partition(":")[0].count("S") == 2
+
+
+def test_the_command_warns_of_it(tmp_path: Path) -> None:
+    run_folder(tmp_path / "one")
+    run_folder(tmp_path / "two", ideas=[*RESULT["ideas"][:1], {**RESULT["ideas"][1], "text": "They sing."}])
+    done = manyheads_command("ranking", "form", "one", "two", cwd=tmp_path)
+    assert done.code == 0
+    assert "warning: S1, S2: one target beside different ideas" in done.err
 
 
 def test_the_guideline_names_each_quality_and_its_traits(tmp_path: Path) -> None:

@@ -30,7 +30,10 @@ def form(
     from manyheads.measures.ranking_form import make_ranking_form, read_ranked_set, write_ranking_form
 
     sets = [read_ranked_set(path) for path in rankings]
-    *tables, guide, key = write_ranking_form(make_ranking_form(sets, raters, seed), out)
+    made = make_ranking_form(sets, raters, seed)
+    *tables, guide, key = write_ranking_form(made, out)
+    for doubt in made.doubts():
+        typer.echo(f"warning: {doubt}", err=True)
     typer.echo(f"{_count(len(sets), 'set')} for {_count(raters, 'rater')}")
     for table in tables:
         typer.echo(f"Form       {table}")

@@ -73,6 +73,18 @@ class RankingForm:
         """What raters know a text of a set by."""
         return ascii_uppercase[self.letters[name].index(number)]
 
+    def doubts(self) -> Iterator[str]:
+        """Sets in which a target comes back while ideas beside it change, a line for each target."""
+        beside: dict[str, dict[str, frozenset[str]]] = {}
+        for name, each in self.sets.items():
+            beside.setdefault(each.target, {})[name] = frozenset(each.texts[1:])
+        for names in beside.values():
+            if len(set(names.values())) > 1:
+                yield (
+                    f"{', '.join(names)}: one target beside different ideas, which tells it from these to whoever sees "
+                    "several of the sets; make a form of each, and give them to different people"
+                )
+
 
 class _Item(BaseModel):
     source: str = ""

@@ -226,9 +226,9 @@ def test_a_folder_is_used_by_one_at_a_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("columns", "row"),
     [
-        (110, r"^ 3 +2( +\S+ ± \S+){2} +22 ± 0 +12 ± 0 $"),
-        (66, r"^ 3 +2( +\d\S+){2} +22 +12 \n( +± \S+){2} +± 0 +± 0 $"),
-        (50, r"^  3 +2 +hd +\S+ ± \S+ +\n +2 +cd +\S+ ± \S+ +\n +2 +usage.call +22 ± 0 +\n +s +$"),
+        (110, r"^ 3 +2( +\S+ ± \S+){3} +12 ± 0 $"),
+        (66, r"^ 3 +2( +\d\S+){3} +12 \n( +± \S+){3} +± 0 $"),
+        (50, r"^  3 +2 +hd +\S+ ± \S+ +\n +2 +cd +\S+ ± \S+ +\n +2 +usage.call +\S+ ± \S+ +\n +s +$"),
     ],
 )
 def test_means_stay_with_their_errors_however_narrow_a_terminal(

@@ -356,7 +356,9 @@ async def test_only_fields_that_all_tell_are_shown(rank: Play, llm: LLM) -> None
     apart = await rank("ranking.align=false", folder="apart")
     assert sum("Objective" in text for text in texts(judged(apart)[-1])) == 3
     assert apart.result["shown_fields"] == list(FIELDS)
-    assert apart.result["warnings"] == []
+    assert apart.result["warnings"] == [
+        "objective is shown, though the target tells none: a judge can tell ideas apart by that"
+    ]
 
 
 @pytest.mark.parametrize("said", ["NONE", "**NONE**", '"none"', "(None.)", "- NONE"])

@@ -94,12 +94,17 @@ class Lineup:
             yield f"the target is shown in {target} words, the ideas in {others}: a judge can tell it by that"
 
     def _lacking(self) -> Iterator[str]:
-        """Fields that some have and that are shown of none."""
-        for field in Proposal.model_fields if self._aligned else ():
+        """Fields that some have and others lack: shown of none, or, where they are, by which a judge can go."""
+        for field in Proposal.model_fields if self._formed else ():
             without = [name for name, entry in self.named() if field not in entry.fields]
             if 0 < len(without) < len(self.entries):
-                tell = "tell" if without[1:] else "tells"
-                yield f"{labelled(field).lower()} is shown of no idea, as {_listed(without)} {tell} none"
+                tell, what = "tell" if without[1:] else "tells", labelled(field).lower()
+                lacking = f"{_listed(without)} {tell} none"
+                yield (
+                    f"{what} is shown of no idea, as {lacking}"
+                    if self.align
+                    else f"{what} is shown, though {lacking}: a judge can tell ideas apart by that"
+                )
 
     def _unformed(self) -> Iterator[str]:
         if plain := [name for name, entry in self.named() if not entry.fields]:

@@ -184,6 +184,15 @@ def test_repeats_that_came_out_alike_in_one_condition_have_no_interval() -> None
     assert (entry.repeats, entry.repeat_sd, entry.repeat_low, entry.repeat_high) == (2, 0, None, None)
 
 
+def test_what_adding_up_leaves_of_zero_is_shown_as_zero() -> None:
+    """Means over cases a and b: 0.3 and -0.3 but for 1e-17, as adding up tenths leaves it."""
+    name = "ranking.position_bias"
+    table = {("a", 0): 0.1 + 0.2, ("a", 1): -0.3, ("b", 0): 0.3, ("b", 1): -0.3 - 1e-16}
+    rows = [row(SMALL, seed, value, case, measure=name) for (case, seed), value in table.items()]
+    text = report_text(Suite("mine", measuring(name)), 2, rows, summarise(measuring(name), rows), [])
+    assert not re.search(r"e-\d|0\.0000|-0\.0* ", text), text
+
+
 def test_a_single_repeat_has_no_repeats_to_tell_of() -> None:
     rows = [row(SMALL, 0, 1.0, "a"), row(SMALL, 0, 2.0, "b")]
     entry = of(summarise(SPECIFIED, rows), SMALL)

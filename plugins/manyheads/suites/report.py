@@ -24,6 +24,8 @@ NAMED = 3
 """Cells that are named where several have the same trouble."""
 ROUNDING = 1e-9
 """Part of a mean, below which an error comes of how numbers are added up."""
+NOTHING = 1e-14
+"""What is left of numbers that add up to 0."""
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#$~])")
 
 
@@ -50,6 +52,8 @@ def figure(value: float | None) -> str:
     """A number with four digits that count, and all of those before its point."""
     if value is None:
         return ABSENT
+    if abs(value) < NOTHING:
+        return "0"
     return f"{value:.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
 
 
@@ -60,12 +64,12 @@ def mean_text(entry: Entry) -> str:
 
 def with_error(value: float | None, error: float | None) -> str:
     """A number ± its error; two digits of the error count, and the number has no more decimals than that."""
-    if value is None or not error:
+    if value is None or error is None or error < NOTHING:
         return figure(value) + ("" if error is None else " ± 0")
     if error < ROUNDING * abs(value):
         return f"{figure(value)} ± {error:.0e}"
     decimals = max(0, 1 - floor(log10(error)))
-    return f"{value:.{decimals}f} ± {error:.{decimals}f}"
+    return f"{value:z.{decimals}f} ± {error:.{decimals}f}"
 
 
 def plain(text: object) -> str:

@@ -64,7 +64,7 @@ def mean_text(entry: Entry) -> str:
 
 def with_error(value: float | None, error: float | None) -> str:
     """A number ± its error; two digits of the error count, and the number has no more decimals than that."""
-    if value is None or error is None or error < NOTHING:
+    if value is None or not error or max(abs(value), error) < NOTHING:
         return figure(value) + ("" if error is None else " ± 0")
     if error < ROUNDING * abs(value):
         return f"{figure(value)} ± {error:.0e}"

@@ -238,6 +238,13 @@ async def test_a_ranking_of_one_message_takes_the_configs_ideas(made: Made) -> N
     assert len(found["ideas"]) == 2
 
 
+async def test_a_ranking_without_ideas_says_how_messages_give_them(made: Made) -> None:
+    with pytest.raises(
+        ConfigError, match=r"needs ideas\s+next: give the target's abstract as the first message"
+    ):
+        await made("ranking", ranking={"ideas": []}).run(PAPER)
+
+
 async def test_no_text_of_a_ranking_is_read_as_a_file(made: Made, llm: LLM, tmp_path: Path) -> None:
     secret = tmp_path / "secret.md"
     secret.write_text("The password is owl.", encoding="utf-8")

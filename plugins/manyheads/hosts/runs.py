@@ -14,6 +14,10 @@ from manyheads.systems import SYSTEMS
 
 Takes = Literal["each", "last", "all"]
 """Which messages a system is asked by: each is a text of its own, the last alone counts, or all make one text."""
+BESIDE = (
+    "give the target's abstract as the first message and each idea as a further one, "
+    "or name both in the config's ranking"
+)
 
 
 def takes(system: str) -> Takes:
@@ -61,7 +65,12 @@ def _need(config: RunConfig, asked: Sequence[str]) -> None:
             f"{config.system}: no text to review",
             hint="give the text itself as the task or message, or its file as the config's subject",
         )
-    system.ready(settled(_told(config, asked)))
+    try:
+        system.ready(settled(_told(config, asked)))
+    except ConfigError as error:
+        if system.contest:
+            error.hint = BESIDE
+        raise
 
 
 def _about(config: RunConfig, asked: Sequence[str], folder: Path) -> RunConfig:

@@ -13,7 +13,7 @@ from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.options import BuildOptions
 from manyheads.errors import CorpusError
-from manyheads.literature.targets.case import Draw, Targets, Wish, write_cases
+from manyheads.literature.targets.case import SPARE, Draw, Targets, Wish, write_cases
 from manyheads.literature.targets.corpus import targets_in
 from manyheads.literature.targets.sources import open_datasets, targets_of
 from support.papers import paper, papers, write_corpus
@@ -92,6 +92,9 @@ def test_no_background_tells_the_targets_idea_under_another_title(tmp_path: Path
     [case] = drawn(tmp_path, SOME, [*OLD, preprint, citing(20, *cited, abstract=f"{told}It is more.")]).cases
     assert len(case.background) == 2
     assert told.strip() not in "".join(case.background)
+    spoilt = [citing(30 + n, "p9", "p1", abstract=told) for n in range(5)]
+    found = drawn(tmp_path, Wish(count=1, least=2, most=3), [*OLD, preprint, *spoilt, citing(20, "p1", "p2")])
+    assert [case.id for case in found.cases] == ["p20"], "another is drawn instead"
     short = [*OLD, preprint, citing(20, *cited[:2], abstract=told)]
     with pytest.raises(CorpusError, match="no paper in it can be a target") as refused:
         drawn(tmp_path, SOME, short)
@@ -112,14 +115,14 @@ def test_a_dump_tells_references_in_a_part_of_its_own(tmp_path: Path) -> None:
     assert (case.id, len(case.background)) == ("3", 2)
 
 
-@given(st.permutations(range(12)), st.integers(1, 12))
+@given(st.permutations(range(30)), st.integers(1, 12))
 def test_a_draw_depends_on_nothing_but_the_seed(order: list[int], count: int) -> None:
     wish = Wish(seed=3)
     draw = Draw[int](count)
     for one in order:
         draw.offer(wish.draw(str(one)), one)
-    assert draw.drawn == sorted(range(12), key=lambda one: wish.draw(str(one)))[:count]
-    assert draw.offered == 12
+    assert draw.drawn == sorted(range(30), key=lambda one: wish.draw(str(one)))[: count + SPARE]
+    assert draw.offered == 30
 
 
 def test_more_targets_are_added_to_fewer_and_another_seed_draws_others(tmp_path: Path) -> None:
@@ -194,4 +197,4 @@ async def test_all_of_the_past_may_be_told_but_the_target_and_what_has_no_abstra
 async def test_a_corpus_with_too_little_past_has_no_targets(ecosystem: Ecosystem) -> None:
     with pytest.raises(CorpusError, match="no contemporary paper in it can be a target") as refused:
         await targets_in(ecosystem, Wish(least=100, most=100))
-    assert refused.value.tried == "10 with fewer than 100 past papers that have an abstract"
+    assert refused.value.tried == "14 with fewer than 100 past papers that have an abstract"

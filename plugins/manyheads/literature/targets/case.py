@@ -14,6 +14,8 @@ from manyheads.errors import CorpusError
 from manyheads.literature.targets.before import Written
 
 _T = TypeVar("_T")
+SPARE = 10
+"""Drawn beyond what is wanted, for those whose texts turn out not to be enough."""
 
 
 @dataclass(frozen=True)
@@ -69,11 +71,11 @@ class Draw(Generic[_T]):
     """What comes first of all that is offered; no more than that is kept.
 
     Args:
-        count: how many are drawn.
+        count: how many are wanted; `SPARE` more are drawn.
     """
 
     def __init__(self, count: int) -> None:
-        self.offered, self._count, self._kept = 0, count, list[tuple[int, int, _T]]()
+        self.offered, self._count, self._kept = 0, count + SPARE, list[tuple[int, int, _T]]()
 
     def offer(self, place: int, one: _T) -> None:
         """Something with its place in the draw, see `Wish.draw`."""

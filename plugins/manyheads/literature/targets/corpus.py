@@ -27,6 +27,8 @@ async def targets_in(ecosystem: Ecosystem, wish: Wish) -> Targets:
         else:
             draw.offer(wish.draw(paper.id), paper)
     for paper in draw.drawn:
+        if len(cases) == wish.count:
+            break
         near = await _near(ecosystem, paper, wish.most)
         if len(near) < wish.least:
             passed[f"with fewer than {wish.least} past papers that have an abstract"] += 1

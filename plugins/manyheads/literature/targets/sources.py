@@ -63,9 +63,14 @@ def targets_of(readers: Sequence[Reader], wish: Wish, tell: Tell) -> Targets:
         else:
             draw.offer(wish.draw(str(source), paper.id), found)
     texts = _texts(readers, {n for one in draw.drawn for n in (one.number, *one.background)}, index, tell)
-    cases = [case for one in draw.drawn if (case := _case(one, texts, wish))]
-    if retold := len(draw.drawn) - len(cases):
-        passed[wish.too_few] += retold
+    cases = list[Case]()
+    for one in draw.drawn:
+        if len(cases) == wish.count:
+            break
+        if case := _case(one, texts, wish):
+            cases.append(case)
+        else:
+            passed[wish.too_few] += 1
     if not cases:
         raise CorpusError(
             f"{', '.join(reader.name for reader in readers)}: no paper in it can be a target",

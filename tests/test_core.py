@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from manyheads.core import Ordinals, Place, Usage, safe_name, together
-from manyheads.errors import ModelError
+from manyheads.errors import BudgetError, ModelError
 from manyheads.events import AnyEvent, Emit, Result, Warned, stream
 
 
@@ -202,6 +202,21 @@ async def test_together_cancels_the_rest_on_an_error_and_raises_it_bare() -> Non
     with pytest.raises(ModelError, match="gone"):
         await together(long(), fails(), long())
     assert ended == ["cancelled"] * 2
+
+
+async def test_together_lets_what_is_asked_end_where_a_budget_is_spent() -> None:
+    ended: list[str] = []
+
+    async def refused() -> None:
+        raise BudgetError("spent")
+
+    async def asked() -> None:
+        await asyncio.sleep(0.01)
+        ended.append("answered")
+
+    with pytest.raises(BudgetError, match="spent"):
+        await together(asked(), refused(), asked())
+    assert ended == ["answered"] * 2
 
 
 def test_a_place_is_a_key() -> None:

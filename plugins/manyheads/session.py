@@ -96,11 +96,9 @@ class Session:
     async def _events(self, make_host: HostFactory) -> AsyncGenerator[AnyEvent, None]:
         self.config = settled(self.config)
         SYSTEMS[self.config.system].ready(self.config)
-        roles = self._roles()
+        roles = roles_of(self.config)
         async with AsyncExitStack() as stack:
-            subject = self._subject()
-            background = await self._background()
-            contest = await self._contest()
+            subject, background, contest = await asyncio.to_thread(given_of, self.config)
             literature = await self._literature(stack)
             folder = stack.enter_context(RunFolder(self.folder, self.config))
             journal = Journal(folder.journal)
@@ -116,37 +114,6 @@ class Session:
             async for event in events:
                 folder.note(event)
                 yield event
-
-    def _roles(self) -> Roles:
-        roles = Roles(Resources.of(self.config.paths))
-        if problems := misfits(self.config, roles):
-            others = (
-                f" and the other {len(problems) - 1}, which manyheads check lists" if problems[1:] else ""
-            )
-            raise ConfigError(problems[0], hint=f"mend this{others}")
-        return roles
-
-    def _subject(self) -> Subject | None:
-        """The text that the run is about, for a system that is about one."""
-        if not SYSTEMS[self.config.system].subject:
-            return None
-        if self.config.subject is None:
-            raise ConfigError(
-                f"{self.config.system}: needs a subject", hint="--set subject=FILE, or a run folder"
-            )
-        return read_subject(Path(self.config.subject))
-
-    async def _background(self) -> Background | None:
-        """What the run starts from, for a system that starts from papers of the user's."""
-        if not SYSTEMS[self.config.system].background:
-            return None
-        return await asyncio.to_thread(read_background, self.config)
-
-    async def _contest(self) -> Contest | None:
-        """The ideas that the run ranks, for a system that ranks some."""
-        if not SYSTEMS[self.config.system].contest:
-            return None
-        return await asyncio.to_thread(read_contest, self.config)
 
     def _models(self) -> dict[str, ModelConfig]:
         """The models by alias. Another seed of the run is another draw of the offline model, as of any other."""
@@ -266,6 +233,37 @@ class Session:
             "warnings": [*run.warnings, *map(_missing, sorted(ledger.degraded))],
             **_searches(ledger),
         }
+
+
+def roles_of(config: RunConfig) -> Roles:
+    """The role cards and prompts of a run.
+
+    Raises:
+        ConfigError: they do not fit the config.
+    """
+    roles = Roles(Resources.of(config.paths))
+    if problems := misfits(config, roles):
+        others = f" and the other {len(problems) - 1}, which manyheads check lists" if problems[1:] else ""
+        raise ConfigError(problems[0], hint=f"mend this{others}")
+    return roles
+
+
+def given_of(config: RunConfig) -> tuple[Subject | None, Background | None, Contest | None]:
+    """What a run is given to read: the text that it is about, what it starts from, the ideas that it ranks.
+
+    Each for a system that takes such a thing, and None for others.
+
+    Raises:
+        UserError: one is missing, or cannot be read.
+    """
+    system = SYSTEMS[config.system]
+    if system.subject and config.subject is None:
+        raise ConfigError(f"{config.system}: needs a subject", hint="--set subject=FILE, or a run folder")
+    return (
+        read_subject(Path(config.subject)) if system.subject and config.subject else None,
+        read_background(config) if system.background else None,
+        read_contest(config) if system.contest else None,
+    )
 
 
 def _lost(paid: Usage, useful: Usage) -> Usage:

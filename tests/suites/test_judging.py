@@ -116,6 +116,41 @@ def test_what_is_missing_is_said_before_anything_is_run(tmp_path: Path) -> None:
     assert "nowhere.jsonl: cannot be read: No such file or directory" in done.message
 
 
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"set": {**SETS, "rebuttal.indicator": "beauty"}}, "initial, graphs, seed 0: rebuttal.indicator 'beauty'"),
+        ({"cases": [TARGETS[0], {**TARGETS[1], "background": "no.bib"}]}, "robots, seed 0: no.bib: no such file"),
+        ({"cases": [{**TARGETS[0], "ranking.target": "no.txt"}]}, "initial, ranking.round=0, graphs, seed 0: no.txt"),
+    ],
+)  # fmt: skip
+def test_prompts_and_files_that_are_not_there_are_said_as_well(
+    tmp_path: Path, keys: dict[str, Any], said: str
+) -> None:
+    done = manyheads_command("eval", write_ranking(tmp_path, **keys), "--out", "out", cwd=tmp_path)
+    assert said in done.message
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_project_that_is_moved_goes_on_where_it_was(tmp_path: Path) -> None:
+    (before := tmp_path / "before").mkdir()
+    cases = [{**TARGETS[0], "background": "old.txt"}]
+    suite = write_ranking(before, cases=cases, grid={}, measures=["ranking.s", "usage.calls"])
+    (suite / "old.txt").write_text("Graphs are old.")
+    with judging() as llm:
+        assert evaluated(llm, suite, "--budget", "calls=7").code == 1
+        moved = before.rename(tmp_path / "after")
+        assert {path.parent for path in moved.glob("out/cells/*/journal.sqlite")} > {
+            path.parent for path in moved.glob("out/cells/*/result.json")
+        }, "one was stopped in the middle"
+        done = evaluated(llm, moved / "mine")
+        assert done.code == 0, done.err
+        assert llm.calls == sum(turns_in(moved).values())
+        paid = llm.calls
+        assert evaluated(llm, moved / "mine", "--out", "whole").code == 0
+        assert llm.calls - paid == paid
+
+
 def test_runs_begin_with_the_ideas_of_another_condition(tmp_path: Path) -> None:
     with judging(seed=anew) as llm:
         assert evaluated(llm, write_ranking(tmp_path)).code == 0
@@ -248,6 +283,15 @@ def test_a_measure_of_runs_is_given_up_when_no_condition_has_it(tmp_path: Path) 
     assert [set(row.values) for row in rows_in(tmp_path)] == [{"usage.calls"}] * 3 + [
         {"usage.calls", "rounds.1.improved"}
     ] * 3
+
+
+def test_what_is_asked_beside_a_question_that_a_budget_refuses_is_kept(tmp_path: Path) -> None:
+    suite = write_ranking(tmp_path, cases=TARGETS[:1], grid={}, measures=["ranking.s"])
+    with judging(delay=0.02) as llm:
+        assert evaluated(llm, suite, "--budget", "calls=9", jobs=1).code == 1, "in the middle of a ranking"
+        assert llm.calls == 9 == sum(turns_in(tmp_path).values())
+        assert evaluated(llm, suite).code == 0
+        assert llm.calls == sum(turns_in(tmp_path).values())
 
 
 def test_a_suites_budget_is_one_for_all_and_over_all_starts(tmp_path: Path) -> None:

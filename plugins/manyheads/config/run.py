@@ -9,8 +9,9 @@ from manyheads.budget import BudgetConfig
 from manyheads.config.baseline import BaselineConfig
 from manyheads.config.literature import LiteratureConfig
 from manyheads.config.model import ModelConfig, RoleConfig
+from manyheads.config.named import file_or_text
 from manyheads.config.ranking import RankingConfig
-from manyheads.config.rebuttal import RebuttalConfig, file_or_text
+from manyheads.config.rebuttal import RebuttalConfig
 from manyheads.config.review import ReviewConfig
 from manyheads.config.strict import Strict
 from manyheads.config.virsci import (
@@ -121,19 +122,21 @@ class RunConfig(Strict):
     def course(self) -> dict[str, Any]:
         """The keys that steer who is asked what; what only prompts or prices depend on is left out.
 
-        A subject goes by the name of its file, as a run's folder may be moved with it: its text is in every prompt.
-        So are the texts that are ranked. How this is done steers their judge alone, never the runs that these come from.
+        A subject, and the idea that a run begins with, go by the names of their files, as a run's folder may be moved
+        with them: their texts are in every prompt. So are the texts that are ranked. How this is done steers their
+        judge alone, never the runs that these come from.
         """
         kept = {
             "system", "seed", "topic", "corpus", "embedding", "team", "turns", "topology", "topics", "ideas",
-            "novelty", "invitation", "self_review", "baseline",
-            "review", "rebuttal",
+            "novelty", "invitation", "self_review", "baseline", "review",
         }  # fmt: skip
         ranking = self.ranking.model_dump(mode="json", exclude={"target", "ideas"})
         searched = self.literature.model_dump(mode="json", include={"references", "cascade", "before"})
         subject = self.subject and Path(self.subject).name
+        idea = self.rebuttal.idea and Path(self.rebuttal.idea).name
         return {
             **self.model_dump(mode="json", include=kept),
+            "rebuttal": {**self.rebuttal.model_dump(mode="json"), "idea": idea},
             **({"ranking": ranking} if self.system == "ranking" else {}),
             "subject": subject,
             "literature": searched,

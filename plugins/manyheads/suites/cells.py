@@ -5,11 +5,12 @@ import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from manyheads.config import RankingConfig, ReviewConfig, RunConfig
 from manyheads.suites.fitting import check_config, check_keys, judged_in
-from manyheads.suites.spec import VARIANT, Condition, label_of, root
+from manyheads.suites.spec import VARIANT, Condition, label_of, mapped, root
 from manyheads.suites.suite import Suite
 
 Load: TypeAlias = Callable[[tuple[str, ...]], RunConfig]
@@ -165,9 +166,11 @@ def _kind(condition: Condition, case: str) -> str:
 
 
 def _name(condition: Condition, case: str, keys: Mapping[str, Any], seed: int) -> str:
+    """Files of a case go by their names: a project that is moved has the same cells."""
     told = "-".join([*map(str, condition.values()), *filter(None, [case])])
     slug = re.sub(r"[^A-Za-z0-9]+", "-", told)[:LONGEST].strip("-")
-    return "-".join(filter(None, [slug, f"seed{seed}", _mark([condition, case, keys, seed])]))
+    placeless = mapped(keys, lambda text: Path(text).name if text.startswith("/") else text)
+    return "-".join(filter(None, [slug, f"seed{seed}", _mark([condition, case, placeless, seed])]))
 
 
 def _mark(exact: Any) -> str:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from manyheads.budget import BudgetConfig
-from manyheads.errors import ConfigError
 from manyheads.hosts import need_framework
 from manyheads.measures.lines import as_lines
 from manyheads.suites.cells import Cell
@@ -13,14 +12,14 @@ from manyheads.suites.early import Lookout
 from manyheads.suites.folder import REPORT, RESULTS, SuiteFolder
 from manyheads.suites.measuring import Row, open_corpora, rows_of
 from manyheads.suites.pictures import draw_suite
-from manyheads.suites.plan import Job, jobs_of, plans_of
+from manyheads.suites.plan import jobs_of, plans_of
 from manyheads.suites.purse import Purse
+from manyheads.suites.ready import need_all
 from manyheads.suites.record import record_of
 from manyheads.suites.report import report_text
 from manyheads.suites.run import Runner, Tell
 from manyheads.suites.suite import Suite
 from manyheads.suites.summary import Entry, summarise, summary_table
-from manyheads.systems import SYSTEMS
 
 SUMMARY, TABLE = "summary.jsonl", "summary.csv"
 
@@ -72,8 +71,7 @@ async def evaluate(
     wanted = jobs_of(plans)
     for host in {job.config.host for job in wanted.values()}:
         need_framework(host)
-    for job in wanted.values():
-        _need_all(suite, job)
+    need_all(suite, wanted.values())
     with SuiteFolder.opened(out, record_of(suite, plans), accept_changes=accept_changes) as folder:
         corpora = open_corpora(spec, cells)
         purse.open(wanted.values())
@@ -86,14 +84,3 @@ async def evaluate(
         pictures = draw_suite(spec, rows, entries, folder.path)
         report = folder.write(REPORT, report_text(suite, repeats, rows, entries, pictures))
         return Evaluation(tuple(rows), tuple(entries), report, tuple(pictures))
-
-
-def _need_all(suite: Suite, job: Job) -> None:
-    """Raises `ConfigError` where a job's config lacks what its system needs."""
-    try:
-        SYSTEMS[job.config.system].ready(job.config)
-    except ConfigError as error:
-        raise ConfigError(
-            f"{suite.name}: {job.label}: {error.message}",
-            hint="set what is missing in suite.yaml or its cases, or by --set KEY=VALUE; take out what is too much",
-        ) from error

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from manyheads.bank.meta import read_meta
 from manyheads.bank.named import resolve_corpus
@@ -15,7 +15,7 @@ from manyheads.roles import Roles
 from manyheads.suites.cells import Cell
 from manyheads.suites.fitting import judged_in
 from manyheads.suites.plan import Job, Plan, jobs_of
-from manyheads.suites.spec import leaves, root
+from manyheads.suites.spec import leaves, mapped, root
 from manyheads.suites.suite import Suite
 from manyheads.suites.wanted import JUDGING
 from manyheads.systems import SYSTEMS, needs_corpus
@@ -116,7 +116,7 @@ def _course(config: RunConfig) -> Record:
     """What runs are made from."""
     models = {alias: model.identity() for alias, model in config.models.items()}
     course = {**config.course(), "host": config.host, "models": models}
-    course |= config.model_dump(mode="json", include={"roles", "paths", "background"})
+    course |= config.model_dump(mode="json", include={"roles", "paths", "background", "rebuttal"})
     return _told({key: value for key, value in course.items() if key not in judged_in(config) | {"seed"}})
 
 
@@ -127,17 +127,17 @@ def _section(config: RunConfig, kind: str) -> Record:
 
 def _told(value: Any) -> Any:
     """The same with files and runs by name and content, as they may lie elsewhere and hold something else one day."""
-    if isinstance(value, Mapping):
-        return {key: _told(inner) for key, inner in cast(Mapping[str, Any], value).items()}
-    if isinstance(value, list | tuple):
-        return [_told(inner) for inner in cast(Sequence[Any], value)]
-    if not isinstance(value, str) or not value.startswith("/") or "\n" in value:
-        return value
+    return mapped(value, _with_content)
+
+
+def _with_content(text: str) -> str:
+    if not text.startswith("/") or "\n" in text:
+        return text
     try:
-        named = next(path for path in (Path(value), Path(value) / RESULT) if path.is_file())
-        return f"{Path(value).name} ({_mark(named.read_bytes())})"
+        named = next(path for path in (Path(text), Path(text) / RESULT) if path.is_file())
+        return f"{Path(text).name} ({_mark(named.read_bytes())})"
     except (OSError, StopIteration):
-        return value
+        return text
 
 
 def _wording(jobs: Iterable[Job]) -> dict[str, str]:

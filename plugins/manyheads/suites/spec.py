@@ -1,6 +1,6 @@
 """What a suite is: one pydantic model. Each field's text below is its documentation."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Annotated, Any, Literal, TypeAlias, cast
 
@@ -177,6 +177,15 @@ def leaves(data: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]
             yield from leaves(cast(dict[str, Any], value), f"{above}{key}.")
         else:
             yield f"{above}{key}", value
+
+
+def mapped(value: Any, of: Callable[[str], str]) -> Any:
+    """A value with each text in it, however deep, as something else."""
+    if isinstance(value, Mapping):
+        return {key: mapped(inner, of) for key, inner in cast(Mapping[str, Any], value).items()}
+    if isinstance(value, list | tuple):
+        return [mapped(inner, of) for inner in cast(Sequence[Any], value)]
+    return of(value) if isinstance(value, str) else value
 
 
 def label_of(condition: Condition) -> str:

@@ -134,7 +134,7 @@ def test_a_judge_that_ranks_too_few_ideas_ends_in_words(home: Path) -> None:
         (("run", "ranking"), "ranking: needs a target"),
         (("run", "ranking", "--set", "ranking.target=target.md"), "ranking: needs ideas"),
         (("ranking", "judge", "Owls.", "--target", ""), "ranking: needs a target"),
-        (("ranking", "judge", " ", "--target", "target.md"), "an idea is blank"),
+        (("ranking", "judge", " ", "--target", "target.md"), "ranking.ideas.0: is blank"),
         (("ranking", "judge", "Owls.", "Owls.", "--target", "target.md"), "one is named twice"),
         (("ranking", "judge", "Owls.", "--target", "nowhere.md"), "nowhere.md: no such file"),
         (("ranking", "judge", "runs/nowhere", "--target", "target.md"), "runs/nowhere: no such file"),

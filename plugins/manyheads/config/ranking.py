@@ -2,9 +2,9 @@
 
 from typing import Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
-from manyheads.config.rebuttal import file_or_text
+from manyheads.config.named import FileOrText, Given, Trait
 from manyheads.config.strict import Strict
 from manyheads.replies.base import Text
 
@@ -12,15 +12,15 @@ from manyheads.replies.base import Text
 class RankingConfig(Strict):
     """The relative quality ranking (Review and Rebuttal, §3.2, App. A.2)."""
 
-    target: str | None = None
+    target: FileOrText = None
     """The abstract whose idea the others are held against: a text file, the folder of a run, or the text itself."""
-    ideas: tuple[str, ...] = ()
+    ideas: tuple[Given, ...] = ()
     """The ideas that are ranked beside it: folders of runs, text files, or texts."""
     area: Text | None = None
     """The field of research in which the judge is at home; `rebuttal.area` when left out."""
     indicator: Text | None = None
     """The quality that is judged; that of `rebuttal`, with its traits, when left out."""
-    traits: tuple[str, ...] = ()
+    traits: tuple[Trait, ...] = ()
     """By what `indicator` is known; those of `prompts/partials/indicators/<indicator>.md.j2` when left out."""
     orders: int = Field(default=4, ge=1)
     """In how many orders the judge is shown the same ideas; a multiple of their number, the target among them, puts
@@ -32,26 +32,6 @@ class RankingConfig(Strict):
     target alone."""
     align: bool = True
     """Show only the fields that all ideas of the set have, so that none is known by what it lacks."""
-
-    @field_validator("target")
-    @classmethod
-    def _target_in_full(cls, value: str | None) -> str | None:
-        return file_or_text(value)
-
-    @field_validator("ideas")
-    @classmethod
-    def _ideas_in_full(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        found = [file_or_text(each) for each in value]
-        if None in found:
-            raise ValueError("an idea is blank")
-        return tuple(each for each in found if each is not None)
-
-    @field_validator("traits")
-    @classmethod
-    def _none_is_blank(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        if not all(trait.strip() for trait in value):
-            raise ValueError("a trait is blank")
-        return value
 
     @model_validator(mode="after")
     def _each_once(self) -> "RankingConfig":

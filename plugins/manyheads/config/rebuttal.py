@@ -1,13 +1,12 @@
 """The section `rebuttal`: an idea that is reviewed and revised until it gets no better (Review and Rebuttal)."""
 
-from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
+from manyheads.config.named import FileOrText, Trait
 from manyheads.config.strict import Strict
 from manyheads.replies.base import Text
-from manyheads.subjects import is_there
 
 
 class RebuttalConfig(Strict):
@@ -17,9 +16,9 @@ class RebuttalConfig(Strict):
     """The field of research in which all three are at home."""
     indicator: Text = "novelty"
     """The quality that is improved and judged: `novelty`, `feasibility`, or one with traits of your own."""
-    traits: tuple[str, ...] = ()
+    traits: tuple[Trait, ...] = ()
     """By what the quality is known; those of `prompts/partials/indicators/<indicator>.md.j2` when left out."""
-    idea: str | None = None
+    idea: FileOrText = None
     """An idea to begin with in place of a first one: a run's folder, a text file, or the text itself."""
     most: int = Field(default=100, ge=1)
     """Abstracts of the background, at most: all of them stand in each prompt of the proposer."""
@@ -39,26 +38,3 @@ class RebuttalConfig(Strict):
     """Revisions without an area chair."""
     abstract: bool = False
     """Write the abstract of the final idea, such as `manyheads measure` reads."""
-
-    @field_validator("idea")
-    @classmethod
-    def _file_or_text(cls, value: str | None) -> str | None:
-        return file_or_text(value)
-
-    @field_validator("traits")
-    @classmethod
-    def _none_is_blank(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        if not all(trait.strip() for trait in value):
-            raise ValueError("a trait is blank")
-        return value
-
-
-def file_or_text(value: str | None) -> str | None:
-    """A file or folder, or line of a file, that is there, named in full so that a run goes on from any directory; else the text itself."""
-    if value is None or not value.strip():
-        return None
-    try:
-        path = Path(value).expanduser()
-        return str(path.resolve()) if is_there(path) else value
-    except (OSError, RuntimeError):  # no name that a file could have
-        return value

@@ -13,7 +13,7 @@ from manyheads.errors import RatingError, SubjectError
 from manyheads.measures.ranking import ranks_of
 from manyheads.measures.sheets import csv_text, write_forms
 from manyheads.prompts import Prompts
-from manyheads.replies.rebuttal import labelled
+from manyheads.replies.ranking import as_ranked
 from manyheads.resources import Resources
 from manyheads.roles import describe
 from manyheads.subjects import read_result
@@ -142,7 +142,9 @@ def read_ranked_set(folder: Path) -> RankedSet:
     ranks = [ranks_of(order.ranked) for order in result.orders if order.ranked is not None]
     if not ranks:
         raise RatingError(f"{folder}: no order has a ranking", hint=f"run it anew: {JUDGED}")
-    texts = tuple(_text(item, result.shown_fields) for item in result.items)
+    texts = tuple(
+        as_ranked(each.title, each.text or "", each.fields, result.shown_fields) for each in result.items
+    )
     return RankedSet(
         run=str(folder.resolve()),
         target=result.target.sha256 or digest(texts[0]),
@@ -202,13 +204,6 @@ def write_ranking_form(form: RankingForm, out: Path) -> list[Path]:
 def digest(text: str) -> str:
     """The SHA-256 of a text."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _text(item: _Item, shown: Sequence[str]) -> str:
-    """A text as the judge saw it: the fields that were shown, or, where it has none, as it was written."""
-    if not item.fields:
-        return "\n\n".join(filter(None, (item.title, item.text)))
-    return "\n\n".join(f"{labelled(name)}: {item.fields[name]}" for name in shown if name in item.fields)
 
 
 def _one_list_of_traits(sets: Sequence[RankedSet]) -> None:

@@ -1,13 +1,14 @@
 """What the judge of the relative quality ranking answers (Review and Rebuttal, Figs. 12 and 13)."""
 
 import re
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, create_model
 
 from manyheads.replies.base import Choice, ReplyModel, Text, no_truth_value
-from manyheads.replies.rebuttal import Proposal
+from manyheads.replies.rebuttal import Proposal, in_form
 
 ABSENT = "NONE"
 """Stands in a field of which the text says nothing."""
@@ -32,6 +33,13 @@ class Condensed(Proposal):
         """The fields that say NONE and go on; none of the title, which may begin with that word."""
         fields = ((name, text.lstrip(AROUND)) for name, text in self.told().items() if name != "title")
         return [name for name, text in fields if re.match(rf"{ABSENT}\b", text)]
+
+
+def as_ranked(title: str, text: str, fields: Mapping[str, str], shown: Sequence[str]) -> str:
+    """An idea as it is ranked: those of its fields that are shown, or, where it has none, as it was written."""
+    if not fields:
+        return "\n\n".join(filter(None, (title, text)))
+    return in_form({name: fields[name] for name in shown if name in fields})
 
 
 class Ranked(ReplyModel):

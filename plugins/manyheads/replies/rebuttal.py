@@ -1,5 +1,7 @@
 """What Review and Rebuttal asks for (Figs. 5–11)."""
 
+from collections.abc import Mapping
+
 from pydantic import Field
 
 from manyheads.replies.base import ReplyModel, Text
@@ -31,8 +33,7 @@ class Proposal(ReplyModel):
 
     def body(self) -> str:
         """What stands below the title, each field under its name."""
-        names = [name for name in Proposal.model_fields if name != "title"]
-        return "\n\n".join(f"{labelled(name)}: {getattr(self, name)}" for name in names)
+        return in_form({name: getattr(self, name) for name in Proposal.model_fields if name != "title"})
 
 
 class Rethought(Proposal, Doubts):
@@ -63,6 +64,11 @@ class Verdict(ReplyModel):
 
     reasoning: Text = Field(description="What changed, and whether it matters for the indicator.")
     improved: bool = Field(description="true only if the new idea is significantly better.")
+
+
+def in_form(fields: Mapping[str, str]) -> str:
+    """Fields of a proposal as they are shown, each under its name."""
+    return "\n\n".join(f"{labelled(name)}: {text}" for name, text in fields.items())
 
 
 def labelled(name: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from manyheads.errors import ConfigError
 from manyheads.literature.ideas import Entry
 from manyheads.replies import Proposal
+from manyheads.replies.ranking import as_ranked
 from manyheads.replies.rebuttal import labelled
 
 NAMED = 4
@@ -41,7 +42,7 @@ class Lineup:
     @property
     def texts(self) -> tuple[str, ...]:
         """Each of them as it is shown."""
-        return tuple(self._shown(entry) for entry in self.entries)
+        return tuple(as_ranked(each.title, each.text, each.fields, self.fields) for each in self.entries)
 
     @property
     def _aligned(self) -> bool:
@@ -51,12 +52,6 @@ class Lineup:
     @property
     def _formed(self) -> bool:
         return all(entry.fields for entry in self.entries)
-
-    def _shown(self, entry: Entry) -> str:
-        if not entry.fields:
-            return "\n\n".join(filter(None, (entry.title, entry.text)))
-        told = (name for name in self.fields if name in entry.fields)
-        return "\n\n".join(f"{labelled(name)}: {entry.fields[name]}" for name in told)
 
     def need_content(self) -> None:
         """Raises `ConfigError` where the ideas share no field but their titles, so that there is nothing to judge."""

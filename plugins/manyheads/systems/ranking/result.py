@@ -111,7 +111,7 @@ def _idea(entry: Entry) -> dict[str, Any]:
 
 
 def _quality(orders: Sequence[Order]) -> dict[str, Any]:
-    found = mean_of([each.s for each in orders if each.s is not None])
+    found = mean_of([each.s for each in orders if each.s is not None], within=(0, 1))
     return {
         "s": found and found.mean,
         "s_interval": found and _interval(found),
@@ -121,10 +121,9 @@ def _quality(orders: Sequence[Order]) -> dict[str, Any]:
 
 
 def _interval(found: Mean) -> dict[str, float] | None:
-    """Of S over the orders; no share lies beyond 0 and 1."""
     if found.low is None or found.high is None:
         return None
-    return {"low": max(0.0, found.low), "high": min(1.0, found.high), "level": found.level}
+    return {"low": found.low, "high": found.high, "level": found.level}
 
 
 def _by_place(orders: Sequence[Order]) -> Iterator[float | None]:

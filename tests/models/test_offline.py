@@ -13,9 +13,12 @@ from manyheads.replies import (
     REPLIES,
     Condensed,
     Idea,
+    Proposal,
     Ranking,
     ReplyModel,
+    Rethought,
     SelfReview,
+    Verdict,
     Vote,
     ranking_of,
     review_of,
@@ -85,6 +88,31 @@ async def test_another_seed_is_another_draw_and_the_same_one_the_same():
     drawn = [(await OfflineModel(seed).complete(SYSTEM, thread)).text for seed in (0, 1, 2, 2)]
     assert len(set(drawn)) == 3
     assert drawn[2] == drawn[3]
+
+
+async def test_what_has_not_changed_has_not_improved():
+    """Else an idea that its author leaves as it is would be found better for ever."""
+    compared = [
+        {
+            (
+                await ask(Verdict, f"{number}\n<previous>\nowls\n</previous>\n<revised>\n{new}\n</revised>")
+            ).improved
+            for number in range(20)
+        }
+        for new in ("owls", "owls and bats")
+    ]
+    assert compared == [{False}, {False, True}]
+
+
+async def test_a_proposer_alone_sees_no_improvement_in_what_it_kept():
+    seen: set[bool] = set()
+    idea = (await ask(Proposal, REFERENCES)).spoken()
+    for number in range(40):
+        again = await ask(Rethought, f"{number}\n<idea>\n{idea}\n</idea>")
+        kept = again.spoken() == idea
+        assert not (kept and again.improved)
+        seen.add(kept)
+    assert seen == {False, True}
 
 
 async def test_without_a_schema_it_says_that_it_is_no_language_model():

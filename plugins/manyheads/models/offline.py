@@ -98,7 +98,7 @@ class _Filler:
         match schema.get("type"):
             case "object":
                 fields: Mapping[str, Any] = schema.get("properties", {})
-                return {name: self.fill(field, name) for name, field in fields.items()}
+                return self._sober({name: self.fill(field, name) for name, field in fields.items()})
             case "array" if key == "interests" and self._material.keywords:
                 return condensed(self._material.keywords)
             case "array" if key == "ranking":
@@ -111,6 +111,12 @@ class _Filler:
                 return self._number(schema, key)
             case _:
                 return write(key, self._material, self._rng)
+
+    def _sober(self, filled: dict[str, Any]) -> dict[str, Any]:
+        """What has not changed has not improved."""
+        kept = self._material.sections
+        same = self._material.unchanged or (kept and all(filled.get(name) == kept[name] for name in kept))
+        return {**filled, "improved": False} if same and "improved" in filled else filled
 
     def _array(self, schema: Mapping[str, Any], key: str) -> list[Any]:
         """Two things, or as many as the schema asks for."""

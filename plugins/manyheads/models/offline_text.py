@@ -17,6 +17,8 @@ BLOCK = re.compile(
 TEXT = re.compile(r"<text>\n(?:Title: (.+)\n\n)?(.*?)\n</text>", re.DOTALL)
 """What is to be condensed, with its title."""
 SENTENCES = re.compile(r"(?<=[.!?])\s+")
+COMPARED = re.compile(r"<(?:previous|revised)>\n(.*?)\n</(?:previous|revised)>", re.DOTALL)
+"""An idea, and what it was before."""
 FORM = re.compile(r"^([A-Z][a-z ]+): (.+)$", re.MULTILINE)
 """A field of a proposal, as an idea is shown."""
 INTERESTS = re.compile(r"^Research interests: (.+)$", re.MULTILINE)
@@ -55,6 +57,8 @@ class Material:
     """The fields of a proposal as a text that is to be condensed tells them."""
     choices: int
     """How many ideas stand to vote."""
+    unchanged: bool
+    """Whether an idea is compared with itself."""
 
     @classmethod
     def read(cls, system: str, texts: Sequence[str]) -> "Material":
@@ -62,6 +66,7 @@ class Material:
         outsiders = [name for listed in LISTED.findall(whole) for name in NAME.findall(listed)]
         shown = LISTED.sub("", whole)
         blocks = BLOCK.findall(shown)
+        compared = COMPARED.findall(whole)
         topic = next((body for label, body in blocks if label == "topic"), "")
         question = next((body for label, body in blocks if label == "question"), "")
         table = next((body for label, body in blocks if label in ("idea", "title")), "")
@@ -78,6 +83,7 @@ class Material:
             sections=_sections(blocks),
             told=_told(TEXT.search(whole)),
             choices=sum(label == "idea" for label, _ in blocks) or 1,
+            unchanged=len(compared) == 2 and len(set(compared)) == 1,
         )
 
     def phrase(self, rng: random.Random) -> str:

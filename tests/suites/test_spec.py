@@ -60,6 +60,14 @@ def test_a_grid_is_every_combination_with_every_seed_once(grid: dict[str, list[A
         assert cell.config.seed == cell.seed
 
 
+def test_a_key_that_no_config_has_is_named_with_its_condition_and_nothing_else() -> None:
+    suite = Suite("s", spec_of(set={"topic": "A very long text."}, grid={"team.sise": [2], "turns": [1]}))
+    with pytest.raises(
+        ConfigError, match=r"^s: team\.sise=2, turns=1: virsci \+ team\.sise=2: team\.sise: no such key"
+    ):
+        expanded(suite, 1)
+
+
 @given(grid=GRIDS)
 def test_the_same_cell_has_the_same_name_in_a_larger_suite(grid: dict[str, list[Any]]) -> None:
     few, more = (expanded(Suite("s", spec_of(grid=grid)), repeats) for repeats in (1, 3))
@@ -101,6 +109,7 @@ def test_a_bare_on_in_yaml_is_the_measure() -> None:
     ("name", "wanted"),
     [
         ("hd", Wanted("hd", "novelty", ("hd",))),
+        ("HD", Wanted("hd", "novelty", ("hd",))),
         ("review.overall", Wanted("review.overall", "review", ("means", "overall", "mean"))),
         ("ranking.s_by_place.0", Wanted("ranking.s_by_place.0", "ranking", ("s_by_place", "0"))),
         ("ranking", Wanted("ranking", "run", ("ranking",))),

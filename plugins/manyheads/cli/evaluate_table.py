@@ -30,13 +30,16 @@ def suite_table(console: "Console", suite: "Suite", found: "Evaluation") -> "Tab
         table = _wide(suite, found, told, narrow=told is stacked)
         if console.measure(table, options=unbound).maximum <= console.width:
             return table
-    return _long(suite, found, mean_text)
+    whole = _long(suite, found, mean_text, fold=False)
+    if console.measure(whole, options=unbound).maximum <= console.width:
+        return whole
+    return _long(suite, found, mean_text, fold=True)
 
 
 def _wide(suite: "Suite", found: "Evaluation", told: "Callable[[Entry], str]", *, narrow: bool) -> "Table":
     from rich.text import Text
 
-    table = _headed(suite, pad_edge=False, collapse_padding=narrow)
+    table = _headed(suite, narrow=narrow)
     for measure in suite.spec.measures:
         table.add_column(Text(measure), justify="right", no_wrap=True)
     for entries in _conditions(suite, found):
@@ -46,11 +49,11 @@ def _wide(suite: "Suite", found: "Evaluation", told: "Callable[[Entry], str]", *
     return table
 
 
-def _long(suite: "Suite", found: "Evaluation", told: "Callable[[Entry], str]") -> "Table":
+def _long(suite: "Suite", found: "Evaluation", told: "Callable[[Entry], str]", *, fold: bool) -> "Table":
     from rich.text import Text
 
-    table = _headed(suite)
-    table.add_column("measure", overflow="fold")
+    table = _headed(suite, narrow=True)
+    table.add_column("measure", no_wrap=not fold, overflow="fold")
     table.add_column("mean ± SE", justify="right", no_wrap=True)
     for entries in _conditions(suite, found):
         for entry in entries:
@@ -59,13 +62,14 @@ def _long(suite: "Suite", found: "Evaluation", told: "Callable[[Entry], str]") -
     return table
 
 
-def _headed(suite: "Suite", *, pad_edge: bool = True, collapse_padding: bool = False) -> "Table":
+def _headed(suite: "Suite", *, narrow: bool) -> "Table":
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=pad_edge, collapse_padding=collapse_padding)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=narrow)
     for axis in suite.spec.axes:
-        table.add_column(axis, min_width=min(len(axis), WIDEST), overflow="fold")
+        head = axis.replace(".", ".\n") if narrow else axis
+        table.add_column(head, min_width=min(max(map(len, head.split("\n"))), WIDEST), overflow="fold")
     table.add_column("n", justify="right", no_wrap=True)
     return table
 

@@ -32,17 +32,25 @@ def load(names: Sequence[str], sets: Iterable[str] = (), *, resources: Resources
         merged = merge(merged, {"name": path.stem, **_relative_to(path.parent, read_yaml(path))})
     for setting in sets:
         merged = merge(merged, _relative_to(Path(), parse_set(setting)))
-    return validate(merged, " + ".join([*names, *map(_short, sets)]))
+    return validate(merged, " + ".join(names), tuple(sets))
 
 
-def validate(data: Mapping[str, Any], where: str) -> RunConfig:
-    """Raises `ConfigError` that names each bad key."""
+def validate(data: Mapping[str, Any], where: str, sets: Iterable[str] = ()) -> RunConfig:
+    """Raises `ConfigError` that names each bad key, and of the settings those of the same section."""
     try:
         return RunConfig.model_validate(data)
     except ValidationError as error:
         hint = f"all keys, with what they mean, are in {data_file('configs/run.schema.json')}"
         tried = "; ".join(_alternatives(error)) or None
-        raise ConfigError(f"{where}: {describe(error)}", tried=tried, hint=hint) from error
+        wrong = {str(item["loc"][0]) for item in error.errors() if item["loc"]}
+        close = (
+            _short(each)
+            for each in sets
+            if not wrong or each.partition("=")[0].split(".")[0].strip() in wrong
+        )
+        raise ConfigError(
+            f"{' + '.join([where, *close])}: {describe(error)}", tried=tried, hint=hint
+        ) from error
 
 
 def _alternatives(error: ValidationError) -> Iterator[str]:

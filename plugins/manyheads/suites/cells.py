@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from manyheads.config import RankingConfig, ReviewConfig, RunConfig
+from manyheads.errors import ConfigError
 from manyheads.suites.fitting import check_config, check_keys, judged_in
 from manyheads.suites.spec import VARIANT, Condition, label_of, mapped, root
 from manyheads.suites.suite import Suite
@@ -116,10 +117,17 @@ class _Expansion:
         settings = _as_settings({**self._spec.settings(condition), **self._suite.cases[case]})
         key = json.dumps(settings)
         if key not in self._configs:
-            config = self._load((*self._common, *settings))
+            config = self._loaded(settings, _kind(condition, case))
             check_config(self._suite, config, condition, case)
             self._configs[key] = config
         return self._configs[key]
+
+    def _loaded(self, settings: Sequence[str], where: str) -> RunConfig:
+        try:
+            return self._load((*self._common, *settings))
+        except ConfigError as error:
+            message = f"{self._suite.name}: {where}: {error.message}"
+            raise ConfigError(message, tried=error.tried, hint=error.hint) from error
 
     def _run(self, condition: Condition, case: str, seed: int) -> Run:
         config = self._config(condition, case)

@@ -53,6 +53,10 @@ def at(result: Mapping[str, Any], path: Sequence[str]) -> Found:
 def _number(value: Any, path: str) -> Found:
     if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, Mapping):
+        return Absent(f"{path} holds several values", tuple(cast(Mapping[str, Any], value)))
+    if isinstance(value, list):
+        return Absent(f"{path} is a list: {path}.{LENGTH} is how long it is")
     if not isinstance(value, int | float) or not math.isfinite(value):
         return Absent(f"{path} is {str(value)[:SHOWN]!r}, which is no number")
     return float(value)

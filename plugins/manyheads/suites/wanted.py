@@ -38,6 +38,7 @@ class Wanted:
                 f"{text!r}: a measure is a path such as usage.calls, or a share such as rebuttal.iterations < 10"
             )
         path, below = found["path"], found["below"]
+        path = path.lower() if path.lower() in NOVELTY else path  # tables write HD
         name = path if below is None else f"{path} < {below}"
         first, *rest = path.split(".")
         bound = None if below is None else float(below)

@@ -229,8 +229,9 @@ def test_a_folder_is_used_by_one_at_a_time(tmp_path: Path) -> None:
     [
         (110, r"^ 3 +2( +\S+ ± \S+){3} +12 ± 0 $"),
         (66, r"^ 3 +2( +\d\S+){3} +12 \n( +± \S+){3} +± 0 $"),
-        (50, r"^ team. +\n size +n +measure +mean ± SE \n .*\n 2 +2 +hd +\S+ ± \S+ \n"),
-        (50, r"^ 3 +2 +hd +\S+ ± \S+ \n +2 +cd +\S+ ± \S+ \n +2 +usage.calls +\S+ ± \S+ \n"),
+        (54, r"^  3 +2 +hd +\S+ ± \S+  \n +2 +cd +\S+ ± \S+  \n +2 +usage.calls +\S+ ± \S+  \n"),
+        (44, r"^ team. +\n size +n +measure +mean ± SE \n .*\n 2 +2 +hd +\S+ ± \S+ \n"),
+        (44, r"^ 3 +2 +hd +\S+ ± \S+ \n +2 +cd +\S+ ± \S+ \n +2 +usage.calls +\S+ ± \S+ \n"),
         (34, r"^ 3 +2 +hd +\S+ ± \S+ ?\n +2 +cd +\S+ ± \S+ ?\n"),
     ],
 )

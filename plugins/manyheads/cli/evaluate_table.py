@@ -26,20 +26,22 @@ def suite_table(console: "Console", suite: "Suite", found: "Evaluation") -> "Tab
         return mean_text(entry).replace(" ± ", "\n± ")
 
     unbound = console.options.update(width=ENDLESS)
-    for told in (mean_text, stacked):
-        table = _wide(suite, found, told, narrow=told is stacked)
+    for table in (
+        _wide(suite, found, mean_text, narrow=False),
+        _wide(suite, found, stacked, narrow=True),
+        _long(suite, found, mean_text, narrow=False),
+        _long(suite, found, mean_text, narrow=True),
+    ):
         if console.measure(table, options=unbound).maximum <= console.width:
             return table
-    whole = _long(suite, found, mean_text, fold=False)
-    if console.measure(whole, options=unbound).maximum <= console.width:
-        return whole
-    return _long(suite, found, mean_text, fold=True)
+    return _long(suite, found, mean_text, narrow=True, fold=True)
 
 
 def _wide(suite: "Suite", found: "Evaluation", told: "Callable[[Entry], str]", *, narrow: bool) -> "Table":
     from rich.text import Text
 
     table = _headed(suite, narrow=narrow)
+    table.pad_edge = False
     for measure in suite.spec.measures:
         table.add_column(Text(measure), justify="right", no_wrap=True)
     for entries in _conditions(suite, found):
@@ -49,10 +51,12 @@ def _wide(suite: "Suite", found: "Evaluation", told: "Callable[[Entry], str]", *
     return table
 
 
-def _long(suite: "Suite", found: "Evaluation", told: "Callable[[Entry], str]", *, fold: bool) -> "Table":
+def _long(
+    suite: "Suite", found: "Evaluation", told: "Callable[[Entry], str]", *, narrow: bool, fold: bool = False
+) -> "Table":
     from rich.text import Text
 
-    table = _headed(suite, narrow=True)
+    table = _headed(suite, narrow=narrow)
     table.add_column("measure", no_wrap=not fold, overflow="fold")
     table.add_column("mean ± SE", justify="right", no_wrap=True)
     for entries in _conditions(suite, found):
@@ -66,7 +70,7 @@ def _headed(suite: "Suite", *, narrow: bool) -> "Table":
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=narrow)
+    table = Table(box=SIMPLE_HEAD, pad_edge=not narrow, collapse_padding=narrow)
     for axis in suite.spec.axes:
         head = axis.replace(".", ".\n") if narrow else axis
         table.add_column(head, min_width=min(max(map(len, head.split("\n"))), WIDEST), overflow="fold")

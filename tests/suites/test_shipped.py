@@ -120,6 +120,19 @@ def test_from_the_command_to_the_numbers(tmp_path: Path) -> None:
     assert begun == [str(run) for run in sorted((tmp_path / "out" / "cells").glob("initial-*"))]
 
 
+def test_the_suite_in_the_readme_goes_as_it_stands_there(tmp_path: Path) -> None:
+    text = (shipped() / "evals" / "README.md").read_text(encoding="utf-8")
+    (folder := tmp_path / "mine").mkdir()
+    for name, kind in (("suite.yaml", "yaml"), ("cases.jsonl", "json")):
+        (folder / name).write_text(text.split(f"```{kind}\n")[1].split("```")[0])
+    done = manyheads_command("eval", "mine", cwd=tmp_path)
+    assert done.code == 0, done.err
+    rows = read_lines(tmp_path / "runs" / "eval-mine" / "results.jsonl", Row)
+    assert len(rows) == 2 * 2 * 2 * 2
+    assert all(row.values.keys() == {"ranking.s", "rebuttal.iterations < 3", "usage.calls"} for row in rows)
+    assert (tmp_path / "runs" / "eval-mine" / "plot.png").exists()
+
+
 @pytest.mark.slow
 def test_versions_of_an_idea_are_ranked_of_runs_that_are_paid_once(tmp_path: Path) -> None:
     case = (

@@ -377,6 +377,21 @@ def test_how_runs_are_judged_may_come_later_but_not_change(tmp_path: Path) -> No
         assert "judging.ranking.config.ranking.orders was 2, is 3" in more.message
 
 
+def test_a_report_does_not_hide_that_changes_were_accepted(tmp_path: Path) -> None:
+    suite = write_ranking(tmp_path, cases=TARGETS[:1], grid={}, measures=["ranking.s"])
+    with judging() as llm:
+        assert evaluated(llm, suite).code == 0
+        report = tmp_path / "out" / "report.md"
+        assert "accepted" not in report.read_text()
+        more = ("--set", "ranking.area=botany")
+        assert evaluated(llm, suite, *more).code == 2
+        for _ in range(2):  # and no later start hides it
+            assert evaluated(llm, suite, *more, "--accept-changes").code == 0
+            assert report.read_text().count("judging.ranking.config.ranking.area was") == 1
+        assert evaluated(llm, suite, *more).code == 0
+        assert "what was finished before them is in the numbers" in report.read_text()
+
+
 def test_a_corpus_or_a_background_that_has_changed_is_named(tmp_path: Path) -> None:
     (tmp_path / "old.md").write_text("Graphs are old.")
     suite = write_ranking(tmp_path, cases=[{**TARGETS[0], "background": "../old.md"}], ideas=1, grid={})

@@ -82,5 +82,5 @@ async def evaluate(
         folder.write(SUMMARY, as_lines(entries))
         folder.write(TABLE, summary_table(spec, entries))
         pictures = draw_suite(spec, rows, entries, folder.path)
-        report = folder.write(REPORT, report_text(suite, repeats, rows, entries, pictures))
+        report = folder.write(REPORT, report_text(suite, repeats, rows, entries, pictures, folder.accepted))
         return Evaluation(tuple(rows), tuple(entries), report, tuple(pictures))

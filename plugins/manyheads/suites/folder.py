@@ -21,7 +21,7 @@ import portalocker
 from manyheads.errors import ChangedError, JournalError
 from manyheads.folder import RESULT, writing
 from manyheads.suites.plan import CELLS
-from manyheads.suites.record import Record, changes, kept
+from manyheads.suites.record import ACCEPTED, Record, changes, kept
 
 RECORD, RESULTS, REPORT = "suite.json", "results.jsonl", "report.md"
 NAMED = 5
@@ -30,10 +30,14 @@ _LOCK = ".lock"
 
 
 class SuiteFolder:
-    """The folder of a suite; see `opened`."""
+    """The folder of a suite; see `opened`.
+
+    Attributes:
+        accepted: changes that were accepted, now or before: results of both sides stand in it.
+    """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path, self.accepted = path, list[str]()
 
     @classmethod
     @contextmanager
@@ -72,9 +76,11 @@ class SuiteFolder:
                     f"{self.path}: was begun otherwise: {'; '.join(found[:NAMED])}{more}",
                     hint="--out FOLDER begins anew; --accept-changes goes on, and keeps what is finished",
                 )
+            self.accepted = [*before.get(ACCEPTED, ()), *found]
             record = kept(before, record)
         elif (self.path / CELLS).exists() or (self.path / RESULT).exists():
             raise JournalError(f"{self.path}: holds something else", hint="name another --out")
+        record |= {ACCEPTED: self.accepted} if self.accepted else {}
         self.write(RECORD, json.dumps(record, ensure_ascii=False, indent=2) + "\n")
 
     def _recorded(self) -> Record:

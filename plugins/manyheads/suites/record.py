@@ -25,7 +25,7 @@ MADE_FROM = {"version", "configs", "seeds", "ideas", "begin_with"}
 """What of a suite its cells are made from, beside what it varies; all else that it sets stands in the config."""
 INDICATORS = "partials/indicators/"
 """Prompts that a config names."""
-JUDGED = "judging"
+JUDGED, ACCEPTED = "judging", "accepted"
 MARK = 8
 
 
@@ -66,7 +66,7 @@ def changes(before: Record, now: Record) -> list[str]:
     """What results would be made from otherwise than those that are there."""
     both = before.get(JUDGED, {}).keys() & now[JUDGED].keys()
     old, new = (dict(leaves({**record, JUDGED: {kind: record[JUDGED][kind] for kind in both}}))
-                for record in ({JUDGED: {}, **before}, now))  # fmt: skip
+                for record in ({JUDGED: {}, **before, ACCEPTED: {}}, {**now, ACCEPTED: {}}))  # fmt: skip
     return [
         f"{key} was {_shown(old, key)}, is {_shown(new, key)}"
         for key in dict.fromkeys([*old, *new])

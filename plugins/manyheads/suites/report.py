@@ -30,11 +30,16 @@ SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#$~])")
 
 
 def report_text(
-    suite: Suite, repeats: int, rows: Sequence[Row], entries: Sequence[Entry], pictures: Sequence[Path]
+    suite: Suite,
+    repeats: int,
+    rows: Sequence[Row],
+    entries: Sequence[Entry],
+    pictures: Sequence[Path],
+    accepted: Sequence[str] = (),
 ) -> str:
     """The report. What models and errors said is escaped: it is text, never markup."""
     spec = suite.spec
-    parts = [*_head(suite, repeats, rows), *_picture(spec, pictures)]
+    parts = [*_head(suite, repeats, rows), *_mixed(accepted), *_picture(spec, pictures)]
     for measure in spec.measures:
         parts.append(f"## {plain(title_of(measure))}")
         of_it = [entry for entry in entries if entry.measure == measure]
@@ -93,6 +98,12 @@ def _head(suite: Suite, repeats: int, rows: Sequence[Row]) -> Iterator[str]:
         f"- Sources: {'; '.join(map(plain, spec.sources))}",
         f"- Cells: {len(rows)} ({', '.join(parts)}); failed: {failed}",
     ])  # fmt: skip
+
+
+def _mixed(accepted: Sequence[str]) -> Iterator[str]:
+    if accepted:
+        yield "**Changes that were accepted: what was finished before them is in the numbers below all the same.**"
+        yield "\n".join(f"- {plain(change)}" for change in accepted)
 
 
 def _picture(spec: SuiteSpec, pictures: Sequence[Path]) -> Iterator[str]:

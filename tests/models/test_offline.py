@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from manyheads.config import ModelConfig
+from manyheads.config.model import Price
 from manyheads.core import Message
 from manyheads.models.offline import OFFLINE, OfflineModel
 from manyheads.replies import (
@@ -85,7 +87,9 @@ async def test_it_says_what_it_is_and_counts_words():
 
 async def test_another_seed_is_another_draw_and_the_same_one_the_same():
     thread = [Message(f"{REFERENCES}\n\n{form(Idea)}")]
-    drawn = [(await OfflineModel(seed).complete(SYSTEM, thread)).text for seed in (0, 1, 2, 2)]
+    drawn = [
+        (await OfflineModel(ModelConfig(seed=seed)).complete(SYSTEM, thread)).text for seed in (0, 1, 2, 2)
+    ]
     assert len(set(drawn)) == 3
     assert drawn[2] == drawn[3]
 
@@ -113,6 +117,14 @@ async def test_a_proposer_alone_sees_no_improvement_in_what_it_kept():
         assert not (kept and again.improved)
         seen.add(kept)
     assert seen == {False, True}
+
+
+async def test_its_words_cost_what_the_prices_say_and_nothing_is_known_without_them():
+    thread = [Message("What would this cost?")]
+    free = (await OfflineModel().complete("", thread)).usage
+    priced = (await OfflineModel(ModelConfig(price=Price(input=1, output=2))).complete("", thread)).usage
+    assert free.cost is None
+    assert priced.cost == (free.input_tokens + 2 * free.output_tokens) / 1_000_000
 
 
 async def test_without_a_schema_it_says_that_it_is_no_language_model():

@@ -25,7 +25,7 @@ def local_model(config: ModelConfig) -> LocalModel:
     if config.provider == "offline":
         from manyheads.models.offline import OfflineModel
 
-        return OfflineModel(config.seed or 0)
+        return OfflineModel(config)
     if config.provider == "replay":
         from manyheads.models.replay import ReplayModel
 

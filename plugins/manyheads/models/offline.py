@@ -13,9 +13,12 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, cast
 
-from manyheads.core import Message, Raw, Usage
+from manyheads.config import ModelConfig
+from manyheads.core import Message, Raw
+from manyheads.models.answer import spent
 from manyheads.models.offline_text import Material, condensed, write
 
+DEFAULTS = ModelConfig()
 OFFLINE = "offline"
 """Model name of every reply that no language model has written."""
 LABEL = "Written by the offline model, which is no language model: this shows how a run goes, no more."
@@ -37,10 +40,14 @@ a run goes; name a real model to get an answer, such as openai/gpt-4o-mini."""
 
 
 class OfflineModel:
-    """Fills the schema that a prompt ends with; the same prompt and seed always give the same answer."""
+    """Fills the schema that a prompt ends with; the same prompt and seed always give the same answer.
 
-    def __init__(self, seed: int = 0) -> None:
-        self._salt = f"\n{seed}" if seed else ""
+    A word counts as a token, and costs what the config's prices say: nothing is known without them.
+    """
+
+    def __init__(self, config: ModelConfig = DEFAULTS) -> None:
+        self._config = config
+        self._salt = f"\n{config.seed}" if config.seed else ""
 
     async def complete(self, system: str, thread: Sequence[Message], answered: int = 0) -> Raw:
         """See `LocalModel.complete`; this model never calls tools."""
@@ -54,8 +61,7 @@ class OfflineModel:
         else:
             filled = _Filler(schema, material, rng).fill(schema)
             text = json.dumps(filled, ensure_ascii=False, indent=1)
-        usage = Usage(input_tokens=len(whole.split()), output_tokens=len(text.split()), calls=1)
-        return Raw(text, OFFLINE, usage)
+        return Raw(text, OFFLINE, spent(self._config, len(whole.split()), len(text.split())))
 
 
 def labelled(text: str, model: str) -> str:

@@ -138,12 +138,12 @@ def test_a_project_that_is_moved_goes_on_where_it_was(tmp_path: Path) -> None:
     suite = write_ranking(before, cases=cases, grid={}, measures=["ranking.s", "usage.calls"])
     (suite / "old.txt").write_text("Graphs are old.")
     with judging() as llm:
-        assert evaluated(llm, suite, "--budget", "calls=7").code == 1
+        assert evaluated(llm, suite, "--path", before, "--budget", "calls=7").code == 1
         moved = before.rename(tmp_path / "after")
         assert {path.parent for path in moved.glob("out/cells/*/journal.sqlite")} > {
             path.parent for path in moved.glob("out/cells/*/result.json")
         }, "one was stopped in the middle"
-        done = evaluated(llm, moved / "mine")
+        done = evaluated(llm, moved / "mine", "--path", moved)
         assert done.code == 0, done.err
         assert llm.calls == sum(turns_in(moved).values())
         paid = llm.calls

@@ -116,7 +116,7 @@ def _course(config: RunConfig) -> Record:
     """What runs are made from."""
     models = {alias: model.identity() for alias, model in config.models.items()}
     course = {**config.course(), "host": config.host, "models": models}
-    course |= config.model_dump(mode="json", include={"roles", "paths", "background", "rebuttal"})
+    course |= config.model_dump(mode="json", include={"roles", "background", "rebuttal"})
     return _told({key: value for key, value in course.items() if key not in judged_in(config) | {"seed"}})
 
 

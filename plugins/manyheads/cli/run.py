@@ -53,17 +53,20 @@ def run(
 
     given = (*beginning(background, idea), *settings(sets, host, model, seed, topic))
     config = configured(configs, given, path)
-    if background or idea:
-        _need_use(config)
+    _need_use(config, topic is not None, bool(background or idea))
     folder = fresh(out) if out else new_folder(config, Path("runs"))
     go(Session(config, folder), json, quiet)
 
 
-def _need_use(config: Any) -> None:
+def _need_use(config: Any, topic: bool, beginning: bool) -> None:
     """Nothing that was given is passed over in silence."""
     from manyheads.systems import SYSTEMS
 
-    if not SYSTEMS[config.system].background:
+    system = SYSTEMS[config.system]
+    if topic and not system.topic:
+        hint = 'name what it begins with: --background "…"' if system.background else "leave it out"
+        raise ConfigError(f"--topic: {config.system} works on none", hint=hint)
+    if beginning and not system.background:
         fitting = ", ".join(name for name, system in SYSTEMS.items() if system.background)
         raise ConfigError(
             f"--background and --idea: {config.system} begins with neither", hint=f"manyheads run {fitting}"

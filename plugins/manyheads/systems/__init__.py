@@ -52,6 +52,11 @@ class System:
     caps: Callable[[RunConfig], Mapping[str, int]] = team_caps
     """The most turns of each stage that is held in turns."""
 
+    @property
+    def topic(self) -> bool:
+        """Whether it works on a topic, found or given."""
+        return self.ecosystem or self.references
+
 
 SYSTEMS = {
     "virsci": System(virsci, stages.needs),

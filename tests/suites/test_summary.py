@@ -234,7 +234,7 @@ def test_what_is_unknown_is_counted_apart_from_what_failed() -> None:
     entry = of(summarise(spec, rows), SMALL)
     assert (entry.n, entry.left_out, entry.unknown) == (1, 1, 1)
     text = report_text(Suite("mine", spec), 3, rows, summarise(spec, rows), [])
-    assert "## Unknown: in 1 of 3 cells" in text
+    assert "## Unknown: 1 of 3 cells" in text
     assert "## Failed: 1 of 3 cells" in text
     assert "| 2 | sequential | 1 | 1 | – | 1 | – | – | – | 1 | 1 |" in text
     assert "unknown" not in report_text(Suite("mine", SPECIFIED), 3, ROWS, summarise(SPECIFIED, ROWS), [])
@@ -285,7 +285,7 @@ def test_a_favour_is_pooled_over_conditions_that_have_their_cases_in_common() ->
 def test_warnings_of_cells_are_told() -> None:
     warned = row(SMALL, 0, 1.0).model_copy(update={"warnings": ("openalex could not be asked",)})
     text = report_text(Suite("mine", SPECIFIED), 3, [warned, *ROWS[1:]], summarise(SPECIFIED, ROWS), [])
-    assert "## Warnings: 1 of 6 cells, which are in the numbers above" in text
+    assert "## Warnings: 1 of 6 cells\n\nThese cells are in the numbers above." in text
     assert "- openalex could not be asked (" in text
     again = [
         each.model_copy(update={"cell": f"c{n}", "warnings": ("no *answer*",)}) for n, each in enumerate(ROWS)

@@ -1,7 +1,6 @@
 """`manyheads eval`: a suite of runs, and what they come to."""
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Coroutine, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -133,11 +132,9 @@ def _explain(suite: "Suite", found: "Evaluation") -> None:
 def _by_reason(said: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Of what was said of cells, for what reason which."""
     from manyheads.cli.progress import plain
+    from manyheads.suites.report import cells_by
 
-    found = defaultdict[str, list[str]](list)
-    for why, cell in said:
-        found[plain(why)].append(cell)
     return {
         why: f"{cells[0]} and {len(cells) - 1} more" if cells[1:] else cells[0]
-        for why, cells in found.items()
+        for why, cells in cells_by((plain(why), cell) for why, cell in said).items()
     }

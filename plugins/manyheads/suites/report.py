@@ -1,7 +1,7 @@
 """A suite's report in Markdown: what was asked, what came of it, and what did not."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import floor, log10
 from pathlib import Path
 from typing import Any
@@ -202,36 +202,37 @@ def _pooled_over(rows: Sequence[Row]) -> str:
     return "cases" if counted(rows) == "cases" else "seeds"
 
 
-def _trouble(rows: Sequence[Row]) -> Iterator[str]:
-    if failed := [row for row in rows if row.error is not None]:
-        yield f"## Failed: {len(failed)} of {len(rows)} cells, in none of the numbers above"
-        yield "\n".join(f"- {plain(row.cell)}: {plain(row.error)}" for row in failed)
-    if lacking := [row for row in rows if row.missing]:
-        yield f"## Not to be measured: {len(lacking)} of {len(rows)} cells"
-        yield "\n".join(
-            f"- {plain(row.cell)}: no {plain(name)}: {plain(why)}"
-            for row in lacking
-            for name, why in row.missing.items()
-        )
-    if unknown := [row for row in rows if row.unknown]:
-        yield f"## Unknown: in {len(unknown)} of {len(rows)} cells"
-        yield "These runs did not fail; nobody knows the value, such as a cost without prices."
-        yield _by_text((name, row.cell) for row in unknown for name in row.unknown)
-    if warned := [row for row in rows if row.warnings]:
-        yield f"## Warnings: {len(warned)} of {len(rows)} cells, which are in the numbers above"
-        yield _by_text((said, row.cell) for row in warned for said in row.warnings)
-
-
-def _by_text(told: Iterable[tuple[str, str]]) -> str:
-    """What is told of cells, a line each, with the cells that it is told of."""
-    cells: dict[str, list[str]] = {}
+def cells_by(told: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Of what is told of cells, the cells of which it is told, both in their order."""
+    found: dict[str, list[str]] = {}
     for text, cell in told:
-        cells.setdefault(text, []).append(cell)
-    lines = list[str]()
-    for text, names in cells.items():
-        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-        lines.append(f"- {plain(text)} ({plain(', '.join(names[:NAMED]))}{more})")
-    return "\n".join(lines)
+        found.setdefault(text, []).append(cell)
+    return found
+
+
+def _trouble(rows: Sequence[Row]) -> Iterator[str]:
+    yield from _named(
+        "Failed", "In none of the numbers above.", rows, lambda row: [row.error] if row.error else []
+    )
+    yield from _named(
+        "Not to be measured", "", rows, lambda row: [f"no {name}: {why}" for name, why in row.missing.items()]
+    )
+    lead = "These runs did not fail; nobody knows the value, such as a cost without prices."
+    yield from _named("Unknown", lead, rows, lambda row: row.unknown)
+    yield from _named("Warnings", "These cells are in the numbers above.", rows, lambda row: row.warnings)
+
+
+def _named(title: str, lead: str, rows: Sequence[Row], of: Callable[[Row], Sequence[str]]) -> Iterator[str]:
+    """A section on what is told of some cells, a line each with the first of these."""
+    if cells := cells_by((text, row.cell) for row in rows for text in of(row)):
+        yield f"## {title}: {sum(bool(of(row)) for row in rows)} of {len(rows)} cells"
+        yield from [lead] if lead else []
+        yield "\n".join(_line(text, names) for text, names in cells.items())
+
+
+def _line(text: str, cells: Sequence[str]) -> str:
+    more = f" and {len(cells) - NAMED} more" if len(cells) > NAMED else ""
+    return f"- {plain(text)} ({plain(', '.join(cells[:NAMED]))}{more})"
 
 
 def _reading(spec: SuiteSpec, rows: Sequence[Row], entries: Sequence[Entry]) -> Iterator[str]:

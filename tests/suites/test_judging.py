@@ -309,6 +309,16 @@ def test_a_suites_budget_is_one_for_all_and_over_all_starts(tmp_path: Path) -> N
         assert llm.calls == sum(turns_in(tmp_path).values())
 
 
+def test_a_budget_counts_what_was_paid_for_runs_that_are_no_more(tmp_path: Path) -> None:
+    suite = write_ranking(tmp_path, cases=TARGETS[:1], grid={}, measures=["usage.calls"])
+    with judging() as llm:
+        assert evaluated(llm, suite).code == 0
+        (suite / "cases.jsonl").write_text(json.dumps({**TARGETS[0], "background": ["Graphs are new."]}))
+        limit = f"calls={llm.calls + 1}"
+        assert evaluated(llm, suite, "--accept-changes", "--budget", limit).code == 1
+        assert f"calls={llm.calls}" == limit
+
+
 @pytest.mark.parametrize(
     ("budget", "said"),
     [

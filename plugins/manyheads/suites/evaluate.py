@@ -8,8 +8,8 @@ from manyheads.budget import BudgetConfig
 from manyheads.hosts import need_framework
 from manyheads.measures.lines import as_lines
 from manyheads.suites.cells import Cell
-from manyheads.suites.early import Lookout
 from manyheads.suites.folder import REPORT, RESULTS, SuiteFolder
+from manyheads.suites.lookout import Lookout
 from manyheads.suites.measuring import Row, open_corpora, rows_of
 from manyheads.suites.pictures import draw_suite
 from manyheads.suites.plan import jobs_of, plans_of
@@ -74,7 +74,7 @@ async def evaluate(
     need_all(suite, wanted.values())
     with SuiteFolder.opened(out, record_of(suite, plans), accept_changes=accept_changes) as folder:
         corpora = open_corpora(spec, cells)
-        purse.open(wanted.values())
+        purse.open(wanted.values(), folder.path)
         failures = await Runner(jobs, accept_changes, purse, Lookout(spec, wanted), tell).run(wanted)
         rows = rows_of(spec, plans, failures, corpora)
         entries = summarise(spec, rows)

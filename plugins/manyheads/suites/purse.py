@@ -1,6 +1,7 @@
 """One budget for a whole suite: what earlier starts have paid for counts, and a question that it cannot pay is not put."""
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from pydantic import ValidationError
 
@@ -27,8 +28,8 @@ class Purse(Ledger):
             hint=f"go on with more: the same command with --budget {key}=<larger>",
         )
 
-    def open(self, jobs: Iterable[Job]) -> None:
-        """Count what earlier starts of these jobs have paid.
+    def open(self, jobs: Iterable[Job], folder: Path) -> None:
+        """Count what earlier starts have paid in a suite's folder, for these jobs or for others.
 
         Raises:
             ConfigError: money is limited, and a model has no price.
@@ -39,8 +40,8 @@ class Purse(Ledger):
             return
         for job in jobs:
             self._need_prices(job)
-            journal = job.folder / JOURNAL
-            self._count(job, spent_in(journal) if journal.is_file() else Usage())
+        for journal in folder.rglob(JOURNAL):
+            self._count(journal.parent, spent_in(journal))
 
     def _need_prices(self, job: Job) -> None:
         unpriced = [alias for alias, model in job.config.models.items() if model.price is None]
@@ -50,10 +51,10 @@ class Purse(Ledger):
                 hint=f"--set 'models.{unpriced[0]}.price={{input: 0.15, output: 0.6}}', per million tokens",
             )
 
-    def _count(self, job: Job, paid: Usage) -> None:
+    def _count(self, run: Path, paid: Usage) -> None:
         if self.limits.money is not None and paid.calls and paid.cost is None:
             raise BudgetError(
-                f"--budget money: {job.folder}: was begun without prices, so that nobody knows what it has cost",
+                f"--budget money: {run}: was begun without prices, so that nobody knows what it has cost",
                 hint="limit calls or tokens, or begin anew: --out FOLDER",
             )
         self.pay(paid)

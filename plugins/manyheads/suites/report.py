@@ -243,8 +243,8 @@ def _reading(spec: SuiteSpec, rows: Sequence[Row], entries: Sequence[Entry]) -> 
     places = f"{CELLS}/, the rankings in {RANKINGS}/" if ranked else f"{CELLS}/"
     yield "## How to read this"
     yield (
-        f"n and pairs count {unit}. SE is the standard error of the mean. {' '.join(_intervals(rows, entries))} "
-        f"Differences are from the values {plain(compared)}, over the cases and seeds that both have. No correction is "
+        f"n and pairs count {unit}. SE is the standard error of the mean. "
+        f"{''.join(f'{each} ' for each in _intervals(rows, entries))}Differences are from the values {plain(compared)}, over the cases and seeds that both have. No correction is "
         f"made for comparing many conditions. Left out are cells that failed or whose result has no such thing. "
         f"Each cell's runs, with reports of their own, are in {places}."
     )

@@ -15,7 +15,7 @@ from manyheads.events import Stage
 from manyheads.folder import RESULT
 from manyheads.hosts import host_factory
 from manyheads.session import Session
-from manyheads.suites.early import Lookout
+from manyheads.suites.lookout import Lookout
 from manyheads.suites.plan import Job
 from manyheads.suites.purse import Purse
 

@@ -389,5 +389,7 @@ def test_the_caption_says_what_is_left_out_and_who_wrote() -> None:
     assert caption_of("heatmap", ROWS, entries).endswith(
         "n = 0 to 3 cells; cells left out of a condition: up to 1"
     )
+    single = summarise(SPECIFIED, ROWS[:1])[:1]
+    assert "n = 1 cell;" in f"{caption_of('heatmap', ROWS[:1], single)};"
     offline = [each.model_copy(update={"by_language_model": False}) for each in ROWS]
     assert caption_of("bars", offline, entries).endswith("no language model")

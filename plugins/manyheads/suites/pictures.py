@@ -5,6 +5,7 @@ from itertools import product
 from pathlib import Path
 
 from manyheads.report.suite_plots import Kind, Panel, Point, can_draw, draw, title_of
+from manyheads.report.words import count
 from manyheads.suites.measuring import Row
 from manyheads.suites.report import is_offline
 from manyheads.suites.spec import PlotConfig, SuiteSpec
@@ -50,10 +51,14 @@ def panels_of(spec: SuiteSpec, plot: PlotConfig, entries: Sequence[Entry]) -> It
 def caption_of(kind: Kind, rows: Sequence[Row], entries: Sequence[Entry]) -> str:
     """What is drawn, over how many values, how many cells are not in it, and whether a language model wrote."""
     counts = sorted({entry.n for entry in entries})
-    n = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    n = (
+        count(counts[0], counted(rows)[:-1])
+        if len(counts) == 1
+        else f"{counts[0]} to {counts[-1]} {counted(rows)}"
+    )
     out = max(entry.left_out for entry in entries)
     shown = "" if kind == "heatmap" else f", {entries[0].level:.0%} interval thin or shaded"
-    told = [f"mean ± standard error{shown}, n = {n} {counted(rows)}"]
+    told = [f"mean ± standard error{shown}, n = {n}"]
     told += [f"cells left out of a condition: up to {out}"] if out else []
     unknown = max(entry.unknown for entry in entries)
     told += [f"cells of a condition whose value is unknown: up to {unknown}"] if unknown else []

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import floor, log10
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 from manyheads.measures.effects import FEW
 from manyheads.report.suite_plots import WITHOUT, title_of
@@ -15,6 +15,8 @@ from manyheads.suites.spec import SuiteSpec, label_of
 from manyheads.suites.suite import Suite
 from manyheads.suites.summary import Entry, counted, is_share, pooled
 
+Column: TypeAlias = tuple[str, Callable[[Entry], object]]
+"""The head of a table, and what stands below it of an entry."""
 ABSENT = "–"
 OFFLINE_NOTE = (
     "Written by the offline model, which is no language model: the numbers show how a suite goes, no more"
@@ -43,7 +45,7 @@ def report_text(
     for measure in spec.measures:
         parts.append(f"## {plain(title_of(measure))}")
         of_it = [entry for entry in entries if entry.measure == measure]
-        parts += [_table(spec, of_it, share=is_share(measure, rows)), *_repeats(spec, rows, of_it)]
+        parts += [_means(spec, of_it, share=is_share(measure, rows)), *_repeats(spec, rows, of_it)]
         parts += _bias(spec, rows) if measure == BIAS else ()
     return "\n\n".join([*parts, *_trouble(rows), *_reading(spec, rows, entries)]) + "\n"
 
@@ -113,43 +115,32 @@ def _picture(spec: SuiteSpec, pictures: Sequence[Path]) -> Iterator[str]:
         yield f"Nothing is drawn: {WITHOUT}."
 
 
-def _table(spec: SuiteSpec, entries: Sequence[Entry], *, share: bool) -> str:
+def _means(spec: SuiteSpec, entries: Sequence[Entry], *, share: bool) -> str:
     interval = f"{spec.level:.0%} interval"
+    columns: list[Column] = [
+        ("n", lambda each: each.n),
+        ("mean ± SE", mean_text),
+        (interval, lambda each: _ends(each.low, each.high)),
+        ("median", lambda each: figure(each.median)),
+        ("difference ± SE", lambda each: with_error(each.difference, each.difference_se)),
+        (interval, lambda each: _ends(each.difference_low, each.difference_high)),
+        ("pairs", lambda each: each.pairs or ABSENT),
+        ("left out", lambda each: each.left_out),
+        ("unknown", lambda each: each.unknown),
+    ]
     optional = {"median": not share, "unknown": any(entry.unknown for entry in entries)}
-    head = [
-        *spec.axes,
-        "n",
-        "mean ± SE",
-        interval,
-        "median",
-        "difference ± SE",
-        interval,
-        "pairs",
-        "left out",
-        "unknown",
-    ]
-    shown = [at for at, name in enumerate(head) if at < len(spec.axes) or optional.get(name, True)]
-    lines = [head, ["---"] * len(head), *(list(map(plain, _cells(spec, entry))) for entry in entries)]
-    return _lines([[line[at] for at in shown] for line in lines])
+    return _table(spec, entries, [column for column in columns if optional.get(column[0], True)])
 
 
-def _lines(lines: Sequence[Sequence[str]]) -> str:
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _cells(spec: SuiteSpec, entry: Entry) -> list[Any]:
-    return [
-        *(entry.condition[axis] for axis in spec.axes),
-        entry.n,
-        mean_text(entry),
-        _ends(entry.low, entry.high),
-        figure(entry.median),
-        with_error(entry.difference, entry.difference_se),
-        _ends(entry.difference_low, entry.difference_high),
-        entry.pairs or ABSENT,
-        entry.left_out,
-        entry.unknown,
-    ]
+def _table(spec: SuiteSpec, entries: Sequence[Entry], columns: Sequence[Column]) -> str:
+    """A line each condition: the values of its axes, then these columns."""
+    head = [*spec.axes, *(name for name, _ in columns)]
+    lines = (
+        [*(entry.condition[axis] for axis in spec.axes), *(told(entry) for _, told in columns)]
+        for entry in entries
+    )
+    told = [head, ["---"] * len(head), *(map(plain, line) for line in lines)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in told)
 
 
 def _ends(low: float | None, high: float | None) -> str:
@@ -164,19 +155,14 @@ def _repeats(spec: SuiteSpec, rows: Sequence[Row], entries: Sequence[Entry]) -> 
         yield "Every repeat had the same mean over cases."
         return
     yield "The mean over cases, repeat by repeat:"
-    head = [*spec.axes, "repeats", "cases in all of them", "mean", "SD", f"{spec.level:.0%} interval (t)"]
-    told = (
-        [
-            *(entry.condition[axis] for axis in spec.axes),
-            entry.repeats or ABSENT,
-            entry.repeat_cases or ABSENT,
-            figure(entry.repeat_mean),
-            figure(entry.repeat_sd),
-            _ends(entry.repeat_low, entry.repeat_high),
-        ]
-        for entry in entries
-    )
-    yield _lines([head, ["---"] * len(head), *(list(map(plain, cells)) for cells in told)])
+    columns: list[Column] = [
+        ("repeats", lambda each: each.repeats or ABSENT),
+        ("cases in all of them", lambda each: each.repeat_cases or ABSENT),
+        ("mean", lambda each: figure(each.repeat_mean)),
+        ("SD", lambda each: figure(each.repeat_sd)),
+        (f"{spec.level:.0%} interval (t)", lambda each: _ends(each.repeat_low, each.repeat_high)),
+    ]
+    yield _table(spec, entries, columns)
 
 
 def _bias(spec: SuiteSpec, rows: Sequence[Row]) -> Iterator[str]:

@@ -210,7 +210,7 @@ def test_a_share_of_single_runs_has_wilsons_interval() -> None:
     all_of_them = of(summarise(spec, rows[:4]), SMALL)
     assert all_of_them.low == pytest.approx(4 / (4 + 1.96**2), abs=1e-3)
     text = report_text(Suite("mine", spec), 5, rows, summarise(spec, rows), [])
-    assert "Those of shares are Wilson's where" in text
+    assert "Intervals of shares are Wilson's where" in text
     assert "median" not in text
 
 
@@ -264,7 +264,7 @@ def test_equal_values_are_said_to_have_no_interval() -> None:
     rows = [row(SMALL, seed, 1.0) for seed in range(3)]
     text = report_text(Suite("mine", SPECIFIED), 3, rows, summarise(SPECIFIED, rows), [])
     assert "| 2 | sequential | 3 | 1 ± 0 | – | 1 |" in text
-    assert "Values that were all the same have none" in text
+    assert "Values that were all the same have no interval" in text
     text = report_text(Suite("mine", SPECIFIED), 3, ROWS, summarise(SPECIFIED, ROWS), [])
     assert "all the same" not in text
 

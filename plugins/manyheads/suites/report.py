@@ -248,9 +248,9 @@ def _intervals(rows: Sequence[Row], entries: Sequence[Entry]) -> Iterator[str]:
     if "BCa" in used:
         yield f"Intervals of {FEW} values or more are bootstrapped (BCa)."
     if "Wilson" in used:
-        yield "Those of shares are Wilson's where each value is all or nothing."
+        yield "Intervals of shares are Wilson's where each value is all or nothing."
     if any(entry.n > 1 and entry.low is None for entry in entries):
-        yield "Values that were all the same have none: they say nothing of how much others would vary."
+        yield "Values that were all the same have no interval: they say nothing of how much others would vary."
     if any(entry.median is not None for entry in entries):
         yield "Medians are over all runs."
     if counted(rows) == "cases" and any(entry.repeats for entry in entries):

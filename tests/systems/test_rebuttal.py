@@ -157,7 +157,7 @@ async def test_an_area_chair_that_never_says_no_stops_at_the_cap(run: Play) -> N
     told = played.result["rebuttal"]
     assert (told["iterations"], told["stopped_by"], told["converged"]) == (3, "max_iters", False)
     [warning] = played.result["warnings"]
-    assert "not converged: stopped after 3 revisions" in warning
+    assert "not converged: stopped after revision 3" in warning
     assert len(set(ideas(played))) == 4
 
 

@@ -96,11 +96,11 @@ def _final(panel: Panel) -> Round:
 
 def _tell_of_the_cap(panel: Panel, judge: str) -> None:
     if panel.stopped == CAP:
-        better = sum(bool(one.improved) for one in panel.rounds)
+        made, better = len(panel.rounds) - 1, sum(bool(one.improved) for one in panel.rounds)
         panel.run.warn(
             REBUTTAL,
-            f"not converged: stopped after {len(panel.rounds) - 1} revisions, the most that rebuttal.max_iters allows; "
-            f"{judge} found {better} of them significantly better",
+            f"not converged: stopped after revision {made}, the last that rebuttal.max_iters allows; "
+            f"{judge} found {better} of {made} significantly better",
         )
 
 

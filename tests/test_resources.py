@@ -71,6 +71,7 @@ def test_a_missing_file_says_where_it_was_looked_for_and_what_there_is(tmp_path:
     assert str(caught.value).startswith("configs/virsky.yaml: not found\n")
     assert str(tmp_path / "configs") in str(caught.value)
     assert "virsci.yaml" in str(caught.value)
+    assert "autogen/" not in str(caught.value).partition("there are:")[2]
 
 
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

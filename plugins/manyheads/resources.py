@@ -104,13 +104,15 @@ class Resources:
         return next((path for path in candidates if path.is_file()), None)
 
     def need(self, kind: str, name: str) -> Path:
-        """Like `find`, but a missing file is a `ConfigError` that lists where it was looked for."""
+        """Like `find`, but a missing file is a `ConfigError` that lists where it was looked for, and its neighbours."""
         if found := self.find(kind, name):
             return found
+        every = sorted(self.names(kind))
+        beside = [each for each in every if PurePosixPath(each).parent == PurePosixPath(name).parent]
         raise ConfigError(
             f"{kind}/{name}: not found",
             tried=", ".join(str(root / kind) for root in self.search_path),
-            hint=f"there are: {', '.join(sorted(self.names(kind))) or 'none'}",
+            hint=f"there are: {', '.join(beside or every) or 'none'}",
         )
 
     def names(self, kind: str, suffix: str = "") -> dict[str, Path]:

@@ -97,7 +97,10 @@ class Roles:
         if missing := [name for name, value in given.items() if value is None]:
             raise ConfigError(f"role {role!r} needs {', '.join(missing)}")
         if foreign := set(variables) - set(card.variables):
-            raise ConfigError(f"role {role!r} has no variable {', '.join(sorted(foreign))}")
+            raise ConfigError(
+                f"role {role!r} has no variable {', '.join(sorted(foreign))}",
+                tried=f"variables: {', '.join(card.variables) or 'none'}",
+            )
         return self.prompts.render(card.system_prompt(), given)
 
     def prompt(self, role: str, task: str, variables: Mapping[str, object]) -> str:

@@ -226,8 +226,11 @@ def test_a_role_alone_knows_the_traits_of_its_indicator(role: str) -> None:
     roles = Roles(Resources.of(()))
     alone = roles.system(role, {"indicator": "feasibility"})
     assert "What makes for feasibility:\n\n- everything that it takes" in alone
-    assert "- few parts" in roles.system(role, {"indicator": "elegance", "traits": "- few parts"})
-    with pytest.raises(ConfigError, match=r"indicators/elegance\.md\.j2: not found"):
+    as_list = roles.system(role, {"indicator": "elegance", "traits": ["few parts", "no exceptions"]})
+    assert as_list == roles.system(role, {"indicator": "elegance", "traits": "- few parts\n- no exceptions"})
+    assert "What makes for elegance:\n\n- few parts\n- no exceptions\n" in as_list
+    gone = r"indicators/elegance\.md\.j2: not found[\s\S]*there are: [^,]*feasibility\.md\.j2, [^,]*novelty\.md\.j2$"
+    with pytest.raises(ConfigError, match=gone):
         roles.system(role, {"indicator": "elegance"})
 
 

@@ -125,6 +125,7 @@ async def test_an_unfinished_run_shows_how_far_it_came(run: Play, llm: LLM, tmp_
     assert evolution.rounds[1].improved is True
     page = page_of(tmp_path / "run")
     assert "This run is not finished." in page
+    assert "Abstracts read" not in page
     assert "It ended because" not in page
     assert 'class="chip chosen"' not in page
 

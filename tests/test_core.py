@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from manyheads.core import Ordinals, Place, Usage, safe_name, together
-from manyheads.errors import BudgetError, ModelError
+from manyheads.errors import BudgetError, ModelError, UserError
 from manyheads.events import AnyEvent, Emit, Result, Warned, stream
 
 
@@ -186,12 +186,12 @@ async def test_together_runs_at_once_and_keeps_order() -> None:
     assert await together() == []
 
 
-async def test_together_cancels_the_rest_on_an_error_and_raises_it_bare() -> None:
+async def test_together_cancels_the_rest_on_a_fault_and_raises_it_bare() -> None:
     ended: list[str] = []
 
     async def fails() -> None:
         await asyncio.sleep(0)
-        raise ModelError("gone")
+        raise RuntimeError("gone")
 
     async def long() -> None:
         try:
@@ -199,22 +199,23 @@ async def test_together_cancels_the_rest_on_an_error_and_raises_it_bare() -> Non
         finally:
             ended.append("cancelled")
 
-    with pytest.raises(ModelError, match="gone"):
+    with pytest.raises(RuntimeError, match="gone"):
         await together(long(), fails(), long())
     assert ended == ["cancelled"] * 2
 
 
-async def test_together_lets_what_is_asked_end_where_a_budget_is_spent() -> None:
+@pytest.mark.parametrize("error", [BudgetError("spent"), ModelError("gone")], ids=["budget", "model"])
+async def test_together_lets_what_is_asked_end_where_a_user_can_mend_it(error: UserError) -> None:
     ended: list[str] = []
 
     async def refused() -> None:
-        raise BudgetError("spent")
+        raise error
 
     async def asked() -> None:
         await asyncio.sleep(0.01)
         ended.append("answered")
 
-    with pytest.raises(BudgetError, match="spent"):
+    with pytest.raises(type(error), match=error.message):
         await together(asked(), refused(), asked())
     assert ended == ["answered"] * 2
 

@@ -40,8 +40,19 @@ async def test_another_seed_is_another_draw_of_the_offline_model(llm: LLM, tmp_p
 
 
 def half_done(llm: LLM) -> None:
-    """Stops a run at its first vote."""
+    """Stops a run at its votes, the first of which fails."""
     llm.faults.append(Fault("status", when=lambda request: request.title == "Vote", status=403))
+
+
+async def test_votes_cast_beside_one_that_failed_are_not_paid_again(llm: LLM, tmp_path: Path):
+    half_done(llm)
+    llm.faults.append(Fault("slow", when=lambda request: request.title == "Vote", times=None, seconds=0.3))
+    with pytest.raises(ModelError):
+        await play(config_for(llm, "turns=1"), tmp_path / "run", llm)
+    stopped = [request.title for request in llm.requests].count("Vote")
+    await play(config_for(llm, "turns=1"), tmp_path / "run", llm)
+    assert stopped == 3
+    assert [request.title for request in llm.requests].count("Vote") == stopped + 1
 
 
 async def test_a_change_of_course_is_not_mixed_into_a_record(llm: LLM, tmp_path: Path):

@@ -15,7 +15,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from manyheads.errors import BudgetError
+from manyheads.errors import UserError
 from manyheads.replies import ReplyModel
 
 R = TypeVar("R", bound=ReplyModel)
@@ -255,14 +255,14 @@ async def recall_nothing(query: str, speaker: str) -> str:
 
 
 async def together(*calls: Awaitable[T]) -> list[T]:
-    """Await independent calls concurrently, results in order; the first error cancels the rest and is raised bare.
+    """Await independent calls concurrently, results in order; the first error is raised bare.
 
-    A spent budget lets the rest end first: what has been asked is paid for, and more is not asked.
+    One that a user can mend lets the rest end first: what has been asked is paid for. Any other cancels the rest.
     """
     tasks = [asyncio.ensure_future(call) for call in calls]
     try:
         return list(await asyncio.gather(*tasks))
-    except BudgetError:
+    except UserError:
         await asyncio.gather(*tasks, return_exceptions=True)
         raise
     finally:

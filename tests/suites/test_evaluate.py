@@ -57,9 +57,11 @@ def change(suite_folder: Path, **keys: Any) -> None:
 
 def test_a_suite_from_its_file_to_its_picture(tmp_path: Path) -> None:
     write_suite(tmp_path / "evals", "mine")
-    done = manyheads_command("eval", "mine", "--path", tmp_path, cwd=tmp_path)
+    done = manyheads_command("eval", "mine", "--path", tmp_path, "--set", "ideas.keep=2", cwd=tmp_path)
     assert done.code == 0, done.err
     folder = tmp_path / "runs" / "eval-mine"
+    told = (folder / "report.md").read_text(encoding="utf-8")
+    assert "- Host: autogen; models: default offline/offline\n- Set by hand: ideas.keep=2\n" in told
     entries = read_lines(folder / "summary.jsonl", Entry)
     assert [(e.condition["team.size"], e.measure, e.n) for e in entries] == [
         (size, measure, 2) for size in (2, 3) for measure in ("hd", "usage.calls")

@@ -70,7 +70,8 @@ def evaluate(
     folder = out or Path("runs") / "-".join(["eval", suite.name, *([cases.stem] if cases else [])])
     with suite_progress(len(jobs_of(plans_of(suite.spec, cells, folder)))) as tell:
         work = evaluate(
-            suite, cells, folder, repeats=times, jobs=jobs, accept_changes=accept_changes, tell=tell, purse=purse
+            suite, cells, folder, repeats=times, jobs=jobs, accept_changes=accept_changes, tell=tell, purse=purse,
+            given=sets or (),
         )  # fmt: skip
         found = _driven(work)
     _show(suite, found)

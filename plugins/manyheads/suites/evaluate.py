@@ -1,6 +1,6 @@
 """From a suite to its numbers: run what is not finished, measure, sum up, write, draw."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,12 +54,14 @@ async def evaluate(
     accept_changes: bool,
     tell: Tell,
     purse: Purse | None = None,
+    given: Sequence[str] = (),
 ) -> Evaluation:
     """Bring a suite to its end in its folder; called again, it goes on where it was stopped.
 
     Args:
         jobs: how many runs, or judgings of runs, there are at a time.
         purse: what all of it may cost together.
+        given: the `key=value` settings that were laid on the suite's own by hand, for the report to tell.
 
     Raises:
         ChangedError: the folder was begun by another suite, config or prompts, and changes are not accepted.
@@ -82,5 +84,20 @@ async def evaluate(
         folder.write(SUMMARY, as_lines(entries))
         folder.write(TABLE, summary_table(spec, entries))
         pictures = draw_suite(spec, rows, entries, folder.path)
-        report = folder.write(REPORT, report_text(suite, repeats, rows, entries, pictures, folder.accepted))
+        made = list(_made_with(cells, given))
+        text = report_text(suite, repeats, rows, entries, pictures, folder.accepted, made)
+        report = folder.write(REPORT, text)
         return Evaluation(tuple(rows), tuple(entries), report, tuple(pictures))
+
+
+def _made_with(cells: Sequence[Cell], given: Sequence[str]) -> Iterator[str]:
+    """The host, the models and the settings that a reader of the numbers has to know of."""
+    configs = [cell.config for cell in cells]
+    models = {
+        f"{alias} {model.provider}/{model.name}": None
+        for each in configs
+        for alias, model in each.models.items()
+    }
+    yield f"Host: {', '.join(sorted({each.host for each in configs}))}; models: {', '.join(models)}"
+    if given:
+        yield f"Set by hand: {'; '.join(given)}"

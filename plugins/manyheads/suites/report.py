@@ -38,10 +38,16 @@ def report_text(
     entries: Sequence[Entry],
     pictures: Sequence[Path],
     accepted: Sequence[str] = (),
+    made: Sequence[str] = (),
 ) -> str:
-    """The report. What models and errors said is escaped: it is text, never markup."""
+    """The report. What models and errors said is escaped: it is text, never markup.
+
+    Args:
+        accepted: changes since the suite was begun.
+        made: what its cells were made with, a line each.
+    """
     spec = suite.spec
-    parts = [*_head(suite, repeats, rows), *_mixed(accepted), *_picture(spec, pictures)]
+    parts = [*_head(suite, repeats, rows, made), *_mixed(accepted), *_picture(spec, pictures)]
     for measure in spec.measures:
         parts.append(f"## {plain(title_of(measure))}")
         of_it = [entry for entry in entries if entry.measure == measure]
@@ -84,7 +90,7 @@ def plain(text: object) -> str:
     return SPECIAL.sub(r"\\\1", " ".join(str(text).split()))
 
 
-def _head(suite: Suite, repeats: int, rows: Sequence[Row]) -> Iterator[str]:
+def _head(suite: Suite, repeats: int, rows: Sequence[Row], made: Sequence[str]) -> Iterator[str]:
     spec = suite.spec
     yield f"# {plain(spec.title)}"
     if spec.description:
@@ -99,6 +105,7 @@ def _head(suite: Suite, repeats: int, rows: Sequence[Row]) -> Iterator[str]:
         f"- Suite: {plain(suite.name)}, version {spec.version}",
         f"- Sources: {'; '.join(map(plain, spec.sources))}",
         f"- Cells: {len(rows)} ({', '.join(parts)}); failed: {failed}",
+        *(f"- {plain(line)}" for line in made),
     ])  # fmt: skip
 
 

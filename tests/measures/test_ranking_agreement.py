@@ -18,7 +18,7 @@ COUNT = count()
 def kept(*judge: Ranks, indicator: str = "novelty", target: str = "") -> KeptSet:
     """Beside a target of its own, unless one is named."""
     numbers = {chr(ord("A") + number): number for number in range(len(judge[0]))}
-    return KeptSet(indicator, target or f"another {next(COUNT)}", "/runs/1", numbers, judge)
+    return KeptSet(indicator, target or f"another {next(COUNT)}", "/runs/1", numbers, judge, {})
 
 
 def rankings(*sets: tuple[KeptSet, dict[str, Ranks]]) -> Rankings:

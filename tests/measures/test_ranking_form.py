@@ -222,6 +222,10 @@ def repeat_a_row(cells: Cells) -> None:
         (put(1, idea="E"), "form.csv:3: column idea: 'E' is none of A, B, C, D"),
         (put(1, set="S9"), "form.csv:3: the key knows no set 'S9'"),
         (put(1, rater=""), "form.csv:3: column rater: empty"),
+        (
+            put(1, text="Owls"),
+            "form.csv:3: column text: not idea [A-D] of S1 in the key; is it the key of this form?",
+        ),
         (drop_a_row, "form.csv:2: R1 leaves [A-D] out of S1"),
         (repeat_a_row, "form.csv:6: R1 gives S1 the idea [A-D] again"),
     ],
@@ -235,6 +239,23 @@ def test_what_is_no_ranking_is_named_and_never_guessed(
     with pytest.raises(RatingError, match=told) as caught:
         read_rankings([table], read_ranking_key(key))
     assert "--exclude FILE:ROW" in (caught.value.hint or "")
+
+
+def test_ranks_are_read_with_the_key_of_their_own_form_whatever_a_spreadsheet_does_to_blanks(
+    tmp_path: Path,
+) -> None:
+    forms = [
+        write_ranking_form(make_ranking_form([SET, OTHER], 1, seed=seed), tmp_path / f"form-{seed}.csv")
+        for seed in (0, 1)
+    ]
+    (table, _, own), (*_, other) = forms
+    cells = rows(table)
+    for place, row in enumerate(cells):
+        row |= {"rank": str(place % 4 + 1), "text": row["text"].replace("\n", "\r\n") + " "}
+    write(table, cells)
+    assert len(read_rankings([table], read_ranking_key(own)).given) == 2
+    with pytest.raises(RatingError, match="is it the key of this form"):
+        read_rankings([table], read_ranking_key(other))
 
 
 def test_a_set_can_be_left_out_by_one_of_its_rows(tmp_path: Path) -> None:

@@ -206,6 +206,11 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def fingerprint(text: str) -> str:
+    """What the text of a cell is known by, whatever a spreadsheet has done to its blanks and to the mark before it."""
+    return digest(" ".join(text.split()).lstrip("'"))
+
+
 def _one_list_of_traits(sets: Sequence[RankedSet]) -> None:
     told: dict[str, RankedSet] = {}
     for each in sets:
@@ -237,5 +242,5 @@ def _key(form: RankingForm) -> Iterator[list[str]]:
     for name, each in form.sets.items():
         for number in form.letters[name]:
             ranks = " ".join(map(str, each.judge_ranks[number]))
-            known = [each.sources[number], each.run, digest(each.texts[number])]
+            known = [each.sources[number], each.run, fingerprint(each.texts[number])]
             yield [name, form.letter(name, number), str(number), each.indicator, each.target, ranks, *known]

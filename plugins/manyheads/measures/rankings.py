@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from manyheads.errors import RatingError
-from manyheads.measures.ranking_form import KEY
+from manyheads.measures.ranking_form import KEY, fingerprint
 from manyheads.measures.sheets import excluded_rows, read_sheet, unusable
 
 FORM = "manyheads ranking form"
@@ -27,6 +27,7 @@ class KeptSet:
         run: the folder of the judge's ranking.
         numbers: by letter, which text it is; 0 is the target.
         judge_ranks: for each of the judge's orders the rank of each text, from 1, the target first.
+        texts: by letter, the fingerprint of the text.
     """
 
     indicator: str
@@ -34,6 +35,7 @@ class KeptSet:
     run: str
     numbers: Mapping[str, int]
     judge_ranks: tuple[tuple[int, ...], ...]
+    texts: Mapping[str, str]
 
     @property
     def size(self) -> int:
@@ -87,7 +89,8 @@ def read_rankings(
 
     Raises:
         RatingError: a file cannot be read, or a rank is missing, repeated or none of its set, an idea is missing,
-            repeated or unknown, or a row to leave out is not there. All that is wrong is named by file and row.
+            repeated or unknown, a text is not the one that the key knows, so that the form may be another's, or a row
+            to leave out is not there. All that is wrong is named by file and row.
     """
     sheets = [read_sheet(path, tuple((name,) for name in NEEDED), FORM) for path in paths]
     excluded = excluded_rows(sheets, exclude)
@@ -141,6 +144,8 @@ def _problems(
 def _at_odds(place: str, row: Numbered, kept: KeptSet) -> Iterator[str]:
     if row["idea"] not in kept.numbers:
         yield f"{place}: column idea: {row['idea']!r} is none of {', '.join(sorted(kept.numbers))}"
+    elif (text := row.get("text")) and fingerprint(text) != kept.texts[row["idea"]]:
+        yield f"{place}: column text: not idea {row['idea']} of {row['set']} in the key; is it the key of this form?"
     rank = row["rank"]
     if not rank:
         yield f"{place}: column rank: empty"
@@ -168,4 +173,5 @@ def _kept(rows: Sequence[tuple[str, Numbered]]) -> KeptSet:
         raise RatingError(f"{first}: the key of set {one['set']} is damaged", hint="make the form anew")
     known = {idea: int(number) for idea, number in numbers.items()}
     judge = tuple(tuple(map(int, order)) for order in orders)
-    return KeptSet(one["quality"], one["target"], one["run"], known, judge)
+    shown = {row["idea"]: row["sha256"] for _, row in rows}
+    return KeptSet(one["quality"], one["target"], one["run"], known, judge, shown)

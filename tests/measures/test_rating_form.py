@@ -53,9 +53,20 @@ def test_a_filled_in_form_is_read_again(tmp_path: Path) -> None:
         writer.writeheader()
         writer.writerows(filled)
     ratings = read_ratings([table])
-    known = read_key(key, ratings.items)
+    known = read_key(key, ratings)
     assert len(ratings.given) == 12
     assert {each["sha256"] for each in known.values()} == {subject.sha256 for subject in SUBJECTS}
+
+
+def test_ratings_are_not_read_with_the_key_of_another_form(tmp_path: Path) -> None:
+    table, _, key = write_form(make_form(SUBJECTS, 1, seed=0), tmp_path / "form.csv")
+    *_, other = write_form(make_form(SUBJECTS, 1, seed=1), tmp_path / "other.csv")
+    filled = table.read_text(encoding="utf-8-sig").replace(",,,,", ",7,7,7,")
+    table.write_text(filled, encoding="utf-8")
+    ratings = read_ratings([table])
+    assert len(read_key(key, ratings)) == 12
+    with pytest.raises(RatingError, match="were rated under other titles"):
+        read_key(other, ratings)
 
 
 @pytest.mark.parametrize("title", ["=HYPERLINK(1)", "+1", "-1", "@SUM(1)"])

@@ -84,15 +84,19 @@ def test_an_id_without_a_key_stands_for_itself() -> None:
     assert pair({"Bats": 3.0}, [Score("1", {"name": "Bats"}, 9.0)], {}).scores == (9.0,)
 
 
+def rated(*items: str) -> Ratings:
+    return Ratings(tuple(Rating("R1", item, {"novelty": 5}) for item in items), ("novelty",))
+
+
 def test_a_key_must_know_every_rated_id(tmp_path: Path) -> None:
     key = tmp_path / "k.csv"
     key.write_text("id,source,title,sha256\nT1,/a,Owls,x\n", encoding="utf-8")
-    assert read_key(key, ["T1"]) == {"T1": {"source": "/a", "sha256": "x"}}
+    assert read_key(key, rated("T1")) == {"T1": {"source": "/a", "sha256": "x"}}
     with pytest.raises(RatingError, match="does not know T2"):
-        read_key(key, ["T1", "T2"])
+        read_key(key, rated("T1", "T2"))
     key.write_text("novelty\n3\n", encoding="utf-8")
     with pytest.raises(RatingError, match="no column id"):
-        read_key(key, ["T1"])
+        read_key(key, rated("T1"))
 
 
 def test_reviews_are_ratings_and_scores_too(tmp_path: Path) -> None:
@@ -138,7 +142,7 @@ def test_an_open_quotation_mark_swallows_no_scores(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_compared_names_both(tmp_path: Path) -> None:
-    ratings = Ratings(tuple(Rating("R1", f"T{n}", {"novelty": 5}) for n in range(3)), ("novelty",))
+    ratings = rated("T0", "T1", "T2")
     scores = [Score(str(n), {"id": f"T{n}"}, n) for n in range(3)]
     with pytest.raises(RatingError, match="on and novelty: the ratings are all 5"):
         compare(ratings, "novelty", scores, "on", {})

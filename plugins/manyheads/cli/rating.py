@@ -103,7 +103,7 @@ def _given(paths: list[Path], key: Path | None, exclude: list[str]) -> "tuple[Ra
             "if these are scores, name each of them with a --scores of its own"
         )
     given = read_ratings(paths, exclude)
-    return given, read_key(key, given.items) if key else {}
+    return given, read_key(key, given) if key else {}
 
 
 def _as_json(found: "Comparison") -> str:

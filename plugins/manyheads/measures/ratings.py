@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, stdev
 
@@ -75,11 +75,13 @@ class Ratings:
         given: one entry for each rater and text.
         criteria: rated by all of them.
         excluded: rows that were left out because the caller said so, as `file:row`.
+        titles: of the texts, by item, as the raters were shown them.
     """
 
     given: tuple[Rating, ...]
     criteria: tuple[str, ...]
     excluded: tuple[str, ...] = ()
+    titles: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def items(self) -> list[str]:
@@ -122,7 +124,7 @@ def read_ratings(paths: Sequence[Path], exclude: Collection[str] = ()) -> Rating
     sheets = [read_sheet(path, (("rater",), ("id",), CRITERIA), FORM) for path in paths]
     excluded = excluded_rows(sheets, exclude)
     criteria = tuple(name for name in CRITERIA if all(name in sheet.header for sheet in sheets))
-    problems, given = list[str](), dict[tuple[str, str], Rating]()
+    problems, given, titles = list[str](), dict[tuple[str, str], Rating](), dict[str, str]()
     for place, row in ((place, row) for sheet in sheets for place, row in sheet.rows()):
         if place in excluded:
             continue
@@ -132,11 +134,12 @@ def read_ratings(paths: Sequence[Path], exclude: Collection[str] = ()) -> Rating
         problems += [f"{place}: {each}" for each in wrong]
         if not wrong:
             given[pair] = Rating(*pair, {name: int(row[name]) for name in criteria})
+            titles[row["id"]] = row.get("title", "")
     if problems:
         raise unusable(problems, "ratings")
     if not given:
         raise RatingError(f"{', '.join(map(str, paths))}: no ratings in it")
-    return Ratings(tuple(given.values()), criteria, tuple(sorted(excluded)))
+    return Ratings(tuple(given.values()), criteria, tuple(sorted(excluded)), titles)
 
 
 def _problems(row: Mapping[str, str], criteria: Sequence[str]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from manyheads.errors import RatingError, SubjectError
+from manyheads.literature.publication import fold
 from manyheads.measures.ratings import Rating, Ratings
 from manyheads.measures.sheets import UNQUOTED, delimiter_of, read_csv_text
 from manyheads.subjects import read_result
@@ -79,19 +80,29 @@ def pair(means: Mapping[str, float], scores: Sequence[Score], known: Mapping[str
     )
 
 
-def read_key(path: Path, rated: Sequence[str]) -> dict[str, Identity]:
+def read_key(path: Path, ratings: Ratings) -> dict[str, Identity]:
     """What the anonymous ids of a form stand for.
 
     Raises:
-        RatingError: it cannot be read, or a rated id is not in it.
+        RatingError: it cannot be read, or a rated id is not in it, or stands for a text of another title.
     """
     rows = list(_table(path))
     if not rows or "id" not in rows[0][1]:
         raise RatingError(f"{path}: no key: it has no column id", hint="name the .key.csv of the form")
     known = {row["id"]: _identity({**row, "id": ""}) for _, row in rows}
-    if strange := [item for item in rated if item not in known]:
+    titles = {row["id"]: row.get("title", "") for _, row in rows}
+    if strange := [item for item in ratings.items if item not in known]:
         raise RatingError(f"{path}: does not know {', '.join(strange)}", hint="name the key of the same form")
+    if other := [item for item, title in ratings.titles.items() if _differ(title, titles[item])]:
+        raise RatingError(
+            f"{path}: {', '.join(other)} were rated under other titles", hint="name the key of the same form"
+        )
     return known
+
+
+def _differ(title: str, other: str) -> bool:
+    """Whether two titles are there and are not the same, whatever a spreadsheet has done to them."""
+    return bool(title and other) and fold(title) != fold(other)
 
 
 def read_reviews(folders: Sequence[Path]) -> tuple[Ratings, dict[str, Identity]]:

@@ -263,6 +263,7 @@ async def test_an_indicator_whose_file_tells_nothing_is_no_choice(
     with pytest.raises(ConfigError, match=r"there are elegance, feasibility, novelty; give") as stopped:
         await run("rebuttal.indicator=charm", f"paths=[{tmp_path / 'mine'}]")
     assert "'charm': nothing tells its traits" in str(stopped.value)
+    assert f"or fill {folder / 'charm.md.j2'}" in str(stopped.value)
     assert llm.calls == 0
 
 

@@ -24,8 +24,10 @@ def known(roles: Roles) -> list[str]:
 
 def unknown(section: str, indicator: str, roles: Roles) -> str:
     """What to do about an indicator of a section of the config that has no traits, in a line."""
-    own = f"prompts/{INDICATORS}{indicator}{ENDING} in a folder of your own (--path)"
+    name = f"{INDICATORS}{indicator}{ENDING}"
+    empty = roles.resources.find("prompts", name)
+    own = f"fill {empty}" if empty else f"write prompts/{name} in a folder of your own (--path)"
     return (
         f"{section}.indicator {indicator!r}: nothing tells its traits; there are {', '.join(known(roles)) or 'none'}; give "
-        f"it traits: --set '{section}.traits=[…, …]', or write {own}"
+        f"it traits: --set '{section}.traits=[…, …]', or {own}"
     )

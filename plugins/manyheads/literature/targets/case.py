@@ -52,6 +52,8 @@ class Wish:
     @property
     def too_few(self) -> str:
         """Why a paper is no target for its references."""
+        if self.least == 1:
+            return "with no reference that is to be had with an abstract"
         return f"with fewer than {self.least} references that are to be had with an abstract"
 
     def draw(self, *about: str) -> int:

@@ -1,5 +1,7 @@
 """A session's folder, whatever becomes of the run."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,15 @@ from manyheads.session import Session, new_folder
 from support.faults import Fault
 from support.llm import LLM
 from support.play import config_for, play
+
+
+def test_a_start_loads_no_heavy_library():
+    code = (
+        "import sys, manyheads.session;"
+        "print([name for name in ('numpy', 'scipy', 'qdrant_edge', 'onnx', 'matplotlib') if name in sys.modules])"
+    )
+    started = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert started.stdout.strip() == "[]"
 
 
 async def test_a_stopped_run_leaves_a_report_of_what_was_said(llm: LLM, tmp_path: Path):

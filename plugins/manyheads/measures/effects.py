@@ -5,10 +5,12 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
-from typing import Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 from manyheads.errors import MeasureError
-from manyheads.measures.bootstrap import Interval, interval, paired
+
+if TYPE_CHECKING:
+    from manyheads.measures.bootstrap import Interval
 
 K = TypeVar("K", bound=Hashable)
 G = TypeVar("G", bound=Hashable)
@@ -59,6 +61,8 @@ def mean_of(
         share: whether 1 says that a run has something and 0 that it has not; values between these are shares
             themselves, and averaged as other numbers are.
     """
+    from manyheads.measures.bootstrap import interval
+
     if values and share and all(value in (0, 1) for value in values):
         return _share(sum(value == 1 for value in values), len(values), level)
     return _mean(values, lambda: interval(values, level=level, seed=seed), level, within)
@@ -80,6 +84,8 @@ def mean_difference(
     Raises:
         MeasureError: they differ in length.
     """
+    from manyheads.measures.bootstrap import paired
+
     if len(first) != len(second):
         raise MeasureError(f"{len(first)} values cannot be paired with {len(second)}: not the same cases")
     differences = [one - other for one, other in zip(first, second, strict=True)]
@@ -100,7 +106,7 @@ def by_group(values: Mapping[K, float], group: Callable[[K], G]) -> dict[G, floa
 
 
 def _mean(
-    values: Sequence[float], bootstrap: Callable[[], Interval], level: float, within: Ends | None
+    values: Sequence[float], bootstrap: "Callable[[], Interval]", level: float, within: Ends | None
 ) -> Mean | None:
     if not values:
         return None
@@ -127,7 +133,7 @@ def student_interval(mean: float, se: float, n: int, level: float, within: Ends 
     return max(least, mean - half), min(most, mean + half)
 
 
-def _bca(bootstrap: Callable[[], Interval]) -> Ends | None:
+def _bca(bootstrap: "Callable[[], Interval]") -> Ends | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter(

@@ -37,6 +37,11 @@ class Record:
     unread: tuple[int, ...] = ()
     seconds: float = 0.0
 
+    @property
+    def system(self) -> str:
+        """What was run."""
+        return str((self.result or self.config).get("system", ""))
+
     def of(self, kind: type[E], *stages: str) -> list[E]:
         """The events of one kind, of some stages or of all."""
         return [e for e in self.events if isinstance(e, kind) and (not stages or e.stage in stages)]

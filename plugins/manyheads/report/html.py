@@ -8,11 +8,10 @@ from typing import Any, cast
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from manyheads.errors import JournalError
+from manyheads.report import rebuttal, review
 from manyheads.report.folder import Record, read_run
-from manyheads.report.outcome import SECTIONS
-from manyheads.report.ranking import bias_in_words, is_ranking, judgements, meaning, ranked_of
-from manyheads.report.rebuttal import evolution_of, is_rebuttal, steps
-from manyheads.report.review import is_review, reviewed_of
+from manyheads.report.outcome import RANKING, SECTIONS
+from manyheads.report.ranking import bias_in_words, judgements, meaning, ranked_of
 from manyheads.report.searches import source_name
 from manyheads.report.views import CRITERIA, page_of
 from manyheads.report.words import count
@@ -46,15 +45,15 @@ def write_report(folder: Path) -> Path:
 
 def _shown(record: Record) -> tuple[str, dict[str, Any]]:
     """The template of a system, and what it shows beside what every page has."""
-    if is_review(record):
-        return "review.html.j2", {"reviewed": reviewed_of(record)}
-    if is_ranking(record):
+    if record.system == review.SYSTEM:
+        return "review.html.j2", {"reviewed": review.reviewed_of(record)}
+    if record.system == RANKING:
         ranked = ranked_of(record)
         words = {"meaning": meaning(ranked), "bias": bias_in_words(ranked), "judgements": judgements(record)}
         return "ranking.html.j2", {"ranked": ranked, **words}
-    if is_rebuttal(record):
-        evolution = evolution_of(record)
-        return "rebuttal.html.j2", {"evolution": evolution, "steps": steps(evolution)}
+    if record.system == rebuttal.SYSTEM:
+        evolution = rebuttal.evolution_of(record)
+        return "rebuttal.html.j2", {"evolution": evolution, "steps": rebuttal.steps(evolution)}
     return "report.html.j2", {}
 
 

@@ -3,25 +3,18 @@
 from collections.abc import Iterable
 from typing import Annotated, Any, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BeforeValidator, Field
 
 from manyheads import replies
 from manyheads.config import BASELINES
 from manyheads.core import NOTHING, Usage
-from manyheads.errors import JournalError
 from manyheads.events import Recruited, Said, Stage, Voted, Warned
 from manyheads.report.folder import Record
-from manyheads.roles import describe
+from manyheads.report.part import Part, valid
 
 SECTIONS = tuple(name for name in replies.Abstract.model_fields if name != "title")
 
 RANKING = "ranking"
-
-
-class Part(BaseModel):
-    """A part of a result. Keys that the report does not show are passed over."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class Person(Part):
@@ -152,10 +145,7 @@ def outcome_of(record: Record) -> Outcome:
     """
     if record.result is None:
         return _so_far(record)
-    try:
-        return Outcome.model_validate({"host": str(record.config.get("host", "")), **_own(record.result)})
-    except ValidationError as error:
-        raise JournalError(f"{record.folder / 'result.json'}: {describe(error)}") from error
+    return valid(Outcome, record, {"host": str(record.config.get("host", "")), **_own(record.result)})
 
 
 def _own(result: dict[str, Any]) -> dict[str, Any]:

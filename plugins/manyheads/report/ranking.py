@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, cast
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from manyheads.errors import JournalError
 from manyheads.events import Said
 from manyheads.replies.ranking import is_absent
 from manyheads.report.folder import Record
-from manyheads.report.outcome import RANKING, Part
-from manyheads.roles import describe
+from manyheads.report.part import Part, Quality, part_of
 
 TARGET = 0
 """The target's number among those that are ranked; the ideas count from 1."""
@@ -77,15 +75,12 @@ class Row:
     mean: float | None
 
 
-class Ranked(Part):
+class Ranked(Quality):
     """A ranking as `result.json` keeps it; while a run is unfinished, no more than what is condensed."""
 
     title: str = ""
     target: Item = Item()
     ideas: tuple[Item, ...] = ()
-    area: str = ""
-    indicator: str = ""
-    traits: str = ""
     shown_fields: tuple[str, ...] = ()
     orders: tuple[Order, ...] = ()
     s: float | None = None
@@ -111,11 +106,6 @@ class Ranked(Part):
     def broken(self) -> list[tuple[int, Order]]:
         """The orders that have none, with their numbers."""
         return [(number, order) for number, order in enumerate(self.orders, 1) if not order.ranked]
-
-    @property
-    def points(self) -> list[str]:
-        """The traits one by one."""
-        return [line.removeprefix("- ") for line in self.traits.splitlines() if line.strip()]
 
     @property
     def rows(self) -> list[Row]:
@@ -219,21 +209,13 @@ def _interval(found: Interval | None) -> str:
     return "" if found is None else f", {found.level:.0%} interval {found.low:.2f} to {found.high:.2f}"
 
 
-def is_ranking(record: Record) -> bool:
-    """Whether a run's folder holds a ranking beside a target."""
-    return (record.result or record.config).get("system") == RANKING
-
-
 def ranked_of(record: Record) -> Ranked:
     """The ranking of a finished run, or how far one has come.
 
     Raises:
         JournalError: `result.json` is not what a run writes.
     """
-    try:
-        return Ranked.model_validate(_so_far(record) if record.result is None else record.result)
-    except ValidationError as error:
-        raise JournalError(f"{record.folder / 'result.json'}: {describe(error)}") from error
+    return part_of(Ranked, record, _so_far)
 
 
 def judgements(record: Record) -> list[str]:

@@ -4,15 +4,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from pydantic import ValidationError
-
-from manyheads.errors import JournalError
 from manyheads.events import Said
 from manyheads.replies import Proposal
 from manyheads.report.diff import Piece, changed_words, shortened, word_diff
 from manyheads.report.folder import Record
-from manyheads.report.outcome import Part
-from manyheads.roles import describe
+from manyheads.report.part import Part, Quality, part_of
 
 SYSTEM = "rebuttal"
 FORM = tuple(Proposal.model_fields)
@@ -81,12 +77,9 @@ class Background(Part):
     left_out: int = 0
 
 
-class Course(Part):
+class Course(Quality):
     """How the run went, and what it went for."""
 
-    area: str = ""
-    indicator: str = ""
-    traits: str = ""
     method: str = ""
     iterations: int = 0
     improvements: int | None = None
@@ -97,11 +90,6 @@ class Course(Part):
     @property
     def ending(self) -> str:
         return ENDINGS.get(self.stopped_by, self.stopped_by)
-
-    @property
-    def points(self) -> list[str]:
-        """The traits one by one."""
-        return [line.removeprefix("- ") for line in self.traits.splitlines() if line.strip()]
 
 
 class Evolution(Part):
@@ -125,21 +113,13 @@ class Step:
         return any(piece.kind == "gap" for _, pieces in self.sections for piece in pieces)
 
 
-def is_rebuttal(record: Record) -> bool:
-    """Whether a run's folder holds the evolution of one idea."""
-    return (record.result or record.config).get("system") == SYSTEM
-
-
 def evolution_of(record: Record) -> Evolution:
     """The evolution of a finished run, or how far one has come.
 
     Raises:
         JournalError: `result.json` is not what a run writes.
     """
-    try:
-        return Evolution.model_validate(_so_far(record) if record.result is None else record.result)
-    except ValidationError as error:
-        raise JournalError(f"{record.folder / 'result.json'}: {describe(error)}") from error
+    return part_of(Evolution, record, _so_far)
 
 
 def steps(evolution: Evolution) -> list[Step]:

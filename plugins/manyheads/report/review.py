@@ -2,20 +2,15 @@
 
 from typing import Annotated, Any, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import BeforeValidator
 
-from manyheads.errors import JournalError
 from manyheads.events import Said
 from manyheads.report.folder import Record
-from manyheads.roles import describe
+from manyheads.report.part import Part, part_of
 
 SYSTEM = "conference-review"
 SCORES = ("overall", "novelty", "feasibility", "effectiveness")
 """What is scored, on either form."""
-
-
-class Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class Review(Part):
@@ -66,7 +61,7 @@ class Reviewed(Part):
     title: str = ""
     subject: Subject = Subject()
     reviews: tuple[Annotated[Review, BeforeValidator(_sorted_out)], ...] = ()
-    means: dict[str, Mean] = {}
+    means: dict[str, Mean] = Field(default_factory=dict[str, Mean])
 
     @property
     def scored(self) -> list[str]:
@@ -89,21 +84,13 @@ class Reviewed(Part):
         return [review.reviewer for review in self.reviews if review.ethical_concerns]
 
 
-def is_review(record: Record) -> bool:
-    """Whether a run's folder holds reviews of one text."""
-    return (record.result or record.config).get("system") == SYSTEM
-
-
 def reviewed_of(record: Record) -> Reviewed:
     """The reviews of a finished run, or those that have come so far.
 
     Raises:
         JournalError: `result.json` is not what a run writes.
     """
-    try:
-        return Reviewed.model_validate(_so_far(record) if record.result is None else record.result)
-    except ValidationError as error:
-        raise JournalError(f"{record.folder / 'result.json'}: {describe(error)}") from error
+    return part_of(Reviewed, record, _so_far)
 
 
 def _so_far(record: Record) -> dict[str, Any]:

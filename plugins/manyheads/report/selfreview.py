@@ -7,7 +7,8 @@ from pydantic import Field
 
 from manyheads.events import Judged, Retrieved, Said
 from manyheads.report.folder import Record
-from manyheads.report.outcome import Abstract, Idea, Part
+from manyheads.report.outcome import Abstract, Idea
+from manyheads.report.part import Part
 
 STAGE = "review"
 USUAL_THRESHOLD = 70

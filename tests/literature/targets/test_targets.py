@@ -144,8 +144,9 @@ def test_without_any_target_the_reasons_are_told(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="no paper in it can be a target") as refused:
         drawn(tmp_path, SOME, OLD)
     assert refused.value.tried == "8 without references"
-    with pytest.raises(CorpusError, match="a search tells no references"):
-        open_datasets(["s2:water"], "auto", {})
+    for source, name in (("s2:water", "auto"), ("water", "semantic-scholar-api")):
+        with pytest.raises(CorpusError, match="a search tells no references"):
+            open_datasets([source], name, {})
 
 
 def test_cases_are_told_apart_and_no_file_is_written_over(tmp_path: Path) -> None:

@@ -65,6 +65,11 @@ def open_sources(sources: Sequence[str], opening: Opening) -> Reader:
     return readers[0] if len(readers) == 1 else Several(readers)
 
 
+def is_search(source: str, format: str) -> bool:  # noqa: A002
+    """Whether a source is not a path but words to search for."""
+    return source.startswith(SEARCH) or format == API
+
+
 def name_of(source: str) -> str:
     """What a corpus of a source is called: the file's or the folder's name without its endings, a search's words."""
     if source.startswith(SEARCH):
@@ -97,7 +102,7 @@ def open_corpus(path: Path, format: str = AUTO, opening: Opening | None = None) 
 
 
 def _open(source: str, opening: Opening) -> Reader:
-    if source.startswith(SEARCH) or opening.format == API:
+    if is_search(source, opening.format):
         asked = partial(connect, "semantic_scholar", opening.literature)
         words, address = source.removeprefix(SEARCH), opening.literature.endpoints.get("semantic_scholar", "")
         return Searched(words, opening.years, asked, opening.cache, opening.limit, address)

@@ -8,8 +8,7 @@ from typing import TypeAlias
 
 from manyheads.bank.corpus import RawPaper, Reader, Rejects
 from manyheads.errors import CorpusError
-from manyheads.literature.readers.formats import SEARCH
-from manyheads.literature.readers.opening import Opening, open_corpus
+from manyheads.literature.readers.opening import Opening, is_search, open_corpus
 from manyheads.literature.targets.before import before
 from manyheads.literature.targets.case import Case, Draw, Targets, Wish, case_of
 from manyheads.literature.targets.index import Index
@@ -35,7 +34,7 @@ def open_datasets(sources: Sequence[str], format: str, columns: Mapping[str, str
     Raises:
         CorpusError: nothing is there, its format is not known, or it is a search, which tells no references.
     """
-    if search := next((one for one in sources if one.startswith(SEARCH)), None):
+    if search := next((one for one in sources if is_search(one, format)), None):
         raise CorpusError(f"{search}: a search tells no references", hint="name papers instead: --paper DOI")
     opening = Opening(columns=columns, references=True)
     return [open_corpus(Path(source), format, opening) for source in sources]

@@ -127,8 +127,9 @@ def _is_one(known: Publication, other: Publication) -> bool:
     if known.source == other.source:
         return known.id == other.id
     years = abs(known.year - other.year) if known.year and other.year else None
-    if people := _surnames(known) and _surnames(other):
-        return bool(_surnames(known) & people) and (years or 0) <= 1
+    people, others = _surnames(known), _surnames(other)
+    if people and others:
+        return bool(people & others) and (years or 0) <= 1
     return years == 0 and not (known.doi and other.doi)
 
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from manyheads.cli.forms import count, show_forms
+
 if TYPE_CHECKING:
     from manyheads.measures.effects import Mean
     from manyheads.measures.ranking_agreement import Alignment
@@ -31,14 +33,10 @@ def form(
 
     sets = [read_ranked_set(path) for path in rankings]
     made = make_ranking_form(sets, raters, seed)
-    *tables, guide, key = write_ranking_form(made, out)
+    written = write_ranking_form(made, out)
     for doubt in made.doubts():
         typer.echo(f"warning: {doubt}", err=True)
-    typer.echo(f"{_count(len(sets), 'set')} for {_count(raters, 'rater')}")
-    for table in tables:
-        typer.echo(f"Form       {table}")
-    typer.echo(f"Guideline  {guide}")
-    typer.echo(f"Key        {key}  (keep it from the raters)")
+    show_forms(count(len(sets), "set"), raters, written)
 
 
 def agreement(
@@ -69,7 +67,7 @@ def agreement(
 def _lines(given: "Rankings", found: "list[Alignment]") -> Iterator[str]:
     counts = sorted({len(by_rater) for by_rater in given.given.values()})
     each = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    sets, raters = _count(len(given.sets), "set"), _count(len(given.raters), "rater")
+    sets, raters = count(len(given.sets), "set"), count(len(given.raters), "rater")
     yield f"{sets}, {raters}, rankings a set: {each}"
     if given.excluded:
         yield f"Left out, each with its set: {', '.join(given.excluded)}"
@@ -85,8 +83,8 @@ def _lines(given: "Rankings", found: "list[Alignment]") -> Iterator[str]:
 
 def _told(one: "Alignment") -> Iterator[str]:
     """One quality."""
-    sets, targets = _count(len(one.sets), "set"), _count(one.targets, "target")
-    people = f"{_count(one.raters, 'rater')}, {_count(one.rankings, 'ranking')}"
+    sets, targets = count(len(one.sets), "set"), count(one.targets, "target")
+    people = f"{count(one.raters, 'rater')}, {count(one.rankings, 'ranking')}"
     yield f"{one.indicator}: {sets} beside {targets}, {people}"
     yield _line("S of the judge, the mean of its orders", one.s_judge)
     yield _line("S of people", one.s_human)
@@ -119,7 +117,3 @@ def _figures(found: "Mean | float | None") -> str:
         return f"{found.mean:z.2f}{error}"
     ends = f"{found.level:.0%} interval {found.low:z.2f} to {found.high:z.2f} ({found.method})"
     return f"{found.mean:z.2f}{error}, {ends}"
-
-
-def _count(things: int, word: str) -> str:
-    return f"{things} {word}{'' if things == 1 else 's'}"

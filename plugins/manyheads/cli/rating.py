@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from manyheads.cli.forms import count, show_forms
+
 if TYPE_CHECKING:
     from manyheads.measures.agreement import Correlation
     from manyheads.measures.comparison import Comparison
@@ -34,12 +36,8 @@ def form(
     from manyheads.subjects import read_subjects
 
     subjects = [subject for path in texts for subject in read_subjects(path)]
-    *tables, guide, key = write_form(make_form(subjects, raters, seed), out)
-    typer.echo(f"{_count(len(subjects), 'text')} for {_count(raters, 'rater')}")
-    for table in tables:
-        typer.echo(f"Form       {table}")
-    typer.echo(f"Guideline  {guide}")
-    typer.echo(f"Key        {key}  (keep it from the raters)")
+    written = write_form(make_form(subjects, raters, seed), out)
+    show_forms(count(len(subjects), "text"), raters, written)
 
 
 @app.command()
@@ -115,7 +113,7 @@ def _as_json(found: "Comparison") -> str:
 def _lines(found: "Comparison") -> list[str]:
     low, high = found.per_text
     each = f"{low}" if low == high else f"{low} to {high}"
-    lines = [f"{_count(found.texts, 'text')}, {_count(found.raters, 'rater')}, ratings a text: {each}"]
+    lines = [f"{count(found.texts, 'text')}, {count(found.raters, 'rater')}, ratings a text: {each}"]
     if found.excluded:
         lines.append(f"Left out    {', '.join(found.excluded)}")
     for name, rated in found.criteria.items():
@@ -140,7 +138,3 @@ def _correlation(name: str, found: "Correlation") -> str:
     return told + (
         f", {found.unusable:.1%} of the resamples were constant and left out" if found.unusable else ""
     )
-
-
-def _count(things: int, word: str) -> str:
-    return f"{things} {word}{'' if things == 1 else 's'}"

@@ -12,7 +12,8 @@ from typer.testing import CliRunner, Result
 
 import manyheads
 from manyheads.cli.corpus import app
-from manyheads.errors import CorpusError, EmbeddingError, LiteratureError, UserError
+from manyheads.errors import CorpusError, EmbeddingError, LiteratureError
+from support.invoked import mistake
 from support.llm import LLM
 from support.papers import papers, write_corpus
 from support.scholar import Scholar, Trouble, record
@@ -64,11 +65,6 @@ def test_mistakes_reach_the_caller_as_user_errors(tmp_path: Path) -> None:
     lonely = RUN.invoke(app, ["build", str(source), "--bound", "2014", "--vectors", "v.npy"])
     assert lonely.exit_code == 2
     assert "--ids" in lonely.stderr
-
-
-def mistake(done: Result) -> UserError:
-    assert isinstance(done.exception, UserError), done.output
-    return done.exception
 
 
 @pytest.mark.parametrize("command", [("build", "mine.jsonl", "--bound", "2014"), ("info", "sample")])

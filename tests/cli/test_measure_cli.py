@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -16,6 +15,7 @@ from manyheads.measures.lines import read_lines
 from manyheads.measures.measure import MeasuringCorpus
 from manyheads.measures.results import Score, mean_of
 from support.command import manyheads_command, manyheads_process
+from support.invoked import mistake, scores
 from support.papers import papers, write_corpus
 
 RUN = CliRunner()
@@ -42,16 +42,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def measure(*arguments: str | Path) -> Result:
     return RUN.invoke(app, ["measure", *map(str, arguments)])
-
-
-def scores(done: Result) -> list[dict[str, Any]]:
-    assert done.exit_code == 0, (done.output, done.exception)
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def mistake(done: Result) -> UserError:
-    assert isinstance(done.exception, UserError), done.output
-    return done.exception
 
 
 def test_one_text_is_a_row(corpus: Path) -> None:

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -11,6 +10,7 @@ from typer.testing import CliRunner, Result
 from manyheads.cli.app import app
 from manyheads.errors import ConfigError, LiteratureError, MeasureError, RatingError, UserError
 from support.command import manyheads_command, manyheads_process
+from support.invoked import mistake, scores
 from support.scholar import Scholar, record
 from support.services import down
 
@@ -75,16 +75,6 @@ def asking(scholar: Scholar) -> tuple[str, ...]:
 def measure(*arguments: str | Path) -> Result:
     given = ("measure", "--against", "services", *map(str, arguments))
     return RUN.invoke(app, given if "--retrieve" in given else (*given, "--retrieve", "6"))
-
-
-def scores(done: Result) -> list[dict[str, Any]]:
-    assert done.exit_code == 0, (done.output, done.exception)
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def mistake(done: Result) -> UserError:
-    assert isinstance(done.exception, UserError), done.output
-    return done.exception
 
 
 def test_a_run_is_measured_by_its_own_services_over_all_time(scholar: Scholar) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, cast
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 
 from manyheads.events import Said
 from manyheads.report.folder import Record

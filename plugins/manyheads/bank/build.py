@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from manyheads.bank.corpus import RawPaper, Reader, Rejects
-from manyheads.bank.filling import Progress, fill_papers, fill_scientists
+from manyheads.bank.filling import Progress, counted, fill_papers, fill_scientists
 from manyheads.bank.jsonlines import JsonLines
 from manyheads.bank.knowledge import PAPERS
 from manyheads.bank.locks import FolderLock
@@ -31,7 +31,6 @@ from manyheads.bank.vectors import LEXICAL, Embedder
 from manyheads.errors import CorpusError, UserError
 
 READING, PROFILING = "reading papers", "profiling scientists"
-TOLD_EVERY = 1000
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,8 @@ def _read(
     """Read and select; a source that cannot be used leaves nothing behind but what was rejected in it."""
     try:
         with (partial / REJECTS).open("w", encoding="utf-8") as rejects.log:
-            return select(_told(reader.papers(rejects), tell), options, rejects, spool, reader)
+            papers = counted(reader.papers(rejects), READING, tell)
+            return select(papers, options, rejects, spool, reader)
     except UserError as wrong:
         spool.close()
         if rejects.total:
@@ -143,15 +143,6 @@ def _read(
         else:
             shutil.rmtree(partial, ignore_errors=True)
         raise
-
-
-def _told(papers: Iterable[tuple[int, RawPaper]], tell: Progress) -> Iterator[tuple[int, RawPaper]]:
-    done = 0
-    for done, paper in enumerate(papers, 1):
-        if done % TOLD_EVERY == 0:
-            tell(READING, done, None)
-        yield paper
-    tell(READING, done, done)
 
 
 def _mask_and_profile(

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 from manyheads.bank.collection import CHUNK, Collection, Item
 from manyheads.bank.knowledge import KnowledgeBank, paper_text
@@ -13,6 +13,8 @@ from manyheads.bank.records import Paper, Period, Scientist
 from manyheads.bank.vector_files import VectorFile
 from manyheads.bank.vectors import Embedder
 from manyheads.errors import EmbeddingError
+
+_T = TypeVar("_T")
 
 
 class Papers(Protocol):
@@ -28,6 +30,7 @@ class Papers(Protocol):
 Progress: TypeAlias = Callable[[str, int, int | None], None]
 """Told the step, how much of it is done and, where known, of how many."""
 PAPERS_STEP, SCIENTISTS_STEP = "storing papers", "storing scientists"
+TOLD_EVERY = 1000
 BATCH = 64
 """Texts embedded between two reports of progress; what a kill can cost."""
 COMPARED, LEAST_ALIKE = 8, 0.5
@@ -101,6 +104,16 @@ def fill_scientists(folder: Path, scientists: Sequence[Scientist], model: Embedd
     with Collection.create(folder, model, name=AUTHORS) as authors:
         for start in range(0, len(items), BATCH):
             authors.add(items[start : start + BATCH], progress=count)
+
+
+def counted(things: Iterable[_T], step: str, tell: Progress) -> Iterator[_T]:
+    """Things of which nobody knows how many there are, told every `TOLD_EVERY` and when they end."""
+    done = 0
+    for done, one in enumerate(things, 1):
+        if done % TOLD_EVERY == 0:
+            tell(step, done, None)
+        yield one
+    tell(step, done, done)
 
 
 class _Counter:

@@ -1,22 +1,19 @@
 """Targets among the papers of datasets, with those of their references that stand in the same datasets."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
 
 from manyheads.bank.corpus import RawPaper, Reader, Rejects
+from manyheads.bank.filling import Progress, counted
 from manyheads.errors import CorpusError
 from manyheads.literature.readers.opening import Opening, is_search, open_corpus
 from manyheads.literature.targets.before import before
 from manyheads.literature.targets.case import Case, Draw, Targets, Wish, case_of
 from manyheads.literature.targets.index import Index
 
-Tell: TypeAlias = Callable[[str, int, int | None], None]
-"""Told the step, how many papers of it are read, and of how many."""
 STEPS = ("titles", "references", "abstracts")
-EVERY = 1000
 
 
 @dataclass(frozen=True)
@@ -40,7 +37,7 @@ def open_datasets(sources: Sequence[str], format: str, columns: Mapping[str, str
     return [open_corpus(Path(source), format, opening) for source in sources]
 
 
-def targets_of(readers: Sequence[Reader], wish: Wish, tell: Tell) -> Targets:
+def targets_of(readers: Sequence[Reader], wish: Wish, tell: Progress) -> Targets:
     """Draw targets among papers that have an abstract and enough references with abstracts in these datasets.
 
     A dataset's ids mean papers of its own; DOIs, arXiv numbers and titles mean papers of all. Everything is read three
@@ -96,20 +93,16 @@ def _candidate(source: int, paper: RawPaper, index: Index, wish: Wish) -> Candid
 
 
 def _papers(
-    readers: Sequence[Reader], rejects: Rejects, step: str, tell: Tell
+    readers: Sequence[Reader], rejects: Rejects, step: str, tell: Progress
 ) -> Iterator[tuple[int, RawPaper]]:
     """All papers, each with the number of its dataset."""
-    count = 0
-    for source, reader in enumerate(readers):
-        for _, paper in reader.papers(rejects):
-            count += 1
-            if count % EVERY == 0:
-                tell(step, count, None)
-            yield source, paper
-    tell(step, count, count)
+    every = ((source, paper) for source, reader in enumerate(readers) for _, paper in reader.papers(rejects))
+    return counted(every, step, tell)
 
 
-def _texts(readers: Sequence[Reader], wanted: set[int], index: Index, tell: Tell) -> Mapping[int, RawPaper]:
+def _texts(
+    readers: Sequence[Reader], wanted: set[int], index: Index, tell: Progress
+) -> Mapping[int, RawPaper]:
     """The papers of these numbers; reading ends with the last of them."""
     found: dict[int, RawPaper] = {}
     if not wanted:

@@ -1,6 +1,5 @@
 """`manyheads run rebuttal` as users run it: what it begins with, a kill, and mistakes."""
 
-import json
 import time
 from collections import Counter
 from pathlib import Path
@@ -61,7 +60,7 @@ def test_a_killed_run_goes_on_from_its_folder_alone(home: Path, host: str) -> No
         resumed = manyheads_command("resume", home / "killed", cwd=elsewhere)
         assert resumed.code == 0, resumed.err
         assert llm.calls == asked.total() - kept
-    told = [json.loads((home / name / "result.json").read_text()) for name in ("whole", "killed")]
+    told = [result_of(home / name) for name in ("whole", "killed")]
     assert told[0].pop("usage")["calls"] == told[1].pop("usage")["calls"]
     assert told[0] == told[1]
 

@@ -23,8 +23,9 @@ from manyheads.hosts.autogen import (
     export,
 )
 from manyheads.resources import data_file
+from support.command import result_of
 from support.llm import LLM
-from support.native import ANSWERS, ASKED, PAPER, TOPIC, result, small
+from support.native import ANSWERS, ASKED, PAPER, TOPIC, small
 
 
 @pytest.fixture
@@ -73,7 +74,7 @@ async def test_a_console_shows_it_with_its_totals(
     found = await Console(team.run_stream(task=ASKED[system]), output_stats=True)
     shown = capsys.readouterr().out
     assert team.folder
-    assert f"Total prompt tokens: {result(team.folder)['usage']['input_tokens']}" in shown
+    assert f"Total prompt tokens: {result_of(team.folder)['usage']['input_tokens']}" in shown
     assert texts(found)[-1].content in shown
     assert found.stop_reason == f"{system} finished: {team.folder}"
 
@@ -85,7 +86,7 @@ async def test_it_nests_in_a_round_robin_from_json(llm: LLM, tmp_path: Path, sys
     asked, last = texts(await chat.run(task=ASKED[system]))
     assert (asked.content, last.source) == (ASKED[system], "inner")
     assert last.models_usage
-    assert last.models_usage.prompt_tokens == result(only_run(tmp_path))["usage"]["input_tokens"]
+    assert last.models_usage.prompt_tokens == result_of(only_run(tmp_path))["usage"]["input_tokens"]
 
 
 async def test_a_committee_reviews_what_a_team_has_written(llm: LLM, tmp_path: Path) -> None:
@@ -95,8 +96,8 @@ async def test_a_committee_reviews_what_a_team_has_written(llm: LLM, tmp_path: P
     _, written, reviewed = texts(found)
     assert author.folder
     assert committee.folder
-    abstract: dict[str, Any] = result(author.folder)["abstract"]
-    assert result(committee.folder)["title"] == abstract["title"]
+    abstract: dict[str, Any] = result_of(author.folder)["abstract"]
+    assert result_of(committee.folder)["title"] == abstract["title"]
     asked = [request.asking for request in llm.requests if request.title == "ConferenceReview"]
     assert len(asked) == 2
     for asking in asked:
@@ -129,7 +130,7 @@ async def test_a_final_message_of_a_rebuttal_is_its_idea(llm: LLM, tmp_path: Pat
     team = RebuttalTeam(small("rebuttal", llm), out=tmp_path, emit="final")
     content = texts(await team.run(task=TOPIC))[-1].content
     assert team.folder
-    idea = result(team.folder)["idea"]
+    idea = result_of(team.folder)["idea"]
     assert content.startswith(f"# {idea['title']}\n\n**Problem.** {idea['problem']}\n\n**Objective.** ")
     assert content.endswith(f"**Expected impact.** {idea['expected_impact']}")
 
@@ -139,7 +140,7 @@ async def test_a_first_idea_is_told_as_it_is(llm: LLM, tmp_path: Path) -> None:
     team = RebuttalTeam(config, out=tmp_path, emit="final")
     content = texts(await team.run(task=TOPIC))[-1].content
     assert team.folder
-    assert content == result(team.folder)["idea"]["idea"]
+    assert content == result_of(team.folder)["idea"]["idea"]
 
 
 async def test_the_ideas_of_a_chat_are_ranked_beside_its_task(llm: LLM, tmp_path: Path) -> None:
@@ -149,9 +150,9 @@ async def test_the_ideas_of_a_chat_are_ranked_beside_its_task(llm: LLM, tmp_path
     await RoundRobinGroupChat([author, judge], max_turns=2).run(task=PAPER)
     assert author.folder
     assert judge.folder
-    found = result(judge.folder)
+    found = result_of(judge.folder)
     assert found["title"] == "Owls for planning"
-    assert [idea["title"] for idea in found["ideas"]] == [result(author.folder)["abstract"]["title"]]
+    assert [idea["title"] for idea in found["ideas"]] == [result_of(author.folder)["abstract"]["title"]]
 
 
 async def test_without_a_language_model_it_says_so(tmp_path: Path) -> None:

@@ -8,9 +8,10 @@ import pytest
 
 from manyheads.errors import ModelError, UserError
 from manyheads.hosts import FRAMEWORKS
+from support.command import result_of
 from support.faults import Fault
 from support.llm import LLM
-from support.native import TOPIC, Native, result, small
+from support.native import TOPIC, Native, small
 
 Made = Callable[..., Native]
 
@@ -37,7 +38,7 @@ async def test_a_stopped_run_goes_on(made: Made, llm: LLM, text: str | None) -> 
     folder = await stopped(research, llm)
     before = llm.calls
     assert await research.run(text) == folder
-    assert result(folder)["topic"]["topic"] == TOPIC
+    assert result_of(folder)["topic"]["topic"] == TOPIC
     assert "Idea" not in [request.title for request in llm.requests[before:]]
 
 
@@ -47,7 +48,7 @@ async def test_another_text_begins_another_run(made: Made, llm: LLM, first: str 
     folder = await stopped(research, llm, first)
     other = await research.run("Another topic")
     assert other != folder
-    assert result(other)["topic"]["topic"] == "Another topic"
+    assert result_of(other)["topic"]["topic"] == "Another topic"
 
 
 async def test_a_finished_run_is_not_gone_on_with(made: Made) -> None:
@@ -61,7 +62,7 @@ async def test_a_stopped_run_goes_on_with_its_own_config(made: Made, llm: LLM) -
     other = made(seed=4, turns=2)
     await other.load(await first.state())
     assert await other.run(None) == folder
-    assert result(folder)["seed"] == 3
+    assert result_of(folder)["seed"] == 3
 
 
 async def test_a_run_that_never_began_keeps_its_topic(made: Made, llm: LLM, tmp_path: Path) -> None:
@@ -70,4 +71,4 @@ async def test_a_run_that_never_began_keeps_its_topic(made: Made, llm: LLM, tmp_
         await first.run(TOPIC)
     again = made()
     await again.load(await first.state())
-    assert result(await again.run(None))["topic"]["topic"] == TOPIC
+    assert result_of(await again.run(None))["topic"]["topic"] == TOPIC

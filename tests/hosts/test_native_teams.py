@@ -13,9 +13,10 @@ from manyheads.hosts.agentscope import PIPELINES
 from manyheads.hosts.autogen import TEAMS
 from manyheads.session import Session, reopen
 from manyheads.systems import SYSTEMS
+from support.command import result_of
 from support.faults import Fault
 from support.llm import LLM
-from support.native import ANSWERS, ASKED, PAPER, TOPIC, Native, result, small
+from support.native import ANSWERS, ASKED, PAPER, TOPIC, Native, small
 from support.requests import Request
 
 REVIEW = "conference-review"
@@ -71,7 +72,7 @@ async def test_both_hosts_come_to_the_same(system: str, tmp_path: Path) -> None:
             team = Native(host, small(system, llm), tmp_path / host)
             folder = await team.run(ASKED[system])
         results.append(kept(folder))
-        usage = result(folder)["usage"]
+        usage = result_of(folder)["usage"]
         assert team.tokens == (usage["input_tokens"], usage["output_tokens"])
     assert results[0] == results[1]
 
@@ -112,7 +113,7 @@ async def test_without_what_it_is_about_nothing_is_begun(made: Made, system: str
 
 async def test_a_baseline_ends_with_its_idea_and_abstract(made: Made) -> None:
     team = made("single")
-    found = result(await team.run(TOPIC))
+    found = result_of(await team.run(TOPIC))
     assert found["topic"]["topic"] == TOPIC
     assert found["abstract"]["conclusion"] in team.told
     assert found["abstract"]["title"] in team.told
@@ -124,13 +125,13 @@ async def test_a_text_is_reviewed_as_it_stands(made: Made, llm: LLM) -> None:
         assert "<paper>\nTitle: Owls for planning" in request.asking
         assert request.asking.count("fewer collisions than with drones") == 1
     assert (folder / "subject.md").read_text(encoding="utf-8") == PAPER
-    assert result(folder)["subject"]["source"] == str(folder / "subject.md")
+    assert result_of(folder)["subject"]["source"] == str(folder / "subject.md")
 
 
 async def test_a_review_ends_with_its_reviews_scores_and_means(made: Made, llm: LLM) -> None:
     llm.answers["overall"] = 7
     team = made(review={"repeats": 2})
-    reviews = result(await team.run(PAPER))["reviews"]
+    reviews = result_of(await team.run(PAPER))["reviews"]
     for review in reviews:
         assert review["summary"] in team.told
         assert all(
@@ -193,7 +194,7 @@ async def test_a_stopped_review_goes_on_from_its_folder_alone(made: Made, llm: L
     config = reopen(moved)
     async for _ in Session(config, moved).events(host_factory(config.host)):
         pass
-    assert len(result(moved)["reviews"]) == 2
+    assert len(result_of(moved)["reviews"]) == 2
     assert llm.calls == 3
 
 
@@ -203,7 +204,7 @@ async def test_each_message_is_an_abstract_of_the_background(made: Made, llm: LL
     assert "<paper>\nAbstract: Owls hunt by ear.\n</paper>" in first
     assert first.count("<paper>") == first.count("</paper>") == 2
     assert "hunt by echo" in first
-    assert [work["title"] for work in result(folder)["background"]["works"]] == ["", ""]
+    assert [work["title"] for work in result_of(folder)["background"]["works"]] == ["", ""]
 
 
 async def test_abstracts_that_were_asked_again_in_another_order_are_another_background(
@@ -220,7 +221,7 @@ async def test_abstracts_that_were_asked_again_in_another_order_are_another_back
 async def test_a_ranking_takes_its_target_and_then_its_ideas(made: Made, llm: LLM) -> None:
     team = made("ranking", ranking={"ideas": ["This one is not asked for."]})
     folder = await team.run([PAPER, "# Bats\n\nWe plan with bats.", "We plan with moles."])
-    found = result(folder)
+    found = result_of(folder)
     assert found["title"] == "Owls for planning"
     assert found["target"]["source"] == str(folder / "target.md")
     assert [idea["source"] for idea in found["ideas"]] == [str(folder / f"idea-{n}.md") for n in (1, 2)]
@@ -233,7 +234,7 @@ async def test_a_ranking_takes_its_target_and_then_its_ideas(made: Made, llm: LL
 
 
 async def test_a_ranking_of_one_message_takes_the_configs_ideas(made: Made) -> None:
-    found = result(await made("ranking").run(PAPER))
+    found = result_of(await made("ranking").run(PAPER))
     assert found["target"]["words"] == len(PAPER.partition("\n\n")[2].split())
     assert len(found["ideas"]) == 2
 
@@ -265,5 +266,5 @@ async def test_a_stopped_ranking_goes_on_where_its_folder_is_moved(
     assert config.ranking.ideas == (str(moved / "idea-1.md"), str(moved / "idea-2.md"))
     async for _ in Session(config, moved).events(host_factory(config.host)):
         pass
-    assert len(result(moved)["orders"]) == 2
+    assert len(result_of(moved)["orders"]) == 2
     assert llm.calls == 6

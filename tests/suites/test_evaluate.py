@@ -1,7 +1,6 @@
 """A suite through the real command: run, failed, killed, gone on with, changed."""
 
 import asyncio
-import json
 import re
 import signal
 import time
@@ -25,7 +24,7 @@ from manyheads.suites.plan import Job
 from manyheads.suites.run import State
 from manyheads.suites.suite import read_suite
 from manyheads.suites.summary import Entry
-from support.command import finish, manyheads_command, served_by, start
+from support.command import finish, manyheads_command, result_of, served_by, start
 from support.llm import LLM
 from support.suites import write_suite
 
@@ -165,7 +164,7 @@ def test_warnings_of_cells_come_with_their_rows(tmp_path: Path) -> None:
     keys = {"turns": 1, "embedding": "lexical", "team.size": 2, "topics.max_restarts": 0}
     write_suite(tmp_path, "mine", measures=["usage.calls"], plot=None, grid={}, repeats=1, set=keys)
     [row] = run(tmp_path / "mine", tmp_path / "out")[0].rows
-    told = json.loads((tmp_path / "out" / "cells" / row.cell / "result.json").read_text())
+    told = result_of(tmp_path / "out" / "cells" / row.cell)
     assert told["warnings"]
     assert list(row.warnings) == told["warnings"]
     done = manyheads_command("eval", tmp_path / "mine", "--out", "out", cwd=tmp_path)

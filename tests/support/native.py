@@ -128,8 +128,3 @@ class Native:
     async def folder(self) -> Path:
         """Of its last run."""
         return Path((await self.state())["folder"])
-
-
-def result(folder: Path) -> dict[str, Any]:
-    """What came of a run."""
-    return json.loads((folder / "result.json").read_text(encoding="utf-8"))

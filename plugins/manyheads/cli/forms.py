@@ -21,5 +21,5 @@ def show_forms(things: str, raters: int, paths: Sequence[Path]) -> None:
 
 
 def count(things: int, word: str) -> str:
-    """`1 text`, `1000 texts`: as machines read them too, without a comma."""
+    """`1 text`, `1000 texts`."""
     return f"{things} {word}{'' if things == 1 else 's'}"

@@ -131,7 +131,12 @@ class Targets:
 
     def told(self) -> str:
         """The papers passed over, in words; empty where there were none."""
-        return "; ".join(f"{count:,} {why}" for why, count in self.passed.most_common() if count)
+        return reasons(self.passed)
+
+
+def reasons(passed: Counter[str]) -> str:
+    """Why papers were passed over and how many, the most frequent first; empty where there were none."""
+    return "; ".join(f"{count:,} {why}" for why, count in passed.most_common() if count)
 
 
 def case_of(paper: Written, background: Sequence[Written], of: str) -> Case:

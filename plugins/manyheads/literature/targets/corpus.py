@@ -8,7 +8,7 @@ from manyheads.bank.records import Paper
 from manyheads.errors import CorpusError
 from manyheads.literature.publication import fold
 from manyheads.literature.targets.before import before
-from manyheads.literature.targets.case import Case, Draw, Targets, Wish, case_of
+from manyheads.literature.targets.case import Case, Draw, Targets, Wish, case_of, reasons
 
 LOOKED_AT = 3
 """Times as many near papers are looked at as are told: some have no abstract, or are one paper under several ids."""
@@ -39,7 +39,7 @@ async def targets_in(ecosystem: Ecosystem, wish: Wish) -> Targets:
     if not cases:
         raise CorpusError(
             f"corpus {ecosystem.meta.name}: no contemporary paper in it can be a target",
-            tried=Targets((), 0, passed).told(),
+            tried=reasons(passed),
             hint="manyheads corpus info says what is in it",
         )
     return Targets(tuple(cases), draw.offered, passed)

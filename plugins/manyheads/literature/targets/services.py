@@ -7,7 +7,7 @@ from manyheads.errors import LiteratureError
 from manyheads.literature.library import Findings, Library
 from manyheads.literature.publication import Publication
 from manyheads.literature.targets.before import before
-from manyheads.literature.targets.case import Case, Targets, Wish, case_of
+from manyheads.literature.targets.case import Case, Targets, Wish, case_of, reasons
 
 MOST_LISTED = 1000
 """References of a paper that are asked for, at most."""
@@ -41,7 +41,7 @@ async def targets_named(library: Library, names: Sequence[str], wish: Wish) -> T
         raise LiteratureError(
             "none of these papers can be a target",
             source="literature",
-            tried=Targets((), 0, passed).told(),
+            tried=reasons(passed),
             hint="name others, or ask for fewer: --least",
         )
     return Targets(tuple(cases.values()), len(cases), passed, tuple(silent))

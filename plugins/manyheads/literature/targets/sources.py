@@ -10,7 +10,7 @@ from manyheads.bank.filling import Progress, counted
 from manyheads.errors import CorpusError
 from manyheads.literature.readers.opening import Opening, is_search, open_corpus
 from manyheads.literature.targets.before import before
-from manyheads.literature.targets.case import Case, Draw, Targets, Wish, case_of
+from manyheads.literature.targets.case import Case, Draw, Targets, Wish, case_of, reasons
 from manyheads.literature.targets.index import Index
 
 STEPS = ("titles", "references", "abstracts")
@@ -70,7 +70,7 @@ def targets_of(readers: Sequence[Reader], wish: Wish, tell: Progress) -> Targets
     if not cases:
         raise CorpusError(
             f"{', '.join(reader.name for reader in readers)}: no paper in it can be a target",
-            tried=Targets((), 0, passed).told(),
+            tried=reasons(passed),
             hint="name datasets that tell references together with those that hold the papers referred to, or ask for "
             "fewer: --least",
         )

@@ -19,6 +19,8 @@ LABELS = {
     "overall": "overall",
 }
 POINTS, LINE = "#1d5c57", "#7a4b00"
+SAME: dict[Any, Any] = {"svg.hashsalt": "manyheads", "svg.fonttype": "none", "text.parse_math": False}
+"""What makes the same numbers the same file, and leaves texts as they are."""
 
 
 def needs_plots(path: Path) -> None:
@@ -51,13 +53,13 @@ def scatter_plot(comparison: Comparison, path: Path) -> None:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with rc_context({"svg.hashsalt": "manyheads", "svg.fonttype": "none", "text.parse_math": False}):
+    with rc_context(SAME):
         figure = Figure(figsize=SIZE, layout="constrained")
         _draw(figure.subplots(), held)
         figure.supxlabel(_caption(held, comparison.raters), fontsize=9, color="#444444")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path, dpi=200, metadata=_undated(path))
+            figure.savefig(path, dpi=200, metadata=undated(path))
         except OSError as error:
             raise RatingError(
                 f"{path}: cannot be written: {error.strerror}", hint="name another --plot"
@@ -87,5 +89,6 @@ def _caption(held: Held, raters: int) -> str:
     )
 
 
-def _undated(path: Path) -> dict[str, None]:
+def undated(path: Path) -> dict[str, None]:
+    """What keeps the date out of a picture."""
     return {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower(), {})

@@ -9,7 +9,7 @@ from textwrap import fill, wrap
 from typing import Any, Literal
 
 from manyheads.errors import JournalError
-from manyheads.report.plots import LABELS
+from manyheads.report.plots import LABELS, SAME, undated
 
 Kind = Literal["heatmap", "lines", "bars"]
 PANEL = (4.8, 4.0)
@@ -106,7 +106,7 @@ def draw(kind: Kind, panels: Sequence[Panel], title: str, caption: str, paths: S
 
     columns = min(COLUMNS, len(panels))
     rows = -(-len(panels) // columns)
-    with rc_context({"svg.hashsalt": "manyheads", "svg.fonttype": "none", "text.parse_math": False}):
+    with rc_context(SAME):
         figure = Figure(figsize=(PANEL[0] * columns, PANEL[1] * rows + 0.8), layout="constrained")
         figure.suptitle(fill(title, TITLE * columns), fontsize=12)
         figure.supxlabel(fill(caption, CAPTION * columns), fontsize=9, color="#444444")
@@ -150,7 +150,7 @@ def _nothing(_figure: Any, axes: Any, _panel: Panel) -> None:
 
 def _save(figure: Any, path: Path) -> None:
     try:
-        figure.savefig(path, dpi=160, metadata={"Date": None} if path.suffix == ".svg" else {})
+        figure.savefig(path, dpi=160, metadata=undated(path))
     except OSError as error:
         raise JournalError(
             f"{path}: cannot be written: {error.strerror}", hint="choose another --out"

@@ -1,6 +1,6 @@
 """What a config needs before it can run, looked at one by one."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,7 +19,7 @@ from manyheads.models.replay import ReplayModel
 from manyheads.report.words import count
 from manyheads.resources import Resources
 from manyheads.roles import Roles
-from manyheads.subjects import read_subject
+from manyheads.subjects import Subject, read_subject
 from manyheads.systems import SYSTEMS, looks_up, misfits, needs_corpus
 
 
@@ -37,9 +37,9 @@ def findings(config: RunConfig) -> list[Finding]:
     corpus = _corpus(config) if needs_corpus(config) else _sources(config)
     subject = [_subject(config)] if SYSTEMS[config.system].subject else []
     begins = SYSTEMS[config.system].background and (config.background or config.rebuttal.idea)
-    background = [_background(config)] if begins else []
+    background = [_read("background", lambda: _background(config))] if begins else []
     ranks = SYSTEMS[config.system].contest and config.ranking.target and config.ranking.ideas
-    contest = [_contest(config)] if ranks else []
+    contest = [_read("ranking", lambda: _contest(config))] if ranks else []
     return [
         _host(config), *_ready(config), *_roles(config), *_models(config), *corpus, *subject, *background, *contest
     ]  # fmt: skip
@@ -115,32 +115,35 @@ def _unreachable(model: ModelConfig, alias: str) -> str | None:
 def _subject(config: RunConfig) -> Finding:
     if config.subject is None:
         return Finding(False, "subject", "none is named: --set subject=FILE, or a run folder")
-    try:
-        subject = read_subject(Path(config.subject))
-    except UserError as error:
-        return Finding(False, "subject", str(error))
-    return Finding(True, "subject", f"{subject.name}: {count(len(subject.text.split()), 'word')}")
+    subject = Path(config.subject)
+    return _read("subject", lambda: _words(read_subject(subject)))
 
 
-def _background(config: RunConfig) -> Finding:
+def _words(subject: Subject) -> str:
+    return f"{subject.name}: {_length(subject)}"
+
+
+def _length(subject: Subject) -> str:
+    return count(len(subject.text.split()), "word")
+
+
+def _read(name: str, told: Callable[[], str]) -> Finding:
+    """What is told of something that is given, once it is read; or why it cannot be."""
     try:
-        found = read_background(config)
+        return Finding(True, name, told())
     except UserError as error:
-        return Finding(False, "background", str(error))
+        return Finding(False, name, str(error))
+
+
+def _background(config: RunConfig) -> str:
+    found = read_background(config)
     ideas = "an idea to begin with, and " if found.idea else ""
-    return Finding(True, "background", f"{ideas}{count(len(found.works), 'abstract')}")
+    return f"{ideas}{count(len(found.works), 'abstract')}"
 
 
-def _contest(config: RunConfig) -> Finding:
-    try:
-        found = read_contest(config)
-    except UserError as error:
-        return Finding(False, "ranking", str(error))
-    return Finding(
-        True,
-        "ranking",
-        f"{count(len(found.ideas), 'idea')}, and a target of {count(len(found.target.text.split()), 'word')}",
-    )
+def _contest(config: RunConfig) -> str:
+    found = read_contest(config)
+    return f"{count(len(found.ideas), 'idea')}, and a target of {_length(found.target)}"
 
 
 def _corpus(config: RunConfig) -> list[Finding]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from manyheads.replies import label
 from manyheads.report.review import SYSTEM, Review, Reviewed
 
 
@@ -16,7 +17,7 @@ def reviews_in_full(result: Mapping[str, Any]) -> list[str]:
 def _told(review: Review) -> Iterator[str]:
     yield f"## {review.reviewer}"
     for name, points in review.points.items():
-        yield f"**{name.replace('_', ' ').capitalize()}.**{_listed(points)}"
+        yield f"**{label(name)}.**{_listed(points)}"
 
 
 def _listed(points: Sequence[str]) -> str:

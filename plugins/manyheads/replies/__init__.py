@@ -3,7 +3,7 @@
 Scales and fields follow the papers. Scores are never clipped or filled in: a value out of range is asked for again.
 """
 
-from manyheads.replies.base import Choice, Percent, ReplyModel, Score, Text
+from manyheads.replies.base import Choice, Percent, ReplyModel, Score, Text, label
 from manyheads.replies.baselines import Analysis, Critique, Evidence, Reflection
 from manyheads.replies.conference import ConferenceReview
 from manyheads.replies.invitation import Seeks, seeking
@@ -82,6 +82,7 @@ __all__ = [
     "Topic",
     "Verdict",
     "Vote",
+    "label",
     "ranking_of",
     "review_of",
     "seeking",

@@ -19,6 +19,11 @@ Score = Annotated[int, Field(ge=1, le=10), BeforeValidator(no_truth_value)]
 Choice = Annotated[int, Field(ge=1), BeforeValidator(no_truth_value)]
 
 
+def label(field: str) -> str:
+    """A field's name as it is read: `expected_impact` as `Expected impact`."""
+    return field.replace("_", " ").capitalize()
+
+
 class ReplyModel(BaseModel):
     """Base of all replies: extra keys that a model adds are dropped, missing ones are errors."""
 

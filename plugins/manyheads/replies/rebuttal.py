@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
-from manyheads.replies.base import ReplyModel, Text
+from manyheads.replies.base import ReplyModel, Text, label
 from manyheads.replies.baselines import Doubts
 
 
@@ -54,7 +54,7 @@ class Review(ReplyModel):
     def spoken(self) -> str:
         """The points, listed under their names."""
         return "\n\n".join(
-            f"{labelled(name)}:\n" + "\n".join(f"- {point}" for point in getattr(self, name))
+            f"{label(name)}:\n" + "\n".join(f"- {point}" for point in getattr(self, name))
             for name in Review.model_fields
         )
 
@@ -68,9 +68,4 @@ class Verdict(ReplyModel):
 
 def in_form(fields: Mapping[str, str]) -> str:
     """Fields of a proposal as they are shown, each under its name."""
-    return "\n\n".join(f"{labelled(name)}: {text}" for name, text in fields.items())
-
-
-def labelled(name: str) -> str:
-    """A field's name as it is read: `expected_impact` as `Expected impact`."""
-    return name.replace("_", " ").capitalize()
+    return "\n\n".join(f"{label(name)}: {text}" for name, text in fields.items())

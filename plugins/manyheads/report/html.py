@@ -8,6 +8,7 @@ from typing import Any, cast
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from manyheads.errors import JournalError
+from manyheads.replies import label
 from manyheads.report import rebuttal, review
 from manyheads.report.folder import Record, read_run
 from manyheads.report.outcome import RANKING, SECTIONS
@@ -105,11 +106,6 @@ def monogram(name: str) -> str:
     if digits := re.search(r"\d+$", name):
         return digits.group()[-3:]
     return "".join(word[0] for word in re.split(r"[\s_]+", name) if word)[:2].upper() or "?"
-
-
-def label(key: str) -> str:
-    """`expected_results` as `Expected results`."""
-    return key.replace("_", " ").capitalize()
 
 
 def split(text: str) -> tuple[str, str]:

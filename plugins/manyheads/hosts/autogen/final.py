@@ -6,7 +6,7 @@ from typing import Any
 
 from manyheads.hosts.reviews import reviews_in_full
 from manyheads.models.offline import LABEL
-from manyheads.replies import Abstract
+from manyheads.replies import Abstract, label
 from manyheads.report import rebuttal
 from manyheads.report.closing import essence
 from manyheads.report.outcome import RANKING
@@ -28,7 +28,7 @@ def _abstract(abstract: Mapping[str, str]) -> Iterator[str]:
     yield f"# {abstract['title']}"
     for key in Abstract.model_fields:
         if key in abstract and key != "title":
-            yield f"**{_label(key)}.** {abstract[key]}"
+            yield f"**{label(key)}.** {abstract[key]}"
 
 
 def _idea(data: Mapping[str, Any]) -> Iterator[str]:
@@ -36,11 +36,7 @@ def _idea(data: Mapping[str, Any]) -> Iterator[str]:
     if data.get("system") != rebuttal.SYSTEM:
         return
     for name, text in rebuttal.Version.model_validate(data["idea"]).fields:
-        yield {"title": f"# {text}", "idea": text}.get(name, f"**{_label(name)}.** {text}")
-
-
-def _label(name: str) -> str:
-    return name.replace("_", " ").capitalize()
+        yield {"title": f"# {text}", "idea": text}.get(name, f"**{label(name)}.** {text}")
 
 
 def _judged(data: Mapping[str, Any]) -> Iterator[str]:

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 from manyheads.errors import ConfigError
 from manyheads.literature.ideas import Entry
-from manyheads.replies import Proposal
+from manyheads.replies import Proposal, label
 from manyheads.replies.ranking import as_ranked
-from manyheads.replies.rebuttal import labelled
 
 NAMED = 4
 """Ideas that a line names one by one."""
@@ -93,7 +92,7 @@ class Lineup:
         for field in Proposal.model_fields if self._formed else ():
             without = [name for name, entry in self.named() if field not in entry.fields]
             if 0 < len(without) < len(self.entries):
-                tell, what = "tell" if without[1:] else "tells", labelled(field).lower()
+                tell, what = "tell" if without[1:] else "tells", label(field).lower()
                 lacking = f"{_listed(without)} {tell} none"
                 yield (
                     f"{what} is shown of no idea, as {lacking}"

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from manyheads.bank.cache import cache_folder
 from manyheads.bank.ecosystem import Ecosystem
@@ -98,7 +98,7 @@ class Session:
         SYSTEMS[self.config.system].ready(self.config)
         roles = roles_of(self.config)
         async with AsyncExitStack() as stack:
-            subject, background, contest = await asyncio.to_thread(given_of, self.config)
+            given = await asyncio.to_thread(given_of, self.config)
             literature = await self._literature(stack)
             folder = stack.enter_context(RunFolder(self.folder, self.config))
             journal = Journal(folder.journal)
@@ -109,7 +109,7 @@ class Session:
             paid = Ledger(self.config.budget)
             guarded = self._guarded(host, journal, folder, paid)
             ledger = SearchLedger(self.folder / LEDGER)
-            work = self._work(guarded, roles, literature, recall, subject, background, contest, ledger, paid)
+            work = self._work(guarded, roles, literature, recall, given, ledger, paid)
             events = await stack.enter_async_context(aclosing(stream(work)))
             async for event in events:
                 folder.note(event)
@@ -162,9 +162,7 @@ class Session:
         roles: Roles,
         literature: Literature,
         recall: AuthorRecall,
-        subject: Subject | None,
-        background: Background | None,
-        contest: Contest | None,
+        given: "Given",
         ledger: SearchLedger,
         paid: Ledger,
     ) -> Callable[[Emit], Awaitable[Mapping[str, Any]]]:
@@ -174,16 +172,7 @@ class Session:
                     library.opened()  # what is wrong with it is said before anything is paid for
                 shown = self._shown(literature, library)
                 run = Run(
-                    self.config,
-                    host,
-                    roles,
-                    shown,
-                    emit,
-                    recall.insiders,
-                    subject,
-                    library,
-                    background,
-                    contest,
+                    self.config, host, roles, shown, emit, recall.insiders, library=library, **given._asdict()
                 )
                 found = await SYSTEMS[self.config.system].run(run)
             return {"system": self.config.system, **found, **self._account(run, ledger, paid)}
@@ -248,10 +237,16 @@ def roles_of(config: RunConfig) -> Roles:
     return roles
 
 
-def given_of(config: RunConfig) -> tuple[Subject | None, Background | None, Contest | None]:
-    """What a run is given to read: the text that it is about, what it starts from, the ideas that it ranks.
+class Given(NamedTuple):
+    """What a run is given to read, each for a system that takes such a thing; see `Run`."""
 
-    Each for a system that takes such a thing, and None for others.
+    subject: Subject | None
+    background: Background | None
+    contest: Contest | None
+
+
+def given_of(config: RunConfig) -> Given:
+    """What a run is given to read: the text that it is about, what it starts from, the ideas that it ranks.
 
     Raises:
         UserError: one is missing, or cannot be read.
@@ -259,7 +254,7 @@ def given_of(config: RunConfig) -> tuple[Subject | None, Background | None, Cont
     system = SYSTEMS[config.system]
     if system.subject and config.subject is None:
         raise ConfigError(f"{config.system}: needs a subject", hint="--set subject=FILE, or a run folder")
-    return (
+    return Given(
         read_subject(Path(config.subject)) if system.subject and config.subject else None,
         read_background(config) if system.background else None,
         read_contest(config) if system.contest else None,

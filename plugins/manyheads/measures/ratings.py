@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 
 from manyheads.errors import RatingError
+from manyheads.measures.effects import student_interval
 from manyheads.measures.sheets import excluded_rows, read_sheet, unusable
 
 CRITERIA = ("novelty", "feasibility", "effectiveness")
@@ -52,10 +53,8 @@ def mean_of(ratings: Sequence[float]) -> Mean:
     spread = stdev(ratings) if n > 1 else None
     if not spread:
         return Mean(mean, spread, None, None, n)
-    from scipy.special import stdtrit
-
-    half = float(stdtrit(n - 1, 0.5 + LEVEL / 2)) * spread / n**0.5
-    return Mean(mean, spread, max(LOWEST, mean - half), min(HIGHEST, mean + half), n)
+    low, high = student_interval(mean, spread / n**0.5, n, LEVEL, (LOWEST, HIGHEST))
+    return Mean(mean, spread, low, high, n)
 
 
 @dataclass(frozen=True)

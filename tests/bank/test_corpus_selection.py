@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects
 from manyheads.bank.options import PRESETS, BuildOptions
-from manyheads.bank.selection import Selection, select
+from manyheads.bank.selection import Selection, period_of, select
 from manyheads.errors import CorpusError
 from support.papers import paper, papers
 
@@ -108,8 +108,22 @@ def test_every_paper_is_kept_or_counted_by_one_filter(
 
 def test_presets_are_the_papers_and_can_be_overridden() -> None:
     aminer = BuildOptions.of("aminer-cs", min_papers=5)
-    assert (aminer.start, aminer.bound, aminer.end, aminer.min_papers) == (2000, 2010, 2014, 5)
+    assert aminer.min_papers == 5
     assert {BuildOptions.of(name).min_coauthors for name in PRESETS} == {50}
+
+
+@pytest.mark.parametrize(
+    ("preset", "past", "contemporary"),
+    [
+        ("aminer-cs", range(2000, 2011), range(2011, 2015)),  # 2024, §4 and App. C
+        ("oag-3.1", range(2010, 2021), range(2021, 2024)),  # 2025, App. A and C.2.2
+    ],
+)
+def test_presets_part_the_years_as_the_papers_do(preset: str, past: range, contemporary: range) -> None:
+    options = BuildOptions.of(preset)
+    periods = {year: period_of(year, options) for year in range(1990, 2030)}
+    assert [year for year, period in periods.items() if period == "past"] == list(past)
+    assert [year for year, period in periods.items() if period == "contemporary"] == list(contemporary)
 
 
 @pytest.mark.parametrize(

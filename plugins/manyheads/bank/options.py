@@ -8,15 +8,18 @@ from manyheads.errors import CorpusError
 
 PRESETS: dict[str, dict[str, int]] = {
     "aminer-cs": {
-        "start": 2000, "bound": 2010, "end": 2014,
+        "start": 2000, "bound": 2011, "end": 2014,
         "min_past_citations": 10, "min_contemporary_citations": 5, "min_papers": 50, "min_coauthors": 50,
     },
     "oag-3.1": {
-        "start": 2010, "bound": 2020, "end": 2023,
+        "start": 2010, "bound": 2021, "end": 2023,
         "min_past_citations": 200, "min_contemporary_citations": 50, "min_papers": 40, "min_coauthors": 50,
     },
 }  # fmt: skip
-"""The filters of VirSci 2025, App. C.2.1 (AMiner Computer Science) and C.2.2 (Open Academic Graph 3.1)."""
+"""The filters of VirSci 2025, App. C.2.1 (AMiner Computer Science) and C.2.2 (Open Academic Graph 3.1).
+
+The paper's y_bound, 2010 and 2020, is the last past year: its contemporary papers are of 2011–2014 (2024, App. C)
+and 2021–2023 (2025, App. A)."""
 
 
 PRESET_FORMATS = {"aminer-cs": "aminer", "oag-3.1": "oag"}
@@ -29,7 +32,8 @@ class BuildOptions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     bound: int
-    """y_bound: past is start ≤ year < bound, contemporary is bound ≤ year ≤ end."""
+    """The first contemporary year, the paper's y_bound + 1: past is start ≤ year < bound, contemporary is
+    bound ≤ year ≤ end."""
     start: int | None = None
     """y_start; without it, all years before the bound."""
     end: int | None = None

@@ -40,7 +40,7 @@ def open_library(
 
     Args:
         bank: for the source `local`, which is left out where there is none; it stays its owner's to close.
-        bound: y_bound of the corpus, what `before: bound` means: nothing from its 1 January on. No corpus, no bound.
+        bound: the corpus's first contemporary year, what `before: bound` means: nothing from its 1 January on. No corpus, no bound.
         note: told of every look-up in every source, such as a `SearchLedger`'s.
         cache: an SQLite file for the services' answers, as old as `max_age` at most; None to keep none.
         kept: an SQLite file for what this run has found, whatever its age: a resumed run sees what it saw.

@@ -62,6 +62,17 @@ def test_turns_are_a_number_or_a_number_a_stage(settings: list[str], turns: tupl
     assert tuple(run.turns.of(stage) for stage in ("topic", "idea", "novelty", "abstract")) == turns
 
 
+def test_a_number_in_a_file_stays_under_a_later_key_only_where_the_section_says_of_what(
+    tmp_path: Path,
+) -> None:
+    path = config(tmp_path, "turns: 3\nbudget: 5\n")
+    run = load([path], ["turns.idea=7", "budget.calls=2"])
+    assert (run.turns.default, run.turns.idea) == (3, 7)
+    assert run.budget.model_dump(exclude_none=True) == {"calls": 2}
+    with pytest.raises(ConfigError, match=r"budget: .*given: 5"):
+        load([path])
+
+
 def test_models_and_their_roles() -> None:
     sets = [
         "models.default.provider=openai",

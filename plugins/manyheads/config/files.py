@@ -108,16 +108,27 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """`over` laid on `base`, mapping by mapping; a mapping laid on a number keeps the number as its `default`."""
+    """`over` laid on `base`, mapping by mapping; a section keeps the number that it was written as."""
+    return _merge(
+        {key: _written_out(key, value) if key in over else value for key, value in base.items()}, over
+    )
+
+
+def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(base)
     for key, value in over.items():
         below = merged.get(key)
-        if isinstance(value, Mapping) and isinstance(below, int):
-            below = {"default": below}
         merged[key] = (
-            merge(below, value) if isinstance(value, Mapping) and isinstance(below, Mapping) else value
+            _merge(below, value) if isinstance(value, Mapping) and isinstance(below, Mapping) else value
         )
     return merged
+
+
+def _written_out(section: str, value: Any) -> Any:
+    """`turns: 5` as `turns: {default: 5}`, of any section that may be written as a number."""
+    field = RunConfig.model_fields.get(section)
+    plain = getattr(field.annotation, "plain", None) if field else None
+    return {plain: value} if plain and isinstance(value, int | str) else value
 
 
 def parse_set(setting: str) -> dict[str, Any]:

@@ -72,11 +72,6 @@ class RunConfig(Strict):
     ranking: RankingConfig = RankingConfig()
     budget: BudgetConfig = BudgetConfig()
 
-    @field_validator("turns", mode="before")
-    @classmethod
-    def _one_number(cls, value: object) -> object:
-        return {"default": value} if isinstance(value, int | str) else value
-
     @field_validator("corpus")
     @classmethod
     def _wherever_it_is_resumed(cls, value: str) -> str:

@@ -28,6 +28,7 @@ class TeamConfig(Strict):
 class TurnsConfig(Strict):
     """Turns of each stage. A plain number in a config sets all of them."""
 
+    plain = "default"
     default: int = Field(default=5, ge=1)
     """For the stages not named."""
     topic: int | None = Field(default=None, ge=1)

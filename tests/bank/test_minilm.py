@@ -3,7 +3,10 @@
 import importlib.metadata
 import json
 import multiprocessing
+import os
 import shutil
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -122,6 +125,26 @@ def test_fastembeds_cache_will_do_and_gives_the_same_vectors(
     found, text = load_embedder(), ["the third figure of a long paper " * 60]
     assert found.name == embedder.name
     assert (found.embed(text) @ embedder.embed(text).T).item() > 0.9999
+
+
+@needs_package
+@pytest.mark.parametrize("first", ["", "import manyheads.bank.client, qdrant_client"])
+@pytest.mark.parametrize("choice", ["auto", "folder"])
+def test_no_device_id_is_written_beside_the_models(
+    choice: str, first: str, cache: Path, tmp_path: Path
+) -> None:
+    folder = minilm.onnx_folder(minilm.package_folder(), cache=cache)
+    home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache"), "MANYHEADS_CACHE": str(cache)}
+    environment = {key: value for key, value in os.environ.items() if key != "ORT_DISABLE_TELEMETRY"}
+    code = f"""
+{first}
+import sys
+from manyheads.bank.embedding import load_embedder
+assert load_embedder({"auto" if choice == "auto" else str(folder)!r}).embed(["a text"]).shape == (1, 384)
+assert "onnxruntime" in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], env=environment | home, check=True)
+    assert list(tmp_path.rglob("*")) == []
 
 
 def test_weights_that_are_not_the_published_ones_are_refused(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -16,8 +17,10 @@ from support.play import config_for, play
 
 def test_a_start_loads_no_heavy_library():
     code = (
-        "import sys, manyheads.session;"
-        "print([name for name in ('numpy', 'scipy', 'qdrant_edge', 'onnx', 'matplotlib') if name in sys.modules])"
+        "import sys, manyheads.session; from manyheads.hosts import FRAMEWORKS, host_factory;"
+        "[host_factory(name) for name in FRAMEWORKS];"
+        "heavy = ('numpy', 'scipy', 'qdrant_edge', 'onnx', 'matplotlib', *FRAMEWORKS.values());"
+        "print([name for name in heavy if name in sys.modules])"
     )
     started = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert started.stdout.strip() == "[]"
@@ -78,6 +81,33 @@ async def test_a_change_of_course_is_not_mixed_into_a_record(llm: LLM, tmp_path:
     after = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
     for name in ("config.yaml", "events.jsonl", "report.html"):
         assert after[name] == before[name], name
+
+
+async def test_another_model_is_told_before_anything_is_opened(llm: LLM, tmp_path: Path):
+    half_done(llm)
+    with pytest.raises(ModelError):
+        await play(config_for(llm, "turns=1"), tmp_path / "run", llm)
+    calls = llm.calls
+    changed = config_for(llm, "turns=1", "models.default.max_tokens=9", "corpus=nowhere/at-all")
+    with pytest.raises(ChangedError, match=r"models\.default\.max_tokens") as told:
+        [event async for event in Session(changed, tmp_path / "run").events(no_host)]
+    assert "--accept-changes" in str(told.value)
+    assert llm.calls == calls
+    session = Session(config_for(llm, "turns=1", "models.default.max_tokens=9"), tmp_path / "run", True)
+    [event async for event in session.events(host_factory("agentscope"))]
+    await play(config_for(llm, "turns=1", "models.default.max_tokens=9"), tmp_path / "run", llm)
+
+
+def no_host(*given: object) -> NoReturn:
+    raise AssertionError("a host was made")
+
+
+async def test_a_model_that_was_never_asked_may_change(llm: LLM, tmp_path: Path):
+    llm.faults.append(Fault("status", status=403))
+    with pytest.raises(ModelError):
+        await play(config_for(llm, "turns=1", "topic=T"), tmp_path / "run", llm)
+    llm.faults.clear()
+    await play(config_for(llm, "turns=1", "topic=T", "models.default.max_tokens=900"), tmp_path / "run", llm)
 
 
 async def test_an_accepted_change_goes_on_and_the_way_back_says_so(llm: LLM, tmp_path: Path):

@@ -7,7 +7,7 @@ recorded turns at once. A place whose request has changed means that a prompt or
 import hashlib
 import json
 import sqlite3
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Container, Generator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -74,6 +74,36 @@ class Journal:
     def steer(self, course: dict[str, Any]) -> None:
         """From here on, turns are steered by these config keys."""
         self._state("course", course)
+
+    def ask_with(self, models: dict[str, dict[str, Any]]) -> None:
+        """From here on, turns are asked with these model settings."""
+        self._state("models", models)
+
+    def need_same_models(self, models: Mapping[str, dict[str, Any]]) -> None:
+        """Compare the models' settings with those of the record, before anything is opened to repeat it.
+
+        Raises:
+            ChangedError: turns are recorded that no model would now be asked in the same way.
+        """
+        before = self._fact("models")
+        gone = [model for model in before.values() if model not in models.values()]
+        if gone and (place := self._first_asked_with(gone)):
+            raise self.changed(place, _changed_models(before, models))
+
+    def _first_asked_with(self, models: Container[dict[str, Any]]) -> Place | None:
+        query = "SELECT stage, turn, speaker, task, ordinal, json_extract(request, '$.model') FROM turn ORDER BY rowid"
+        with self._speaking("it cannot be read"):
+            rows = self._db.execute(query).fetchall()
+            return next((Place(*row[:5]) for row in rows if json.loads(row[5]) in models), None)
+
+    def changed(self, place: Place, keys: Sequence[str]) -> ChangedError:
+        """The error of a place whose record cannot be used, with the config keys that differ."""
+        what = ", ".join(keys) or "a prompt, a role, a model or the corpus"
+        return ChangedError(
+            f"{self.path}: from here on the record no longer applies: {place}",
+            tried=f"what was recorded was asked otherwise; changed since: {what}",
+            hint="undo the change, or go on from that turn: manyheads resume RUN --accept-changes",
+        )
 
     @property
     def lost(self) -> Usage:
@@ -162,6 +192,16 @@ def _dump(value: dict[str, Any]) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def _changed_models(before: Mapping[str, dict[str, Any]], now: Mapping[str, dict[str, Any]]) -> list[str]:
+    """The config keys of models whose settings differ, `models.default.max_tokens` for one."""
+    return [
+        f"models.{alias}.{key}"
+        for alias, model in before.items()
+        for key, value in model.items()
+        if now.get(alias, {}).get(key) != value
+    ]
+
+
 class Recorded:
     """A host whose finished turns are kept in a journal and answered from it.
 
@@ -242,12 +282,7 @@ class Recorded:
         return [key for key, value in self._course.items() if before and before.get(key) != value]
 
     def _changed(self, place: Place) -> ChangedError:
-        what = ", ".join(self._turned()) or "a prompt, a role, a model or the corpus"
-        return ChangedError(
-            f"{self._journal.path}: from here on the record no longer applies: {place}",
-            tried=f"what was recorded was asked otherwise; changed since: {what}",
-            hint="undo the change, or go on from that turn: manyheads resume RUN --accept-changes",
-        )
+        return self._journal.changed(place, self._turned())
 
 
 def request_of(turn: Turn[Any], model: dict[str, Any]) -> dict[str, Any]:

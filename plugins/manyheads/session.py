@@ -3,7 +3,7 @@
 import asyncio
 import shlex
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, closing
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -96,6 +96,7 @@ class Session:
     async def _events(self, make_host: HostFactory) -> AsyncGenerator[AnyEvent, None]:
         self.config = settled(self.config)
         SYSTEMS[self.config.system].ready(self.config)
+        self._need_same_models()
         roles = roles_of(self.config)
         async with AsyncExitStack() as stack:
             given = await asyncio.to_thread(given_of, self.config)
@@ -114,6 +115,16 @@ class Session:
             async for event in events:
                 folder.note(event)
                 yield event
+
+    def _need_same_models(self) -> None:
+        """A changed model is said at once: to repeat the record takes a framework, a corpus and its embeddings."""
+        path = self.folder / JOURNAL
+        if path.exists() and not self.accept_changes:
+            with closing(Journal(path)) as journal:
+                journal.need_same_models(self._identities())
+
+    def _identities(self) -> dict[str, dict[str, Any]]:
+        return {alias: model.identity() for alias, model in self.config.models.items()}
 
     def _models(self) -> dict[str, ModelConfig]:
         """The models by alias. Another seed of the run is another draw of the offline model, as of any other."""
@@ -144,14 +155,20 @@ class Session:
     def _guarded(self, host: Host, journal: Journal, folder: RunFolder, paid: Ledger) -> Recorded:
         """The host behind the budget, behind the journal: what is recorded is counted but never asked again."""
         paid.pay(journal.lost)
+        identities = self._identities()
+
+        def go_live() -> None:
+            journal.ask_with(identities)
+            folder.go_live()
+
         recorded = Recorded(
             Budgeted(host, Meters(paid, self.purse)),
             journal,
-            lambda alias: self.config.models[alias].identity(),
+            identities.__getitem__,
             course=self.config.course(),
             accept_changes=self.accept_changes,
             on_replayed=paid.pay,
-            on_live=folder.go_live,
+            on_live=go_live,
             on_ended=lambda: journal.lose(_lost(paid.spent, recorded.useful)),
         )
         return recorded

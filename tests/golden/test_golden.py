@@ -1,0 +1,29 @@
+"""Every system's `result.json` is the frozen one, on both hosts."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from golden.commands import alone
+from golden.runs import CASES, HERE, HOSTS, RESULTS, Runs, differences, golden, result_of
+
+
+@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("name", CASES)
+def test_a_result_is_the_frozen_one(runs: Runs, name: str, host: str) -> None:
+    assert differences(runs.result(name, host), golden(name)) == []
+
+
+def test_each_system_and_each_golden_has_a_case() -> None:
+    assert {golden(name)["system"] for name in CASES} == {
+        "virsci", "self-reflection", "discussion", "single", "conference-review", "rebuttal", "ranking",
+    }  # fmt: skip
+    assert {path.stem for path in RESULTS.iterdir()} == set(CASES)
+
+
+def test_a_process_of_its_own_does_the_same(tmp_path: Path) -> None:
+    shutil.copytree(HERE / "given", home := tmp_path / "home")
+    done = alone(("run", "conference-review", "--set", "subject=subject.md", "--out", "run", "--quiet"), home)
+    assert (done.code, done.err) == (0, "")
+    assert differences(result_of(home / "run", home), golden("conference-review")) == []

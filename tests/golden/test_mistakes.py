@@ -1,0 +1,60 @@
+"""Each mistake of a user ends with its exit code, and says the facts that mend it."""
+
+import shlex
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from golden.commands import Commands, Done, alone
+from golden.runs import HERE
+
+DATA: dict[str, Any] = yaml.safe_load((HERE / "mistakes.yaml").read_text(encoding="utf-8"))
+MISTAKES: Sequence[Sequence[Any]] = DATA["mistakes"]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A user's folder with the given files, and with files in which something is wrong."""
+    home = tmp_path / "home"
+    shutil.copytree(HERE / "given", home)
+    for name, text in DATA["files"].items():
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text(text, encoding="utf-8")
+    return home
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=[each[0] for each in MISTAKES])
+def test_a_mistake_gets_its_code_and_its_facts(
+    commands: Commands, home: Path, mistake: Sequence[Any]
+) -> None:
+    command, facts, *rest = mistake
+    more: Mapping[str, Any] = rest[0] if rest else {}
+    before = files(home)
+    assert_says(commands(*shlex.split(command), cwd=home), facts, more.get("code", 2))
+    left = {path.split("/")[0] for path in files(home) - before}
+    assert left == ({more["leaves"]} if "leaves" in more else set())
+
+
+def test_what_check_finds_stands_on_standard_output(commands: Commands, home: Path) -> None:
+    done = commands("check", "virsci", "--model", "openai/x", cwd=home)
+    assert done.code == 2
+    assert all(fact in done.out for fact in ("models.default", "openai/x", "OPENAI_API_KEY"))
+
+
+@pytest.mark.parametrize("command", ["run key.yaml", "run virsci --out done"])
+def test_a_process_of_its_own_says_the_same(commands: Commands, home: Path, command: str) -> None:
+    assert alone(command.split(), home) == commands(*command.split(), cwd=home)
+
+
+def assert_says(done: Done, facts: Sequence[str], code: int) -> None:
+    assert done.code == code, done
+    assert "Traceback" not in done.out + done.err
+    assert [fact for fact in facts if fact not in done.err] == [], done.err
+
+
+def files(home: Path) -> set[str]:
+    return {str(path.relative_to(home)) for path in home.rglob("*") if path.is_file()}

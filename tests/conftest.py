@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from manyheads.models import governor
 from support.llm import LLM
@@ -26,6 +27,11 @@ OURS = (
     "OPENALEX_API_KEY",
     "OPENALEX_MAILTO",
 )
+
+# How long an example takes says more of who else uses the machine. On top of what Hypothesis takes up by itself: in CI,
+# examples that are the same in every run.
+settings.register_profile("untimed", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -196,7 +196,7 @@ def test_any_paper_comes_back_as_it_was(tmp_path: Path) -> None:
     held: set[str] = set()
     with KnowledgeBank.create(tmp_path / "bank", LexicalEmbedder(16)) as bank:  # a bank each takes a second
 
-        @settings(max_examples=15, deadline=None)
+        @settings(max_examples=15)
         @given(papers=st.lists(ANY_PAPER, max_size=5, unique_by=lambda one: one.id))
         def comes_back(papers: list[Paper]) -> None:
             bank.add(papers)

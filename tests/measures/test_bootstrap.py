@@ -41,7 +41,7 @@ def test_equal_values_leave_nothing_uncertain() -> None:
     assert interval([2.5, 2.5, 2.5]) == Interval(2.5, 2.5, 2.5, 3, 0.95)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(shift=st.integers(-100, 100), scale=st.sampled_from([0.25, 2.0, 64.0]))
 def test_intervals_move_with_their_values(shift: int, scale: float) -> None:
     """Numbers whose sums are exact: rounding would break ties between resamples and the estimate."""

@@ -48,7 +48,7 @@ def plainly(point: np.ndarray, papers: Papers, around: int, own: int) -> float:
     return float(np.mean(thinness[np.argsort(far)[:around]] <= np.sort(far)[:own].mean()))
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(seed=SEEDS, around=st.integers(1, 40), own=st.integers(1, 39))
 def test_plain_loops_agree(seed: int, around: int, own: int) -> None:
     papers, points = random_papers(seed), random_points(seed + 5)
@@ -57,7 +57,7 @@ def test_plain_loops_agree(seed: int, around: int, own: int) -> None:
     assert all(0 <= one <= 1 for one in found)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(seed=SEEDS, own=st.integers(1, 39))
 def test_among_the_same_papers_a_thinner_place_never_has_a_lower_density_rank(seed: int, own: int) -> None:
     papers, points = random_papers(seed), random_points(seed + 5, 8)
@@ -66,7 +66,7 @@ def test_among_the_same_papers_a_thinner_place_never_has_a_lower_density_rank(se
     assert (np.diff(found[np.argsort(thinness)]) >= 0).all()
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(seed=SEEDS, scale=st.sampled_from([0.25, 2.0, 64.0]))
 def test_scale_and_place_do_not_matter(seed: int, scale: float) -> None:
     papers, points = random_papers(seed), random_points(seed + 5)

@@ -18,7 +18,6 @@ def grid(rows: int) -> st.SearchStrategy[Floats]:
     return arrays(np.float32, (rows, 3), elements=COARSE)
 
 
-@settings(deadline=None)
 @given(points=grid(4), among=grid(15), k=st.integers(1, 15), numbers=st.integers(1, 80))
 def test_blocks_of_any_size_give_what_plain_loops_give(
     points: Floats, among: Floats, k: int, numbers: int
@@ -30,7 +29,7 @@ def test_blocks_of_any_size_give_what_plain_loops_give(
     assert (found.distances == np.take_along_axis(plain, order, axis=1)).all()
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 2**32), scale=st.sampled_from([1e-3, 1.0, 1e3]), numbers=st.integers(1, 500))
 def test_random_points_at_any_scale(seed: int, scale: float, numbers: int) -> None:
     points, among = random_points(seed, 6, 24) * np.float32(scale), random_points(seed + 1, 60, 24)

@@ -107,7 +107,7 @@ def test_too_few_papers_are_refused() -> None:
         novelty(TEXT, PAST, NOW)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(seed=SEEDS, normalise=st.sampled_from(["none", *NORMALISED]))
 def test_the_order_of_papers_and_texts_changes_nothing(seed: int, normalise: Normalise) -> None:
     past, now, points = random_papers(seed), random_papers(seed + 3), random_points(seed + 5)
@@ -126,7 +126,7 @@ def test_the_order_of_papers_and_texts_changes_nothing(seed: int, normalise: Nor
     assert [one.on for one in backwards] == pytest.approx([one.on for one in found], rel=1e-6)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(seed=SEEDS, scale=st.floats(0.01, 100))
 def test_distances_grow_with_the_scale_and_normalised_ones_do_not(seed: int, scale: float) -> None:
     past, now, points = random_papers(seed), random_papers(seed + 3), random_points(seed + 5)
@@ -146,7 +146,7 @@ def test_distances_grow_with_the_scale_and_normalised_ones_do_not(seed: int, sca
             assert (other.ci, other.on) == pytest.approx((one.ci, one.on), rel=1e-4)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(seed=SEEDS, copies=st.integers(1, 6))
 def test_copies_of_the_nearest_paper_pull_hd_down_to_it(seed: int, copies: int) -> None:
     past, points = random_papers(seed), random_points(seed + 5, 1)
@@ -167,7 +167,7 @@ def test_copies_of_the_nearest_paper_pull_hd_down_to_it(seed: int, copies: int) 
     assert [one.distance for one in after.past] == near
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(seed=SEEDS)
 def test_a_past_paper_is_no_distance_from_itself_and_measures_like_its_neighbours(seed: int) -> None:
     """HD can differ between two texts by no more than the distance between them."""
@@ -181,7 +181,7 @@ def test_a_past_paper_is_no_distance_from_itself_and_measures_like_its_neighbour
         assert abs(one.hd - neighbour.hd) <= one.past[1].distance + 1e-6
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(seed=SEEDS)
 def test_many_texts_at_once_measure_what_each_does_alone(seed: int) -> None:
     past, now, points = random_papers(seed), random_papers(seed + 3), random_points(seed + 5)
@@ -192,7 +192,7 @@ def test_many_texts_at_once_measure_what_each_does_alone(seed: int) -> None:
         assert astuple(alone)[:4] == pytest.approx(astuple(one)[:4], rel=1e-6)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(seed=SEEDS)
 def test_plain_loops_agree(seed: int) -> None:
     past, now, [point] = random_papers(seed), random_papers(seed + 3), random_points(seed + 5, 1)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from manyheads.errors import MeasureError
@@ -80,7 +80,6 @@ def test_no_ideas_have_no_order() -> None:
         orders_of(0, 3, random.Random(0))
 
 
-@settings(deadline=None)
 @given(SIZES, st.integers(1, 8), st.integers(0, 99))
 def test_a_judge_who_reads_off_the_order_is_wholly_biased(size: int, count: int, seed: int) -> None:
     orders = orders_of(size, count, random.Random(seed))
@@ -91,7 +90,6 @@ def test_a_judge_who_reads_off_the_order_is_wholly_biased(size: int, count: int,
     assert early.orders == count
 
 
-@settings(deadline=None)
 @given(SIZES, st.integers(1, 3), st.integers(0, 99), st.randoms(use_true_random=False))
 def test_a_judge_who_sees_the_ideas_alone_is_not_biased(
     size: int, squares: int, seed: int, rng: random.Random

@@ -5,7 +5,7 @@ import random
 from itertools import count
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from manyheads.measures.ranking_agreement import alignments, as_data, kendall_tau
@@ -107,7 +107,6 @@ def test_a_judge_who_guesses_does_as_chance_says() -> None:
     assert found.tau.mean == pytest.approx(0, abs=0.05)
 
 
-@settings(deadline=None)
 @given(st.permutations(list(range(1, 6))), st.permutations(list(range(1, 6))))
 def test_agreement_knows_no_direction(first: list[int], second: list[int]) -> None:
     one, other = tuple(first), tuple(second)

@@ -136,8 +136,15 @@ class Governor:
         tried = f"{count} times" if count > 1 else "once"
         what = "cannot be reached" if is_transport(error) else "failed"
         what = "answers with broken JSON" if is_garbled(error) else what
-        hint = "start the server or mend the address, then: manyheads resume RUN"
+        hint = f"{self._mending(status)}, then: manyheads resume RUN"
         return ModelError(f"{named}: {what}: {in_short(error)}", tried=tried, hint=hint)
+
+    def _mending(self, status: int | None) -> str:
+        if status == 429:
+            return f"wait, raise the account's limit or quota, or lower models.{self.alias}.concurrency"
+        if status is None:
+            return "start the server or mend the address"
+        return "fix what the server reports"
 
 
 @dataclass

@@ -32,7 +32,10 @@ def build(
         typer.Argument(metavar="SOURCE...", help="Files or folders of papers, or s2:WORDS, a search."),
     ],
     out: Annotated[
-        Path | None, typer.Option(help="The folder to make. [default: corpora/NAME]", show_default=False)
+        Path | None,
+        typer.Option(
+            help="The folder to make. [default: corpora/ and the source's name]", show_default=False
+        ),
     ] = None,
     name: Annotated[str | None, typer.Option(help="[default: the source's name]", show_default=False)] = None,
     format: Annotated[str, typer.Option(help="One that `manyheads corpus formats` lists.")] = "auto",  # noqa: A002

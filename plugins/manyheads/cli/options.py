@@ -22,7 +22,9 @@ Sets = Annotated[
 Paths = Annotated[
     list[Path] | None, typer.Option("--path", help="Folder with your own roles/ and prompts/. Repeatable.")
 ]
-HostName = Annotated[str | None, typer.Option("--host", help="autogen or agentscope.")]
+HostName = Annotated[
+    str | None, typer.Option("--host", help="autogen or agentscope; autogen, where the config names none.")
+]
 Model = Annotated[
     str | None,
     typer.Option("--model", metavar="PROVIDER/NAME", help="Such as openai/gpt-4o-mini or ollama/llama3."),

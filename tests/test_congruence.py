@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from manyheads.events import Invited
+from manyheads.core.events import Invited
 from support.faults import Fault
 from support.llm import LLM, Given
 from support.play import Played, config_for, play

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from manyheads.core import Ordinals, Place, Usage, safe_name, together
+from manyheads.core.events import AnyEvent, Emit, Result, Warned, stream
 from manyheads.errors import BudgetError, ModelError, UserError
-from manyheads.events import AnyEvent, Emit, Result, Warned, stream
 
 
 @given(st.text())

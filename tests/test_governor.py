@@ -65,6 +65,18 @@ async def test_passing_failures_are_tried_again(llm: LLM, ask: Ask, status: int)
     assert warn[0].startswith("models.writer: ")
 
 
+@pytest.mark.parametrize(
+    ("status", "step"), [(429, "models.writer.concurrency"), (400, "server reports"), (502, "server reports")]
+)
+async def test_a_server_that_answers_need_not_be_started(llm: LLM, ask: Ask, status: int, step: str) -> None:
+    llm.faults.append(Fault("status", status=status, times=None))
+    with pytest.raises(ModelError) as told:
+        await ask(governor(llm), form={})
+    assert step in str(told.value.hint)
+    assert "start the server" not in str(told.value.hint)
+    assert "manyheads resume" in str(told.value.hint)
+
+
 @pytest.mark.parametrize("response_format", [True, False])
 async def test_a_server_that_stays_down_is_given_up_after_the_retries(
     llm: LLM, ask: Ask, response_format: bool

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from manyheads.core import Host, Image, Message, Place, Reply, Speaker, ToolCall, Turn, Usage
+from manyheads.engine.journal import Journal, Recorded, read_turns
 from manyheads.errors import JournalError
-from manyheads.journal import Journal, Recorded, read_turns
 from manyheads.replies import REPLIES, Idea, Remark
 from support.hosts import FilledHost
 
@@ -150,7 +150,7 @@ PUTS = """
 import os, signal, sys
 from pathlib import Path
 from manyheads.core import Place
-from manyheads.journal import Journal
+from manyheads.engine.journal import Journal
 journal = Journal(Path(sys.argv[1]))
 for number in range(20):
     journal.put(Place("topic", number, "Ada", "topic"), "hash", {}, {"number": number})

@@ -15,8 +15,9 @@ from anthropic import AsyncAnthropic
 from ollama import AsyncClient as Ollama
 from openai import APIConnectionError, AsyncOpenAI, BadRequestError, RateLimitError
 
+from manyheads.engine.replying import UnusableReplyError, parse
 from manyheads.replies import REPLIES, Decision, ReplyModel, Vote
-from manyheads.structured import UnusableReplyError, form, parse, schema_of
+from manyheads.replies.form import form, schema_of
 from support.faults import Fault, Kind, refuses_format
 from support.fill import fill
 from support.llm import LLM

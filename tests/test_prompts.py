@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from manyheads.errors import ConfigError
-from manyheads.prompts import Prompts, quoted
 from manyheads.resources import Resources
+from manyheads.roles import Prompts, quoted
 
 
 def prompts(folder: Path, **files: str) -> Prompts:

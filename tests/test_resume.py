@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from manyheads.config import load
-from manyheads.journal import Journal, read_turns
+from manyheads.engine.journal import Journal, read_turns
 from support.command import Done, finish, manyheads_command, start
 from support.llm import LLM
 from support.play import Played, play

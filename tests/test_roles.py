@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from manyheads.bank.records import Hit, Paper, Scientist
 from manyheads.errors import ConfigError
+from manyheads.papers import Hit, Paper, Scientist
 from manyheads.replies import REPLIES, Abstract, Vote
 from manyheads.resources import Resources
 from manyheads.roles import RoleCard, Roles, read_card

@@ -12,20 +12,18 @@ import pytest
 PLUGINS = Path(__file__).parents[1] / "plugins"
 ROOMS = (
     "errors", "http", "resources",  # what went wrong, and where the data files are
-    "bank",  # papers, scientists and their vectors; knows nothing of runs
-    "prompts", "replies", "roles",  # what is asked, and what may be answered
-    "subjects",  # texts that are reviewed, rated or measured
-    "core", "events",  # the contracts between systems and hosts, and what is told of a run
-    "budget", "config",
-    "literature", "measures",  # papers beyond the bank, and what a text is measured by
-    "extract", "structured", "journal",  # from a model's text to a typed reply that is kept
-    "tools", "recall",  # the bank as agents meet it
+    "papers", "texts",  # what is read
+    "replies", "roles", "core",  # what is asked and answered, and the contracts between systems and hosts
+    "config",  # a run's config
     "models",  # limits on requests, and models that need no server
-    "discussion", "systems",  # teams that talk, and what they do so for
-    "report", "folder", "session", "checks",  # a run from its config to its report
+    "bank", "literature",  # papers, scientists and their vectors; papers beyond the bank
+    "tools",  # both as agents meet them
+    "discussion", "measures",  # teams that talk, and what a text is measured by
+    "report",  # a run to read
+    "systems", "engine",  # what is run, and a run from its config to its result
     "hosts",  # the agent frameworks
     "suites",  # many runs, and what they come to
-    "schemas", "cli", "__main__",
+    "checks", "schemas", "cli", "__main__",
 )  # fmt: skip
 """From the ground up."""
 FRAMEWORKS = ("autogen", "agentscope")

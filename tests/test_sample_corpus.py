@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.bank.records import Paper
+from manyheads.papers import Paper
 
 SAMPLE = Path(__file__).parents[1] / "configs/corpora/sample.jsonl"
 BOUND = 2021

@@ -7,9 +7,9 @@ from typing import NoReturn
 
 import pytest
 
+from manyheads.engine.session import Session, new_folder
 from manyheads.errors import ChangedError, ModelError
 from manyheads.hosts import host_factory
-from manyheads.session import Session, new_folder
 from support.faults import Fault
 from support.llm import LLM
 from support.play import config_for, play
@@ -17,7 +17,7 @@ from support.play import config_for, play
 
 def test_a_start_loads_no_heavy_library():
     code = (
-        "import sys, manyheads.session; from manyheads.hosts import FRAMEWORKS, host_factory;"
+        "import sys, manyheads.engine.session; from manyheads.hosts import FRAMEWORKS, host_factory;"
         "[host_factory(name) for name in FRAMEWORKS];"
         "heavy = ('numpy', 'scipy', 'qdrant_edge', 'onnx', 'matplotlib', *FRAMEWORKS.values());"
         "print([name for name in heavy if name in sys.modules])"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from manyheads.errors import SubjectError
-from manyheads.subjects import read_subject, read_subjects
+from manyheads.texts import read_subject, read_subjects
 
 
 def written(path: Path, content: str | bytes | dict[str, Any]) -> Path:

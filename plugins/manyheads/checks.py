@@ -9,18 +9,17 @@ from urllib.parse import urlsplit
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.named import resolve_corpus
 from manyheads.config import ModelConfig, RunConfig
-from manyheads.config.hosts import FRAMEWORKS
+from manyheads.config.run import FRAMEWORKS
 from manyheads.discussion import need_members
+from manyheads.engine.replay import ReplayModel
 from manyheads.errors import UserError
-from manyheads.literature.background import read_background
-from manyheads.literature.ideas import read_contest
-from manyheads.models.keys import key_of, key_variable
-from manyheads.models.replay import ReplayModel
-from manyheads.report.words import count
+from manyheads.literature.ideas import read_background, read_contest
+from manyheads.models.requests import key_of, key_variable
+from manyheads.report.record import count
 from manyheads.resources import Resources
 from manyheads.roles import Roles
-from manyheads.subjects import Subject, read_subject
 from manyheads.systems import SYSTEMS, looks_up, misfits, needs_corpus
+from manyheads.texts import Subject, read_subject
 
 
 @dataclass(frozen=True)
@@ -161,7 +160,7 @@ def _corpus(config: RunConfig) -> list[Finding]:
 
 def _sources(config: RunConfig, corpus: Ecosystem | None = None) -> list[Finding]:
     """Where papers are looked up, for a run that may; nobody is asked."""
-    from manyheads.literature.libraries import open_library
+    from manyheads.literature.opening import open_library
 
     if not _looks_up(config):
         return []

@@ -14,6 +14,10 @@ UserError
     └── ChangedError     what is recorded there answers other questions than today's
 """
 
+from typing import Any
+
+from pydantic import ValidationError
+
 
 class UserError(Exception):
     """A mistake that a user can mend.
@@ -97,3 +101,27 @@ class JournalError(UserError):
 
 class ChangedError(JournalError):
     """A run's record answers other questions than today's config and prompts ask."""
+
+
+WORDS = {
+    "extra_forbidden": "no such key",
+    "list_type": "should be a list",
+    "model_type": "should be a mapping of keys to values",
+    "tuple_type": "should be a list, such as [one, another]",
+}
+"""Where pydantic's words are for programmers."""
+
+
+def describe(error: ValidationError) -> str:
+    """A pydantic error in a line: key, what is wrong, what was given."""
+    return "; ".join(_line(item) for item in error.errors(include_url=False, include_context=False))
+
+
+def _line(item: Any) -> str:
+    message: str = WORDS.get(item["type"]) or item["msg"]
+    problem = f"{message[:1].lower()}{message[1:]}".removeprefix("value error, ")
+    if not item["loc"]:
+        return problem
+    given = repr(item["input"])
+    shown = given if len(given) <= 60 else given[:57] + "..."
+    return f"{'.'.join(map(str, item['loc']))}: {problem} (given: {shown})"

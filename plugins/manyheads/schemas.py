@@ -15,7 +15,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from manyheads import budget, config, roles
+from manyheads import config, roles
+from manyheads.engine import budget
 from manyheads.replies import REPLIES
 from manyheads.resources import shipped
 from manyheads.suites import spec

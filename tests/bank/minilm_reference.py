@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from manyheads.bank.bert_onnx import read_safetensors
-from manyheads.bank.minilm import MAX_TOKENS, package_folder
+from manyheads.bank.minilm import MAX_TOKENS, package_folder, read_safetensors
 
 LAYERS, HEADS, EPSILON = 6, 12, 1e-12
 TEXTS = [

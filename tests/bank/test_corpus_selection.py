@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects
-from manyheads.bank.options import PRESETS, BuildOptions
+from manyheads.bank.meta import PRESETS, BuildOptions
 from manyheads.bank.selection import Selection, period_of, select
 from manyheads.errors import CorpusError
 from support.papers import paper, papers

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from manyheads.bank.build import build_corpus
+from manyheads.bank.building import build_corpus
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import KnowledgeBank
-from manyheads.bank.meta import read_meta
+from manyheads.bank.meta import BuildOptions, read_meta
 from manyheads.bank.named import resolve_corpus
-from manyheads.bank.options import BuildOptions
 from manyheads.bank.vectors import Embedder
 from manyheads.errors import CorpusError, EmbeddingError
 from support.papers import NAMES, paper, papers, write_corpus
@@ -180,9 +179,9 @@ def test_an_interrupted_build_leaves_no_corpus_and_goes_on(tmp_path: Path, embed
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from manyheads.bank.build import build_corpus
+from manyheads.bank.building import build_corpus
 from manyheads.bank.embedding import load_embedder
-from manyheads.bank.options import BuildOptions
+from manyheads.bank.meta import BuildOptions
 
 class Dying:
     inner = load_embedder("lexical")

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.bank.collaboration import Exploration, draw
-from manyheads.bank.records import Scientist
+from manyheads.bank.scientists import Exploration, draw
+from manyheads.papers import Scientist
 
 DRAWS = 20_000
 

@@ -14,11 +14,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from manyheads.bank import fast, minilm
-from manyheads.bank.embedding import PrecomputedEmbedder, load_embedder
-from manyheads.bank.lexical import LexicalEmbedder
-from manyheads.bank.vector_cache import CachedEmbedder
-from manyheads.bank.vector_files import import_vectors
-from manyheads.bank.vectors import unit_rows
+from manyheads.bank.building import import_vectors
+from manyheads.bank.embedding import CachedEmbedder, PrecomputedEmbedder, load_embedder
+from manyheads.bank.vectors import LexicalEmbedder, unit_rows
 from manyheads.errors import EmbeddingError
 from support.qdrant import QdrantServer
 
@@ -133,7 +131,7 @@ def test_lexical_vectors_put_texts_with_common_words_together() -> None:
 
 def test_lexical_vectors_do_not_depend_on_the_process() -> None:
     code = (
-        "from manyheads.bank.lexical import LexicalEmbedder as L; print(L(8).embed(['many heads']).tolist())"
+        "from manyheads.bank.vectors import LexicalEmbedder as L; print(L(8).embed(['many heads']).tolist())"
     )
     here = LexicalEmbedder(8).embed(["many heads"]).tolist()
     for seed in ("1", "2"):

@@ -7,14 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.bank.collaboration import count_collaborations
 from manyheads.bank.corpus import RawAuthor, RawPaper
-from manyheads.bank.masking import Masker, assign_masks
-from manyheads.bank.names import shown, spellings
 from manyheads.bank.phrases import some_texts, standout_phrases
-from manyheads.bank.profiles import TOP_INTERESTS, profile, profile_text
-from manyheads.bank.records import Scientist
-from manyheads.bank.spool import Team
+from manyheads.bank.scientists import (
+    TOP_INTERESTS,
+    Masker,
+    assign_masks,
+    count_collaborations,
+    profile,
+    profile_text,
+    shown,
+    spellings,
+)
+from manyheads.bank.selection import Team
+from manyheads.papers import Scientist
 from support.papers import NAMES, paper, papers
 
 

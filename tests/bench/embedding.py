@@ -6,9 +6,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from bench.figures import Figure, Size, Watch
-from manyheads.bank.embedding import load_embedder
+from manyheads.bank.embedding import CachedEmbedder, load_embedder
 from manyheads.bank.fast import FastEmbedder
-from manyheads.bank.vector_cache import CachedEmbedder
 from manyheads.bank.vectors import Embedder
 from manyheads.resources import data_file
 

@@ -8,12 +8,11 @@ from statistics import median
 from bench.figures import Figure, Size, Watch, fastest
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import KnowledgeBank
-from manyheads.bank.records import Paper
 from manyheads.config import LiteratureConfig
-from manyheads.literature.cascade import ignore
-from manyheads.literature.gathered import Note
 from manyheads.literature.ledger import SearchLedger
-from manyheads.literature.libraries import open_library
+from manyheads.literature.library import Note, ignore
+from manyheads.literature.opening import open_library
+from manyheads.papers import Paper
 
 PAPERS = 200
 WARM_UP = "fruit picked"

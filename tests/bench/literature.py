@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 from bench.figures import Figure, Size, Watch
 from manyheads.config import LiteratureConfig
-from manyheads.literature.libraries import open_library
-from manyheads.literature.limits import Limiter, Pace
+from manyheads.literature.opening import open_library
 from manyheads.literature.semantic_scholar import SemanticScholar
-from manyheads.literature.service import Service
+from manyheads.literature.service import Limiter, Pace, Service
 from support.scholar import Scholar, record
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ import numpy as np
 from bench.figures import Figure, Size, typical
 from bench.retrieval import _clustered
 from manyheads.bank.vectors import unit_rows
-from manyheads.measures.density import AROUND, OWN, relative_neighbour_density
-from manyheads.measures.measure import MeasuringCorpus
-from manyheads.measures.novelty import NEIGHBOURS, novelty
+from manyheads.measures.corpus import MeasuringCorpus
+from manyheads.measures.novelty import AROUND, NEIGHBOURS, OWN, novelty, relative_neighbour_density
 from manyheads.measures.papers import Papers
 
 if TYPE_CHECKING:

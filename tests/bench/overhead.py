@@ -15,8 +15,8 @@ from bench.plain import PLAIN
 from bench.runs import Timed, config_for, timed
 from bench.server import model_server
 from manyheads.core import Place
-from manyheads.journal import Journal
-from manyheads.structured import FORM
+from manyheads.engine.journal import Journal
+from manyheads.replies.form import FORM
 
 BARE: dict[str, Any] = {
     "invitation": {"enabled": False},

@@ -11,8 +11,8 @@ import numpy as np
 from bench.figures import Figure, Size, Watch, typical
 from manyheads.bank.embedding import PrecomputedEmbedder
 from manyheads.bank.knowledge import KnowledgeBank
-from manyheads.bank.records import Paper
 from manyheads.bank.vectors import unit_rows
+from manyheads.papers import Paper
 
 if TYPE_CHECKING:
     from manyheads.bank.vectors import Vectors

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.bank.locks import FolderLock
+from manyheads.bank.store import FolderLock
 from support.command import SMALL, manyheads_command, manyheads_process, result_of, served_by, start
 from support.faults import Fault
 from support.llm import LLM

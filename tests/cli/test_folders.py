@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.journal import read_turns
+from manyheads.engine.journal import read_turns
 from support.command import SMALL, manyheads_command
 
 RUN = ("run", "virsci", "--host", "agentscope", *SMALL, "--out")

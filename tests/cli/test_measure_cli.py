@@ -7,13 +7,12 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from manyheads.bank.ecosystem import Ecosystem
-from manyheads.bank.lexical import LexicalEmbedder
-from manyheads.bank.options import BuildOptions
-from manyheads.cli.app import app
+from manyheads.bank.meta import BuildOptions
+from manyheads.bank.vectors import LexicalEmbedder
+from manyheads.cli import app
 from manyheads.errors import CorpusError, EmbeddingError, MeasureError, SubjectError, UserError
-from manyheads.measures.lines import read_lines
-from manyheads.measures.measure import MeasuringCorpus
-from manyheads.measures.results import Score, mean_of
+from manyheads.measures.corpus import MeasuringCorpus
+from manyheads.measures.scores import Score, mean_of, read_lines
 from support.command import manyheads_command, manyheads_process
 from support.invoked import mistake, scores
 from support.papers import papers, write_corpus

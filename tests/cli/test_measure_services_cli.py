@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from manyheads.cli.app import app
+from manyheads.cli import app
 from manyheads.errors import ConfigError, LiteratureError, MeasureError, RatingError, UserError
 from support.command import manyheads_command, manyheads_process
 from support.invoked import mistake, scores

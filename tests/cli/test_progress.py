@@ -20,7 +20,7 @@ from rich.console import Console
 import manyheads
 from manyheads.cli.progress import LiveProgress, Standing, line_of, make_progress, plain
 from manyheads.core import Usage
-from manyheads.events import (
+from manyheads.core.events import (
     AnyEvent,
     Asked,
     Invited,
@@ -223,7 +223,7 @@ def test_a_reply_cannot_command_the_terminal(text: str) -> None:
 SCRIPT = """
 import time
 from manyheads.cli.progress import make_progress
-from manyheads.events import Asked, Stage
+from manyheads.core.events import Asked, Stage
 with make_progress("auto") as progress:
     progress.show(Stage(stage="topic", title="Topic discussion", number=2, total=5))
     progress.show(Asked(stage="topic", turn=1, speaker="Scientist4", task="topic"))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.journal import read_turns
+from manyheads.engine.journal import read_turns
 from support.command import manyheads_command, result_of, served_by, start
 from support.llm import LLM
 

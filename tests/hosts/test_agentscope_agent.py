@@ -11,11 +11,11 @@ from agentscope.pipeline import TeamMember, TeamPipeline
 
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import KnowledgeBank
-from manyheads.bank.records import Paper
 from manyheads.config import ModelConfig
 from manyheads.errors import ConfigError, CorpusError
 from manyheads.hosts.agentscope import role_agent
-from manyheads.hosts.agentscope.clients import build
+from manyheads.hosts.agentscope.client import build
+from manyheads.papers import Paper
 from support.llm import LLM
 from support.turns import model
 

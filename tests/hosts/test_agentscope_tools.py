@@ -8,9 +8,9 @@ import pytest
 from pydantic import BaseModel, Field
 
 from manyheads.core import Tool, ToolCall
+from manyheads.engine.replying import TOOL_ROUNDS
 from manyheads.errors import BudgetError, ModelError
 from manyheads.hosts.agentscope import AgentScopeHost
-from manyheads.structured import TOOL_ROUNDS
 from support.llm import LLM
 from support.turns import model, turn
 

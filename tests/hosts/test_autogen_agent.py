@@ -17,11 +17,11 @@ from pydantic import BaseModel, ValidationError
 
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import KnowledgeBank
-from manyheads.bank.records import Paper
 from manyheads.config import ModelConfig
 from manyheads.core import Tool
 from manyheads.errors import ConfigError, CorpusError, ModelError, UserError
 from manyheads.hosts.autogen import KnowledgeMemory, ModelClient, RoleAgent, role_agent
+from manyheads.papers import Paper
 from support.faults import Fault
 from support.llm import LLM
 from support.papers import SUBJECTS

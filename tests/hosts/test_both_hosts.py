@@ -19,9 +19,9 @@ from pydantic import BaseModel
 
 from manyheads.config import ModelConfig
 from manyheads.core import Image, Message, Recall, Speaker, Tool, recall_nothing
+from manyheads.engine.replying import StructuredHost
 from manyheads.errors import BudgetError, ConfigError, CorpusError, ModelError, ReplyError
 from manyheads.hosts import FRAMEWORKS, host_factory
-from manyheads.structured import StructuredHost
 from support.faults import Fault, refuses_format
 from support.llm import LLM
 from support.requests import Request

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from manyheads.engine.session import Session, reopen
 from manyheads.errors import ConfigError, ModelError, SubjectError
 from manyheads.hosts import FRAMEWORKS, NATIVE, component, host_factory
 from manyheads.hosts.agentscope import PIPELINES
 from manyheads.hosts.autogen import TEAMS
-from manyheads.session import Session, reopen
 from manyheads.systems import SYSTEMS
 from support.command import result_of
 from support.faults import Fault

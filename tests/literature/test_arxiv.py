@@ -8,10 +8,9 @@ import pytest
 
 from manyheads.errors import LiteratureError
 from manyheads.literature.arxiv import Arxiv
-from manyheads.literature.lacking import LackingError
-from manyheads.literature.limits import ARXIV, Pace
-from manyheads.literature.publication import Publication, Window
-from manyheads.literature.service import Service
+from manyheads.literature.service import ARXIV, Pace, Service
+from manyheads.literature.watch import LackingError
+from manyheads.papers import Publication, Window
 from support.arxiv import ArxivServer, entry
 from support.scholar import Trouble
 

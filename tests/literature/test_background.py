@@ -7,7 +7,7 @@ import pytest
 
 from manyheads.config import RunConfig
 from manyheads.errors import CorpusError, SubjectError, UserError
-from manyheads.literature.background import Background, read_background
+from manyheads.literature.ideas import Background, read_background
 
 BIB = """\
 @article{owls, title={Owls at night}, author={Ada, A.}, year={2015}, abstract={Owls hunt by ear.}}

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from manyheads.config import SourceName
-from manyheads.literature.gathered import Merged
-from manyheads.literature.publication import Publication
+from manyheads.literature.library import Merged
+from manyheads.papers import Publication
 
 LONG = "Tactile fingers for soft fruit"
 

@@ -8,8 +8,7 @@ import pytest
 
 from manyheads.config import RunConfig
 from manyheads.errors import SubjectError
-from manyheads.literature.background import read_background
-from manyheads.literature.ideas import Contest, read_contest, read_idea
+from manyheads.literature.ideas import Contest, read_background, read_contest, read_idea
 
 FORM = {name: f"Its {name}." for name in ("problem", "objective", "hypothesis", "method", "expected_impact")}
 PARAGRAPH = {"title": "", "idea": "Owls plan by ear.", "thought": "Gaps.", "by": "Proposer"}

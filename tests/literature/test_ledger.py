@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from manyheads.core.events import Searched
 from manyheads.errors import JournalError
-from manyheads.events import Searched
 from manyheads.literature.ledger import SearchLedger
 
 

@@ -8,17 +8,15 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from manyheads.bank.records import Paper
 from manyheads.config import LiteratureConfig, SourceName
+from manyheads.core.events import Searched
 from manyheads.errors import ConfigError, LiteratureError
-from manyheads.events import Searched
-from manyheads.literature.cached import CachedSource
-from manyheads.literature.cascade import Cascade
-from manyheads.literature.connect import connect
-from manyheads.literature.libraries import open_library, window
-from manyheads.literature.limits import Pace
-from manyheads.literature.publication import Window
-from manyheads.literature.watched import Watched
+from manyheads.literature.cache import CachedSource
+from manyheads.literature.library import Cascade
+from manyheads.literature.opening import connect, open_library, window
+from manyheads.literature.service import Pace
+from manyheads.literature.watch import Watched
+from manyheads.papers import Paper, Window
 from support.scholar import Trouble
 from support.services import AT_ONCE, A, B, C, Services, down, ids, open_work, running, scholarly, steps
 

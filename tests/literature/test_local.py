@@ -7,10 +7,9 @@ import pytest
 
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import KnowledgeBank
-from manyheads.bank.records import Paper
-from manyheads.literature.lacking import LackingError
 from manyheads.literature.local import LocalSource
-from manyheads.literature.publication import Window
+from manyheads.literature.watch import LackingError
+from manyheads.papers import Paper, Window
 
 PAST = (
     Paper(id="p1", title="Grasping soft fruit", abstract="Tactile fingers grasp soft fruit.", year=2011),

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.literature.named import Named, named, names_of
-from manyheads.literature.publication import Publication
+from manyheads.literature.names import Named, named, names_of
+from manyheads.papers import Publication
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from manyheads.errors import LiteratureError
-from manyheads.literature.limits import Pace
 from manyheads.literature.openalex import OpenAlex
-from manyheads.literature.publication import Publication, Window
-from manyheads.literature.service import Service
+from manyheads.literature.service import Pace, Service
+from manyheads.papers import Publication, Window
 from support.openalex import OpenAlexServer, work
 from support.scholar import Trouble
 

@@ -13,11 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyheads.errors import LiteratureError
-from manyheads.literature.limits import Pace
-from manyheads.literature.publication import Author, Publication, Window
 from manyheads.literature.semantic_scholar import SemanticScholar
-from manyheads.literature.service import Service
+from manyheads.literature.service import Pace, Service
 from manyheads.literature.source import ALL
+from manyheads.papers import Author, Publication, Window
 from support.scholar import Record, Scholar, Trouble, record
 
 A, B, C, D, E = ("abcde"[number] * 40 for number in range(5))

@@ -17,8 +17,15 @@ from hypothesis import strategies as st
 
 from manyheads.errors import LiteratureError
 from manyheads.http import asked_to_wait
-from manyheads.literature.limits import Limiter, OverdueError, Pace, limiter
-from manyheads.literature.service import GarbledError, RefusedError, Service
+from manyheads.literature.service import (
+    GarbledError,
+    Limiter,
+    OverdueError,
+    Pace,
+    RefusedError,
+    Service,
+    limiter,
+)
 
 EARLY = 0.005
 """Seconds by which a start may seem too early: a busy machine notes the one before it late."""

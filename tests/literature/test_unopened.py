@@ -6,7 +6,7 @@ import pytest
 
 from manyheads.errors import LiteratureError
 from manyheads.literature.library import Findings, Library
-from manyheads.literature.unopened import Unopened
+from manyheads.literature.opening import Unopened
 from support.services import A, ids, running
 
 ASKED: dict[str, Callable[[Library], Awaitable[object]]] = {

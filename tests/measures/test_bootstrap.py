@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyheads.errors import MeasureError
-from manyheads.measures.bootstrap import Interval, interval, paired
+from manyheads.measures.agreement import Interval, interval, paired
 
 VALUES = [0.8, 1.1, 0.9, 1.4, 1.0, 0.7, 1.3, 1.2]
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manyheads.errors import MeasureError
-from manyheads.measures.effects import by_group, mean_difference, mean_of, student_interval
+from manyheads.measures.statistics import by_group, mean_difference, mean_of, student_interval
 
 VALUES = st.lists(st.floats(-1e3, 1e3).map(lambda value: round(value, 3)), min_size=2, max_size=12)
 

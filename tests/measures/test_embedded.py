@@ -8,9 +8,9 @@ import pytest
 from manyheads.bank import minilm
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import KnowledgeBank
-from manyheads.bank.lexical import LexicalEmbedder
-from manyheads.bank.records import Paper
-from manyheads.measures.measure import Cutting
+from manyheads.bank.vectors import LexicalEmbedder
+from manyheads.measures.corpus import Cutting
+from manyheads.papers import Paper
 from support.qdrant import QdrantServer
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from manyheads.errors import MeasureError
-from manyheads.measures.nearest import Floats, mean_distances, nearest, ranked, survey
+from manyheads.measures.papers import Floats, mean_distances, nearest, ranked, survey
 from support.measured import at, plain_distances, random_points
 
 COARSE = st.integers(-2, 2).map(float)

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyheads.errors import MeasureError
-from manyheads.measures.novelty import novelty
+from manyheads.measures.novelty import Normalise, novelty
 from manyheads.measures.papers import Papers
-from manyheads.measures.side import Normalise
 from support.measured import at, laid_out, plain_distances, random_papers, random_points
 
 SEEDS = st.integers(0, 2**32 - 10)

@@ -10,11 +10,10 @@ import pytest
 
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.knowledge import KnowledgeBank
-from manyheads.bank.lexical import LexicalEmbedder
-from manyheads.bank.meta import read_meta
-from manyheads.bank.options import BuildOptions
+from manyheads.bank.meta import BuildOptions, read_meta
+from manyheads.bank.vectors import LexicalEmbedder
 from manyheads.errors import CorpusError, EmbeddingError, MeasureError
-from manyheads.measures.measure import MeasuringCorpus
+from manyheads.measures.corpus import MeasuringCorpus
 from manyheads.measures.papers import FOLDER, load_papers
 from support.papers import papers, write_corpus
 

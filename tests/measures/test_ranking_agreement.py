@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.measures.ranking_agreement import alignments, as_data, kendall_tau
-from manyheads.measures.rankings import KeptSet, Rankings
+from manyheads.measures.rankings import KeptSet, Rankings, alignments, as_data, kendall_tau
 
 Ranks = tuple[int, ...]
 COUNT = count()

@@ -10,14 +10,15 @@ from typing import Any
 import pytest
 
 from manyheads.errors import RatingError
-from manyheads.measures.ranking_form import (
+from manyheads.measures.rankings import (
     COLUMNS,
     RankedSet,
     make_ranking_form,
     read_ranked_set,
+    read_ranking_key,
+    read_rankings,
     write_ranking_form,
 )
-from manyheads.measures.rankings import read_ranking_key, read_rankings
 from support.command import manyheads_command
 
 SET = RankedSet(

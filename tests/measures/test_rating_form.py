@@ -6,10 +6,8 @@ from pathlib import Path
 import pytest
 
 from manyheads.errors import RatingError
-from manyheads.measures.rating_form import COLUMNS, make_form, write_form
-from manyheads.measures.ratings import CRITERIA, read_ratings
-from manyheads.measures.scores import read_key
-from manyheads.subjects import Subject
+from manyheads.measures.ratings import COLUMNS, CRITERIA, make_form, read_key, read_ratings, write_form
+from manyheads.texts import Subject
 
 SUBJECTS = [Subject(f"/runs/{n}", f"Idea {n}", f"We study {n}, “well”,\nand more.") for n in range(12)]
 

@@ -8,8 +8,7 @@ import pytest
 
 from manyheads.errors import RatingError
 from manyheads.measures.comparison import compare, describe_ratings
-from manyheads.measures.ratings import Rating, Ratings
-from manyheads.measures.scores import Score, pair, read_key, read_reviews, read_scores
+from manyheads.measures.ratings import Rating, Ratings, Score, pair, read_key, read_reviews, read_scores
 
 
 def lines(path: Path, *rows: dict[str, Any] | str) -> Path:

@@ -11,15 +11,12 @@ import pytest
 
 from manyheads.config import LiteratureConfig, SourceName
 from manyheads.errors import LiteratureError
-from manyheads.literature.cascade import ignore
-from manyheads.literature.gathered import Note
-from manyheads.literature.libraries import open_library
-from manyheads.measures.nearest import Floats
-from manyheads.measures.results import Score
-from manyheads.measures.retrieval import query_of
-from manyheads.measures.services import MeasuringServices
-from manyheads.measures.side import Normalise
-from manyheads.subjects import Subject
+from manyheads.literature.library import Note, ignore
+from manyheads.literature.opening import open_library
+from manyheads.measures.novelty import Normalise
+from manyheads.measures.papers import Floats
+from manyheads.measures.scores import MeasuringServices, Score, query_of
+from manyheads.texts import Subject
 from support.openalex import OpenAlexServer, work
 from support.scholar import Record, Scholar, record
 from support.services import AT_ONCE, down

@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from manyheads.bank.records import Scientist
 from manyheads.errors import MeasureError
 from manyheads.measures.team import diversity, freshness
+from manyheads.papers import Scientist
 
 
 def member(number: int, *interests: str, met: tuple[int, ...] = ()) -> Scientist:

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manyheads.config import ModelConfig
-from manyheads.config.model import Price
+from manyheads.config.sections import Price
 from manyheads.core import Message
+from manyheads.engine.replying import parse
 from manyheads.models.offline import OFFLINE, OfflineModel
 from manyheads.replies import (
     REPLIES,
@@ -26,7 +27,7 @@ from manyheads.replies import (
     review_of,
     seeking,
 )
-from manyheads.structured import form, parse
+from manyheads.replies.form import form
 
 SYSTEM = "<profile>\nName: Scientist3\nResearch interests: soft grippers; tactile sensing\n</profile>"
 REFERENCES = "[1]\n<paper>\nTitle: Feeling in the Dark: Tactile Search\nYear: 2019, cited 12 times\nAbstract: x\n</paper>"

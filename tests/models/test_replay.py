@@ -8,13 +8,13 @@ import pytest
 
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import Message, Place
+from manyheads.core.events import Result
+from manyheads.engine.replay import ReplayModel
+from manyheads.engine.session import Session
 from manyheads.errors import JournalError, ModelError
-from manyheads.events import Result
 from manyheads.hosts import host_factory
-from manyheads.models.replay import ReplayModel
 from manyheads.replies import Vote
-from manyheads.session import Session
-from manyheads.structured import form
+from manyheads.replies.form import form
 from support.llm import LLM
 from support.play import config_for, play
 from support.requests import Request

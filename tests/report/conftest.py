@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pytest
 
 from manyheads.core import Usage
-from manyheads.events import (
+from manyheads.core.events import (
     AnyEvent,
     Asked,
     Invited,

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from manyheads.core.events import AnyEvent, Said
 from manyheads.errors import JournalError
-from manyheads.events import AnyEvent, Said
-from manyheads.report.folder import read_run
-from manyheads.report.outcome import outcome_of, unwritten
+from manyheads.report.record import read_run
+from manyheads.report.virsci import outcome_of, unwritten
 
 Write = Callable[..., Path]
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from manyheads.core.events import AnyEvent, Invited, Said
 from manyheads.errors import JournalError
-from manyheads.events import AnyEvent, Invited, Said
 from manyheads.report.html import FOLD_AT, duration, monogram, number, split, write_report
-from manyheads.report.outcome import SECTIONS
+from manyheads.report.virsci import SECTIONS
 
 Write = Callable[..., Path]
 Read = Callable[[Path], Any]

@@ -7,8 +7,7 @@ import pytest
 
 from manyheads.errors import RatingError
 from manyheads.measures.comparison import Comparison, compare, describe_ratings
-from manyheads.measures.ratings import Rating, Ratings
-from manyheads.measures.scores import Score
+from manyheads.measures.ratings import Rating, Ratings, Score
 from manyheads.report.plots import scatter_plot
 
 RATINGS = Ratings(

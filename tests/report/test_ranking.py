@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from manyheads.core.events import AnyEvent
 from manyheads.errors import JournalError, ModelError
-from manyheads.events import AnyEvent
 from manyheads.report.closing import essence
-from manyheads.report.folder import read_run
 from manyheads.report.html import write_report
 from manyheads.report.ranking import bias_in_words, meaning, ranked_of
+from manyheads.report.record import read_run
 from report.conftest import Reader, said
 from support.faults import Fault
 from support.llm import LLM

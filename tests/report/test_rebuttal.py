@@ -11,9 +11,9 @@ import pytest
 from manyheads.errors import JournalError, ModelError
 from manyheads.report.closing import closing_lines, essence
 from manyheads.report.diff import Piece
-from manyheads.report.folder import read_run
 from manyheads.report.html import write_report
 from manyheads.report.rebuttal import evolution_of, steps
+from manyheads.report.record import read_run
 from support.faults import Fault
 from support.llm import LLM
 from support.play import Played, config_for, play

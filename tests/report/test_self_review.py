@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from manyheads.core import Usage
-from manyheads.events import AnyEvent, Judged, Retrieved, Said, Searched, Stage
+from manyheads.core.events import AnyEvent, Judged, Retrieved, Said, Searched, Stage
 from manyheads.report.closing import closing_lines
-from manyheads.report.outcome import Vote
-from manyheads.report.views import tallies
+from manyheads.report.virsci import Vote, tallies
 
 Write = Callable[..., Path]
 Read = Callable[[Path], Any]

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from manyheads.core import ToolCall, Usage
-from manyheads.events import AnyEvent, Invited, Judged, Said, Warned
-from manyheads.report.folder import Record, read_run
-from manyheads.report.talk import guests, rounds
+from manyheads.core.events import AnyEvent, Invited, Judged, Said, Warned
+from manyheads.report.record import Record, read_run
+from manyheads.report.virsci import guests, rounds
 
 ADVICE = Said(
     stage="topic", turn=1, speaker="Scientist8", task="advise", part="guest", text="Measure first.",

@@ -13,17 +13,17 @@ import pytest
 import yaml
 
 from manyheads.config import load
+from manyheads.engine.journal import read_turns
 from manyheads.errors import ChangedError, JournalError, MeasureError
-from manyheads.journal import read_turns
-from manyheads.measures.lines import read_lines
+from manyheads.measures.scores import read_lines
 from manyheads.resources import Resources
 from manyheads.suites.cells import cells_of
 from manyheads.suites.evaluate import Evaluation, evaluate
 from manyheads.suites.measuring import Row, open_corpora
 from manyheads.suites.plan import Job
+from manyheads.suites.report import Entry
 from manyheads.suites.run import State
-from manyheads.suites.suite import read_suite
-from manyheads.suites.summary import Entry
+from manyheads.suites.spec import read_suite
 from support.command import finish, manyheads_command, result_of, served_by, start
 from support.llm import LLM
 from support.suites import write_suite

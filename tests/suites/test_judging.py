@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from manyheads.journal import read_turns
-from manyheads.measures.lines import read_lines
+from manyheads.engine.journal import read_turns
+from manyheads.measures.scores import read_lines
 from manyheads.suites.measuring import Row
 from support.command import Done, finish, manyheads_command, result_of, served_by, start
 from support.faults import Fault

@@ -16,12 +16,8 @@ from pydantic import ValidationError
 from manyheads.config import load
 from manyheads.errors import ConfigError
 from manyheads.resources import Resources, shipped
-from manyheads.suites.cases import read_cases
 from manyheads.suites.cells import Cell, cells_of
-from manyheads.suites.found import Absent, at
-from manyheads.suites.spec import SuiteSpec
-from manyheads.suites.suite import Suite, read_suite, suite_names
-from manyheads.suites.wanted import Wanted
+from manyheads.suites.spec import Absent, Suite, SuiteSpec, Wanted, at, read_cases, read_suite, suite_names
 from support.suites import SPEC, write_suite
 
 AXES = {

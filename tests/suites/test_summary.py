@@ -10,13 +10,19 @@ from typing import Any
 import pytest
 
 from manyheads.errors import MeasureError
-from manyheads.measures.lines import as_lines, read_lines
+from manyheads.measures.scores import as_lines, read_lines
 from manyheads.suites.measuring import Row
-from manyheads.suites.pictures import caption_of, draw_suite
-from manyheads.suites.report import mean_text, report_text
-from manyheads.suites.spec import SuiteSpec
-from manyheads.suites.suite import Suite
-from manyheads.suites.summary import Entry, pooled, summarise, summary_table
+from manyheads.suites.report import (
+    Entry,
+    caption_of,
+    draw_suite,
+    mean_text,
+    pooled,
+    report_text,
+    summarise,
+    summary_table,
+)
+from manyheads.suites.spec import Suite, SuiteSpec
 from support.suites import SPEC
 
 SPECIFIED = SuiteSpec.model_validate(

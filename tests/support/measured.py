@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manyheads.measures.nearest import Floats
-from manyheads.measures.papers import Papers
+from manyheads.measures.papers import Floats, Papers
 
 
 def at(*places: Sequence[float]) -> Floats:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from manyheads.config import RunConfig, merge, parse_set, validate
-from manyheads.events import AnyEvent, Event, Result, Said
+from manyheads.core.events import AnyEvent, Event, Result, Said
+from manyheads.engine.session import Session
 from manyheads.hosts import host_factory
-from manyheads.session import Session
 from support.llm import LLM
 from support.requests import Request
 

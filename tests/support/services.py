@@ -8,12 +8,12 @@ from typing import Any
 
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import KnowledgeBank
-from manyheads.bank.records import Paper
 from manyheads.config import LiteratureConfig, SourceName
-from manyheads.events import Searched
-from manyheads.literature.libraries import open_library
+from manyheads.core.events import Searched
 from manyheads.literature.library import Findings, Library
-from manyheads.literature.limits import Pace
+from manyheads.literature.opening import open_library
+from manyheads.literature.service import Pace
+from manyheads.papers import Paper
 from support.arxiv import ArxivServer, entry
 from support.openalex import OpenAlexServer, work
 from support.scholar import Record, Scholar, Trouble, record

@@ -9,7 +9,7 @@ import pytest
 
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.named import resolve_corpus
-from manyheads.events import Recruited
+from manyheads.core.events import Recruited
 from support.llm import LLM
 from support.play import Played, config_for, play, play_now
 from support.requests import Request

@@ -13,12 +13,12 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from manyheads.bank.records import NoLiterature
 from manyheads.config import settled, validate
 from manyheads.core import Turn, Usage
+from manyheads.core.events import AnyEvent, Warned
 from manyheads.discussion import Run
 from manyheads.errors import BudgetError, ConfigError, ModelError
-from manyheads.events import AnyEvent, Warned
+from manyheads.papers import NoLiterature
 from manyheads.resources import Resources
 from manyheads.roles import Roles
 from manyheads.systems import SYSTEMS

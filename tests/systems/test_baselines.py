@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from manyheads.config import validate
+from manyheads.core.events import Judged, Retrieved, Said, Searched, Stage
 from manyheads.errors import BudgetError, ConfigError, CorpusError, ModelError
-from manyheads.events import Judged, Retrieved, Said, Searched, Stage
 from manyheads.systems import needs_corpus
 from support.faults import Fault
 from support.llm import LLM

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from manyheads.checks import findings
+from manyheads.core.events import Said, Stage
 from manyheads.errors import ChangedError, ConfigError, ModelError, SubjectError
-from manyheads.events import Said, Stage
 from manyheads.hosts import FRAMEWORKS
-from manyheads.measures.rating_form import make_form, write_form
-from manyheads.subjects import Subject
+from manyheads.measures.ratings import make_form, write_form
+from manyheads.texts import Subject
 from support.faults import Fault
 from support.llm import LLM
 from support.play import Played, config_for, play

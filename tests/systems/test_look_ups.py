@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from manyheads.events import Searched
+from manyheads.core.events import Searched
 from manyheads.resources import shipped
 from support.llm import LLM
 from support.play import config_for, play

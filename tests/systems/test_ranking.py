@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from manyheads.checks import findings
+from manyheads.core.events import Judged, Stage
 from manyheads.errors import BudgetError, ConfigError, ModelError, SubjectError
-from manyheads.events import Judged, Stage
 from manyheads.hosts import FRAMEWORKS
 from support.faults import Fault
 from support.llm import LLM

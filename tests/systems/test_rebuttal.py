@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from manyheads.checks import findings
+from manyheads.core.events import Judged, Said, Stage
 from manyheads.errors import BudgetError, ChangedError, ConfigError, ReplyError, SubjectError
-from manyheads.events import Judged, Said, Stage
 from manyheads.hosts import FRAMEWORKS
 from manyheads.resources import Resources
 from manyheads.roles import Roles
-from manyheads.subjects import read_subject
+from manyheads.texts import read_subject
 from support.faults import Fault
 from support.llm import LLM
 from support.play import Played, config_for, play

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from manyheads.events import Judged, Retrieved, Stage
+from manyheads.core.events import Judged, Retrieved, Stage
 from support.llm import LLM
 from support.play import Played, config_for, play
 from support.requests import Request

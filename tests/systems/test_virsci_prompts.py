@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from manyheads.events import Retrieved, Said
+from manyheads.core.events import Retrieved, Said
 from support.llm import LLM
 from support.play import Played, play_now
 

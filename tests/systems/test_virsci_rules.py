@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from manyheads.core.events import Invited, Judged, Recruited, Stage, Voted, Warned
 from manyheads.errors import ConfigError, CorpusError
-from manyheads.events import Invited, Judged, Recruited, Stage, Voted, Warned
 from manyheads.resources import shipped
 from support.llm import LLM
 from support.play import Played, config_for, play

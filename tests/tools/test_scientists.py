@@ -4,7 +4,7 @@ from pathlib import Path
 
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
-from manyheads.bank.options import BuildOptions
+from manyheads.bank.meta import BuildOptions
 from manyheads.tools import FindArguments, find_scientists_tool
 from support.papers import papers, write_corpus
 

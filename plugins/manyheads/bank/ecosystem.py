@@ -12,21 +12,18 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import TypeAdapter, ValidationError
 
-from manyheads.bank.closing import Closing
-from manyheads.bank.collection import Collection
 from manyheads.bank.embedding import load_embedder
-from manyheads.bank.knowledge import KnowledgeBank
-from manyheads.bank.meta import AUTHORS, SCIENTISTS, Meta, read_json, read_meta, read_names
-from manyheads.bank.options import BuildOptions
-from manyheads.bank.records import Hit, Scientist
-from manyheads.bank.store import Filter
+from manyheads.bank.knowledge import Collection, KnowledgeBank
+from manyheads.bank.meta import AUTHORS, SCIENTISTS, BuildOptions, Meta, read_json, read_meta, read_names
+from manyheads.bank.store import Closing, Filter
 from manyheads.bank.vectors import Embedder
 from manyheads.errors import CorpusError
+from manyheads.papers import Hit, Scientist
 
 if TYPE_CHECKING:
+    from manyheads.bank.building import Progress
     from manyheads.bank.corpus import Reader
-    from manyheads.bank.filling import Progress
-    from manyheads.bank.profiles import Condense
+    from manyheads.bank.scientists import Condense
 
 _SCIENTISTS = TypeAdapter(list[Scientist])
 
@@ -67,7 +64,7 @@ class Ecosystem(Closing):
             CorpusError: the source is no corpus, a filter left nothing, or `target` is there or unwritable.
             EmbeddingError: texts cannot be embedded, or the vectors do not fit.
         """
-        from manyheads.bank.build import build_corpus
+        from manyheads.bank.building import build_corpus
 
         build_corpus(
             source, target, options, embedder,

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from manyheads.bank.locks import FolderLock
 from manyheads.bank.store import (
     EVERYTHING,
     PAGE,
     Filter,
+    FolderLock,
     Found,
     Payload,
     Record,

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
-from manyheads.bank.cache import cache_folder, sha256_of
 from manyheads.bank.minilm import DIM, MAX_TOKENS, WEIGHTS, onnx_folder, package_folder
-from manyheads.bank.vectors import MINILM, Embedder, unit_rows
+from manyheads.bank.vectors import MINILM, Embedder, cache_folder, sha256_of, unit_rows
 from manyheads.errors import EmbeddingError
 
 if TYPE_CHECKING:

@@ -1,18 +1,190 @@
 """The knowledge bank of papers: what a team retrieves from (VirSci 2025, §3.1, B_past and B_con)."""
 
+import asyncio
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Collection as Ids
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeAlias
 
-from manyheads.bank.closing import Closing
-from manyheads.bank.collection import Collection, Item
-from manyheads.bank.records import Hit, Paper, Period
-from manyheads.bank.store import Filter, Found, Payload
+from manyheads.bank.store import (
+    EVERYTHING,
+    MEMORY,
+    Closing,
+    Filter,
+    Found,
+    Payload,
+    Record,
+    Schema,
+    VectorStore,
+)
 from manyheads.bank.vectors import Embedder
+from manyheads.errors import CorpusError, EmbeddingError
+from manyheads.papers import Hit, Paper, Period
 
 if TYPE_CHECKING:
     from manyheads.bank.vectors import Vectors
+
+
+# Texts that can be found by meaning: an embedder over a store, whatever the texts are of.
+
+
+CHUNK = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """What a collection keeps: `text` is embedded, `payload` (JSON values) is stored and filtered by."""
+
+    id: str
+    text: str
+    payload: Payload
+
+
+class Collection(Closing):
+    """One named collection at a place: a folder (the default engine), a Qdrant server's URL, or `:memory:`.
+
+        authors = Collection.create("my-bank", embedder, name="authors", keywords=("affiliations",))
+        authors.add(Item(one.name, profile, one.model_dump(mode="json")) for one, profile in scientists)
+        [found] = await authors.search(["robust retrieval"], k=5)
+
+    Raises EmbeddingError when the embedder is not the model of the vectors that are there already.
+    """
+
+    def __init__(self, store: VectorStore, embedder: Embedder) -> None:
+        self.store, self.embedder = store, embedder
+        if (store.model, store.dim) != (embedder.name, embedder.dim):
+            store.close()
+            raise EmbeddingError(
+                f"the bank was built with {store.model} ({store.dim} numbers a text), "
+                f"not with {embedder.name} ({embedder.dim})",
+                hint=f"choose its model: --set embedding={store.model}, or build the bank anew",
+            )
+
+    @classmethod
+    def create(
+        cls,
+        place: str | Path,
+        embedder: Embedder,
+        *,
+        name: str,
+        integers: tuple[str, ...] = (),
+        keywords: tuple[str, ...] = (),
+    ) -> Self:
+        """A new collection. `integers` and `keywords` are the payload fields that filters use, for speed.
+
+        Raises:
+            CorpusError: there is one already, or the place cannot be written or reached.
+        """
+        schema = Schema(embedder.name, embedder.dim, integers, keywords)
+        return cls(_create_store(place, name, schema), embedder)
+
+    @classmethod
+    def open(cls, place: str | Path, embedder: Embedder, *, name: str, read_only: bool = False) -> Self:
+        """An existing collection. `read_only` lets several processes share one folder.
+
+        Raises:
+            CorpusError: there is none, or another process has it.
+            EmbeddingError: `embedder` is not its model.
+        """
+        return cls(_open_store(place, name, read_only), embedder)
+
+    def add(
+        self,
+        items: Iterable[Item],
+        vectors: "Vectors | None" = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> int:
+        """Embed and store items, replacing those of the same id; the number of items.
+
+        Args:
+            vectors: (n, dim) of the n items in their order, to embed nothing.
+            progress: told how many more are safely stored, after each chunk of 256.
+        """
+        stream, done = iter(items), 0
+        while chunk := list(itertools.islice(stream, CHUNK)):
+            rows = None if vectors is None else vectors[done : done + len(chunk)]
+            if rows is None:
+                rows = self.embedder.embed([item.text for item in chunk])
+            self.store.upsert([item.id for item in chunk], rows, [item.payload for item in chunk])
+            done += len(chunk)
+            if progress is not None:
+                progress(len(chunk))
+        if vectors is not None and len(vectors) != done:
+            raise EmbeddingError(f"{len(vectors)} vectors were given for {done} texts")
+        return done
+
+    async def search(
+        self, queries: Sequence[str], k: int = 5, where: Filter = EVERYTHING
+    ) -> list[list[Found]]:
+        """The k nearest of each query, best first, off the event loop: one embedding, one look-up for all."""
+        return await asyncio.to_thread(self._search, list(queries), k, where)
+
+    def _search(self, queries: list[str], k: int, where: Filter) -> list[list[Found]]:
+        return self.search_vectors(self.embedder.embed(queries), k, where) if queries else []
+
+    def search_vectors(
+        self, vectors: "Vectors", k: int = 5, where: Filter = EVERYTHING, *, exact: bool = True
+    ) -> list[list[Found]]:
+        """The same for vectors, (q, dim); blocks. Not `exact`, by the engine's index where there is one."""
+        return self.store.query(vectors, k, where, exact=exact)
+
+    def get(self, ids: Sequence[str], *, vectors: bool = False) -> dict[str, Record]:
+        """The records of these ids; unknown ids are not in the result."""
+        return self.store.get(ids, vectors=vectors)
+
+    def scroll(self, where: Filter = EVERYTHING, *, vectors: bool = False) -> Iterator[Record]:
+        """All records that satisfy `where`."""
+        return self.store.scroll(where, vectors=vectors)
+
+    def count(self, where: Filter = EVERYTHING) -> int:
+        """How many records satisfy `where`."""
+        return self.store.count(where)
+
+    def close(self) -> None:
+        """Free the place for others."""
+        self.store.close()
+
+
+def exists(place: str | Path, name: str) -> bool:
+    """Whether there is a collection of this name at `place`."""
+    if place == MEMORY:
+        return False
+    if (url := _url(place)) is not None:
+        from manyheads.bank.client import ClientStore
+
+        return ClientStore.exists(url, name)
+    from manyheads.bank.edge import EdgeStore
+
+    return EdgeStore.exists(Path(place) / name)
+
+
+def _create_store(place: str | Path, name: str, schema: Schema) -> VectorStore:
+    if place == MEMORY or _url(place):
+        from manyheads.bank.client import ClientStore
+
+        return ClientStore.create(str(place), name, schema)
+    from manyheads.bank.edge import EdgeStore
+
+    return EdgeStore.create(Path(place) / name, schema)
+
+
+def _open_store(place: str | Path, name: str, read_only: bool) -> VectorStore:
+    if place == MEMORY:
+        raise CorpusError("a bank in memory cannot be opened again", hint="create it, or keep it in a folder")
+    if (url := _url(place)) is not None:
+        from manyheads.bank.client import ClientStore
+
+        return ClientStore.open(url, name)
+    from manyheads.bank.edge import EdgeStore
+
+    return EdgeStore.open(Path(place) / name, read_only=read_only)
+
+
+def _url(place: str | Path) -> str | None:
+    return place if isinstance(place, str) and place.startswith(("http://", "https://")) else None
+
 
 Years: TypeAlias = tuple[int | None, int | None]
 Where: TypeAlias = Mapping[str, str | int]

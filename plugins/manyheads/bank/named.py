@@ -6,12 +6,10 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from manyheads.bank.cache import cache_folder
+from manyheads.bank.building import Progress
 from manyheads.bank.embedding import load_embedder
-from manyheads.bank.filling import Progress
-from manyheads.bank.meta import META
-from manyheads.bank.options import BuildOptions
-from manyheads.bank.vectors import Embedder
+from manyheads.bank.meta import META, BuildOptions
+from manyheads.bank.vectors import Embedder, cache_folder
 from manyheads.errors import CorpusError
 from manyheads.resources import data_file
 

@@ -1,15 +1,18 @@
 """The command line: Typer commands, one file each, without logic of their own."""
 
 import sys
+from typing import Annotated
 
+import typer
+
+from manyheads import __version__
+from manyheads.cli import corpus, evaluate, inspect, measure, ranking, rating, run
 from manyheads.errors import UserError
 
 
 def main() -> None:
     """Run `manyheads`; a user's mistake ends with a message and exit code 2, Ctrl-C with 130."""
     try:
-        from manyheads.cli.app import app
-
         app(standalone_mode=True)
     except UserError as error:
         from manyheads.cli.progress import printable
@@ -19,3 +22,44 @@ def main() -> None:
     except KeyboardInterrupt:
         print("manyheads: stopped", file=sys.stderr)
         sys.exit(130)
+
+
+# The commands of `manyheads`, put together.
+
+
+app = typer.Typer(
+    name="manyheads",
+    help="Research teams and review committees for AgentScope and AutoGen.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("run")(run.run)
+app.command("resume")(run.resume)
+app.command("review")(run.review)
+app.command("report")(run.report)
+app.command("measure")(measure.measure)
+app.command("search")(inspect.search)
+app.command("eval")(evaluate.evaluate)
+app.command("check")(inspect.check)
+app.command("roles")(inspect.roles)
+app.command("export")(inspect.export)
+app.add_typer(inspect.app, name="prompts")
+app.add_typer(corpus.app, name="corpus")
+app.add_typer(rating.app, name="rating")
+app.add_typer(ranking.app, name="ranking")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"manyheads {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def top(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Research teams and review committees for AgentScope and AutoGen."""

@@ -1,18 +1,30 @@
 """`manyheads eval`: a suite of runs, and what they come to."""
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+import sys
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from manyheads.cli.options import HostName, Model, Paths, Sets, configured, settings
+from manyheads.cli.progress import plain
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     from manyheads.config import RunConfig
     from manyheads.suites.evaluate import Evaluation
-    from manyheads.suites.suite import Suite
+    from manyheads.suites.plan import Job
+    from manyheads.suites.report import Entry
+    from manyheads.suites.run import State, Tell
+    from manyheads.suites.spec import Suite
 
 
 def evaluate(
@@ -50,13 +62,12 @@ def evaluate(
     ] = False,
 ) -> None:
     """Run a suite: every condition, case and seed; measured, averaged, drawn. The same command again goes on."""
-    from manyheads.cli.evaluate_progress import suite_progress
     from manyheads.resources import Resources
     from manyheads.suites.cells import cells_of
     from manyheads.suites.evaluate import evaluate
     from manyheads.suites.plan import jobs_of, plans_of
-    from manyheads.suites.purse import purse_of
-    from manyheads.suites.suite import read_suite
+    from manyheads.suites.run import purse_of
+    from manyheads.suites.spec import read_suite
 
     purse = purse_of(budget or ())
     suite = read_suite(name, Resources.of(path or ()), cases)
@@ -90,10 +101,8 @@ def _driven(work: Coroutine[Any, Any, "Evaluation"]) -> "Evaluation":
 def _show(suite: "Suite", found: "Evaluation") -> None:
     from rich.console import Console
 
-    from manyheads.cli.evaluate_table import suite_table
-    from manyheads.report.suite_plots import WITHOUT
-    from manyheads.suites.report import OFFLINE_NOTE, is_offline
-    from manyheads.suites.summary import counted
+    from manyheads.report.plots import WITHOUT
+    from manyheads.suites.report import OFFLINE_NOTE, counted, is_offline
 
     console = Console()
     typer.echo(f"{suite.name}: mean ± standard error over n {counted(found.rows)}")
@@ -139,3 +148,155 @@ def _by_reason(said: Iterable[tuple[str, str]]) -> dict[str, str]:
         why: f"{cells[0]} and {len(cells) - 1} more" if cells[1:] else cells[0]
         for why, cells in cells_by((plain(why), cell) for why, cell in said).items()
     }
+
+
+# What a suite shows while it runs: a bar and the runs under way on a terminal, a line each finished run elsewhere.
+
+
+@contextmanager
+def suite_progress(total: int) -> "Generator[Tell]":
+    """Tells of runs, and of what judges them, on standard error."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal or console.is_dumb_terminal:
+        yield _lines(total)
+        return
+    with _live(console, total) as tell:
+        yield tell
+
+
+def _lines(total: int) -> "Tell":
+    ended = 0
+
+    def tell(job: "Job", state: "State", said: str) -> None:
+        nonlocal ended
+        if state in ("kept", "finished", "failed", "left out"):
+            ended += 1
+        if state in ("finished", "failed", "lacks"):
+            print(f"{ended}/{total} {_line(job, state, said)}", file=sys.stderr, flush=True)
+
+    return tell
+
+
+@contextmanager
+def _live(console: "Console", total: int) -> "Generator[Tell]":
+    from rich.console import Group
+    from rich.live import Live
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
+    whole = Progress(TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    said = TextColumn("{task.description}", markup=False)
+    jobs = Progress(SpinnerColumn(), said, TimeElapsedColumn())
+    with Live(Group(whole, jobs), console=console, transient=True, redirect_stdout=False):
+        yield _telling(console, whole, whole.add_task("", total=total), jobs)
+
+
+def _telling(console: "Console", whole: Any, all_jobs: Any, jobs: Any) -> "Tell":
+    under_way: dict[Path, Any] = {}
+
+    def tell(job: "Job", state: "State", said: str) -> None:
+        if state in ("failed", "lacks"):
+            console.print(_line(job, state, said), markup=False, highlight=False)
+        if state == "began":
+            under_way[job.folder] = jobs.add_task(job.label, total=None)
+        elif state == "goes on":
+            jobs.update(under_way[job.folder], description=f"{job.label}: {plain(said)}")
+        elif state != "lacks":
+            if job.folder in under_way:
+                jobs.remove_task(under_way.pop(job.folder))
+            whole.advance(all_jobs)
+
+    return tell
+
+
+def _line(job: "Job", state: "State", said: str) -> str:
+    return f"{state}: {plain(job.label)}{f': {plain(said)}' if said else ''}"
+
+
+# A suite's means as a table: a column for each measure where the terminal is wide enough, else a line.
+
+
+WIDEST = 16
+"""Characters of an axis's name that a table holds in one line."""
+ENDLESS = 100_000
+"""Characters of a line that no table fills: what a table would like is not told beyond the width that it has."""
+
+
+def suite_table(console: "Console", suite: "Suite", found: "Evaluation") -> "Table":
+    """The table that fits best; no mean is parted from its error by chance."""
+    from manyheads.suites.report import mean_text
+
+    def stacked(entry: "Entry") -> str:
+        return mean_text(entry).replace(" ± ", "\n± ")
+
+    unbound = console.options.update(width=ENDLESS)
+    for table in (
+        _wide(suite, found, mean_text, narrow=False),
+        _wide(suite, found, stacked, narrow=True),
+        _long(suite, found, mean_text, narrow=False),
+        _long(suite, found, mean_text, narrow=True),
+    ):
+        if console.measure(table, options=unbound).maximum <= console.width:
+            return table
+    return _long(suite, found, mean_text, narrow=True, fold=True)
+
+
+def _wide(suite: "Suite", found: "Evaluation", told: "Callable[[Entry], str]", *, narrow: bool) -> "Table":
+    from rich.text import Text
+
+    table = _headed(suite, narrow=narrow)
+    table.pad_edge = False
+    for measure in suite.spec.measures:
+        table.add_column(Text(measure), justify="right", no_wrap=True)
+    for entries in _conditions(suite, found):
+        counts = sorted({entry.n for entry in entries})
+        n = str(counts[0]) if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
+        table.add_row(*_axes(suite, entries[0]), n, *map(told, entries))
+    return table
+
+
+def _long(
+    suite: "Suite", found: "Evaluation", told: "Callable[[Entry], str]", *, narrow: bool, fold: bool = False
+) -> "Table":
+    from rich.text import Text
+
+    table = _headed(suite, narrow=narrow)
+    table.add_column("measure", no_wrap=not fold, overflow="fold")
+    table.add_column("mean ± SE", justify="right", no_wrap=True)
+    for entries in _conditions(suite, found):
+        for entry in entries:
+            axes = _axes(suite, entry) if entry is entries[0] else [Text()] * len(suite.spec.axes)
+            table.add_row(*axes, str(entry.n), Text(entry.measure), told(entry))
+    return table
+
+
+def _headed(suite: "Suite", *, narrow: bool) -> "Table":
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=not narrow, collapse_padding=narrow)
+    for axis in suite.spec.axes:
+        head = axis.replace(".", ".\n") if narrow else axis
+        table.add_column(head, min_width=min(max(map(len, head.split("\n"))), WIDEST), overflow="fold")
+    table.add_column("n", justify="right", no_wrap=True)
+    return table
+
+
+def _conditions(suite: "Suite", found: "Evaluation") -> "Iterator[Sequence[Entry]]":
+    """The entries of each condition: one for each measure."""
+    each = len(suite.spec.measures)
+    return (found.entries[start : start + each] for start in range(0, len(found.entries), each))
+
+
+def _axes(suite: "Suite", entry: "Entry") -> "list[Text]":
+    from rich.text import Text
+
+    return [Text(str(entry.condition[axis])) for axis in suite.spec.axes]

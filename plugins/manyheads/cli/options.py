@@ -1,16 +1,20 @@
 """Options that several commands share, and how they become settings."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Generator, Iterable
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from manyheads.errors import ConfigError
+from manyheads.errors import ConfigError, UserError
 
 if TYPE_CHECKING:
+    from manyheads.bank.building import Progress
     from manyheads.config import RunConfig
+    from manyheads.core.events import Searched
+
 
 Configs = Annotated[
     list[str], typer.Argument(help="Config files or shipped names such as virsci, merged in order.")
@@ -22,7 +26,9 @@ Sets = Annotated[
 Paths = Annotated[
     list[Path] | None, typer.Option("--path", help="Folder with your own roles/ and prompts/. Repeatable.")
 ]
-HostName = Annotated[str | None, typer.Option("--host", help="autogen or agentscope.")]
+HostName = Annotated[
+    str | None, typer.Option("--host", help="autogen or agentscope; autogen, where the config names none.")
+]
 Model = Annotated[
     str | None,
     typer.Option("--model", metavar="PROVIDER/NAME", help="Such as openai/gpt-4o-mini or ollama/llama3."),
@@ -91,3 +97,71 @@ def led_by(config: "RunConfig", paths: list[Path] | None) -> "RunConfig":
     """The config with the user folders of `--path` before its own."""
     folders = (*(str(path.resolve()) for path in paths or ()), *config.paths)
     return config.model_copy(update={"paths": tuple(dict.fromkeys(folders))})
+
+
+# What commands that may build a corpus share: bars of progress, and hints that name their option.
+
+
+@contextmanager
+def naming_the_option() -> Generator[None]:
+    """Hints name the embedding model as a config's key; here it is an option."""
+    try:
+        yield
+    except UserError as error:
+        error.hint = error.hint and error.hint.replace("--set embedding=", "--embedding ")
+        raise
+
+
+@contextmanager
+def going_on_later(*, kept: bool = True) -> Generator[None]:
+    """An interrupt says how to go on, and exits with 130.
+
+    Args:
+        kept: whether anything of what was done serves the next time.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        what = "what is done is kept" if kept else "nothing is kept"
+        typer.echo(f"manyheads: stopped; {what}: run the same command again", err=True)
+        raise typer.Exit(130) from None
+
+
+@contextmanager
+def showing_progress() -> "Generator[Progress]":
+    """A bar on standard error, one line a step; nothing where that is no terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description:<20}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    tasks: dict[str, Any] = {}
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bars:
+
+        def tell(step: str, done: int, total: int | None) -> None:
+            if step not in tasks:
+                tasks[step] = bars.add_task(step, total=total)
+            bars.update(tasks[step], completed=done, total=total)
+
+        yield tell
+
+
+# The search ledger on standard error: what each source was asked, and how it answered.
+
+
+def show_look_up(entry: "Searched") -> None:
+    """A line on one look-up; a service's own words in it are made safe to print."""
+    from manyheads.cli.progress import plain
+
+    asked = f" as {entry.asked!r}" if entry.asked != entry.query else ""
+    disk = " (from disk)" if entry.cached else ""
+    reason = f": {entry.reason}" if entry.reason else ""
+    bounds = f", {entry.window}" if entry.window else ""
+    came = f"{entry.outcome}, {entry.hits} in {entry.seconds:.1f} s{disk}{reason}"
+    typer.echo(plain(f"{entry.source}{asked}{bounds}: {came}"), err=True)
+
+
+def show_silent(sources: Collection[str]) -> None:
+    """The sources that could not be asked, if there are any."""
+    if sources:
+        typer.echo(f"not everything was asked: {', '.join(sources)}; there may be more papers", err=True)

@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from manyheads.core import NOTHING, Usage
-from manyheads.events import (
+from manyheads.core.events import (
     AnyEvent,
     Asked,
     Invited,

@@ -1,17 +1,38 @@
 """`manyheads rating`: forms for people to fill in, and what comes of them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from manyheads.cli.forms import count, show_forms
-
 if TYPE_CHECKING:
     from manyheads.measures.agreement import Correlation
     from manyheads.measures.comparison import Comparison
-    from manyheads.measures.ratings import Ratings
-    from manyheads.measures.scores import Identity
+    from manyheads.measures.ratings import Identity, Ratings
+
+
+# What commands that make forms for people tell of them.
+
+
+def show_forms(things: str, raters: int, paths: Sequence[Path]) -> None:
+    """The files of a form: a table for each rater, then the guideline and the key.
+
+    Args:
+        things: what is rated, with its number, such as `3 texts`.
+    """
+    *tables, guide, key = paths
+    typer.echo(f"{things} for {count(raters, 'rater')}")
+    for table in tables:
+        typer.echo(f"Form       {table}")
+    typer.echo(f"Guideline  {guide}")
+    typer.echo(f"Key        {key}  (keep it from the raters)")
+
+
+def count(things: int, word: str) -> str:
+    """`1 text`, `1000 texts`."""
+    return f"{things} {word}{'' if things == 1 else 's'}"
+
 
 app = typer.Typer(
     help="Ratings of texts by people: blind forms, and how far a measure agrees with them.",
@@ -32,8 +53,8 @@ def form(
     seed: Annotated[int, typer.Option(help="Of the order of the texts.")] = 0,
 ) -> None:
     """Write blind rating forms: a table for each rater, a guideline, and the key, which is not for raters."""
-    from manyheads.measures.rating_form import make_form, write_form
-    from manyheads.subjects import read_subjects
+    from manyheads.measures.ratings import make_form, write_form
+    from manyheads.texts import read_subjects
 
     subjects = [subject for path in texts for subject in read_subjects(path)]
     written = write_form(make_form(subjects, raters, seed), out)
@@ -67,7 +88,7 @@ def agreement(
 ) -> None:
     """Say how far raters agree with each other, and a measure with the raters: correlations with intervals."""
     from manyheads.measures.comparison import compare, describe_ratings
-    from manyheads.measures.scores import read_scores
+    from manyheads.measures.ratings import read_scores
     from manyheads.report.plots import needs_plots, scatter_plot
 
     if not scores and (on or plot):
@@ -88,8 +109,7 @@ def agreement(
 
 
 def _given(paths: list[Path], key: Path | None, exclude: list[str]) -> "tuple[Ratings, dict[str, Identity]]":
-    from manyheads.measures.ratings import read_ratings
-    from manyheads.measures.scores import read_key, read_reviews
+    from manyheads.measures.ratings import read_key, read_ratings, read_reviews
 
     if all(path.is_dir() for path in paths):
         if key or exclude:

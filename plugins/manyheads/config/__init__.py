@@ -6,12 +6,11 @@ The same YAML runs on either host.
 from manyheads.config.baseline import BASELINES, BaselineConfig
 from manyheads.config.files import config_file, load, merge, parse_set, read_yaml, validate
 from manyheads.config.like import settled
-from manyheads.config.literature import LiteratureConfig, SourceName
-from manyheads.config.model import ModelConfig, Price, Provider, RoleConfig
 from manyheads.config.ranking import RankingConfig
 from manyheads.config.rebuttal import RebuttalConfig
 from manyheads.config.review import ReviewConfig
 from manyheads.config.run import RunConfig
+from manyheads.config.sections import LiteratureConfig, ModelConfig, Price, Provider, RoleConfig, SourceName
 from manyheads.config.virsci import (
     STAGES,
     TALKS,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pydantic import Field, field_validator, model_validator
 
-from manyheads.config.strict import Strict
+from manyheads.config.sections import Strict
 
 BASELINES = ("self-reflection", "discussion", "single")
 """The systems that a team is compared with."""

@@ -10,9 +10,8 @@ import yaml
 from pydantic import ValidationError
 
 from manyheads.config.run import RunConfig
-from manyheads.errors import ConfigError
+from manyheads.errors import ConfigError, describe
 from manyheads.resources import Resources, data_file, parse_yaml
-from manyheads.roles import describe
 
 JSON = ('"', "[", "{")
 SHOWN = 100

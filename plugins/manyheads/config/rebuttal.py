@@ -4,9 +4,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from manyheads.config.named import FileOrText, Trait
-from manyheads.config.strict import Strict
+from manyheads.config.sections import Strict
 from manyheads.replies.base import Text
+from manyheads.texts import FileOrText, Trait
 
 
 class RebuttalConfig(Strict):

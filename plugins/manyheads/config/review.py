@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from manyheads.config.strict import Strict
+from manyheads.config.sections import Strict
 
 
 class ReviewConfig(Strict):

@@ -5,15 +5,11 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from manyheads.budget import BudgetConfig
 from manyheads.config.baseline import BaselineConfig
-from manyheads.config.literature import LiteratureConfig
-from manyheads.config.model import ModelConfig, RoleConfig
-from manyheads.config.named import file_or_text
 from manyheads.config.ranking import RankingConfig
 from manyheads.config.rebuttal import RebuttalConfig
 from manyheads.config.review import ReviewConfig
-from manyheads.config.strict import Strict
+from manyheads.config.sections import BudgetConfig, LiteratureConfig, ModelConfig, RoleConfig, Strict
 from manyheads.config.virsci import (
     IdeaConfig,
     InvitationConfig,
@@ -23,6 +19,7 @@ from manyheads.config.virsci import (
     TopicConfig,
     TurnsConfig,
 )
+from manyheads.texts import file_or_text
 
 
 class RunConfig(Strict):
@@ -136,3 +133,10 @@ class RunConfig(Strict):
             "subject": subject,
             "literature": searched,
         }
+
+
+# The agent frameworks that a run is hosted on.
+
+
+FRAMEWORKS = {"agentscope": "agentscope", "autogen": "autogen_agentchat"}
+"""The import package that each host needs."""

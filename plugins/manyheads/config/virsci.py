@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from manyheads.config.strict import Strict
+from manyheads.config.sections import Strict
 
 STAGES = ("selection", "topic", "idea", "novelty", "abstract", "review")
 """In their order; `review` is the self-review, which a run has only when it is enabled."""

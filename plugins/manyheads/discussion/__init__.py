@@ -1,8 +1,7 @@
 """The team discussion that all systems share: asking, turns, topologies, summaries, invitations."""
 
 from manyheads.discussion.invitation import ask_with_advice, speak
-from manyheads.discussion.run import Guest, Remark, Run
-from manyheads.discussion.team import Member, Team, need_members
+from manyheads.discussion.run import Guest, Member, Remark, Run, Team, need_members
 from manyheads.discussion.turns import another_turns, speaking_order, summarise
 
 __all__ = [

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from manyheads.core import Message, Reply, Tool
-from manyheads.discussion.run import Guest, Question, Run
-from manyheads.discussion.team import Team
-from manyheads.events import Invited
+from manyheads.core.events import Invited
+from manyheads.discussion.run import Guest, Question, Run, Team
 from manyheads.replies import Advice, ReplyModel, Seeks, seeking
 from manyheads.tools import (
     INVITE,

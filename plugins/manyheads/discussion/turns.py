@@ -4,9 +4,8 @@ import random
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Literal, TypeVar
 
-from manyheads.discussion.run import Question, Remark, Run
-from manyheads.discussion.team import Team
-from manyheads.events import Judged
+from manyheads.core.events import Judged
+from manyheads.discussion.run import Question, Remark, Run, Team
 from manyheads.replies import Progress, Summary
 
 T = TypeVar("T")

@@ -4,13 +4,13 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from manyheads.config.hosts import FRAMEWORKS
+from manyheads.config.run import FRAMEWORKS
 from manyheads.errors import ConfigError
 
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
     from manyheads.core import ManagedHost
-    from manyheads.session import HostFactory
+    from manyheads.engine.session import HostFactory
 
 NATIVE = {
     "virsci": "VirSci",

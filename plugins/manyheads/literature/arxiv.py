@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element, ParseError
 
 from manyheads.config import SourceName
-from manyheads.literature.fetch import Fetcher
-from manyheads.literature.lacking import LackingError, lacks
-from manyheads.literature.publication import ANY_TIME, Author, Publication, Window
-from manyheads.literature.relax import salient
-from manyheads.literature.service import GarbledError, RefusedError, Service
+from manyheads.literature.queries import salient
+from manyheads.literature.service import Fetcher, GarbledError, RefusedError, Service
 from manyheads.literature.source import ALL, Part
+from manyheads.literature.watch import LackingError, lacks
+from manyheads.papers import ANY_TIME, Author, Publication, Window
 
 if TYPE_CHECKING:
     import httpx

@@ -7,8 +7,8 @@ from typing import Any, BinaryIO, TypeAlias
 
 from pydantic import ValidationError
 
+from manyheads.core.events import Searched
 from manyheads.errors import JournalError
-from manyheads.events import Searched
 
 LEDGER = "searches.jsonl"
 """Its name in a run's folder."""

@@ -4,12 +4,11 @@ import asyncio
 from collections.abc import Collection
 
 from manyheads.bank.knowledge import KnowledgeBank, Years, paper_text
-from manyheads.bank.lexical import stems
-from manyheads.bank.records import Hit, Paper
+from manyheads.bank.vectors import stems
 from manyheads.config import SourceName
-from manyheads.literature.lacking import lacks
-from manyheads.literature.publication import ANY_TIME, Author, Publication, Window
 from manyheads.literature.source import ALL, Part
+from manyheads.literature.watch import lacks
+from manyheads.papers import ANY_TIME, Author, Hit, Paper, Publication, Window
 
 PAST = {"period": "past"}
 _LOOKED_AT = 50

@@ -3,34 +3,227 @@
 import datetime as dt
 import re
 from collections.abc import Awaitable, Callable, Collection
-from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar, cast
+from urllib.parse import parse_qsl, quote
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic.alias_generators import to_camel
 
 from manyheads.config import SourceName
 from manyheads.errors import LiteratureError
-from manyheads.literature.fetch import Fetcher
-from manyheads.literature.publication import ANY_TIME, Author, Publication, Window
-from manyheads.literature.semantic_scholar_records import (
-    PERSON_FIELDS,
-    CitedRecord,
-    CitingRecord,
-    Page,
-    PaperRecord,
-    PersonRecord,
-    Recommended,
-    author,
-    fields,
-    publication,
-)
-from manyheads.literature.semantic_scholar_requester import AbsentError, CheckedRequester
-from manyheads.literature.service import Service
+from manyheads.literature.service import MISSING, Fetcher, RefusedError, Service, parsed
 from manyheads.literature.source import ALL, Part
+from manyheads.papers import ANY_TIME, Author, Publication, Window, year_of
 
 if TYPE_CHECKING:
+    import httpx
     from semanticscholar import AsyncSemanticScholar
     from semanticscholar.PaginatedResults import PaginatedResults
+
+
+# Semantic Scholar's answers: their shapes, checked, and what we take of them (api.semanticscholar.org/api-docs).
+
+
+T = TypeVar("T")
+
+_FIELDS: dict[Part, str] = {
+    "abstract": "abstract",
+    "authors": "authors",
+    "venue": "venue",
+    "citations": "citationCount",
+    "date": "publicationDate",
+    "doi": "externalIds",
+    "url": "url",
+}
+PERSON_FIELDS = ["name", "affiliations", "paperCount", "citationCount"]
+
+
+class _Answer(BaseModel):
+    """Fields are null or left out where Semantic Scholar does not know them, or may not tell."""
+
+    model_config = ConfigDict(alias_generator=to_camel, extra="ignore")
+
+
+class PersonRecord(_Answer):
+    author_id: str | None
+    name: str | None = None
+    affiliations: list[str] | None = None
+    paper_count: int | None = None
+    citation_count: int | None = None
+
+
+class NamedRecord(_Answer):
+    name: str | None = None
+    author_id: str | None = None
+
+
+class PaperRecord(_Answer):
+    paper_id: str | None
+    """Null for works that are cited but not held."""
+    title: str | None = None
+    abstract: str | None = None
+    year: int | None = None
+    publication_date: dt.date | None = None
+    citation_count: int | None = None
+    venue: str | None = None
+    authors: list[NamedRecord] | None = None
+    external_ids: dict[str, str | int | None] | None = None
+    url: str | None = None
+
+
+class CitedRecord(_Answer):
+    cited_paper: PaperRecord
+
+
+class CitingRecord(_Answer):
+    citing_paper: PaperRecord
+
+
+class Page(_Answer, Generic[T]):
+    """One page of a list. Its data is left out when nothing matches, and null when publishers withhold it."""
+
+    total: int | None = None
+    offset: int = 0
+    next: int | None = None
+    data: list[T] | None = None
+
+    @model_validator(mode="after")
+    def _explained(self) -> Self:
+        if self.data is None and self.total == 0:
+            self.data = []
+        if "data" not in self.model_fields_set:
+            raise ValueError("neither data nor a total of 0")
+        return self
+
+
+class Recommended(_Answer):
+    recommended_papers: list[PaperRecord]
+
+
+def fields(parts: Collection[Part], window: Window) -> list[str]:
+    """What to ask for, in a fixed order; the date too where a window has to be checked."""
+    wanted = {*parts, "date"} if window.after or window.before else {*parts}
+    return ["paperId", "title", "year", *(field for part, field in _FIELDS.items() if part in wanted)]
+
+
+def publication(record: PaperRecord) -> Publication | None:
+    """None for a record without id or title, which could neither be looked up nor shown."""
+    title = " ".join((record.title or "").split())
+    if not (record.paper_id and title):
+        return None
+    doi = (record.external_ids or {}).get("DOI")
+    people = [person for person in record.authors or () if person.name]
+    return Publication(
+        id=_own(record.paper_id),
+        source="semantic_scholar",
+        title=title,
+        abstract=(record.abstract or "").strip(),
+        year=year_of(record.year, record.publication_date),
+        date=record.publication_date,
+        citations=record.citation_count,
+        authors=tuple(person.name or "" for person in people),
+        author_ids=tuple(_own(person.author_id) if person.author_id else "" for person in people),
+        venue=record.venue or None,
+        doi=str(doi) if doi else None,
+        url=record.url or None,
+    )
+
+
+def author(record: PersonRecord) -> Author | None:
+    """None for a record without id or name."""
+    if not (record.author_id and record.name):
+        return None
+    return Author(
+        id=_own(record.author_id),
+        source="semantic_scholar",
+        name=record.name,
+        affiliations=tuple(filter(None, record.affiliations or ())),
+        papers=record.paper_count,
+        citations=record.citation_count,
+    )
+
+
+def _own(identifier: str) -> str:
+    return f"semantic_scholar:{identifier}"
+
+
+# What the semanticscholar package sends with, in the place of its own requester.
+#
+# That one opens a connection for every request, forgets Retry-After, sends no key for references and citations, and gives
+# `{}` for statuses that it does not know: a service that is down would read as one that knows nothing.
+
+
+_BAD_REQUEST = 400
+
+
+class AbsentError(Exception):
+    """Semantic Scholar was asked for a paper by id and has none."""
+
+
+class CheckedRequester:
+    """Of one look-up. An answer is what its shape says, or an error.
+
+    Args:
+        fetcher: sends.
+        shape: the model of the answers.
+        what: is looked up, for messages.
+        until: the look-up's deadline, of `Service.deadline`.
+    """
+
+    def __init__(self, fetcher: Fetcher, shape: type[BaseModel], what: str, until: float) -> None:
+        self._fetcher, self._shape, self._what, self._until = fetcher, shape, what, until
+
+    async def get_data_async(
+        self, url: str, parameters: str, headers: object, payload: object = None
+    ) -> dict[str, Any]:
+        """What the package calls, for each page.
+
+        Raises:
+            AbsentError: the service has no paper of that id.
+            LiteratureError: the service refuses, cannot be reached, answers nonsense, or takes too long.
+        """
+        params = dict(parse_qsl(parameters.lstrip("&"), keep_blank_values=True))
+        try:
+            return await self._fetcher.get(url, params, self._read, self._what, until=self._until)
+        except LiteratureError as error:
+            if _is_absence(error.__cause__):
+                raise AbsentError from error
+            if params.get("offset", "0") != "0" and _is_end(error.__cause__):
+                return {"data": []}
+            raise
+
+    def _read(self, response: "httpx.Response") -> dict[str, Any]:
+        data = parsed(self._shape, response).model_dump(mode="json", by_alias=True)
+        if "data" in data and data["data"] is None:
+            self._withheld()
+        return data
+
+    def _withheld(self) -> NoReturn:
+        source = self._fetcher.service.name
+        raise LiteratureError(
+            f"{source}: {self._what}: withheld by the publisher",
+            source=source,
+            hint="ask another source: literature.cascade",
+        )
+
+
+def _is_absence(cause: BaseException | None) -> bool:
+    """Whether the service says that it has no such paper; a 404 of anybody else's tells of a wrong address."""
+    return _told(cause, MISSING, " with id ", "not found")
+
+
+def _is_end(cause: BaseException | None) -> bool:
+    """Whether the service says that its pages end here: it counts matches that it does not give."""
+    return _told(cause, _BAD_REQUEST, "Requested data", "is not available")
+
+
+def _told(cause: BaseException | None, status: int, *words: str) -> bool:
+    match cause:
+        case RefusedError():
+            return cause.status == status and all(word in cause.text for word in words)
+        case _:
+            return False
+
 
 ADDRESS = "https://api.semanticscholar.org"
 

@@ -1,19 +1,169 @@
 """What all online sources share: the pace, the one layer of retries, the patience, and failures in words."""
 
 import asyncio
+import heapq
+import math
+import threading
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import KW_ONLY, dataclass
+from functools import cache
 from http import HTTPStatus
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from pydantic import BaseModel, ValidationError
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_random_exponential
 
+from manyheads import __version__
 from manyheads.config import SourceName
 from manyheads.errors import LiteratureError
-from manyheads.http import PASSING, in_short
-from manyheads.literature.limits import Limiter, OverdueError, Pace, limiter
+from manyheads.http import PASSING, asked_to_wait, in_short
+
+if TYPE_CHECKING:
+    import ssl
+
+    import httpx
+
+
+# One limiter a service for the whole process: requests start at least so far apart, whatever threads and loops send them.
+#
+# Slots are handed out under a lock on the monotonic clock and waited for with `asyncio.sleep`, so that no loop
+# ever waits for another's. A slot that is given back (its task was cancelled) goes to the next who asks.
+
+
+_LONGEST_PAUSE = 86_400.0
+_LOOK_AGAIN = 0.05
+"""Seconds between two looks at a service that takes one request at a time."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How fast a service may be asked.
+
+    Args:
+        seconds: the least time between the starts of two requests.
+        alone: whether the next request waits for the end of the one before.
+    """
+
+    seconds: float
+    alone: bool = False
+
+
+WITH_KEY = Pace(1.0)
+"""Semantic Scholar grants a key one request a second, over all its endpoints together."""
+SHARED_POOL = Pace(3.0)
+"""Without a key everybody shares one pool; a hundred requests in five minutes was each address' share of it."""
+OPENALEX = Pace(0.1)
+"""Ten requests a second, OpenAlex' limit for one caller."""
+ARXIV = Pace(3.0, alone=True)
+"""arXiv's terms of use: one request every three seconds, over a single connection."""
+
+
+class OverdueError(Exception):
+    """A turn would come too late; `seconds` from now."""
+
+    def __init__(self, seconds: float, *, paused: bool) -> None:
+        self.seconds, self.paused = seconds, paused
+        super().__init__(f"the next free moment is {seconds:.0f} s away")
+
+
+class Limiter:
+    """Turns at one service. Times are seconds of `time.monotonic`.
+
+    Slots lie on a clock that stands still during pauses: a slot is due at `slot + _stood_still`. So a pause moves all
+    who wait, and they keep their order and their distance.
+    """
+
+    def __init__(self, pace: Pace) -> None:
+        self.pace = pace
+        self._lock = threading.Lock()
+        self._next = self._started_last = self._paused_until = -math.inf
+        self._stood_still = 0.0
+        self._given_back: list[float] = []
+        self._busy = False
+
+    @asynccontextmanager
+    async def turn(self, until: float) -> AsyncGenerator[None]:
+        """Wait for a turn, and have it as long as the block lasts.
+
+        Args:
+            until: the moment after which a turn is of no use.
+
+        Raises:
+            OverdueError: no turn comes before `until`; raised as soon as that is known.
+        """
+        slot = self._reserve(until)
+        started = False
+        try:
+            # no event to wait for: those who know more may live in other threads and loops
+            while (seconds := self._seconds_before_start(slot, until)) > 0:  # noqa: ASYNC110
+                await asyncio.sleep(seconds)
+            started = True
+            yield
+        finally:
+            self._leave(slot, started)
+
+    def pause(self, seconds: float) -> None:
+        """Let nobody start for so long, at most a day; a pause that lasts longer already stays as it is."""
+        with self._lock:
+            now = time.monotonic()
+            until = now + min(seconds, _LONGEST_PAUSE)
+            longer = until - max(now, self._paused_until)
+            if longer > 0:
+                self._stood_still += longer
+                self._paused_until = until
+
+    def _reserve(self, until: float) -> float:
+        """The first free slot."""
+        with self._lock:
+            now = time.monotonic()
+            here = max(now, self._paused_until) - self._stood_still
+            while self._given_back and self._given_back[0] < here:
+                heapq.heappop(self._given_back)
+            slot = self._given_back[0] if self._given_back else max(here, self._next)
+            self._check_in_time(slot + self._stood_still - now, now, until)
+            if self._given_back:
+                return heapq.heappop(self._given_back)
+            self._next = slot + self.pace.seconds
+            return slot
+
+    def _seconds_before_start(self, slot: float, until: float) -> float:
+        """How long to wait before looking again; 0 when the turn is taken."""
+        with self._lock:
+            now = time.monotonic()
+            due = max(slot + self._stood_still, self._started_last + self.pace.seconds)
+            if due > now:
+                self._check_in_time(due - now, now, until)
+                return due - now
+            if self.pace.alone and self._busy:
+                self._check_in_time(_LOOK_AGAIN, now, until)
+                return _LOOK_AGAIN
+            self._busy, self._started_last = True, now
+            return 0.0
+
+    def _check_in_time(self, seconds: float, now: float, until: float) -> None:
+        if now + seconds > until:
+            raise OverdueError(seconds, paused=self._paused_until > now)
+
+    def _leave(self, slot: float, started: bool) -> None:
+        with self._lock:
+            if started:
+                self._busy = False
+            else:
+                heapq.heappush(self._given_back, slot)
+
+
+_limiters: dict[tuple[SourceName, str, Pace], Limiter] = {}
+
+
+def limiter(source: SourceName, address: str, pace: Pace) -> Limiter:
+    """The process' limiter of a service at an address, made at first use.
+
+    Those with a key and those without stand in different queues of the service, hence a limiter for each pace.
+    """
+    return _limiters.setdefault((source, address, pace), Limiter(pace))
+
 
 T = TypeVar("T")
 
@@ -221,3 +371,146 @@ def _is_failure(error: BaseException) -> bool:
     return isinstance(error, RefusedError | GarbledError | OverdueError | SlowError) or bool(
         _names(error) & _OF_CLIENTS
     )
+
+
+# GET requests to a service: a shared connection, statuses kept, what is read of an answer checked before it counts.
+
+
+M = TypeVar("M", bound=BaseModel)
+
+MISSING = 404
+_SECONDS_A_TRY = 30.0
+_MOST_OF_A_REFUSAL = 200
+
+
+class Fetcher:
+    """Sends through a `Service`; connections are kept open between requests.
+
+    Args:
+        service: paces and repeats what is sent.
+        address: of the service.
+        headers: sent to it with every request, and to nobody to whom it sends us on.
+        connections: how many may be open at once.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        address: str,
+        headers: Mapping[str, str] | None = None,
+        *,
+        connections: int = 10,
+    ) -> None:
+        self.service, self._address = service, address
+        self._headers = dict(headers or {})
+        self._connections = connections
+        self._clients: dict[asyncio.AbstractEventLoop, httpx.AsyncClient] = {}
+
+    async def get(
+        self,
+        url: str,
+        params: Mapping[str, str | int],
+        read: Callable[["httpx.Response"], T],
+        what: str,
+        *,
+        until: float,
+    ) -> T:
+        """One request.
+
+        Args:
+            url: with everything in it escaped.
+            params: added to its query, not yet escaped.
+            read: what is wanted of the answer; raises `GarbledError` or `RefusedError` when it is none.
+            what: what is looked up, for messages.
+            until: the look-up's deadline, of `Service.deadline`.
+
+        Raises:
+            LiteratureError: the service refuses, cannot be reached, answers nonsense, or takes too long.
+        """
+
+        async def send() -> T:
+            return read(_accepted(await self._send(url, params)))
+
+        return await self.service.call(send, what, until=until)
+
+    async def find(
+        self,
+        url: str,
+        params: Mapping[str, str | int],
+        read: Callable[["httpx.Response"], T],
+        what: str,
+        *,
+        until: float,
+    ) -> T | None:
+        """The same for one thing by its name; None when the service says that there is no such thing (404)."""
+
+        async def send() -> T | None:
+            response = await self._send(url, params)
+            return None if response.status_code == MISSING else read(_accepted(response))
+
+        return await self.service.call(send, what, until=until)
+
+    async def close(self) -> None:
+        """Close this event loop's connections."""
+        if client := self._clients.pop(asyncio.get_running_loop(), None):
+            await client.aclose()
+
+    async def _send(self, url: str, params: Mapping[str, str | int]) -> "httpx.Response":
+        import httpx
+
+        return await self._client().get(httpx.URL(url).copy_merge_params(params))
+
+    async def _sign(self, request: "httpx.Request") -> None:
+        """Called for each request, those of redirections too, which take over the headers of the one before."""
+        import httpx
+
+        home, to = httpx.URL(self._address), request.url
+        if (to.host, to.port) == (home.host, home.port) and to.scheme in (home.scheme, "https"):
+            request.headers.update(self._headers)
+        else:
+            for name in self._headers:
+                request.headers.pop(name, None)
+
+    def _client(self) -> "httpx.AsyncClient":
+        """The client of this event loop: connections cannot be shared between loops."""
+        import httpx
+
+        loop = asyncio.get_running_loop()
+        if (client := self._clients.get(loop)) is None:
+            for ended in [one for one in self._clients.copy() if one.is_closed()]:
+                self._clients.pop(ended, None)
+            client = self._clients[loop] = httpx.AsyncClient(
+                headers={"User-Agent": f"manyheads/{__version__}"},
+                event_hooks={"request": [self._sign]},
+                timeout=min(_SECONDS_A_TRY, self.service.patience),
+                limits=httpx.Limits(max_connections=self._connections),
+                follow_redirects=True,
+                verify=_trusted(),
+            )
+        return client
+
+
+def parsed(shape: type[M], response: "httpx.Response") -> M:
+    """The answer as its shape says; raises `GarbledError`, which names the first place that is not."""
+    try:
+        return shape.model_validate_json(response.content)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the answer"
+        raise GarbledError(f"{where}: {first['msg'].removeprefix('Value error, ')}") from error
+
+
+@cache
+def _trusted() -> "ssl.SSLContext":
+    """The certificates that are trusted; reading them takes longer than many a request."""
+    import httpx
+
+    return httpx.create_ssl_context()
+
+
+def _accepted(response: "httpx.Response") -> "httpx.Response":
+    """The answer if it is one; raises `RefusedError`."""
+    if response.is_success:
+        return response
+    told = " ".join(response.text.split())[:_MOST_OF_A_REFUSAL]
+    raise RefusedError(response.status_code, asked_to_wait(response.headers.get("retry-after")), told)

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import Literal, Protocol
 
 from manyheads.config import SourceName
-from manyheads.literature.publication import ANY_TIME, Author, Publication, Window
+from manyheads.papers import ANY_TIME, Author, Publication, Window
 
 Part = Literal["abstract", "authors", "venue", "citations", "date", "doi", "url"]
 """What may be asked of a paper beside its id, title and year."""

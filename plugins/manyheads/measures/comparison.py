@@ -7,8 +7,7 @@ from typing import Any
 
 from manyheads.errors import RatingError
 from manyheads.measures.agreement import Agreement, agreement, krippendorff_alpha
-from manyheads.measures.ratings import Ratings
-from manyheads.measures.scores import Identity, Pairs, Score, pair
+from manyheads.measures.ratings import Identity, Pairs, Ratings, Score, pair
 
 
 @dataclass(frozen=True)

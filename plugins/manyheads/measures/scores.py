@@ -1,238 +1,444 @@
-"""Scores of the texts that raters have rated: read from `manyheads measure`, tables and reviews, and paired."""
+"""What was measured, as it is kept, a text a line: `manyheads measure … --out measures.jsonl`."""
 
-import csv
-import io
-import json
-import math
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, TypeVar
 
-from manyheads.errors import RatingError, SubjectError
-from manyheads.literature.publication import fold
-from manyheads.measures.ratings import Rating, Ratings
-from manyheads.measures.sheets import UNQUOTED, delimiter_of, read_csv_text
-from manyheads.subjects import read_result
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-Identity = Mapping[str, str]
-"""What a text is known by: some of `sha256`, `source`, `id`, `name`."""
-FIELDS = ("sha256", "source", "id", "name")
-"""The surest first."""
-REVIEWS = "conference-review"
+from manyheads.bank.vectors import Embedder
+from manyheads.config import LiteratureConfig, SourceName
+from manyheads.errors import LiteratureError, MeasureError, describe
+from manyheads.literature.library import Library, Note, ignore
+from manyheads.literature.opening import PARTS, as_paper, open_library, window
+from manyheads.literature.queries import first_sentence, widen
+from manyheads.measures.agreement import Interval, interval
+from manyheads.measures.corpus import Measured, MeasuringCorpus, Search, unread
+from manyheads.measures.novelty import NEIGHBOURS, Neighbour, Normalise, look
+from manyheads.measures.papers import Papers
+from manyheads.papers import Paper, Publication, fold
+from manyheads.texts import Subject, read_result
 
-
-@dataclass(frozen=True)
-class Score:
-    """One text's score. `place` says where it was read."""
-
-    place: str
-    identity: Identity
-    value: float
+# Records as JSON Lines, one a line: what is measured is kept and read back so.
 
 
-@dataclass(frozen=True)
-class Pairs:
-    """Texts with score and rating.
-
-    Attributes:
-        items: ids as the raters know them.
-        scores, ratings: of these, in the same order.
-        unrated: places of scores that belong to no rated text.
-    """
-
-    items: tuple[str, ...]
-    scores: tuple[float, ...]
-    ratings: tuple[float, ...]
-    unrated: tuple[str, ...]
+M = TypeVar("M", bound=BaseModel)
 
 
-def read_scores(paths: Sequence[Path], by: str) -> list[Score]:
-    """The scores called `by`: a field of JSON Lines, a column of CSV, or a mean of a review's run folder.
+def as_lines(records: Iterable[BaseModel]) -> str:
+    """A record a line."""
+    return "".join(f"{record.model_dump_json()}\n" for record in records)
+
+
+def read_lines(path: Path, kind: type[M]) -> list[M]:
+    """The records of a file that holds what `as_lines` gave.
 
     Raises:
-        RatingError: a file cannot be read, or a text has no such score: it is named, and never counted as zero.
+        MeasureError: the file cannot be read, or a line holds no such record.
     """
-    return [score for path in paths for score in _scores(path, by)]
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise MeasureError(f"{path}: cannot be read: {error}") from error
+    return [_record(path, number, line, kind) for number, line in enumerate(lines, 1) if line.strip()]
 
 
-def pair(means: Mapping[str, float], scores: Sequence[Score], known: Mapping[str, Identity]) -> Pairs:
-    """Each rated text with its one score.
+def _record(path: Path, number: int, line: str, kind: type[M]) -> M:
+    try:
+        return kind.model_validate_json(line)
+    except ValidationError as error:
+        raise MeasureError(f"{path}:{number}: {describe(error)}") from error
+
+
+Measure = Literal["hd", "cd", "ci", "on", "rnd"]
+MEASURES: tuple[Measure, ...] = ("hd", "cd", "ci", "on", "rnd")
+SAME = 1e-3
+"""Nearer than this a paper is the text itself: models round, and embed a text alike but for its place in a batch."""
+
+
+class Retrieval(BaseModel):
+    """How the papers were found that a text was held against, where services gave them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    query: str
+    """The text's idea, title or first sentence."""
+    queries: tuple[str, ...]
+    """The forms of it that were asked, wider and wider."""
+    wanted: int
+    found: int
+    incomplete: int
+    """Of those found, papers without abstract or year."""
+    compared: int
+    """Papers that the text was held against, or would have been, had there been enough."""
+    sources: tuple[SourceName, ...]
+    """In the order in which they are asked."""
+    dates: str
+    """Between which all papers lie, in words, or `any`."""
+    degraded: tuple[str, ...]
+    """Sources that could not be asked: there may be nearer papers."""
+
+
+class Score(BaseModel):
+    """One text's measures, with all that is needed to measure it again. See `Novelty` for what they are."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    """The text's title, or its file's name."""
+    source: str
+    """Where it was read from: a file, a run's folder, or a file and line."""
+    sha256: str
+    hd: float | None = None
+    cd: float | None
+    ci: float | None
+    on: float | None = None
+    rnd: float | None = None
+    missing: dict[str, str]
+    """Measure to why it is not there."""
+    unread: int | None
+    """Tokens at the text's end that the embedding model did not read; null where that is not known."""
+    normalise: Normalise
+    neighbours: int = Field(ge=1)
+    around: int | None = None
+    """P and Q of RND, where it was asked for."""
+    own: int | None = None
+    search: Search = "exact"
+    against: Literal["corpus", "services"] = "corpus"
+    corpus: str | None = None
+    fingerprint: str | None = None
+    retrieval: Retrieval | None = None
+    embedding: str
+    past: tuple[Neighbour, ...] = ()
+    contemporary: tuple[Neighbour, ...] = ()
+    """Of the papers retrieved, where services gave them."""
+    excluded: tuple[str, ...] = ()
+    """Ids of papers that were left out on demand."""
+    itself: tuple[str, ...] = ()
+    """Ids of neighbours that have the text's title or its very vector: it was held against itself."""
+
+    def value(self, measure: Measure) -> float | None:
+        """One of the measures by name."""
+        return {"hd": self.hd, "cd": self.cd, "ci": self.ci, "on": self.on, "rnd": self.rnd}[measure]
+
+
+def scores(
+    corpus: MeasuringCorpus,
+    subjects: Sequence[Subject],
+    *,
+    neighbours: int,
+    normalise: Normalise,
+    search: Search,
+    rnd: tuple[int, int] | None = None,
+    exclude: Collection[str] = (),
+    exclude_same_title: bool = False,
+) -> list[Score]:
+    """Measure texts, all at once.
 
     Args:
-        means: mean rating by the raters' id.
-        scores: in any order; those of unrated texts are told apart.
-        known: what the ids stand for, as the key says; an id that is not in it stands for itself.
+        rnd: P and Q of the relative neighbour density, if it is wanted.
+        exclude: ids of papers that do not count.
+        exclude_same_title: whether papers do not count that bear the title of one of the texts.
 
     Raises:
-        RatingError: a rated text has no score, or more than one.
+        MeasureError: the corpus has too few papers, or lacks one of `exclude`.
+        EmbeddingError: the corpus's model cannot be loaded.
     """
-    found: dict[str, Score] = {}
-    for item in means:
-        identity = known.get(item) or dict.fromkeys(("id", "source", "name"), item)
-        found[item] = _the_one(item, _matching(identity, scores))
-    used = {score.place for score in found.values()}
-    return Pairs(
-        items=tuple(means),
-        scores=tuple(score.value for score in found.values()),
-        ratings=tuple(means.values()),
-        unrated=tuple(score.place for score in scores if score.place not in used),
+    around, own = rnd or (None, None)
+    excluded = sorted(
+        {*exclude, *(corpus.titled([one.title for one in subjects]) if exclude_same_title else ())}
+    )
+    sizes = {} if rnd is None else {"around": rnd[0], "own": rnd[1]}
+    found = corpus.measure(
+        [subject.text for subject in subjects],
+        neighbours=neighbours,
+        normalise=normalise,
+        search=search,
+        rnd=rnd is not None,
+        exclude=excluded,
+        **sizes,
+    )
+    meta = corpus.meta
+    made = {
+        "neighbours": neighbours, "normalise": normalise, "search": search, "around": around, "own": own,
+        "corpus": meta.name, "fingerprint": meta.fingerprint, "embedding": meta.embedding.name,
+        "excluded": excluded,
+    }  # fmt: skip
+    return [
+        Score.model_validate({**told(subject), **_measured(subject, one), **made})
+        for subject, one in zip(subjects, found, strict=True)
+    ]
+
+
+def told(subject: Subject) -> dict[str, object]:
+    """What a score says of its text."""
+    return {"name": subject.name, "source": subject.source, "sha256": subject.sha256}
+
+
+def alike(subject: Subject, neighbours: Iterable[Neighbour]) -> tuple[str, ...]:
+    """Ids of papers that are the text itself, by title or vector."""
+    title = fold(subject.title)
+    return tuple(one.id for one in neighbours if one.distance < SAME or (title and fold(one.title) == title))
+
+
+def _measured(subject: Subject, one: Measured) -> dict[str, object]:
+    novelty = one.novelty
+    values = {"hd": novelty.hd, "cd": novelty.cd, "ci": novelty.ci, "on": novelty.on, "rnd": one.rnd}
+    near = {"past": novelty.past, "contemporary": novelty.contemporary}
+    itself = alike(subject, (*novelty.past, *novelty.contemporary))
+    return {**values, **near, "itself": itself, "missing": dict(novelty.missing), "unread": one.unread}
+
+
+def mean_of(
+    found: Sequence[Score], measure: Measure, *, level: float = 0.95, seed: int = 0
+) -> Interval | str:
+    """The mean of a measure over several texts with its bootstrap interval; or why there is none.
+
+    There is none over the texts that happen to have the measure: those that lack it may be the unusual ones.
+    """
+    values = [value for one in found if (value := one.value(measure)) is not None]
+    if len(values) < len(found):
+        return f"{len(found) - len(values)} of {len(found)} texts have none"
+    return interval(values, level=level, seed=seed)
+
+
+def write_scores(path: Path, found: Sequence[Score]) -> None:
+    """A score a line; the file is replaced as a whole, or not at all.
+
+    Raises:
+        MeasureError: it cannot be written.
+    """
+    beside = path.with_name(f"{path.name}.part")
+    try:
+        beside.write_text(as_lines(found), encoding="utf-8")
+        os.replace(beside, path)
+    except OSError as error:
+        raise MeasureError(
+            f"{path}: cannot be written: {error.strerror}", hint="choose another --out"
+        ) from error
+
+
+# Papers that the literature services know of a text's idea, in place of B_con (VirSci 2025, App. C.3; 2024, §4.2).
+
+
+RETRIEVED = 50
+"""Papers that a text is held against. The papers give no number."""
+LOOKED_AT = 2
+"""So many times the papers wanted are asked for: publishers withhold many abstracts from the services."""
+
+LeftOut = Callable[[str, str], bool]
+"""Whether a paper does not count, by its id and title."""
+
+
+@dataclass(frozen=True)
+class Retrieved:
+    """What was found for a query, and how.
+
+    Attributes:
+        papers: those that a text can be held against, found by narrower queries first; their authors left out.
+        queries: what was asked, wider and wider; never nothing.
+        found: papers found.
+        incomplete: how many of these have no abstract or no year, so that nothing can be held against them.
+        excluded: ids of those that were left out on demand.
+        degraded: sources that could not be asked, so that they may have known nearer papers.
+    """
+
+    papers: tuple[Paper, ...]
+    queries: tuple[str, ...]
+    found: int
+    incomplete: int
+    excluded: tuple[str, ...]
+    degraded: tuple[str, ...]
+
+
+def query_of(subject: Subject) -> str:
+    """What papers are looked for by: the idea of a run, its title first; of any other text its title or first sentence."""
+    folder = Path(subject.source)
+    idea = read_result(folder).get("idea") if folder.is_dir() else None
+    if isinstance(idea, dict) and {"title", "idea"} <= idea.keys():
+        return f"{idea['title']}\n{idea['idea']}"
+    return subject.title or first_sentence(subject.text)
+
+
+def leaving_out(exclude: Collection[str], titles: Iterable[str] = ()) -> LeftOut:
+    """Leaves out papers with one of these ids or, whatever their case and signs, one of these titles."""
+    keys = {key for title in titles if (key := fold(title))}
+    return lambda paper_id, title: paper_id in exclude or fold(title) in keys
+
+
+async def retrieve(library: Library, query: str, wanted: int, left_out: LeftOut) -> Retrieved:
+    """Up to `wanted` papers with abstract and year.
+
+    A library is content with a query that finds a few papers, as agents are. Here the papers found are also what
+    a text's distances are divided by; so wider forms of the query are asked until there are enough, or all are.
+
+    Raises:
+        LiteratureError: no source could be asked.
+    """
+    found, degraded, queries = dict[str, Publication](), dict[str, None](), dict[str, None]()
+    for form in widen(query):
+        if form in queries:
+            continue
+        try:
+            findings = await library.search(form, LOOKED_AT * wanted, parts=PARTS)
+        except LiteratureError as error:
+            if not queries:
+                raise
+            degraded |= dict.fromkeys(error.source.split(", "))
+            break
+        queries |= dict.fromkeys(entry.asked for entry in findings.searches)
+        degraded |= dict.fromkeys(findings.degraded)
+        for paper in findings.papers:
+            found.setdefault(paper.key or paper.id, paper)
+        if len(_papers(found.values(), left_out)) >= wanted:
+            break
+    papers = _papers(found.values(), left_out)
+    excluded = tuple(one.id for one in found.values() if left_out(one.id, one.title))
+    incomplete = len(found) - len(excluded) - len(papers)
+    return Retrieved(
+        tuple(papers[:wanted]), tuple(queries), len(found), incomplete, excluded, tuple(degraded)
     )
 
 
-def read_key(path: Path, ratings: Ratings) -> dict[str, Identity]:
-    """What the anonymous ids of a form stand for.
+def _papers(found: Iterable[Publication], left_out: LeftOut) -> list[Paper]:
+    """Those that count, and that a text can be held against."""
+    return [paper for one in found if not left_out(one.id, one.title) and (paper := as_paper(one))]
 
-    Raises:
-        RatingError: it cannot be read, or a rated id is not in it, or stands for a text of another title.
+
+# CD and CI of texts against what the literature services know of their ideas (VirSci 2025, App. C.3; 2024, §4.2).
+
+Values = dict[str, Any]
+"""Fields of a `Score`."""
+TIMELESS = "what services find is not parted into past and contemporary papers, as a corpus is"
+
+
+@dataclass(frozen=True)
+class _How:
+    neighbours: int
+    normalise: Normalise
+    wanted: int
+    left_out: LeftOut
+
+
+class MeasuringServices:
+    """Literature services to measure texts against.
+
+    Args:
+        library: its own sources, dates and patience kept.
+        config: what the library was opened by.
+        model: embeds texts and abstracts.
     """
-    rows = list(_table(path))
-    if not rows or "id" not in rows[0][1]:
-        raise RatingError(f"{path}: no key: it has no column id", hint="name the .key.csv of the form")
-    known = {row["id"]: _identity({**row, "id": ""}) for _, row in rows}
-    titles = {row["id"]: row.get("title", "") for _, row in rows}
-    if strange := [item for item in ratings.items if item not in known]:
-        raise RatingError(f"{path}: does not know {', '.join(strange)}", hint="name the key of the same form")
-    if other := [item for item, title in ratings.titles.items() if _differ(title, titles[item])]:
-        raise RatingError(
-            f"{path}: {', '.join(other)} were rated under other titles", hint="name the key of the same form"
-        )
-    return known
 
+    def __init__(self, library: Library, config: LiteratureConfig, model: Embedder) -> None:
+        self._library, self._config, self._model = library, config, model
 
-def _differ(title: str, other: str) -> bool:
-    """Whether two titles are there and are not the same, whatever a spreadsheet has done to them."""
-    return bool(title and other) and fold(title) != fold(other)
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls, config: LiteratureConfig, model: Embedder, *, note: Note = ignore, cache: Path | None = None
+    ) -> "AsyncGenerator[MeasuringServices]":
+        """Open the services of a config; see `open_library`. None is contacted before a text is measured."""
+        library = open_library(config, note=note, cache=cache)
+        try:
+            yield cls(library, config, model)
+        finally:
+            await library.close()
 
+    async def scores(
+        self,
+        subjects: Sequence[Subject],
+        *,
+        neighbours: int = NEIGHBOURS,
+        normalise: Normalise = "database",
+        wanted: int = RETRIEVED,
+        exclude: Collection[str] = (),
+        exclude_same_title: bool = False,
+    ) -> list[Score]:
+        """CD and CI of each text against the papers that its own idea, as a query, retrieves.
 
-def read_reviews(folders: Sequence[Path]) -> tuple[Ratings, dict[str, Identity]]:
-    """Finished runs of conference-review as ratings, a rater each reviewer; and what they are of.
+        CD is the mean Euclidean distance to the `neighbours` nearest of the papers retrieved, CI the mean citation
+        count of these. HD and ON are not there: they need a past. Each neighbour's value is divided as in `novelty`
+        by a mean of the same text's: over all papers retrieved for it (`database`), over those of the neighbour's
+        year (`year`, which says little: of fifty papers few are of one year, and one alone in its year is divided by
+        itself), or by nothing (`none`). The papers retrieved all lie near the text, so that its normalised CD is
+        nearer to 1 than against a corpus: the two are not to be compared.
 
-    Raises:
-        RatingError: a folder holds no such run, two are of the same text, or of different forms.
-    """
-    given, known, forms = list[Rating](), dict[str, Identity](), dict[tuple[str, ...], Path]()
-    for folder in folders:
-        result = _review(folder)
-        identity = _identity(result["subject"])
-        item = identity["source"]
-        if item in known:
-            raise RatingError(
-                f"{folder}: {item} has been reviewed in another of these runs", hint="name one of them"
-            )
-        known[item] = identity
-        criteria = tuple(result["means"])
-        forms.setdefault(criteria, folder)
-        for each in result["reviews"]:
-            given.append(Rating(each["reviewer"], item, {name: each[name] for name in criteria}))
-    if len(forms) != 1:
-        other = "; ".join(f"{folder} on {', '.join(names)}" for names, folder in forms.items())
-        raise RatingError(f"reviews on different forms: {other}", hint="name those of one form")
-    return Ratings(tuple(given), next(iter(forms))), known
+        A text for which too few papers were found, or no source could be asked, has no CD and CI, and says why.
 
+        Args:
+            wanted: how many papers with abstract and year to retrieve for each text.
+            exclude: ids of papers that do not count.
+            exclude_same_title: whether papers do not count that bear the title of one of the texts.
 
-def _scores(path: Path, by: str) -> Iterator[Score]:
-    if path.is_dir():
-        result = _review(path)
-        means = result["means"]
-        if by not in means:
-            raise RatingError(f"{path}: these reviews have no {by!r}", hint=f"--by {' or '.join(means)}")
-        yield Score(str(path), _identity(result["subject"]), float(means[by]["mean"]))
-        return
-    for place, row in _lines(path) if path.suffix in (".jsonl", ".json") else _table(path):
-        yield Score(place, _identity(row), _number(place, row, by))
-
-
-def _number(place: str, row: Mapping[str, Any], by: str) -> float:
-    if by not in row:
-        raise RatingError(
-            f"{place}: no {by!r}", tried=f"it has {', '.join(row)}", hint="--by names the score"
-        )
-    value = row[by]
-    try:
-        number = math.nan if value is None or isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise RatingError(
-            f"{place}: {by} is {value!r}, which is no number{_why(row, by)}",
-            hint="take the text out, measure it, or name another score with --by",
-        )
-    return number
-
-
-def _why(row: Mapping[str, Any], by: str) -> str:
-    """What `manyheads measure` says of a measure that it could not take."""
-    missing = row.get("missing")
-    return f": {missing[by]}" if isinstance(missing, dict) and by in missing else ""
-
-
-def _identity(row: Mapping[str, Any]) -> Identity:
-    """What a row says of its text; sources as full paths, so that it does not matter from where they were named."""
-    found = {name: str(row[name]).strip() for name in FIELDS if row.get(name)}
-    if "source" in found:
-        found["source"] = str(Path(found["source"]).expanduser().resolve())
-    return found
-
-
-def _matching(identity: Identity, scores: Sequence[Score]) -> list[Score]:
-    """The scores of a text: by what is surest, and where that is not enough to tell them apart, by the next."""
-    left, narrowed = scores, False
-    for name in FIELDS:
-        if name in identity:
-            wanted = _identity({name: identity[name]})[name]
-            hits = [score for score in left if score.identity.get(name) == wanted]
-            if len(hits) == 1:
-                return hits
-            left, narrowed = (hits, True) if hits else (left, narrowed)
-    return list(left) if narrowed else []
-
-
-def _the_one(item: str, found: Sequence[Score]) -> Score:
-    if not found:
-        raise RatingError(
-            f"{item}: rated, but there is no score of it",
-            hint="measure it too, or name the form's key: --key form.key.csv",
-        )
-    if len(found) > 1:
-        places = ", ".join(score.place for score in found)
-        raise RatingError(f"{item}: more than one score: {places}", hint="leave one of them out")
-    return found[0]
-
-
-def _review(folder: Path) -> dict[str, Any]:
-    try:
-        result = read_result(folder)
-    except SubjectError as error:
-        begun = (folder / "config.yaml").is_file()
-        raise RatingError(
-            error.message, hint=error.hint if begun else "name a run folder of manyheads review"
-        ) from error
-    if result.get("system") != REVIEWS:
-        raise RatingError(
-            f"{folder}: a run of {result.get('system')}, not of {REVIEWS}", hint="manyheads review"
-        )
-    return result
-
-
-def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    lines = read_csv_text(path).split("\n")
-    for number, line in enumerate(lines, 1):
-        if line.strip():
+        Raises:
+            LiteratureError: no source could be asked for any of the texts.
+            EmbeddingError: the model cannot be loaded.
+        """
+        titles = [one.title for one in subjects] if exclude_same_title else []
+        how = _How(neighbours, normalise, wanted, leaving_out(exclude, titles))
+        found, failures = list[Score](), list[LiteratureError]()
+        for subject in subjects:
+            query = query_of(subject)
             try:
-                row = json.loads(line)
-            except ValueError as error:
-                raise RatingError(f"{path}:{number}: not valid JSON: {error}") from error
-            if not isinstance(row, dict):
-                raise RatingError(f"{path}:{number}: not a JSON object")
-            yield f"{path}:{number}", cast(dict[str, Any], row)
+                retrieved = await retrieve(self._library, query, wanted, how.left_out)
+                values = self._held_against(retrieved, subject, how)
+            except LiteratureError as error:
+                failures.append(error)
+                retrieved, values = self._unanswered(error)
+            found.append(self._score(subject, query, how, retrieved, values))
+        if failures and len(failures) == len(subjects):
+            raise failures[0]
+        return found
+
+    def _held_against(self, retrieved: Retrieved, subject: Subject, how: _How) -> Values:
+        if (known := len(retrieved.papers)) < how.neighbours:
+            return _nothing(
+                f"{known} papers with abstract and year were found, {how.neighbours} neighbours are asked for"
+            )
+        vectors = self._model.embed([subject.text, *(paper.abstract for paper in retrieved.papers)])
+        rows = [(one.id, one.title, one.year, one.citations) for one in retrieved.papers]
+        ids, titles, years, citations = zip(*rows, strict=True)
+        papers = Papers.of(ids, titles, years, citations, vectors[1:])
+        side = look(vectors[:1], papers, how.neighbours, how.normalise, called="retrieved")
+        found, near = {"cd": side.dissimilarity(0), "ci": side.impact(0)}, side.papers_near(0)
+        return {
+            **{name: None if isinstance(value, str) else value for name, value in found.items()},
+            "missing": {name: why for name, why in found.items() if isinstance(why, str)},
+            "contemporary": near,
+            "itself": alike(subject, near),
+        }
+
+    def _unanswered(self, error: LiteratureError) -> tuple[Retrieved, Values]:
+        silent = tuple(name for name in self._config.cascade if name in error.source.split(", "))
+        return Retrieved((), (), 0, 0, (), silent), _nothing(error.message)
+
+    def _score(self, subject: Subject, query: str, how: _How, retrieved: Retrieved, values: Values) -> Score:
+        retrieval = Retrieval(
+            query=query,
+            queries=retrieved.queries,
+            wanted=how.wanted,
+            found=retrieved.found,
+            incomplete=retrieved.incomplete,
+            compared=len(retrieved.papers),
+            sources=self._config.cascade,
+            dates=str(window(self._config)) or "any",
+            degraded=retrieved.degraded,
+        )
+        made: Values = {
+            "missing": {"hd": TIMELESS, **values["missing"], "on": "no HD"},
+            "unread": unread(self._model, [subject.text])[0],
+            "neighbours": how.neighbours,
+            "normalise": how.normalise,
+            "against": "services",
+            "retrieval": retrieval,
+            "embedding": self._model.name,
+            "excluded": retrieved.excluded,
+        }
+        return Score.model_validate({**told(subject), **values, **made})
 
 
-def _table(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    text = read_csv_text(path)
-    rows = csv.DictReader(io.StringIO(text), restval="", delimiter=delimiter_of(text), strict=True)
-    try:
-        for number, row in enumerate(rows, 2):
-            yield f"{path}:{number}", {str(name).strip(): str(cell).strip() for name, cell in row.items()}
-    except csv.Error as error:
-        raise RatingError(f"{path}: not a CSV file: {error}", hint=UNQUOTED) from error
+def _nothing(why: str) -> Values:
+    return {"cd": None, "ci": None, "missing": {"cd": why, "ci": why}}

@@ -5,8 +5,8 @@ from collections.abc import Callable, Collection, Sequence, Set
 from itertools import chain
 from typing import TypeAlias
 
-from manyheads.bank.records import Scientist
 from manyheads.errors import MeasureError
+from manyheads.papers import Scientist
 
 Topics: TypeAlias = Callable[[Scientist], Collection[str]]
 

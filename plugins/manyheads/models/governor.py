@@ -19,7 +19,7 @@ from tenacity import (
 from manyheads.config import ModelConfig
 from manyheads.errors import ModelError
 from manyheads.http import PASSING, asked_to_wait, in_short
-from manyheads.models.keys import key_variable
+from manyheads.models.requests import key_variable
 
 T = TypeVar("T")
 Form = Mapping[str, Any]
@@ -136,8 +136,15 @@ class Governor:
         tried = f"{count} times" if count > 1 else "once"
         what = "cannot be reached" if is_transport(error) else "failed"
         what = "answers with broken JSON" if is_garbled(error) else what
-        hint = "start the server or mend the address, then: manyheads resume RUN"
+        hint = f"{self._mending(status)}, then: manyheads resume RUN"
         return ModelError(f"{named}: {what}: {in_short(error)}", tried=tried, hint=hint)
+
+    def _mending(self, status: int | None) -> str:
+        if status == 429:
+            return f"wait, raise the account's limit or quota, or lower models.{self.alias}.concurrency"
+        if status is None:
+            return "start the server or mend the address"
+        return "fix what the server reports"
 
 
 @dataclass

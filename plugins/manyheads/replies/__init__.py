@@ -4,32 +4,42 @@ Scales and fields follow the papers. Scores are never clipped or filled in: a va
 """
 
 from manyheads.replies.base import Choice, Percent, ReplyModel, Score, Text, label
-from manyheads.replies.baselines import Analysis, Critique, Evidence, Reflection
-from manyheads.replies.conference import ConferenceReview
-from manyheads.replies.invitation import Seeks, seeking
-from manyheads.replies.mamorx import FigureCritique, NoveltyReport
-from manyheads.replies.profiles import Interests
-from manyheads.replies.ranking import Condensed, Ranking, ranking_of
-from manyheads.replies.rating import IdeaRating
-from manyheads.replies.rebuttal import FirstIdea, Proposal, Rethought, Review, Verdict
-from manyheads.replies.virsci import (
+from manyheads.replies.refinement import (
+    Condensed,
+    FirstIdea,
+    Proposal,
+    Ranking,
+    Rethought,
+    Review,
+    Verdict,
+    ranking_of,
+)
+from manyheads.replies.reviewing import ConferenceReview, FigureCritique, IdeaRating, NoveltyReport
+from manyheads.replies.team import (
     Abstract,
     Advice,
+    Analysis,
     Consensus,
+    Critique,
     Decision,
+    Evidence,
     Idea,
     Interest,
+    Interests,
     Judgement,
     Overlap,
     Progress,
     Ratings,
+    Reflection,
     Remark,
     Revision,
+    Seeks,
     SelfReview,
     Summary,
     Topic,
     Vote,
     review_of,
+    seeking,
     vote_among,
 )
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from manyheads.models.offline import LABEL
 from manyheads.report import ranking
-from manyheads.report.outcome import RANKING
 from manyheads.report.rebuttal import Course
+from manyheads.report.record import count
 from manyheads.report.review import SYSTEM, Mean, Review, Reviewed
-from manyheads.report.words import count
+from manyheads.report.virsci import RANKING
 
 ABSTRACT = "Abstract"
 

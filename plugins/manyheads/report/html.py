@@ -10,12 +10,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from manyheads.errors import JournalError
 from manyheads.replies import label
 from manyheads.report import rebuttal, review
-from manyheads.report.folder import Record, read_run
-from manyheads.report.outcome import RANKING, SECTIONS
 from manyheads.report.ranking import bias_in_words, judgements, meaning, ranked_of
-from manyheads.report.searches import source_name
-from manyheads.report.views import CRITERIA, page_of
-from manyheads.report.words import count
+from manyheads.report.record import Record, count, read_run, source_name
+from manyheads.report.virsci import CRITERIA, RANKING, SECTIONS, page_of
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 FOLD_AT = 3000

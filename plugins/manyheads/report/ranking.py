@@ -7,10 +7,9 @@ from typing import Any, cast
 
 from pydantic import Field
 
-from manyheads.events import Said
-from manyheads.replies.ranking import is_absent
-from manyheads.report.folder import Record
-from manyheads.report.part import Part, Quality, part_of
+from manyheads.core.events import Said
+from manyheads.replies.refinement import is_absent
+from manyheads.report.record import Part, Quality, Record, part_of
 
 TARGET = 0
 """The target's number among those that are ranked; the ideas count from 1."""

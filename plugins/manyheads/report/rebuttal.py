@@ -4,11 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from manyheads.events import Said
+from manyheads.core.events import Said
 from manyheads.replies import Proposal
 from manyheads.report.diff import Piece, changed_words, shortened, word_diff
-from manyheads.report.folder import Record
-from manyheads.report.part import Part, Quality, part_of
+from manyheads.report.record import Part, Quality, Record, part_of
 
 SYSTEM = "rebuttal"
 FORM = tuple(Proposal.model_fields)

@@ -4,9 +4,8 @@ from typing import Annotated, Any, cast
 
 from pydantic import BeforeValidator, Field
 
-from manyheads.events import Said
-from manyheads.report.folder import Record
-from manyheads.report.part import Part, part_of
+from manyheads.core.events import Said
+from manyheads.report.record import Part, Record, part_of
 
 SYSTEM = "conference-review"
 SCORES = ("overall", "novelty", "feasibility", "effectiveness")

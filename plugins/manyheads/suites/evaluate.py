@@ -4,22 +4,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from manyheads.budget import BudgetConfig
+from manyheads.config.sections import BudgetConfig
 from manyheads.hosts import need_framework
-from manyheads.measures.lines import as_lines
+from manyheads.measures.scores import as_lines
 from manyheads.suites.cells import Cell
-from manyheads.suites.folder import REPORT, RESULTS, SuiteFolder
-from manyheads.suites.lookout import Lookout
+from manyheads.suites.folder import REPORT, RESULTS, SuiteFolder, record_of
 from manyheads.suites.measuring import Row, open_corpora, rows_of
-from manyheads.suites.pictures import draw_suite
-from manyheads.suites.plan import jobs_of, plans_of
-from manyheads.suites.purse import Purse
-from manyheads.suites.ready import need_all
-from manyheads.suites.record import record_of
-from manyheads.suites.report import report_text
-from manyheads.suites.run import Runner, Tell
-from manyheads.suites.suite import Suite
-from manyheads.suites.summary import Entry, summarise, summary_table
+from manyheads.suites.plan import jobs_of, need_all, plans_of
+from manyheads.suites.report import Entry, draw_suite, report_text, summarise, summary_table
+from manyheads.suites.run import Lookout, Purse, Runner, Tell
+from manyheads.suites.spec import Suite
 
 SUMMARY, TABLE = "summary.jsonl", "summary.csv"
 

@@ -10,18 +10,202 @@
     report.md        the same to read
 """
 
+import hashlib
 import json
-from collections.abc import Generator
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import cast
+from typing import Any, TypeAlias, cast
 
 import portalocker
 
+from manyheads.bank.meta import read_meta
+from manyheads.bank.named import resolve_corpus
+from manyheads.config import RunConfig
+from manyheads.engine.folder import RESULT, writing
 from manyheads.errors import ChangedError, JournalError
-from manyheads.folder import RESULT, writing
-from manyheads.suites.plan import CELLS
-from manyheads.suites.record import ACCEPTED, Record, changes, kept
+from manyheads.resources import Resources
+from manyheads.roles import Roles
+from manyheads.suites.cells import Cell, judged_in
+from manyheads.suites.plan import CELLS, Job, Plan, jobs_of
+from manyheads.suites.spec import JUDGING, Suite, leaves, mapped, root
+from manyheads.systems import SYSTEMS, needs_corpus
+
+# What a suite's results are made from, as its folder records it: results made otherwise are never mixed with others.
+
+
+Record: TypeAlias = dict[str, Any]
+MADE_FROM = {"version", "configs", "seeds", "ideas", "begin_with"}
+"""What of a suite its cells are made from, beside what it varies; all else that it sets stands in the config."""
+INDICATORS = "partials/indicators/"
+"""Prompts that a config names."""
+JUDGED, ACCEPTED = "judging", "accepted"
+MARK = 8
+
+
+def record_of(suite: Suite, plans: Sequence[Plan]) -> Record:
+    """What must stay the same for results to be comparable: not budgets, prices or addresses.
+
+    What is varied stands in the suite. One config tells the rest, and of others what that one sets itself. How runs
+    are judged stands by itself: it may come later.
+
+    Raises:
+        UserError: a prompt, or a corpus that results hang on, is not to be had.
+    """
+    jobs, cells = list(jobs_of(plans).values()), [plan.cell for plan in plans]
+    judged = set[str].intersection(*(judged_in(cell.config) for cell in cells))
+    record = {
+        "name": suite.name,
+        "suite": {
+            **suite.spec.model_dump(mode="json", include=MADE_FROM),
+            **_varied(suite, lambda key: root(key) not in judged),
+        },
+        **_configs(suite, cells, _course),
+        "prompts": _wording([job for job in jobs if job.of == "run"]),
+        "corpora": _corpora(suite, jobs),
+        JUDGED: {
+            kind: {
+                **_varied(suite, lambda key, kind=kind: root(key) == kind),
+                **_configs(suite, cells, lambda config, kind=kind: _section(config, kind)),
+                "prompts": _wording(theirs),
+            }
+            for kind in JUDGING
+            if (theirs := [job for job in jobs if job.of == kind])
+        },
+    }
+    return json.loads(json.dumps(record))
+
+
+def changes(before: Record, now: Record) -> list[str]:
+    """What results would be made from otherwise than those that are there."""
+    both = before.get(JUDGED, {}).keys() & now[JUDGED].keys()
+    old, new = (dict(leaves({**record, JUDGED: {kind: record[JUDGED][kind] for kind in both}}))
+                for record in ({JUDGED: {}, **before, ACCEPTED: {}}, {**now, ACCEPTED: {}}))  # fmt: skip
+    return [
+        f"{key} was {_shown(old, key)}, is {_shown(new, key)}"
+        for key in dict.fromkeys([*old, *new])
+        if key not in new or key not in old or old[key] != new[key]
+    ]
+
+
+def kept(before: Record, now: Record) -> Record:
+    """The record from now on; of judgings that are not made this time, what the last ones were made from stays."""
+    return {**now, JUDGED: {**before.get(JUDGED, {}), **now[JUDGED]}}
+
+
+def _varied(suite: Suite, of: Callable[[str], bool]) -> Record:
+    """What a suite varies of some config keys."""
+
+    def these(keys: Mapping[str, Any]) -> Record:
+        return {key: _told(value) for key, value in keys.items() if of(key)}
+
+    return {
+        "grid": these(suite.spec.grid),
+        "variants": {name: these(keys) for name, keys in suite.spec.variants.items()},
+        "cases": {name: these(keys) for name, keys in suite.cases.items()},
+    }
+
+
+def _configs(suite: Suite, cells: Sequence[Cell], course: Callable[[RunConfig], Record]) -> Record:
+    first = course(cells[0].config)
+    record: Record = {"config": first}
+    for cell in cells[1:]:
+        if apart := _apart(suite, cell, course(cell.config), dict(leaves(first))):
+            record[f"config of {cell.kind}"] = apart
+    return record
+
+
+def _apart(suite: Suite, cell: Cell, course: Record, first: Mapping[str, Any]) -> Record:
+    """What a cell's config has otherwise than the first one, and not because the suite sets it for this cell."""
+    varied = {**suite.spec.settings(cell.condition), **suite.cases[cell.case]}
+    own = tuple(f"{key}." for key, _ in leaves(varied))
+    return {
+        key: value
+        for key, value in leaves(course)
+        if (key not in first or first[key] != value) and not f"{key}.".startswith(own)
+    }
+
+
+def _course(config: RunConfig) -> Record:
+    """What runs are made from."""
+    models = {alias: model.identity() for alias, model in config.models.items()}
+    course = {**config.course(), "host": config.host, "models": models}
+    course |= config.model_dump(mode="json", include={"roles", "background", "rebuttal"})
+    return _told({key: value for key, value in course.items() if key not in judged_in(config) | {"seed"}})
+
+
+def _section(config: RunConfig, kind: str) -> Record:
+    """How runs are judged."""
+    return _told(config.model_dump(mode="json", include={kind}))
+
+
+def _told(value: Any) -> Any:
+    """The same with files and runs by name and content, as they may lie elsewhere and hold something else one day."""
+    return mapped(value, _with_content)
+
+
+def _with_content(text: str) -> str:
+    if not text.startswith("/") or "\n" in text:
+        return text
+    try:
+        named = next(path for path in (Path(text), Path(text) / RESULT) if path.is_file())
+        return f"{Path(text).name} ({_mark(named.read_bytes())})"
+    except (OSError, StopIteration):
+        return text
+
+
+def _wording(jobs: Iterable[Job]) -> dict[str, str]:
+    """A hash of each role card and prompt that jobs are asked with."""
+    asked: dict[tuple[str, ...], set[str]] = {}
+    for job in jobs:
+        needed = {role for role, _ in SYSTEMS[job.config.system].needs(job.config)}
+        asked.setdefault(job.config.paths, set()).update(needed)
+    found: dict[str, str] = {}
+    for paths, needed in asked.items():
+        found |= _of_roles(Resources.of(paths), sorted(needed))
+    return found
+
+
+def _of_roles(resources: Resources, needed: Collection[str]) -> dict[str, str]:
+    roles = Roles(resources)
+    cards = [roles.card(role) for role in needed]
+    asked = {card.prompt_of(task) for card in cards for task in card.tasks}
+    asked |= {card.system_prompt() for card in cards}
+    named = {part for name in asked for part in roles.prompts.parts(name)}
+    files = resources.names("prompts")
+    contents = {
+        name: files[name].read_bytes()
+        for name in sorted(files)
+        if name in named or name.startswith(INDICATORS)
+    }
+    contents |= {f"{card.name}.yaml": card.model_dump_json().encode() for card in cards}
+    return {name: _mark(content) for name, content in contents.items()}
+
+
+def _corpora(suite: Suite, jobs: Iterable[Job]) -> dict[str, str]:
+    """The fingerprint of each corpus that is looked into, or measured against; one that ships is built for it."""
+    measured = any(each.of == "novelty" for each in suite.spec.wanted)
+    wanted = {
+        (job.config.corpus, job.config.embedding)
+        for job in jobs
+        if needs_corpus(job.config) or (measured and job.of == "run")
+    }
+    return {
+        f"{name} ({embedding})": read_meta(resolve_corpus(name, embedding=embedding)).fingerprint
+        for name, embedding in sorted(wanted)
+    }
+
+
+def _mark(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:MARK]
+
+
+def _shown(found: Mapping[str, Any], key: str) -> str:
+    if key not in found:
+        return "not there"
+    text = json.dumps(found[key], ensure_ascii=False)
+    return text if len(text) <= 80 else f"{text[:77]}…"
+
 
 RECORD, RESULTS, REPORT = "suite.json", "results.jsonl", "report.md"
 NAMED = 5

@@ -10,15 +10,12 @@ from pydantic import BaseModel, ConfigDict
 
 from manyheads.config import RunConfig
 from manyheads.errors import SubjectError
-from manyheads.measures.chosen import chosen_corpus
-from manyheads.measures.measure import MeasuringCorpus
-from manyheads.measures.results import scores
-from manyheads.subjects import Subject, read_result, read_subject
+from manyheads.measures.corpus import MeasuringCorpus, chosen_corpus
+from manyheads.measures.scores import scores
 from manyheads.suites.cells import Cell
-from manyheads.suites.found import Absent, Found, at
 from manyheads.suites.plan import Job, Plan
-from manyheads.suites.spec import MeasuringConfig, SuiteSpec
-from manyheads.suites.wanted import Wanted
+from manyheads.suites.spec import Absent, Found, MeasuringConfig, SuiteSpec, Wanted, at
+from manyheads.texts import Subject, read_result, read_subject
 
 Corpora: TypeAlias = dict[tuple[str, str], MeasuringCorpus]
 """By name or folder, and embedding."""

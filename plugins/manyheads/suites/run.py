@@ -2,22 +2,175 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from graphlib import TopologicalSorter
 from heapq import heappop, heappush
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from manyheads.errors import BudgetError, ConfigError, UserError
-from manyheads.events import Stage
-from manyheads.folder import RESULT
+from pydantic import ValidationError
+
+from manyheads.config.sections import BudgetConfig
+from manyheads.core import Usage
+from manyheads.core.events import Stage
+from manyheads.engine.budget import Ledger
+from manyheads.engine.folder import JOURNAL, RESULT
+from manyheads.engine.journal import spent_in
+from manyheads.engine.session import Session
+from manyheads.errors import BudgetError, ConfigError, SubjectError, UserError, describe
 from manyheads.hosts import host_factory
-from manyheads.session import Session
-from manyheads.suites.lookout import Lookout
 from manyheads.suites.plan import Job
-from manyheads.suites.purse import Purse
+from manyheads.suites.spec import Absent, SuiteSpec, Wanted, at
+from manyheads.texts import read_result
+
+# Measures that no result has are noticed before everything is paid for.
+
+
+class Lookout:
+    """Looks at results as they come. A measure is given up where nothing that is still to come can have it.
+
+    Runs of one condition have results of one form, and all judgings of a kind have: one that lacks a key tells of all.
+    """
+
+    def __init__(self, spec: SuiteSpec, jobs: Mapping[Path, Job]) -> None:
+        self._wanted = [each for each in spec.wanted if each.of != "novelty"]
+        self._forms = defaultdict[str, set[str]](set)
+        for job in jobs.values():
+            self._forms[job.of].add(_form(job))
+        self._had = set[str]()
+        self._lacking: dict[str, set[str]] = defaultdict(set)
+
+    def look(self, job: Job) -> Iterable[str]:
+        """Look at a finished job; what is said of it, once each measure.
+
+        Raises:
+            ConfigError: a measure that no result has had, nor one to come can have.
+        """
+        wanted = [each for each in self._wanted if each.of == job.of and each.name not in self._had]
+        if not wanted:
+            return
+        try:
+            result = read_result(job.folder)
+        except SubjectError:
+            return  # said where it is measured
+        absent = dict[Wanted, Absent]()
+        for each in wanted:
+            match at(result, each.path):
+                case Absent(never=True) as found:
+                    absent[each] = found
+                case Absent():
+                    pass
+                case _:
+                    self._had.add(each.name)
+        for each, found in absent.items():
+            if each.name not in self._lacking:
+                yield f"no {each.name}: {found.why}"
+            self._lacking[each.name].add(_form(job))
+        self._check(absent)
+
+    def _check(self, absent: Mapping[Wanted, Absent]) -> None:
+        for measure, found in absent.items():
+            if self._lacking[measure.name] < self._forms[measure.of]:
+                continue
+            near = get_close_matches(measure.path[-1], found.there, 1)
+            raise ConfigError(
+                f"measures: {measure.name}: {found.why}, nor can any other {measure.of} of this suite have it",
+                tried=f"there are {', '.join(found.there)}" if found.there else None,
+                hint=f"mend it in suite.yaml{f' (is it {near[0]}?)' if near else ''}; "
+                "what is finished is kept, and the same command goes on",
+            )
+
+
+def _form(job: Job) -> str:
+    return job.condition if job.of == "run" else job.of
+
+
+# One budget for a whole suite: what earlier starts have paid for counts, and a question that it cannot pay is not put.
+
+
+MINUTE = 60
+SUCH_AS = "such as --budget calls=1000 --budget minutes=30; there are calls, tokens, money and minutes"
+
+
+class Purse(Ledger):
+    """What the jobs of a suite may spend together; minutes are those of this start."""
+
+    def error(self, key: str, limit: float, used: float) -> BudgetError:
+        if key == "seconds":
+            key, limit, used = "minutes", limit / MINUTE, used / MINUTE
+        return BudgetError(
+            f"the suite's budget is spent: {key} {limit:g}, used are {used:.6g}",
+            hint=f"go on with more: the same command with --budget {key}=<larger>",
+        )
+
+    def open(self, jobs: Iterable[Job], folder: Path) -> None:
+        """Count what earlier starts have paid in a suite's folder, for these jobs or for others.
+
+        Raises:
+            ConfigError: money is limited, and a model has no price.
+            BudgetError: money is limited, and what was paid earlier is not known.
+            JournalError: what was paid cannot be read.
+        """
+        if self.limits == BudgetConfig():
+            return
+        for job in jobs:
+            self._need_prices(job)
+        for journal in folder.rglob(JOURNAL):
+            self._count(journal.parent, spent_in(journal))
+
+    def _need_prices(self, job: Job) -> None:
+        unpriced = [alias for alias, model in job.config.models.items() if model.price is None]
+        if self.limits.money is not None and unpriced:
+            raise ConfigError(
+                f"--budget money: models.{unpriced[0]} has no price",
+                hint=f"--set 'models.{unpriced[0]}.price={{input: 0.15, output: 0.6}}', per million tokens",
+            )
+
+    def _count(self, run: Path, paid: Usage) -> None:
+        if self.limits.money is not None and paid.calls and paid.cost is None:
+            raise BudgetError(
+                f"--budget money: {run}: was begun without prices, so that nobody knows what it has cost",
+                hint="limit calls or tokens, or begin anew: --out FOLDER",
+            )
+        self.pay(paid)
+
+
+def purse_of(settings: Sequence[str]) -> Purse:
+    """The purse of settings such as `calls=1000`.
+
+    Raises:
+        ConfigError: one is no limit, or one is given twice.
+    """
+    given: dict[str, str] = {}
+    for setting in settings:
+        key, equals, value = (part.strip() for part in setting.partition("="))
+        if not equals or key not in ("calls", "tokens", "money", "minutes"):
+            raise ConfigError(f"--budget {setting}: no limit", hint=SUCH_AS)
+        if key in given:
+            raise ConfigError(f"--budget {setting}: there is a limit of {key} already")
+        given[key] = value
+    return Purse(_limits(given))
+
+
+def _limits(given: dict[str, str]) -> BudgetConfig:
+    minutes = given.pop("minutes", None)
+    try:
+        limits = BudgetConfig.model_validate(given)
+        return limits if minutes is None else _timed(limits, minutes)
+    except ValidationError as error:
+        raise ConfigError(f"--budget: {describe(error)}", hint=SUCH_AS) from error
+
+
+def _timed(limits: BudgetConfig, minutes: str) -> BudgetConfig:
+    try:
+        seconds = float(minutes) * MINUTE
+    except ValueError as error:
+        raise ConfigError(f"--budget minutes={minutes}: no number", hint=SUCH_AS) from error
+    return BudgetConfig.model_validate({**limits.model_dump(), "seconds": seconds})
+
 
 State: TypeAlias = Literal["kept", "began", "goes on", "finished", "lacks", "failed", "left out"]
 Tell: TypeAlias = Callable[[Job, State, str], None]

@@ -1,13 +1,75 @@
 """What a suite is: one pydantic model. Each field's text below is its documentation."""
 
+import json
+import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import product
+from pathlib import Path
+from posixpath import normpath
 from typing import Annotated, Any, Literal, TypeAlias, cast
 
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, field_validator, model_validator
 
-from manyheads.config.strict import Strict
-from manyheads.suites.wanted import JUDGING, Wanted
+from manyheads.config import read_yaml
+from manyheads.config.sections import Strict
+from manyheads.errors import ConfigError, describe
+from manyheads.resources import Resources, data_file
+
+# What a suite measures, read from its names: `hd`, `review.overall`, `ranking.s`, `rebuttal.iterations < 10`.
+
+
+NOVELTY = ("hd", "cd", "ci", "on", "rnd")
+JUDGING = ("review", "ranking")
+"""How what runs came to is judged; sections of the config that steer it bear the same names."""
+Judging: TypeAlias = Literal["review", "ranking"]
+STEP = r"[^\s.<>=]+"
+NUMBER = r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
+MEASURE = re.compile(rf"(?P<path>{STEP}(?:\.{STEP})*)(?:\s*<\s*(?P<below>{NUMBER}))?")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One measure.
+
+    Attributes:
+        name: as tables call it.
+        of: `novelty` of the abstract, `review` of it, the `ranking` of a cell's ideas, or the `run` itself.
+        path: where in the result of that the value stands; for novelty, the name of the measure.
+        below: what the value is held against, where it is a share that is wanted.
+    """
+
+    name: str
+    of: Literal["novelty", "run"] | Judging
+    path: tuple[str, ...]
+    below: float | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> "Wanted":
+        """Raises `ValueError` where the text is neither a path nor `path < number`."""
+        found = MEASURE.fullmatch(text.strip())
+        if found is None:
+            raise ValueError(
+                f"{text!r}: a measure is a path such as usage.calls, or a share such as rebuttal.iterations < 10"
+            )
+        path, below = found["path"], found["below"]
+        path = path.lower() if path.lower() in NOVELTY else path  # tables write HD
+        name = path if below is None else f"{path} < {below}"
+        first, *rest = path.split(".")
+        bound = None if below is None else float(below)
+        if path in NOVELTY:
+            return cls(name, "novelty", (path,), bound)
+        if first == "review" and rest:
+            return cls(name, "review", ("means", ".".join(rest), "mean"), bound)
+        if first == "ranking" and rest:
+            return cls(name, "ranking", tuple(rest), bound)
+        return cls(name, "run", (first, *rest), bound)
+
+    def value(self, found: float | bool) -> float | bool:
+        """What counts of a value that was found: itself, or whether it is below the bound."""
+        return found if self.below is None else found < self.below
+
 
 VARIANT = "variant"
 
@@ -191,3 +253,192 @@ def mapped(value: Any, of: Callable[[str], str]) -> Any:
 def label_of(condition: Condition) -> str:
     """A condition in words: `team.size=4, turns=2`."""
     return ", ".join(f"{axis}={value}" for axis, value in condition.items()) or "all"
+
+
+# A suite's cases: a JSON Lines file, a case a line.
+
+
+ID, ABOUT = "id", "about"
+PATHS = ("subject", "paths", "baseline.like")
+"""Config keys that name files or folders."""
+OR_TEXTS = ("background", "rebuttal.idea", "ranking.target", "ranking.ideas", "corpus")
+"""Config keys that may do so."""
+SUCH_AS = 'such as {"id": "robots", "topic": "Robots that learn"}'
+
+
+def read_cases(path: Path) -> dict[str, dict[str, Any]]:
+    """The config keys of each case, by its id. Files that they name are found beside this one, wherever it lies.
+
+    Raises:
+        ConfigError: the file cannot be read, holds no cases, or one twice.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise ConfigError(
+            f"{path}: cannot be read: {why}",
+            hint="cases are in a file beside the suite, or --cases names one",
+        ) from error
+    found: dict[str, dict[str, Any]] = {}
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            case, keys = _case(f"{path}:{number}", line)
+            if case in found:
+                raise ConfigError(f"{path}:{number}: there is a case {case!r} already")
+            found[case] = {key: _beside(path.parent, key, value) for key, value in keys.items()}
+    if not found:
+        raise ConfigError(f"{path}: no cases in it")
+    return found
+
+
+def _case(where: str, line: str) -> tuple[str, dict[str, Any]]:
+    try:
+        data: object = json.loads(line)
+    except ValueError as error:
+        raise ConfigError(f"{where}: not valid JSON: {error}") from error
+    keys = cast(dict[str, Any], data) if isinstance(data, dict) else {}
+    case = keys.pop(ID, None)
+    if not isinstance(case, str) or not case.strip():
+        raise ConfigError(f"{where}: no case", hint=SUCH_AS)
+    if not isinstance(keys.pop(ABOUT, ""), str):
+        raise ConfigError(f"{where}: {ABOUT} is a text that tells readers of the case")
+    return case, keys
+
+
+def _beside(base: Path, key: str, value: Any) -> Any:
+    if isinstance(value, Mapping):
+        inner = cast(Mapping[str, Any], value)
+        return {each: _beside(base, f"{key}.{each}", below) for each, below in inner.items()}
+    if isinstance(value, list) and key != "background":  # a list of which is of texts
+        return [_beside(base, key, each) for each in cast(list[Any], value)]
+    if not isinstance(value, str) or not (key in PATHS or (key in OR_TEXTS and _exists(base, key, value))):
+        return value
+    return str((base / Path(value).expanduser()).absolute())
+
+
+def _exists(base: Path, key: str, value: str) -> bool:
+    """Whether a text is the name of a file, here or there.
+
+    One that lies in the present folder alone counts: it is not taken from there, but missed beside the cases.
+    """
+    if key == "corpus" and "/" not in value:
+        return False
+    try:
+        path = Path(value).expanduser()
+        return (base / path).exists() or path.exists()
+    except (OSError, RuntimeError):  # no name that a file could have
+        return False
+
+
+# A suite, read: from `evals/<name>/` of a user's folder, a pack or ours, or from a folder that is named.
+
+FILE = "suite.yaml"
+KIND = "evals"
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A suite, and the config keys of each of its cases, by the case's id; a suite without cases has one, `""`."""
+
+    name: str
+    spec: SuiteSpec
+    cases: dict[str, dict[str, Any]] = field(default_factory=lambda: {"": dict[str, Any]()})
+
+
+def read_suite(name: str, resources: Resources, cases: Path | None = None) -> Suite:
+    """The suite of that name, or in that folder.
+
+    Args:
+        cases: a file of cases that take the place of its own.
+
+    Raises:
+        ConfigError: there is none, a file of it cannot be read, or a key or value does not fit.
+    """
+    if (Path(name) / FILE).is_file():
+        return _read(Path(name).resolve().name, lambda file: Path(name) / file, cases)
+    if not resources.find(KIND, f"{name}/{FILE}"):
+        raise ConfigError(
+            f"{name}: no such suite",
+            tried=", ".join(
+                [str(Path(name).absolute()), *(str(root / KIND) for root in resources.search_path)]
+            ),
+            hint=f"name a folder with a {FILE}, or one of {', '.join(suite_names(resources)) or 'none'}",
+        )
+    return _read(name, lambda file: resources.need(KIND, normpath(f"{name}/{file}")), cases)
+
+
+def suite_names(resources: Resources) -> list[str]:
+    """The suites that there are."""
+    return sorted(name.removesuffix(f"/{FILE}") for name in resources.names(KIND, f"/{FILE}"))
+
+
+def _read(name: str, find: Callable[[str], Path], cases: Path | None) -> Suite:
+    path = find(FILE)
+    try:
+        spec = SuiteSpec.model_validate(read_yaml(path))
+    except ValidationError as error:
+        hint = f"all keys, with what they mean, are in {data_file('evals/suite.schema.json')}"
+        raise ConfigError(f"{path}: {describe(error)}", hint=hint) from error
+    file = cases or (find(spec.cases) if spec.cases else None)
+    return Suite(name, spec, read_cases(file)) if file else Suite(name, spec)
+
+
+# What stands where a measure's path leads in a result: a value, null, or nothing.
+
+
+LENGTH = "length"
+SHOWN = 60
+"""Letters of what stands in place of a number."""
+
+
+@dataclass(frozen=True)
+class Absent:
+    """There is nothing.
+
+    Attributes:
+        why: in words.
+        there: what is there instead, where the path ends at a mapping that lacks its next key.
+        never: whether no result of the same form can have it: a list may be longer, a mapping has the keys it has.
+    """
+
+    why: str
+    there: tuple[str, ...] = ()
+    never: bool = True
+
+
+Found: TypeAlias = float | bool | Absent | None
+"""A number or truth value; None for null, there or on the way: it is unknown, such as a cost without prices."""
+
+
+def at(result: Mapping[str, Any], path: Sequence[str]) -> Found:
+    """What a result holds at the end of a path of keys, places in lists and, for how long a list is, `length`."""
+    data: Any = result
+    for key in path:
+        if data is None:
+            return None
+        items = cast(list[Any], data) if isinstance(data, list) else None
+        keys = cast(Mapping[str, Any], data) if isinstance(data, Mapping) else {}
+        if items is not None and key == LENGTH:
+            data = len(items)
+        elif items is not None and key.isdecimal():
+            if int(key) >= len(items):
+                return Absent(f"the result has no {'.'.join(path)}", never=False)
+            data = items[int(key)]
+        elif key in keys:
+            data = keys[key]
+        else:
+            return Absent(f"the result has no {'.'.join(path)}", tuple(keys))
+    return _number(data, ".".join(path))
+
+
+def _number(value: Any, path: str) -> Found:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, Mapping):
+        return Absent(f"{path} holds several values", tuple(cast(Mapping[str, Any], value)))
+    if isinstance(value, list):
+        return Absent(f"{path} is a list: {path}.{LENGTH} is how long it is")
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        return Absent(f"{path} is {str(value)[:SHOWN]!r}, which is no number")
+    return float(value)

@@ -9,13 +9,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from manyheads.core import Reply, together
+from manyheads.core.events import Stage
 from manyheads.discussion import Run
 from manyheads.discussion.run import Question
 from manyheads.errors import ConfigError, ModelError
-from manyheads.events import Stage
 from manyheads.measures.ratings import CRITERIA, mean_of
 from manyheads.replies import ConferenceReview, IdeaRating, ReplyModel
-from manyheads.subjects import Subject
+from manyheads.texts import Subject
 
 STAGE = "review"
 ROLE = "conference_reviewer"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from manyheads.bank.corpus import RawPaper, Rejects
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
-from manyheads.bank.options import BuildOptions
+from manyheads.bank.meta import BuildOptions
 from manyheads.errors import CorpusError
 from manyheads.literature.readers.aminer import AMiner
 

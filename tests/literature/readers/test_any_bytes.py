@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from manyheads.bank.corpus import RawPaper, Rejects
 from manyheads.errors import CorpusError
-from manyheads.literature.readers.bibtex_text import NotTeXError, decoded, names
-from manyheads.literature.readers.formats import FORMATS, detect
-from manyheads.literature.readers.opening import Opening, open_corpus
-from manyheads.literature.readers.table_columns import fields
+from manyheads.literature.readers.bibtex import NotTeXError, decoded, names
+from manyheads.literature.readers.opening import FORMATS, Opening, detect, open_corpus
+from manyheads.literature.readers.table import fields
 
 FILES = ("jsonl", "unarxive", "anthology", "bibtex", "csv", "parquet")
 PIECES = (

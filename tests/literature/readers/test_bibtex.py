@@ -6,8 +6,7 @@ import pytest
 
 from manyheads.bank.corpus import RawPaper, Rejects
 from manyheads.errors import CorpusError
-from manyheads.literature.readers.bibtex import BibTeX
-from manyheads.literature.readers.bibtex_text import NotTeXError, decoded, names
+from manyheads.literature.readers.bibtex import BibTeX, NotTeXError, decoded, names
 
 LIBRARY = r"""Free text before the first entry is a comment, even with an a@b.
 @string{pears = "Journal of {Pears}"}

@@ -9,8 +9,15 @@ import pytest
 
 from manyheads.bank.corpus import RawPaper, Reader, Rejects
 from manyheads.errors import CorpusError
-from manyheads.literature.readers.formats import FORMATS, detect, listed
-from manyheads.literature.readers.opening import Opening, name_of, open_corpus, open_sources
+from manyheads.literature.readers.opening import (
+    FORMATS,
+    Opening,
+    detect,
+    listed,
+    name_of,
+    open_corpus,
+    open_sources,
+)
 from support.papers import paper, write_corpus
 
 XML = '<?xml version="1.0"?>\n<collection id="2021.fruit"><volume id="1"><meta><year>2021</year></meta></volume></collection>'

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from manyheads.bank.corpus import RawPaper, Rejects, as_paper
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
-from manyheads.bank.options import BuildOptions
+from manyheads.bank.meta import BuildOptions
 from manyheads.literature.readers.opening import open_corpus
 from support.papers import paper, papers, write_corpus
 

@@ -10,11 +10,10 @@ from manyheads.bank.corpus import RawPaper, Rejects
 from manyheads.config import LiteratureConfig
 from manyheads.errors import CorpusError, LiteratureError
 from manyheads.literature.cache import LookupCache
-from manyheads.literature.connect import connect as connected
-from manyheads.literature.limits import Pace
-from manyheads.literature.readers.api import Searched
+from manyheads.literature.opening import connect as connected
+from manyheads.literature.readers.semantic_scholar import Searched
 from manyheads.literature.semantic_scholar import SemanticScholar
-from manyheads.literature.service import Service
+from manyheads.literature.service import Pace, Service
 from support.scholar import Scholar, Trouble, record
 
 PAPERS = tuple(

@@ -13,8 +13,7 @@ import pytest
 from manyheads.bank.corpus import RawPaper, Reader, Rejects
 from manyheads.errors import CorpusError
 from manyheads.literature.readers.common import terms, whole, year_of
-from manyheads.literature.readers.table import Delimited, Parquet
-from manyheads.literature.readers.table_columns import column_option
+from manyheads.literature.readers.table import Delimited, Parquet, column_option
 
 HEADER = ("id", "title", "abstract", "authors", "year", "citations")
 ROW = ("p1", "Pears", "About pears.", "Jo Berg; Al Cole", "2015", "3")

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.literature.publication import Publication
-from manyheads.literature.targets.before import before, later, retells
+from manyheads.literature.targets import before, later, retells
+from manyheads.papers import Publication
 
 TOLD = "We let salt move through a bed of clay and weigh what has come out of it after a year."
 

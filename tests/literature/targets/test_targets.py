@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
-from manyheads.bank.options import BuildOptions
+from manyheads.bank.meta import BuildOptions
 from manyheads.errors import CorpusError
-from manyheads.literature.targets.case import SPARE, Draw, Targets, Wish, write_cases
-from manyheads.literature.targets.corpus import targets_in
-from manyheads.literature.targets.sources import open_datasets, targets_of
+from manyheads.literature.targets import SPARE, Draw, Targets, Wish, targets_in, write_cases
+from manyheads.literature.targets_in_datasets import open_datasets, targets_of
 from support.papers import paper, papers, write_corpus
 
 OLD = [

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
         RebuttalPipeline,
         SelfReflectionPipeline,
         SinglePipeline,
+        SystemPipeline,
         VirSciPipeline,
     )
-    from manyheads.hosts.agentscope.system import SystemPipeline
 
 __all__ = [
     "PIPELINES",
@@ -49,7 +49,7 @@ _HOMES = {
     "DiscussionPipeline": "pipeline",
     "SelfReflectionPipeline": "pipeline",
     "SinglePipeline": "pipeline",
-    "SystemPipeline": "system",
+    "SystemPipeline": "pipeline",
     "VirSciPipeline": "pipeline",
     "make_host": "host",
     "role_agent": "agent",

@@ -3,29 +3,156 @@
 import asyncio
 import logging
 import sys
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
+import json_repair
 from agentscope.agent import Agent, ContextConfig, InjectionConfig, ReActConfig
-from agentscope.message import Msg
+from agentscope.message import Msg, TextBlock, ToolCallBlock, ToolResultBlock, ToolResultState
 from agentscope.middleware import MiddlewareBase
 from agentscope.model import ChatModelBase
+from agentscope.permission import PermissionBehavior, PermissionDecision
 from agentscope.state import AgentState
-from agentscope.tool import Toolkit
+from agentscope.tool import FunctionTool, ToolChunk, Toolkit
 from agentscope.types import ReplyFinishedReason
+from pydantic import ValidationError
 
 from manyheads.config import ModelConfig
-from manyheads.core import ManagedHost, Message, Raw, Recall, Tool, Turn, recall_nothing
-from manyheads.errors import ConfigError, ModelError
-from manyheads.hosts.agentscope.hooks import Recollection, Whole
-from manyheads.hosts.agentscope.messages import to_msg
-from manyheads.hosts.agentscope.models import Alias, Ledger
-from manyheads.hosts.agentscope.tools import calls_in, toolkit
-from manyheads.models.request import refuse_unseen
-from manyheads.structured import TOOL_ROUNDS, StructuredHost
+from manyheads.core import ManagedHost, Message, Raw, Recall, Tool, ToolCall, Turn, recall_nothing
+from manyheads.engine.replying import TOOL_ROUNDS, StructuredHost
+from manyheads.errors import ConfigError, ModelError, UserError, describe
+from manyheads.hosts.agentscope.client import Alias, GovernedModel, Ledger, to_msg
+from manyheads.models.requests import refuse_unfit, refuse_unseen
+
+# Our tools as AgentScope's, and the record of what was called.
+
+
+# Without it a tool waits for a person's permission, and the sentence that says so looks like the reply.
+ALLOWED = PermissionDecision(behavior=PermissionBehavior.ALLOW, message="a tool of manyheads")
+
+
+def toolkit(tools: Sequence[Tool], ledger: Ledger) -> Toolkit:
+    """A toolkit of its own for each agent: agents that share one write into each other's."""
+    return Toolkit(tools=[_function_tool(tool, ledger) for tool in tools])
+
+
+def _function_tool(tool: Tool, ledger: Ledger) -> FunctionTool:
+    async def run(**arguments: Any) -> ToolChunk:
+        try:
+            text = await tool.run(tool.arguments.model_validate(arguments))
+        except ValidationError as error:
+            raise ValueError(describe(error)) from error
+        except UserError as error:
+            ledger.failure = error
+            raise
+        return ToolChunk(content=[TextBlock(text=text)])
+
+    return FunctionTool(
+        run, name=tool.name, description=tool.description, input_schema=tool.arguments, permission=ALLOWED
+    )
+
+
+def order_results(context: Sequence[Msg]) -> None:
+    """Put tool results into the order of their calls; tools run at once, and results come as each is done."""
+    for msg in context:
+        calls = [block.id for block in msg.content if isinstance(block, ToolCallBlock)]
+        order = {call: calls.index(call) for call in calls}
+        places = [i for i, block in enumerate(msg.content) if isinstance(block, ToolResultBlock)]
+        results = sorted((msg.content[i] for i in places), key=lambda block: order.get(block.id, len(calls)))
+        for place, result in zip(places, results, strict=True):
+            msg.content[place] = result
+
+
+def calls_in(context: Sequence[Msg], reply_id: str) -> tuple[ToolCall, ...]:
+    """The tool calls of a reply, in the model's order, also those that never reached a tool."""
+    blocks = [block for msg in context if msg.id == reply_id for block in msg.content]
+    results = {block.id: block for block in blocks if isinstance(block, ToolResultBlock)}
+    return tuple(_calls(blocks, results))
+
+
+def _calls(blocks: Sequence[Any], results: dict[str, ToolResultBlock]) -> Iterator[ToolCall]:
+    for block in blocks:
+        if isinstance(block, ToolCallBlock):
+            result = results.get(block.id)
+            yield ToolCall(
+                name=block.name,
+                arguments=_arguments(block.input),
+                result=_text(result) if result else "",
+                failed=result is None or result.state != ToolResultState.SUCCESS,
+            )
+
+
+def _arguments(written: str) -> dict[str, Any]:
+    value = json_repair.loads(written)
+    return value if isinstance(value, dict) else {"unreadable": written}
+
+
+def _text(result: ToolResultBlock) -> str:
+    if isinstance(result.output, str):
+        return result.output
+    return "\n".join(block.text for block in result.output if isinstance(block, TextBlock))
+
+
+# Middlewares of our agents: nothing that is told to a model is cut, and what the bank recalls reaches it.
+
+
+class Whole(MiddlewareBase):
+    """Sends a prompt whole or refuses it.
+
+    AgentScope would have the model summarise a long context, the fresh question included, or drop it; and it
+    takes out all but the newest five images. Both happen in the step that this hook replaces with nothing.
+
+    Args:
+        ledger: of the agent's tools; a failure in it ends the reply before the next request.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    async def on_compress_context(
+        self, agent: Agent, input_kwargs: dict[str, Any], next_handler: Callable[..., Awaitable[None]]
+    ) -> None:
+        return
+
+    async def on_model_call(
+        self, agent: Agent, input_kwargs: dict[str, Any], next_handler: Callable[..., Awaitable[Any]]
+    ) -> Any:
+        """Raises `ConfigError` when the prompt cannot fit the model's context window."""
+        self._ledger.stop_if_failed()
+        order_results(agent.state.context)
+        model: ChatModelBase = input_kwargs["current_model"]
+        tokens = await model.count_tokens(input_kwargs["messages"], input_kwargs["tools"])
+        who = model.in_config if isinstance(model, GovernedModel) else agent.name
+        refuse_unfit(who, model.model, tokens, model.context_size)
+        return await next_handler(**input_kwargs)
+
+
+class Recollection(MiddlewareBase):
+    """Puts a passage from the author knowledge bank before the question, in its own message, for the whole reply.
+
+    AgentScope's RAG middleware would number and label the passage in its own words, take it away after the
+    first tool call, and go on without it when the search fails. A failure here ends the turn.
+
+    Args:
+        recall: gives the passage, empty for nothing.
+    """
+
+    def __init__(self, recall: Callable[[], Awaitable[str]]) -> None:
+        self._recall = recall
+
+    async def on_reasoning(
+        self, agent: Agent, input_kwargs: dict[str, Any], next_handler: Callable[..., AsyncGenerator[Any]]
+    ) -> AsyncGenerator[Any]:
+        if agent.state.cur_iter == 0 and (passage := await self._recall()):
+            question = next(message for message in agent.state.context if message.role == "user")
+            first = next(block for block in question.content if isinstance(block, TextBlock))
+            first.text = f"{passage}\n{first.text}"
+        async for event in next_handler(**input_kwargs):
+            yield event
+
 
 REACT = ReActConfig(max_iters=TOOL_ROUNDS, interruption_raise_cancelled_error=True)
 NO_CLOCK = InjectionConfig(inject_runtime_state=False)

@@ -10,16 +10,16 @@ from manyheads.hosts import need_framework
 
 if TYPE_CHECKING:
     from manyheads.hosts.autogen.agent import RoleAgent, role_agent
+    from manyheads.hosts.autogen.client import ModelClient
     from manyheads.hosts.autogen.host import AutoGenHost, make_host
-    from manyheads.hosts.autogen.knowledge import KnowledgeMemory
-    from manyheads.hosts.autogen.models import ModelClient
-    from manyheads.hosts.autogen.research import ResearchTeam
+    from manyheads.hosts.autogen.memory import KnowledgeMemory
     from manyheads.hosts.autogen.team import (
         TEAMS,
         ConferenceReviewTeam,
         DiscussionTeam,
         RankingTeam,
         RebuttalTeam,
+        ResearchTeam,
         SelfReflectionTeam,
         SingleTeam,
         VirSciTeam,
@@ -52,9 +52,9 @@ _HOMES = {
     "RankingTeam": "team",
     "RebuttalTeam": "team",
     "DiscussionTeam": "team",
-    "KnowledgeMemory": "knowledge",
-    "ModelClient": "models",
-    "ResearchTeam": "research",
+    "KnowledgeMemory": "memory",
+    "ModelClient": "client",
+    "ResearchTeam": "team",
     "RoleAgent": "agent",
     "SelfReflectionTeam": "team",
     "SingleTeam": "team",

@@ -4,14 +4,210 @@ A folder of text files: `AMiner-Paper`, and beside it, where one has them, `AMin
 `AMiner-Author2Paper`, which says which of two authors of one name wrote a paper. Plain, gzip or zip.
 """
 
+import re
+from array import array
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, sifted
+from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, lines, sifted
 from manyheads.errors import CorpusError
-from manyheads.literature.readers.aminer_network import Authorships, Cited, read_coauthors
-from manyheads.literature.readers.aminer_text import Block, blocks
 from manyheads.literature.readers.common import paper, whole
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+# AMiner's network: who cites, who wrote what, and who has written with whom, in a few bytes each.
+
+
+DENSE = 2**26
+"""Below this, an index has a place of its own in one array of counts; the dataset's are below 2.1 million."""
+MOST_DIGITS = 18
+LAST_PLACE = 2**31 - 1
+
+
+class Cited:
+    """How often each paper is cited: the papers that name it among their references, each counted once."""
+
+    def __init__(self, papers: Path) -> None:
+        self._dense, self._sparse = array("I"), Counter[str]()
+        seen = set[bytes]()
+        with closing(lines(papers)) as found:
+            for _, line in found:
+                if line.startswith(b"#index"):
+                    seen.clear()
+                elif line.startswith(b"#%") and (cited := line[2:].strip()) not in seen:
+                    seen.add(cited)
+                    self._count(cited.decode("utf-8", errors="replace"))
+
+    def times(self, index: str) -> int:
+        if (place := _place(index)) is None:
+            return self._sparse[index]
+        return self._dense[place] if place < len(self._dense) else 0
+
+    def _count(self, index: str) -> None:
+        if (place := _place(index)) is None:
+            self._sparse[index] += 1
+            return
+        if place >= len(self._dense):
+            self._dense.extend(
+                array("I", bytes(self._dense.itemsize * (place + 1 + place // 8 - len(self._dense))))
+            )
+        self._dense[place] += 1
+
+
+def _place(index: str) -> int | None:
+    """The index as a number; None where it is none, or written in another way than numbers are, or too large."""
+    known = int(index) if index.isdecimal() and len(index) <= MOST_DIGITS else DENSE
+    return known if known < DENSE and str(known) == index else None
+
+
+@dataclass(frozen=True)
+class Authorships:
+    """Which authors wrote a paper: parallel arrays, sorted by paper and, within one, by place in the byline."""
+
+    papers: "NDArray[np.int64]"
+    authors: "NDArray[np.int64]"
+    places: "NDArray[np.int32]"
+
+    @classmethod
+    def read(cls, file: Path, rejects: Rejects) -> "Authorships":
+        """From lines of four numbers: the line's, the author's index, the paper's, the place in the byline from 1.
+
+        Lines that are anything else go to `rejects`.
+        """
+        import numpy as np
+
+        rejects.file, rejects.unit = file.name, "line"
+        authors, papers, places = array("q"), array("q"), array("i")
+        for number, row in numbers(file, 4):
+            if row is None:
+                rejects.note(number, "authorship", "not four numbers")
+                continue
+            _, author, paper, place = row
+            authors.append(author)
+            papers.append(paper)
+            places.append(min(place, LAST_PLACE))
+        columns = [np.asarray(column) for column in (papers, authors, places)]  # views, no copies
+        order = np.lexsort((columns[2], columns[0]))
+        return cls(*(column[order] for column in columns))
+
+    def of(self, paper: str, count: int) -> list[str]:
+        """The index of each of a paper's `count` authors, in the order of its byline; "" where not known."""
+        if not paper.isdecimal() or len(paper) > MOST_DIGITS:
+            return [""] * count
+        start, end = self.papers.searchsorted(int(paper)), self.papers.searchsorted(int(paper), "right")
+        known: list[str] = [*map(str, self.authors[start:end].tolist())]
+        if len(known) == count:
+            return known
+        by_place: dict[int, str] = dict(zip(self.places[start:end].tolist(), known, strict=True))
+        return [by_place.get(place, "") for place in range(1, count + 1)]
+
+
+def read_coauthors(file: Path, keys: Mapping[str, str]) -> dict[str, dict[str, int]]:
+    """Of each author in `keys` (index to key), by index: the co-authors, and how many papers they wrote together.
+
+    A co-author is named by key where `keys` has one, else by index. Lines that are no three numbers say nothing.
+    """
+    met: dict[str, dict[str, int]] = defaultdict(dict)
+    for _, row in numbers(file, 3):
+        one, other, together = map(str, row or (0, 0, 0))
+        for own, theirs in ((one, other), (other, one)):
+            if own in keys:
+                met[own][keys.get(theirs, theirs)] = int(together)
+    return met
+
+
+def numbers(file: Path, count: int) -> Iterator[tuple[int, tuple[int, ...] | None]]:
+    """Each line's numbers, `count` of them, a `#` before the first left out; None for a line of anything else."""
+    with closing(lines(file)) as found:
+        for number, line in found:
+            parts = line.removeprefix(b"#").split()
+            fit = len(parts) == count and all(part.isdigit() and len(part) <= MOST_DIGITS for part in parts)
+            yield number, tuple(map(int, parts)) if fit else None
+
+
+# AMiner's text files: blocks of lines that begin with a tag, each block with `#index`.
+
+
+TAG = re.compile(rb"#(?:([*@%!])|(index|upi|pc|cn|hi|pi|[notca])(?=\s|$))")
+"""A sign may be followed by its value at once, a word may not."""
+MOST_LINES = 100_000
+"""Lines of one block above which a file is taken for something else."""
+NOTHING = "-"
+"""What stands for an affiliation that is not known."""
+
+
+class Block:
+    """A paper or an author: the values of each tag, in the order given."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, list[str]] = defaultdict(list)
+        self.undecodable = ""
+        """Why a line of it is no text; empty where all are."""
+
+    def __getitem__(self, tag: str) -> list[str]:
+        return self.values.get(tag, [])
+
+    def text(self, tag: str) -> str:
+        """The value of a tag, "" where it is not there."""
+        return " ".join(self[tag]).strip()
+
+    def list(self, tag: str) -> list[str]:
+        """The values between semicolons, "" where one is not known; [] where there is none at all."""
+        whole = self.text(tag)
+        parts = (part.strip() for part in whole.split(";")) if whole else ()
+        return ["" if part == NOTHING else part for part in parts]
+
+
+def blocks(file: Path) -> Iterator[tuple[int, Block]]:
+    """The blocks of a file with their numbers from 1; lines without a tag go on with the value before.
+
+    Raises:
+        CorpusError: the file cannot be read, or does not begin with `#index`.
+    """
+    number, size, block, tag = 0, 0, Block(), ""
+    with closing(lines(file)) as found:
+        for line, raw in found:
+            known = TAG.match(raw)
+            if not tag and (not known or known[0] != b"#index"):
+                raise CorpusError(
+                    f"{file}: line {line} is no #index: not AMiner's format",
+                    hint="name the academic network's AMiner-Paper.txt; its citation network's JSON files are read, too",
+                )
+            if known and known[0] == b"#index" and size:
+                number += 1
+                yield number, block
+                size, block = 0, Block()
+            size += 1
+            if size > MOST_LINES:
+                raise CorpusError(
+                    f"{file}: no #index in the {MOST_LINES:,} lines before line {line:,}: not AMiner's format",
+                    hint="name the folder that AMiner-Paper.txt is in",
+                )
+            tag = (known[1] or known[2]).decode() if known else tag
+            _take(block, tag, line, raw[known.end() :] if known else raw, goes_on=not known)
+    if size:
+        yield number + 1, block
+
+
+def _take(block: Block, tag: str, line: int, raw: bytes, *, goes_on: bool) -> None:
+    try:
+        text = raw.decode("utf-8").strip()
+    except UnicodeDecodeError as wrong:
+        block.undecodable = block.undecodable or f"line {line}: byte {wrong.start} of its text is not UTF-8"
+        text = raw.decode("utf-8", errors="replace").strip()
+    values = block.values[tag]
+    if goes_on and values:
+        values[-1] += f" {text}"
+    else:
+        values.append(text)
+
 
 PAPER, AUTHOR, COAUTHOR, AUTHORSHIP = "paper", "author", "coauthor", "author2paper"
 UNIT = "record"

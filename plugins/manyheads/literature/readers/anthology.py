@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import IO
 from xml.etree.ElementTree import Element, ParseError
 
-from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, sifted
-from manyheads.bank.files import opened, reading
+from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, opened, reading, sifted
 from manyheads.errors import CorpusError
 from manyheads.literature.readers.common import Record, each, paper, shards
 

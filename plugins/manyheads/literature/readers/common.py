@@ -7,8 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
 
-from manyheads.bank.corpus import RawPaper, Rejects, as_paper
-from manyheads.bank.files import lines
+from manyheads.bank.corpus import RawPaper, Rejects, as_paper, lines
 from manyheads.errors import CorpusError
 
 Record = tuple[int, RawPaper | tuple[str, str]]

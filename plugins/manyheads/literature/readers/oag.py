@@ -5,8 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, sifted
-from manyheads.bank.files import members
+from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, members, sifted
 from manyheads.errors import CorpusError
 from manyheads.literature.readers.common import Record, objects, paper, shards, terms, whole
 

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, sifted
-from manyheads.literature.readers.bibtex_text import NotTeXError, decoded
+from manyheads.literature.readers.bibtex import NotTeXError, decoded
 from manyheads.literature.readers.common import Record, each, objects, paper, shards
-from manyheads.literature.readers.table_columns import person
+from manyheads.literature.readers.table import person
 
 ENDINGS = (".jsonl", ".jsonl.gz")
 IDS = {"doi": "doi:", "arxiv_id": "arXiv:"}

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from manyheads.bank.records import Hit
 from manyheads.core import Reply, Speaker, Tool
+from manyheads.core.events import Judged, Stage
 from manyheads.discussion import Run
 from manyheads.discussion.run import Question
-from manyheads.events import Judged, Stage
+from manyheads.papers import Hit
 from manyheads.replies import Abstract, Idea, ReplyModel
 from manyheads.systems.baselines.allowance import Allowance
 from manyheads.systems.baselines.ready import need_topic

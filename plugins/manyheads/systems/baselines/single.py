@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from manyheads.bank.records import Hit
 from manyheads.core import Speaker
+from manyheads.core.events import Voted
 from manyheads.discussion import Run
 from manyheads.discussion.run import Question
-from manyheads.events import Voted
+from manyheads.papers import Hit
 from manyheads.replies import Abstract, Idea, ReplyModel, Vote, vote_among
 from manyheads.systems.baselines.desk import ABSTRACT, IDEA, NOVELTY, RESEARCHER, Desk
 from manyheads.systems.baselines.ready import need_topic_and_tokens

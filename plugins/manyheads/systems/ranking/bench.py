@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from manyheads.core import together
+from manyheads.core.events import Judged
 from manyheads.discussion import Run
 from manyheads.discussion.run import Question
 from manyheads.errors import BudgetError, ModelError, ReplyError
-from manyheads.events import Judged
 from manyheads.literature.ideas import Entry
 from manyheads.replies import Condensed, Ranking, ReplyModel, ranking_of
-from manyheads.replies.ranking import ABSENT
+from manyheads.replies.refinement import ABSENT
 from manyheads.systems.ranking.ready import JUDGE, Quality
 from manyheads.systems.ranking.result import TARGET, Order
 

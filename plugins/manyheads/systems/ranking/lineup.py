@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from manyheads.errors import ConfigError
 from manyheads.literature.ideas import Entry
 from manyheads.replies import Proposal, label
-from manyheads.replies.ranking import as_ranked
+from manyheads.replies.refinement import as_ranked
 
 NAMED = 4
 """Ideas that a line names one by one."""

@@ -7,11 +7,11 @@ from typing import Any
 
 from manyheads.errors import ReplyError
 from manyheads.literature.ideas import Entry
-from manyheads.measures.effects import Mean, mean_of
 from manyheads.measures.ranking import PositionBias, position_bias, relative_quality
-from manyheads.subjects import Subject
+from manyheads.measures.statistics import Mean, mean_of
 from manyheads.systems.ranking.lineup import Lineup
 from manyheads.systems.ranking.ready import Quality
+from manyheads.texts import Subject
 
 TARGET = 0
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from manyheads.core.events import Judged, Stage
 from manyheads.discussion import Run
 from manyheads.errors import ConfigError
-from manyheads.events import Judged, Stage
 from manyheads.literature.ideas import Entry
 from manyheads.measures.ranking import orders_of
 from manyheads.systems.ranking.bench import CONDENSING, RANKING, Bench

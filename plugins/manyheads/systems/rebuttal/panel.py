@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from manyheads.core import Speaker
+from manyheads.core.events import Judged, Stage
 from manyheads.discussion import Run
 from manyheads.discussion.run import Question
 from manyheads.errors import ConfigError
-from manyheads.events import Judged, Stage
-from manyheads.literature.background import Background
+from manyheads.literature.ideas import Background
 from manyheads.replies import Abstract, FirstIdea, Proposal, ReplyModel, Rethought, Review, Verdict
-from manyheads.subjects import Subject
 from manyheads.systems.rebuttal.ready import AREA_CHAIR, PROPOSER, REVIEWER, traits_of
+from manyheads.texts import Subject
 
 R = TypeVar("R", bound=ReplyModel)
 

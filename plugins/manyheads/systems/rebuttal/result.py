@@ -3,9 +3,9 @@
 from typing import Any
 
 from manyheads.replies import Abstract, FirstIdea, Proposal
-from manyheads.subjects import Subject
 from manyheads.systems.rebuttal.panel import NAMES, REBUTTAL, WRITING, Panel, Round
 from manyheads.systems.rebuttal.ready import PROPOSER
+from manyheads.texts import Subject
 
 
 def result_of(panel: Panel, final: Round, abstract: Abstract | None) -> dict[str, Any]:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from manyheads.bank.records import Hit
 from manyheads.discussion import Member, Remark, Run, Team, another_turns, speak, speaking_order, summarise
 from manyheads.discussion.run import Question, cite
+from manyheads.papers import Hit
 from manyheads.replies import Idea
 from manyheads.systems.virsci.overlap import Compared
 from manyheads.systems.virsci.stages import GOALS, stage_event

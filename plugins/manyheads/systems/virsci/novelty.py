@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from manyheads.bank.records import Hit
 from manyheads.core import together
+from manyheads.core.events import Judged, Voted
 from manyheads.discussion import Member, Run, Team, another_turns, ask_with_advice
 from manyheads.discussion.run import Question
-from manyheads.events import Judged, Voted
+from manyheads.papers import Hit
 from manyheads.replies import Vote, vote_among
 from manyheads.systems.virsci.ideas import Proposed
 from manyheads.systems.virsci.stages import GOALS, stage_event

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from manyheads.bank.records import Hit
 from manyheads.discussion.run import cite
+from manyheads.papers import Hit
 from manyheads.replies import Abstract
 
 

@@ -5,8 +5,8 @@ from dataclasses import asdict
 from typing import Any
 
 from manyheads.config import STAGES
+from manyheads.core.events import Recruited
 from manyheads.discussion import Guest, Member, Run, Team
-from manyheads.events import Recruited
 from manyheads.replies import Abstract
 from manyheads.systems.virsci import novelty
 from manyheads.systems.virsci.rounds import Round

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
+from manyheads.core.events import Judged
 from manyheads.discussion import Run, Team
 from manyheads.discussion.run import Question
-from manyheads.events import Judged
 from manyheads.replies import SelfReview, review_of
 from manyheads.systems.virsci.abstract import Manuscript, revise_abstract
 from manyheads.systems.virsci.overlap import Compared, SelfReviewed

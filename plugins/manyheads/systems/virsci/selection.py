@@ -1,9 +1,9 @@
 """Collaborator selection (VirSci 2025, §3.2): the leader's invitations, drawn by past collaboration."""
 
-from manyheads.bank.collaboration import draw
+from manyheads.bank.scientists import draw
+from manyheads.core.events import Recruited
 from manyheads.discussion import Member, Run, Team, ask_with_advice, need_members
 from manyheads.discussion.run import Question
-from manyheads.events import Recruited
 from manyheads.replies import Decision
 from manyheads.systems.virsci.stages import stage_event
 

@@ -1,7 +1,7 @@
 """The stages: their names, what each is for, and what they ask of which role."""
 
 from manyheads.config import STAGES, RunConfig
-from manyheads.events import Stage
+from manyheads.core.events import Stage
 from manyheads.replies import (
     Abstract,
     Advice,

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 
 from manyheads.core import together
+from manyheads.core.events import Judged
 from manyheads.discussion import Member, Remark, Run, Team, another_turns, speak, speaking_order, summarise
 from manyheads.discussion.run import Question
-from manyheads.events import Judged
 from manyheads.replies import Consensus, Interest, Topic
 from manyheads.replies import Remark as RemarkReply
 from manyheads.systems.virsci.stages import GOALS, stage_event

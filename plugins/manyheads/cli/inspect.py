@@ -1,0 +1,219 @@
+"""`manyheads check`."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import ExitStack
+from json import dumps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from manyheads.cli.options import (
+    Configs,
+    HostName,
+    Model,
+    Paths,
+    Sets,
+    Topic,
+    configured,
+    settings,
+    show_look_up,
+    show_silent,
+)
+from manyheads.errors import ConfigError
+
+if TYPE_CHECKING:
+    from manyheads.bank.ecosystem import Ecosystem
+    from manyheads.config import RunConfig
+    from manyheads.literature.library import Findings
+    from manyheads.roles import RoleCard, Roles
+
+
+def check(
+    configs: Configs, host: HostName = None, model: Model = None, sets: Sets = None, path: Paths = None
+) -> None:
+    """Validate a config, its roles and prompts, its model and its corpus; say what is missing and how to get it."""
+    from manyheads.checks import findings
+
+    found = findings(configured(configs, settings(sets, host, model), path))
+    for finding in found:
+        typer.echo(f"{'ok   ' if finding.ok else 'WRONG'}  {finding.subject}: {finding.message}")
+    if not all(finding.ok for finding in found):
+        raise typer.Exit(2)
+
+
+# `manyheads roles`.
+
+
+Prompts = Annotated[bool, typer.Option("--prompts", help="List the prompt file of each task instead.")]
+
+
+def roles(path: Paths = None, prompts: Prompts = False) -> None:
+    """List the roles with their tasks and variables, or with --prompts the files that their prompts come from."""
+    from manyheads.resources import Resources
+    from manyheads.roles import Roles
+
+    known = Roles(Resources.of(path or ()))
+    if prompts:
+        typer.echo("\n\n".join("\n".join(_files(card, known)) for card in known.cards.values()))
+    else:
+        _table(known)
+
+
+def _table(known: "Roles") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("role", "what it does", "tasks", "variables")
+    for card in known.cards.values():
+        table.add_row(card.name, card.description, ", ".join(card.tasks), "\n".join(_variables(card)))
+    Console().print(table, markup=False)
+
+
+def _variables(card: "RoleCard") -> Iterator[str]:
+    """Each variable of a role with its default, or that it must be given."""
+    for name, value in card.variables.items():
+        yield f"{name} (needed)" if value is None else f"{name}: {value}"
+
+
+def _files(card: "RoleCard", known: "Roles") -> Iterator[str]:
+    """The file that wins for each of a role's prompts."""
+    yield card.name
+    named = {"(system)": card.system_prompt(), **{task: card.prompt_of(task) for task in card.tasks}}
+    width = max(map(len, named))
+    for task, prompt in named.items():
+        yield f"  {task:<{width}}  {known.resources.find('prompts', prompt) or f'prompts/{prompt}: not found'}"
+
+
+# `manyheads prompts export`.
+
+
+app = typer.Typer(help="The prompt files.", no_args_is_help=True)
+
+
+@app.callback()
+def _group() -> None:
+    """The prompt files."""
+
+
+@app.command("export")
+def export_prompts(
+    folder: Annotated[
+        Path, typer.Argument(help="Folder for your copies; files that are there stay as they are.")
+    ],
+    path: Paths = None,
+) -> None:
+    """Copy roles and prompts into a folder of yours, to edit them there and use them with --path."""
+    from manyheads.resources import Resources, copy_out
+
+    written = copy_out(Resources.of(path or ()), folder, ("roles", "prompts"))
+    typer.echo(f"{len(written)} files in {folder}; use them with: manyheads run virsci --path {folder}")
+
+
+# `manyheads export`.
+
+
+def export(
+    configs: Configs,
+    host: HostName = None,
+    model: Model = None,
+    topic: Topic = None,
+    sets: Sets = None,
+    path: Paths = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="File to write; standard output if left out.")
+    ] = None,
+) -> None:
+    """Write a config as the component JSON that AutoGen's own loader and Studio take."""
+    from manyheads.hosts import component
+
+    text = component(configured(configs, settings(sets, host, model, None, topic), path))
+    if out is None:
+        typer.echo(text)
+        return
+    try:
+        out.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(
+            f"{out}: cannot be written: {error.strerror}", hint="choose another --out"
+        ) from error
+
+
+# `manyheads search`: look papers up where a run would, and see how each source answered.
+
+
+def search(
+    query: Annotated[str, typer.Argument(help="A few keywords.")],
+    config: Annotated[str, typer.Option(help="The config whose `literature` section is used.")] = "virsci",
+    source: Annotated[
+        list[str] | None,
+        typer.Option(help="local, semantic_scholar, openalex or arxiv, asked in this order. Repeatable."),
+    ] = None,
+    before: Annotated[
+        str | None,
+        typer.Option(help="A year or date that all papers are older than, or any. [default: the config's]"),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=200, help="How many papers.")] = 10,
+    sets: Sets = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one paper a line as JSON.")] = False,
+) -> None:
+    """Search the literature as a run would; what each source was asked goes to standard error."""
+    flags = [f"literature.before={dumps(before)}"] if before is not None else []
+    flags += [f"literature.cascade={dumps(source)}"] if source else []
+    found = asyncio.run(_look(configured([config], (*flags, *(sets or ())), None), query, limit))
+    show_silent(found.degraded)
+    _show_papers(found, json)
+
+
+async def _look(config: "RunConfig", query: str, limit: int) -> "Findings":
+    from manyheads.bank.vectors import cache_folder
+    from manyheads.literature.opening import CACHE, open_library
+
+    with ExitStack() as held:
+        corpus = _corpus(config, held)
+        library = open_library(
+            config.literature,
+            bank=corpus and corpus.papers,
+            bound=corpus and corpus.meta.options.bound,
+            note=show_look_up,
+            cache=cache_folder() / CACHE,
+        )
+        try:
+            return await library.search(query, limit)
+        finally:
+            await library.close()
+
+
+def _corpus(config: "RunConfig", held: ExitStack) -> "Ecosystem | None":
+    """The config's corpus, where its papers are searched or its year bounds the search."""
+    from manyheads.bank.ecosystem import Ecosystem
+    from manyheads.bank.named import resolve_corpus
+
+    if "local" not in config.literature.cascade and config.literature.before != "bound":
+        return None
+    folder = resolve_corpus(config.corpus, embedding=config.embedding)
+    return held.enter_context(Ecosystem.open(folder))
+
+
+def _show_papers(found: "Findings", json: bool) -> None:
+    if json:
+        for paper in found.papers:
+            typer.echo(paper.model_dump_json())
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from manyheads.cli.progress import plain
+
+    table = Table("year", "cited", "title and id", box=None, pad_edge=False)
+    for paper in found.papers:
+        year, cited = (str(value) if value is not None else "–" for value in (paper.year, paper.citations))
+        # in a column of its own a long id would be cut short, and could not be asked for
+        table.add_row(year, cited, Text(plain(paper.title)).append(f"\n{plain(paper.id)}", "dim"))
+    Console().print(table if found.papers else _nothing(found))
+
+
+def _nothing(found: "Findings") -> str:
+    return "No paper found in the sources that could be asked." if found.degraded else "No paper found."

@@ -1,0 +1,184 @@
+"""The sections `models` and `roles`."""
+
+from datetime import date
+from typing import Any, ClassVar, Literal, cast, get_args
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from manyheads.errors import ConfigError
+from manyheads.papers import SourceName
+
+# What all sections of a config have in common.
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    plain: ClassVar[str | None] = None
+    """The key that a plain number stands for, where a section may be written as one."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain_number(cls, value: object) -> object:
+        return {cls.plain: value} if cls.plain and isinstance(value, int | str) else value
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is the address of a server, its scheme and all."""
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+Provider = Literal["openai", "ollama", "anthropic", "offline", "replay"]
+
+
+class Price(Strict):
+    """Price of a million tokens, in a currency of your choice."""
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+
+
+class ModelConfig(Strict):
+    """A language model. Keys come from the environment, never from here."""
+
+    provider: Provider = "offline"
+    """`openai` is any OpenAI-compatible server; `offline` and `replay` need no server."""
+    name: str = "offline"
+    """The model's name at its provider; for `replay` the run folder whose journal answers."""
+    base_url: str | None = None
+    """The server's address; the provider's own when left out."""
+    api_key_env: str | None = None
+    """Name of the environment variable that holds the key; the provider's usual one when left out."""
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    """Sent only when set."""
+    max_tokens: int | None = Field(default=None, gt=0)
+    """Length limit of a reply, sent only when set."""
+    seed: int | None = None
+    """Sent only when set, to providers that take one; the offline model takes the run's when left out."""
+    timeout: float = Field(default=120.0, gt=0)
+    """Seconds that one request may take."""
+    retries: int = Field(default=4, ge=0)
+    """How often a failed request is sent again, with exponential back-off; Retry-After is honoured."""
+    max_wait: float = Field(default=60.0, gt=0)
+    """Longest pause between two tries, in seconds; a server that asks for more is given up."""
+    concurrency: int = Field(default=8, gt=0)
+    """Requests under way at once."""
+    context: int = Field(default=128_000, gt=0)
+    """The model's context window in tokens; a prompt that cannot fit is refused, never cut."""
+    tools: bool | None = None
+    """Whether the model can call tools; when left out, yes for `openai` and `anthropic`, else no."""
+    vision: bool = True
+    """Whether the model can see images."""
+    response_format: bool = True
+    """Whether to send the reply's schema as `response_format`; a server that refuses it is remembered."""
+    price: Price | None = None
+    """Lets the run count money."""
+
+    @field_validator("base_url")
+    @classmethod
+    def _whole_address(cls, value: str | None) -> str | None:
+        if value is not None and not is_address(value):
+            raise ValueError("write it with http:// or https://")
+        return value
+
+    @classmethod
+    def parse(cls, text: str) -> "ModelConfig":
+        """The model that `provider/name` stands for; `offline` needs no name.
+
+        Raises:
+            ConfigError: an unknown provider, or no name.
+        """
+        provider, _, name = text.partition("/")
+        name = name or ("offline" if provider == "offline" else "")
+        known = provider in get_args(Provider)
+        if known and name:
+            return cls(provider=cast(Provider, provider), name=name)
+        raise ConfigError(
+            f"model {text!r}: {'no name' if known else f'unknown provider {provider!r}'}",
+            tried=f"providers: {', '.join(get_args(Provider))}",
+            hint="write it as provider/name, such as openai/gpt-4o-mini",
+        )
+
+    @property
+    def calls_tools(self) -> bool:
+        return self.provider in ("openai", "anthropic") if self.tools is None else self.tools
+
+    def identity(self) -> dict[str, Any]:
+        """The settings that change what the model answers: part of each recorded request."""
+        kept = {"provider", "name", "temperature", "max_tokens", "seed"}
+        return self.model_dump(include=kept)
+
+
+class RoleConfig(Strict):
+    """What a config may change about a role."""
+
+    model: str = "default"
+    """Alias of one of `models`."""
+
+
+# The section `literature`: where papers are looked up, and how long that may take.
+
+
+class LiteratureConfig(Strict):
+    """Literature search beyond the research ecosystem."""
+
+    references: Literal["corpus", "services"] = "corpus"
+    """Where the references of ideas come from: B_past, or the cascade below (VirSci 2025, App. C.3)."""
+    cascade: tuple[SourceName, ...] = ("local", "semantic_scholar", "openalex")
+    """Sources in the order in which they are asked; the next one where the ones before found too little."""
+    before: str = "bound"
+    """Nothing newer is found: `bound` is the corpus's own year (no bound where there is no corpus), else a date, a
+    year, or `any`."""
+    max_age: float = Field(default=30.0, ge=0, le=36_525)
+    """Days after which an answer kept on disk is fetched anew."""
+    patience: float = Field(default=60.0, gt=0, le=86_400)
+    """Seconds that one source may take for one look-up, waits and retries counted; then it is skipped and said so."""
+    retries: int = Field(default=4, ge=0)
+    """How often a failed request is sent again."""
+    endpoints: dict[SourceName, str] = Field(default_factory=dict)
+    """Other addresses of the services, such as a mirror's."""
+    semantic_scholar_key_env: str = "SEMANTIC_SCHOLAR_API_KEY"
+    """Environment variable with the key of Semantic Scholar; without one, the shared pool is used, more slowly."""
+
+    @field_validator("before", mode="before")
+    @classmethod
+    def _as_written(cls, value: object) -> object:
+        """YAML reads an unquoted year as a number, and an unquoted date as a date."""
+        return value if isinstance(value, bool) or not isinstance(value, int | date) else str(value)
+
+    @field_validator("endpoints")
+    @classmethod
+    def _whole_addresses(cls, value: dict[SourceName, str]) -> dict[SourceName, str]:
+        for name, address in value.items():
+            if name == "local":
+                raise ValueError("local: the corpus has no address; name it under `corpus`")
+            if not is_address(address):
+                raise ValueError(f"{name}: {address!r} is no address; write it as http://… or https://…")
+        return value
+
+    @field_validator("cascade")
+    @classmethod
+    def _each_once(cls, value: tuple[SourceName, ...]) -> tuple[SourceName, ...]:
+        if not value or len(set(value)) < len(value):
+            raise ValueError("name at least one source, each once")
+        return value
+
+
+class BudgetConfig(BaseModel):
+    """Limits of a run; a limit left out does not bind."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    tokens: int | None = Field(default=None, gt=0)
+    """Input and output tokens of all models together."""
+    money: float | None = Field(default=None, gt=0)
+    """In the currency of the models' configured prices; needs a price for every model."""
+    seconds: float | None = Field(default=None, gt=0)
+    """Wall time of this process' share of the run."""
+    calls: int | None = Field(default=None, gt=0)
+    """Requests to models."""

@@ -1,0 +1,193 @@
+"""A run's folder: what a run leaves, whole at every moment.
+
+    runs/<time>-<name>/
+        config.yaml      the resolved config, without secrets
+        subject.md       the text to review, where a team was given one and no file
+        target.md        so too the target of a ranking, and its ideas: idea-1.md, idea-2.md, …
+        journal.sqlite   every finished turn
+        events.jsonl     what happened, an event a line
+        searches.jsonl   every look-up in the literature, a line each, once there is one
+        searches.sqlite  what these look-ups have found, so that a resumed run sees what it saw
+        result.json      what came of it
+        report.html      the same to read
+
+A run that is resumed touches none of this before its first new turn: until then it only repeats the record, and
+what an earlier start has left must not be lost to one that fails on the way.
+"""
+
+import errno
+import json
+import os
+import re
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TextIO
+
+import yaml
+
+from manyheads.config import RunConfig, load
+from manyheads.core.events import AnyEvent, Result
+from manyheads.errors import JournalError
+
+CONFIG, JOURNAL, EVENTS, RESULT, REPORT = (
+    "config.yaml", "journal.sqlite", "events.jsonl", "result.json", "report.html",
+)  # fmt: skip
+SUBJECT, TARGET, IDEA = "subject.md", "target.md", "idea-{}.md"
+"""Texts that a team was given and no files."""
+
+
+def new_folder(config: RunConfig, base: Path) -> Path:
+    """Make the folder of a new run, `base/<time>-<name>`, that no other run has.
+
+    Raises:
+        JournalError: it cannot be made.
+    """
+    name = re.sub(r"[^\w.-]+", "-", config.name or config.system).strip(".-") or config.system
+    stem = f"{datetime.now():%Y%m%d-%H%M%S}-{name}"
+    for number in range(1, 1000):
+        folder = base / (stem if number == 1 else f"{stem}-{number}")
+        with writing(folder), suppress(FileExistsError):
+            folder.mkdir(parents=True)
+            return folder
+    raise JournalError(f"{base}: holds a thousand runs of this second")
+
+
+def fresh(folder: Path) -> Path:
+    """A run folder that the user named, if it is free.
+
+    Raises:
+        JournalError: a run is in it already, or it is a file.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise JournalError(f"{folder}: a file, not a folder", hint="name another --out")
+    if (folder / JOURNAL).exists():
+        raise JournalError(
+            f"{folder}: holds a run already", hint=f"manyheads resume {folder}, or another --out"
+        )
+    return folder
+
+
+def reopen(folder: Path, sets: tuple[str, ...] = ()) -> RunConfig:
+    """The config of an earlier run, with changes laid on. A text that the folder keeps goes where it goes.
+
+    Raises:
+        JournalError: the folder is no run folder.
+    """
+    path = folder / CONFIG
+    if not path.is_file():
+        raise JournalError(
+            f"{folder}: no run folder (it has no {CONFIG})", hint="name one, such as runs/<time>-<name>"
+        )
+    config = load([str(path)], sets)
+    ranking = config.ranking
+    ideas = tuple(_moved(each, IDEA.format(number), folder) for number, each in enumerate(ranking.ideas, 1))
+    beside = {"target": ranking.target and _moved(ranking.target, TARGET, folder), "ideas": ideas}
+    subject = config.subject and _moved(config.subject, SUBJECT, folder)
+    return config.model_copy(update={"subject": subject, "ranking": ranking.model_copy(update=beside)})
+
+
+def _moved(named: str, name: str, folder: Path) -> str:
+    """A text's file; the one that a run's folder keeps by this name, where the folder was moved with it."""
+    kept = (folder / name).resolve()
+    with suppress(OSError):  # a text has no name that a file could have
+        if Path(named).name == name and not Path(named).exists() and kept.is_file():
+            return str(kept)
+    return named
+
+
+@contextmanager
+def writing(folder: Path) -> Generator[None]:
+    """Turns a disk that cannot be written, or is full, into words."""
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        hint = f"{'make room on the disk, or ' if full else ''}choose another folder: --out FOLDER"
+        raise JournalError(f"{folder}: cannot be written: {error.strerror or error}", hint=hint) from error
+
+
+class RunFolder:
+    """An open run folder. Use as a context manager; the report is written on the way out.
+
+    Args:
+        path: the folder; made when missing.
+        config: what the run is made from, kept from its first new turn on.
+
+    Raises:
+        JournalError: the folder cannot be written.
+    """
+
+    def __init__(self, path: Path, config: RunConfig) -> None:
+        self.path, self._config = path, config
+        self._began = time.monotonic()
+        with writing(path):
+            path.mkdir(parents=True, exist_ok=True)
+            self._resumed = (path / CONFIG).exists()
+            if not self._resumed:
+                self._keep_config()
+            self._log: TextIO = self._events_file.open("w", encoding="utf-8")
+
+    @property
+    def journal(self) -> Path:
+        return self.path / JOURNAL
+
+    @property
+    def _events_file(self) -> Path:
+        return self.path / (f"{EVENTS}.part" if self._resumed else EVENTS)
+
+    def go_live(self) -> None:
+        """The record ends here: from now on the folder tells of this start, and of its config."""
+        if not self._resumed:
+            return
+        with writing(self.path):
+            self._log.close()
+            os.replace(self._events_file, self.path / EVENTS)
+            self._resumed = False
+            self._log = self._events_file.open("a", encoding="utf-8")
+            self._keep_config()
+            for stale in (RESULT, REPORT):
+                (self.path / stale).unlink(missing_ok=True)
+
+    def note(self, event: AnyEvent) -> None:
+        """Keep an event; a `Result` is kept in its own file too."""
+        line = {"at": round(time.monotonic() - self._began, 3), **event.model_dump(mode="json")}
+        with writing(self.path):
+            self._log.write(json.dumps(line, ensure_ascii=False) + "\n")
+            self._log.flush()
+        if isinstance(event, Result):
+            self.go_live()
+            self._replace(RESULT, json.dumps(event.data, ensure_ascii=False, indent=2) + "\n")
+
+    def _keep_config(self) -> None:
+        data: dict[str, Any] = self._config.model_dump(mode="json", exclude_none=True)
+        self._replace(CONFIG, yaml.safe_dump(data, sort_keys=False, allow_unicode=True))
+
+    def _replace(self, name: str, text: str) -> None:
+        """Write a file so that a kill leaves the old one or the new one, never half of one."""
+        beside = self.path / f"{name}.part"
+        with writing(self.path):
+            beside.write_text(text, encoding="utf-8")
+            os.replace(beside, self.path / name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        from manyheads.report.html import write_report
+
+        with suppress(OSError):  # of an event that the disk could not take, which was said when it was noted
+            self._log.close()
+        if self._resumed:
+            self._events_file.unlink(missing_ok=True)
+        elif error is None:
+            write_report(self.path)
+        else:
+            # What stopped the run is the news, not a disk that cannot take its report.
+            with suppress(JournalError):
+                write_report(self.path)

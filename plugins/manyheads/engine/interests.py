@@ -1,0 +1,154 @@
+"""Research interests by a model: an author's keywords condensed (VirSci 2025, App. C.2.2)."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from manyheads.bank.building import Progress
+from manyheads.config import ModelConfig, RunConfig
+from manyheads.core import Host, ManagedHost, Message, Place, Recall, Speaker, Turn, recall_nothing, together
+from manyheads.engine.budget import Budgeted, Ledger
+from manyheads.engine.journal import request_of
+from manyheads.errors import UserError
+from manyheads.literature.cache import LookupCache
+from manyheads.models.offline import OFFLINE
+from manyheads.models.requests import key_of, key_variable
+from manyheads.replies import Interests
+from manyheads.roles import Roles
+
+ROLE, TASK = "librarian", "interests"
+STEP = "condensing interests"
+AGAIN = "run the same command again"
+
+
+def _quiet(step: str, done: int, total: int | None) -> None:
+    """No one listens."""
+
+
+@dataclass
+class Librarian:
+    """A `bank.profiles.Condense`: asks a model about several authors at once, of each only once.
+
+    Args:
+        config: models, attempts, budget; `roles.librarian.model` chooses another than the default.
+        roles: where the role's prompts are.
+        make_host: makes the host whose native agent answers.
+        cache: keeps each answer by model and prompt, so that a build that was stopped pays nothing twice.
+        tell: told how many authors are done.
+
+    Raises:
+        ConfigError: the role's prompt cannot be rendered, or the model's key is missing: said before a dataset is read.
+    """
+
+    config: RunConfig
+    roles: Roles
+    make_host: Callable[[Mapping[str, ModelConfig], Recall, int], ManagedHost]
+    cache: LookupCache
+    tell: Progress = _quiet
+    reused: int = 0
+    """Authors whose answer was kept from an earlier build."""
+    done: int = 0
+    """Authors of whom the interests are known."""
+    ledger: Ledger = field(init=False)
+    """What this build has spent."""
+
+    _total: int = 0
+    _failed: list[UserError] = field(default_factory=list[UserError])
+
+    def __post_init__(self) -> None:
+        self.ledger = Ledger(self.config.budget)
+        self._speaker = Speaker(ROLE, ROLE, self.roles.system(ROLE, {}), self._alias)
+        if key_variable(self._model):
+            key_of(self._model, self._alias)
+
+    @property
+    def name(self) -> str:
+        """The model's name as a corpus shows it."""
+        return "the offline model (no language model)" if self._model.provider == OFFLINE else self._label
+
+    def __call__(self, terms: Mapping[str, Sequence[str]]) -> Mapping[str, tuple[str, ...]]:
+        """Interests of each author from keywords or titles, the most frequent first. Runs an event loop.
+
+        Raises:
+            UserError: the model failed for an author, or the budget is spent; the answers so far are kept.
+        """
+        try:
+            return asyncio.run(self._all(terms))
+        except UserError as error:
+            kept = f"{self.done:,} of {len(terms):,} authors are done, and kept"
+            error.tried = f"{error.tried}; {kept}" if error.tried else kept
+            error.hint = _again(error.hint)
+            raise
+
+    def told(self) -> str:
+        """What was asked and what it cost, in a line."""
+        spent, asked = self.ledger.spent, self.done - self.reused
+        cost = "" if spent.cost is None else f", cost {spent.cost:g}"
+        return (
+            f"interests by {self.name}: {asked:,} authors asked, {self.reused:,} known from before; "
+            f"{spent.input_tokens:,} tokens read, {spent.output_tokens:,} written{cost}"
+        )
+
+    async def _all(self, terms: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+        self.done, self._total, self._failed = 0, len(terms), list[UserError]()
+        self.tell(STEP, 0, self._total)
+        host = self.make_host(self.config.models, recall_nothing, self.config.attempts)
+        few, asked = asyncio.Semaphore(self._model.concurrency), Budgeted(host, self.ledger)
+        try:
+            found = await together(*(self._unless_failed(who, own, asked, few) for who, own in terms.items()))
+        finally:
+            await host.close()
+        if self._failed:
+            raise self._failed[0]
+        return dict(zip(terms, found, strict=True))
+
+    async def _unless_failed(
+        self, who: str, terms: Sequence[str], host: Host, few: asyncio.Semaphore
+    ) -> tuple[str, ...]:
+        """An author's interests; after a failure nobody else is asked, but answers under way are waited for: they are paid."""
+        async with few:
+            try:
+                return () if self._failed else await self._one(who, terms, host)
+            except UserError as error:
+                self._failed.append(error)
+                return ()
+
+    async def _one(self, who: str, terms: Sequence[str], host: Host) -> tuple[str, ...]:
+        prompt = self.roles.prompt(ROLE, TASK, {"terms": list(terms)})
+        turn = Turn(Place(STEP, 0, who, TASK), self._speaker, (Message(prompt),), Interests)
+        request = request_of(turn, self._model.identity())
+        kept = self.cache.get("local", STEP, request)
+        interests = Interests.model_validate(kept.value) if kept else (await host.ask(turn)).value
+        if not kept:
+            self.cache.put("local", STEP, request, interests.model_dump(mode="json"))
+        self.reused += bool(kept)
+        self.done += 1
+        self.tell(STEP, self.done, self._total)
+        return _distinct(interests.interests)
+
+    @property
+    def _alias(self) -> str:
+        changes = self.config.roles.get(ROLE)
+        return changes.model if changes else self.roles.card(ROLE).model
+
+    @property
+    def _model(self) -> ModelConfig:
+        return self.config.models[self._alias]
+
+    @property
+    def _label(self) -> str:
+        return f"{self._model.provider}/{self._model.name}"
+
+
+def _distinct(phrases: Sequence[str]) -> tuple[str, ...]:
+    """Each phrase once, as first written."""
+    found = dict[str, str]()
+    for phrase in (" ".join(one.split()) for one in phrases):
+        found.setdefault(phrase.casefold(), phrase)
+    return tuple(found.values())
+
+
+def _again(hint: str | None) -> str:
+    """A hint that is about a run, said of a build."""
+    said = (hint or AGAIN).replace("manyheads resume RUN --", "the same command and --")
+    return said.replace("manyheads resume RUN", AGAIN).replace("resume the run", AGAIN)

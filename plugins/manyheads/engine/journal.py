@@ -1,0 +1,328 @@
+"""What was said, kept: a finished turn is never paid for twice.
+
+A turn's key is its place in the run; beside it stands a hash of the request. Running again from the top answers
+recorded turns at once. A place whose request has changed means that a prompt or a config was edited.
+"""
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Callable, Container, Generator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from manyheads.core import NOTHING, Host, Message, Place, Reply, ToolCall, Turn, Usage
+from manyheads.errors import ChangedError, JournalError
+from manyheads.replies import ReplyModel
+from manyheads.replies.form import schema_of
+
+R = TypeVar("R", bound=ReplyModel)
+
+TABLE = """
+CREATE TABLE IF NOT EXISTS turn (
+    stage TEXT, turn INTEGER, speaker TEXT, task TEXT, ordinal INTEGER,
+    hash TEXT NOT NULL, request TEXT NOT NULL, reply TEXT NOT NULL, at TEXT DEFAULT CURRENT_TIMESTAMP,
+    PRIMARY KEY (stage, turn, speaker, task, ordinal))"""
+FACTS = "CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
+WHERE = "stage = ? AND turn = ? AND speaker = ? AND task = ? AND ordinal = ?"
+
+
+class Journal:
+    """One SQLite file of a run's turns, safe against `kill -9`.
+
+    Args:
+        path: the file; made when missing.
+
+    Raises:
+        JournalError: the file cannot be opened or written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._db = sqlite3.connect(path, isolation_level=None, timeout=1)
+            self._db.execute("PRAGMA locking_mode=EXCLUSIVE")
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=FULL")
+            self._db.execute(TABLE)
+            self._db.execute(FACTS)
+        except sqlite3.Error as error:
+            raise JournalError(f"{path}: {error}", hint=_hint(error)) from error
+
+    def get(self, place: Place) -> tuple[str, dict[str, Any]] | None:
+        """The recorded hash and reply of a place, or None."""
+        with self._speaking("it cannot be read"):
+            row = self._db.execute(f"SELECT hash, reply FROM turn WHERE {WHERE}", _key(place)).fetchone()
+            return (row[0], json.loads(row[1])) if row else None
+
+    def put(self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]) -> None:
+        """Record a finished turn; it is on the disk when this returns."""
+        values = (*_key(place), digest, _dump(request), _dump(reply))
+        with self._speaking(f"{place} could not be kept"):
+            self._db.execute(
+                "INSERT OR REPLACE INTO turn (stage, turn, speaker, task, ordinal, hash, request, reply)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                values,
+            )
+
+    @property
+    def course(self) -> dict[str, Any]:
+        """The config keys that the recorded turns were steered by; empty for a new run."""
+        return self._fact("course")
+
+    def steer(self, course: dict[str, Any]) -> None:
+        """From here on, turns are steered by these config keys."""
+        self._state("course", course)
+
+    def ask_with(self, models: dict[str, dict[str, Any]]) -> None:
+        """From here on, turns are asked with these model settings."""
+        self._state("models", models)
+
+    def need_same_models(self, models: Mapping[str, dict[str, Any]]) -> None:
+        """Compare the models' settings with those of the record, before anything is opened to repeat it.
+
+        Raises:
+            ChangedError: turns are recorded that no model would now be asked in the same way.
+        """
+        before = self._fact("models")
+        gone = [model for model in before.values() if model not in models.values()]
+        if gone and (place := self._first_asked_with(gone)):
+            raise self.changed(place, _changed_models(before, models))
+
+    def _first_asked_with(self, models: Container[dict[str, Any]]) -> Place | None:
+        query = "SELECT stage, turn, speaker, task, ordinal, json_extract(request, '$.model') FROM turn ORDER BY rowid"
+        with self._speaking("it cannot be read"):
+            rows = self._db.execute(query).fetchall()
+            return next((Place(*row[:5]) for row in rows if json.loads(row[5]) in models), None)
+
+    def changed(self, place: Place, keys: Sequence[str]) -> ChangedError:
+        """The error of a place whose record cannot be used, with the config keys that differ."""
+        what = ", ".join(keys) or "a prompt, a role, a model or the corpus"
+        return ChangedError(
+            f"{self.path}: from here on the record no longer applies: {place}",
+            tried=f"what was recorded was asked otherwise; changed since: {what}",
+            hint="undo the change, or go on from that turn: manyheads resume RUN --accept-changes",
+        )
+
+    @property
+    def lost(self) -> Usage:
+        """What was paid, in earlier starts of the run, for replies that could not be used."""
+        return Usage.model_validate(self._fact("lost"))
+
+    def lose(self, usage: Usage) -> None:
+        """Keep what was lost so far; on the disk when this returns."""
+        if usage != self.lost:
+            self._state("lost", usage.model_dump())
+
+    def _fact(self, name: str) -> dict[str, Any]:
+        with self._speaking("it cannot be read"):
+            row = self._db.execute("SELECT value FROM fact WHERE name = ?", (name,)).fetchone()
+            return json.loads(row[0]) if row else {}
+
+    def _state(self, name: str, value: dict[str, Any]) -> None:
+        with self._speaking("it cannot be written"):
+            self._db.execute("INSERT OR REPLACE INTO fact VALUES (?, ?)", (name, _dump(value)))
+
+    @contextmanager
+    def _speaking(self, what: str) -> Generator[None]:
+        """Turns a full disk or a damaged file into words."""
+        try:
+            yield
+        except (sqlite3.Error, json.JSONDecodeError) as error:
+            raise JournalError(f"{self.path}: {what}: {error}", hint=_hint(error)) from error
+
+    def close(self) -> None:
+        with suppress(sqlite3.Error):
+            self._db.close()
+
+
+DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
+
+
+def _hint(error: Exception) -> str:
+    if "locked" in str(error):
+        return (
+            "another process is running in this folder; wait for it, or stop it, then: manyheads resume RUN"
+        )
+    if isinstance(error, json.JSONDecodeError) or getattr(error, "sqlite_errorcode", None) in DAMAGED:
+        return "it is damaged, or no journal: begin a new run, or restore it from a copy, then: manyheads resume RUN"
+    return "check that the disk is writable and not full, then: manyheads resume RUN"
+
+
+def read_turns(path: Path) -> list[tuple[Place, dict[str, Any], dict[str, Any]]]:
+    """Every turn that a finished or stopped run has recorded, with request and reply, in the order they ended.
+
+    Raises:
+        JournalError: there is no journal, or a run is writing to it.
+    """
+    query = "SELECT stage, turn, speaker, task, ordinal, request, reply FROM turn ORDER BY rowid"
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=1)) as database:
+            rows = database.execute(query).fetchall()
+    except sqlite3.Error as error:
+        raise JournalError(
+            f"{path}: no readable journal ({error})", hint="name a run folder: --model replay/FOLDER"
+        ) from error
+    return [(Place(*row[:5]), json.loads(row[5]), json.loads(row[6])) for row in rows]
+
+
+def spent_in(path: Path) -> Usage:
+    """What a finished or stopped run has paid for: its turns, and replies that could not be used.
+
+    Raises:
+        JournalError: there is no journal, or a run is writing to it.
+    """
+    turns = "SELECT json_extract(reply, '$.usage') FROM turn"
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=1)) as database:
+            rows = database.execute(
+                f"{turns} UNION ALL SELECT value FROM fact WHERE name = 'lost'"
+            ).fetchall()
+    except sqlite3.Error as error:
+        raise JournalError(f"{path}: what it has cost cannot be read: {error}") from error
+    return sum((Usage.model_validate_json(usage) for (usage,) in rows), NOTHING)
+
+
+def _key(place: Place) -> tuple[str, int, str, str, int]:
+    return (place.stage, place.turn, place.speaker, place.task, place.ordinal)
+
+
+def _dump(value: dict[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _changed_models(before: Mapping[str, dict[str, Any]], now: Mapping[str, dict[str, Any]]) -> list[str]:
+    """The config keys of models whose settings differ, `models.default.max_tokens` for one."""
+    return [
+        f"models.{alias}.{key}"
+        for alias, model in before.items()
+        for key, value in model.items()
+        if now.get(alias, {}).get(key) != value
+    ]
+
+
+class Recorded:
+    """A host whose finished turns are kept in a journal and answered from it.
+
+    Args:
+        host: the host that is asked for what is not recorded.
+        journal: the run's journal.
+        model_of: settings of a model alias that change its answers; part of the request's hash.
+        course: the config keys that steer who is asked what, beside the requests themselves.
+        accept_changes: go on from a changed turn instead of stopping there.
+        on_replayed: told what each reply that the record holds has cost, those that a new one replaces as well.
+        on_live: called once, before the first turn that is not in the record.
+        on_ended: called after each turn, answered or not.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        journal: Journal,
+        model_of: Callable[[str], dict[str, Any]],
+        *,
+        course: dict[str, Any] | None = None,
+        accept_changes: bool = False,
+        on_replayed: Callable[[Usage], None] = lambda usage: None,
+        on_live: Callable[[], None] = lambda: None,
+        on_ended: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._host, self._journal, self._model_of = host, journal, model_of
+        self._course, self._accept_changes = course or {}, accept_changes
+        self._on_replayed, self._on_live, self._on_ended = on_replayed, on_live, on_ended
+        self._live = False
+        self.useful = NOTHING
+        """What the replies given so far have cost, new and recorded ones."""
+
+    async def gate(self) -> None:
+        await self._host.gate()
+
+    async def ask(self, turn: Turn[R]) -> Reply[R]:
+        """See `Host.ask`.
+
+        Raises:
+            ChangedError: the record at this place answers another request, or ends where the config has changed
+                course, and changes are not accepted.
+        """
+        try:
+            return await self._answer(turn)
+        finally:
+            self._on_ended()
+
+    async def _answer(self, turn: Turn[R]) -> Reply[R]:
+        request = request_of(turn, self._model_of(turn.speaker.model))
+        digest = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
+        if (recorded := self._journal.get(turn.place)) and recorded[0] == digest:
+            reply = _load(recorded[1], turn.reply_type)
+            self._on_replayed(reply.usage)
+        else:
+            if recorded and not (self._accept_changes or turn.nested):
+                raise self._changed(turn.place)
+            self._go_live(turn.place)
+            reply = await self._host.ask(turn)
+            self._journal.put(turn.place, digest, request, _save(reply))
+            if recorded:
+                self._on_replayed(Usage.model_validate(recorded[1]["usage"]))
+        self.useful += reply.usage
+        return reply
+
+    def _go_live(self, place: Place) -> None:
+        if self._live:
+            return
+        if self._turned() and not self._accept_changes:
+            raise self._changed(place)
+        self._journal.steer(self._course)
+        self._on_live()
+        self._live = True
+
+    def _turned(self) -> list[str]:
+        """The config keys that steer the run otherwise than the recorded turns were steered."""
+        before = self._journal.course
+        return [key for key, value in self._course.items() if before and before.get(key) != value]
+
+    def _changed(self, place: Place) -> ChangedError:
+        return self._journal.changed(place, self._turned())
+
+
+def request_of(turn: Turn[Any], model: dict[str, Any]) -> dict[str, Any]:
+    """All of a turn that its answer depends on, as JSON data."""
+    return {
+        "system": turn.speaker.system,
+        "thread": [_message(message) for message in turn.thread],
+        "schema": schema_of(turn.reply_type),
+        "tools": sorted(tool.name for tool in turn.tools),
+        "recall": turn.recall,
+        "model": model,
+    }
+
+
+def _message(message: Message) -> dict[str, Any]:
+    images = [hashlib.sha256(image.data).hexdigest() for image in message.images]
+    return {"sender": message.sender, "text": message.text, "images": images}
+
+
+def _save(reply: Reply[Any]) -> dict[str, Any]:
+    return {
+        "text": reply.text,
+        "value": reply.value.model_dump(mode="json"),
+        "model": reply.model,
+        "usage": reply.usage.model_dump(),
+        "tool_calls": [call.model_dump(mode="json") for call in reply.tool_calls],
+        "attempts": reply.attempts,
+        "seconds": reply.seconds,
+        "warnings": list(reply.warnings),
+    }
+
+
+def _load(data: dict[str, Any], reply_type: type[R]) -> Reply[R]:
+    return Reply(
+        text=data["text"],
+        value=reply_type.model_validate(data["value"]),
+        model=data["model"],
+        usage=Usage.model_validate(data["usage"]),
+        tool_calls=tuple(ToolCall.model_validate(call) for call in data["tool_calls"]),
+        attempts=data["attempts"],
+        seconds=data["seconds"],
+        warnings=tuple(data["warnings"]),
+    )

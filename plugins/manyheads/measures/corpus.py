@@ -1,0 +1,256 @@
+"""Texts measured against a corpus: read, embedded as the corpus's own abstracts are, compared.
+
+corpus = MeasuringCorpus.open(Path("corpora/mine"))
+[found] = corpus.measure(["We propose …"], rnd=True)
+print(found.novelty.on, found.rnd, [paper.title for paper in found.novelty.past])
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
+
+from manyheads.bank.embedding import load_embedder
+from manyheads.bank.meta import Meta, read_meta
+from manyheads.bank.named import SHIPPED, resolve_corpus
+from manyheads.bank.vectors import Embedder
+from manyheads.config import LiteratureConfig
+from manyheads.errors import ConfigError, EmbeddingError, MeasureError
+from manyheads.measures.novelty import (
+    AROUND,
+    NEIGHBOURS,
+    OWN,
+    Normalise,
+    Novelty,
+    novelty,
+    relative_neighbour_density,
+)
+from manyheads.measures.papers import Floats, Papers, load_papers
+from manyheads.papers import Period, fold
+from manyheads.texts import read_result
+
+if TYPE_CHECKING:
+    from manyheads.bank.building import Progress
+
+
+Search: TypeAlias = Literal["exact", "approximate"]
+
+
+@runtime_checkable
+class Cutting(Protocol):
+    """An embedder that knows what it does not read."""
+
+    def unread(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text beyond those that the model reads."""
+        ...
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one text measures.
+
+    Attributes:
+        rnd: relative neighbour density among the past papers, None where it was not asked for.
+        search: how the nearest papers were found; RND is always exact.
+        unread: tokens at the text's end that the model did not read; None where that is not known.
+    """
+
+    novelty: Novelty
+    rnd: float | None
+    search: Search
+    unread: int | None
+
+
+class MeasuringCorpus:
+    """A built corpus to measure texts against. Its vectors stay on disk, mapped; nothing needs closing."""
+
+    def __init__(self, folder: Path, meta: Meta, model: Embedder, past: Papers, contemporary: Papers) -> None:
+        self.folder, self.meta, self.model = folder, meta, model
+        self.past, self.contemporary = past, contemporary
+
+    @classmethod
+    def open(
+        cls, folder: Path, embedder: Embedder | None = None, progress: "Progress | None" = None
+    ) -> "MeasuringCorpus":
+        """Open a built corpus; without an embedder, the model that it was built with is looked for.
+
+        Raises:
+            CorpusError: the folder holds no built corpus, or another process is writing to it.
+            EmbeddingError: `embedder` is not its model, or its model is not to be had here.
+        """
+        meta = read_meta(folder)
+        model = embedder or load_embedder(meta.embedding.name)
+        own = (meta.embedding.name, meta.embedding.dim)
+        if (model.name, model.dim) != own:
+            raise EmbeddingError(
+                f"{folder} was built with {own[0]} ({own[1]} numbers a text), not with {model.name} ({model.dim}): "
+                "distances between vectors of two models mean nothing",
+                hint=f"choose its model: --set embedding={own[0]}, or build the corpus anew",
+            )
+        papers = load_papers(folder, meta, model, progress)
+        return cls(folder, meta, model, papers["past"], papers["contemporary"])
+
+    def measure(
+        self,
+        texts: Sequence[str],
+        *,
+        neighbours: int = NEIGHBOURS,
+        normalise: Normalise = "year",
+        rnd: bool = False,
+        around: int = AROUND,
+        own: int = OWN,
+        search: Search = "exact",
+        exclude: Collection[str] = (),
+    ) -> list[Measured]:
+        """HD, CD, CI and ON of each text, and RND if asked for; see `novelty`, `relative_neighbour_density`.
+
+        Args:
+            search: `approximate` asks the index of the corpus's bank, where it has one, for the nearest papers.
+            exclude: ids of papers that do not count, neither as neighbours nor in any mean.
+
+        Raises:
+            MeasureError: a text is empty, the corpus has too few papers, or lacks one of `exclude`.
+            EmbeddingError: the model cannot be loaded.
+        """
+        clean = [text.strip() for text in texts]
+        if not all(clean):
+            raise MeasureError(f"text {clean.index('') + 1} is empty")
+        if not clean:
+            return []
+        past, contemporary = self._counted(frozenset(exclude))
+        vectors = self.model.embed(clean)
+        found = novelty(
+            vectors,
+            past,
+            contemporary,
+            neighbours=neighbours,
+            normalise=normalise,
+            find=partial(self._ask_the_bank, frozenset(exclude)) if search == "approximate" else None,
+        )
+        densities: Sequence[float | None] = [None] * len(clean)
+        if rnd:
+            densities = relative_neighbour_density(vectors, past, around=around, own=own)
+        rows = zip(found, densities, unread(self.model, clean), strict=True)
+        return [Measured(one, density, search, rest) for one, density, rest in rows]
+
+    def titled(self, titles: Iterable[str]) -> list[str]:
+        """Ids of the papers that bear one of these titles, whatever their case and signs."""
+        wanted = {key for title in titles if (key := fold(title))}
+        sides = (self.past, self.contemporary)
+        pairs = (pair for some in sides for pair in zip(some.ids, some.titles, strict=True))
+        return [one for one, title in pairs if fold(title) in wanted]
+
+    def _counted(self, exclude: frozenset[str]) -> tuple[Papers, Papers]:
+        """B_past and B_con without some papers."""
+        if strange := sorted(exclude.difference(self.past.ids, self.contemporary.ids)):
+            raise MeasureError(
+                f"{self.meta.name}: no paper {', '.join(strange)} to leave out",
+                hint="--json names the ids of the papers near a text",
+            )
+        return self.past.without(exclude), self.contemporary.without(exclude)
+
+    def _ask_the_bank(
+        self, exclude: frozenset[str], period: Period, vectors: Floats, k: int
+    ) -> list[list[str]]:
+        from manyheads.bank.knowledge import KnowledgeBank
+        from manyheads.bank.store import Filter
+
+        with KnowledgeBank.open(self.folder, self.model, read_only=True) as bank:
+            where = Filter(equals={"period": period})
+            found = bank.collection.search_vectors(vectors, k + len(exclude), where, exact=False)
+        return [[one.id for one in some if one.id not in exclude][:k] for some in found]
+
+
+def unread(model: Embedder, texts: Sequence[str]) -> Sequence[int | None]:
+    """Tokens at each text's end that the model does not read; None where it does not say."""
+    return model.unread(texts) if isinstance(model, Cutting) else [None] * len(texts)
+
+
+# What texts are measured against: what is named, or the corpus or services of the runs that wrote them.
+
+
+NAME_ONE = "--corpus sample, or a folder made by: manyheads corpus build"
+
+
+def chosen_corpus(
+    paths: Sequence[Path], corpus: str | None, embedding: str | None, progress: "Progress | None" = None
+) -> MeasuringCorpus:
+    """The corpus `corpus`, else that of the run folders among `paths`, opened with its own model.
+
+    Args:
+        embedding: another way to find the corpus's model, such as a folder; a shipped corpus is built with it.
+
+    Raises:
+        MeasureError: no corpus is named, and the runs have none or several.
+        CorpusError: there is no such corpus.
+        EmbeddingError: its model is not to be had, or not the one of `embedding`.
+    """
+    runs = [path for path in paths if path.is_dir()]
+    name = corpus or _of_runs(runs)
+    if name in SHIPPED:
+        choice = embedding or (_embedding_of(runs[0]) if runs and corpus is None else "auto")
+        return MeasuringCorpus.open(
+            resolve_corpus(name, embedding=choice, progress=progress), progress=progress
+        )
+    model = load_embedder(embedding) if embedding else None
+    return MeasuringCorpus.open(resolve_corpus(name), model, progress)
+
+
+def _of_runs(runs: Sequence[Path]) -> str:
+    named = {str(name) for run in runs if (name := read_result(run).get("corpus"))}
+    if not named:
+        raise MeasureError("no corpus is named to measure against", hint=NAME_ONE)
+    if len(named) > 1:
+        raise MeasureError(f"the runs have different corpora: {', '.join(sorted(named))}", hint=NAME_ONE)
+    return named.pop()
+
+
+def _embedding_of(run: Path) -> str:
+    from manyheads.config import load
+
+    return load([str(run / "config.yaml")]).embedding
+
+
+def chosen_services(
+    paths: Sequence[Path], embedding: str | None, sets: Sequence[str] = ()
+) -> tuple[LiteratureConfig, Embedder]:
+    """How the services are asked, and the model: as the run folders among `paths` did, else as a run does by default.
+
+    Papers of any time are looked for, as in VirSci 2025, App. C.3, unless `literature.before` is set to a date; the
+    source `local` is left out, it is the corpus.
+
+    Args:
+        embedding: the model, if it is not that of the runs.
+        sets: `key=value` changes to the runs' configs.
+
+    Raises:
+        MeasureError: the runs ask in different ways, or have different models.
+        ConfigError: a run has no readable config, or a setting is wrong.
+        EmbeddingError: the model is not to be had.
+    """
+    from manyheads.config import load
+
+    names = [str(path / "config.yaml") for path in paths if path.is_dir()] or ["virsci"]
+    configs = [load([name], ("literature.before=any", *sets)) for name in names]
+    asked = [_beyond_the_corpus(config.literature) for config in configs]
+    if len({(one.cascade, tuple(one.endpoints.items())) for one in asked}) > 1:
+        raise MeasureError(
+            "the runs ask different services", hint="--set literature.cascade=[semantic_scholar]"
+        )
+    models = {embedding or config.embedding for config in configs}
+    if len(models) > 1:
+        raise MeasureError(
+            f"the runs have different models: {', '.join(sorted(models))}", hint="--embedding names one"
+        )
+    return asked[0], load_embedder(models.pop())
+
+
+def _beyond_the_corpus(config: LiteratureConfig) -> LiteratureConfig:
+    if config.before.strip() == "bound":
+        raise ConfigError(
+            "literature.before: there is no corpus whose year could be the bound",
+            hint="--set literature.before=2015, or leave it out for papers of any time",
+        )
+    cascade = tuple(name for name in config.cascade if name != "local")
+    return config.model_copy(update={"cascade": cascade})

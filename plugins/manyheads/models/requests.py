@@ -1,0 +1,152 @@
+"""What both hosts make of a provider's answer: in time, an answer at all, and what it cost."""
+
+import asyncio
+import os
+from collections.abc import Awaitable
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from manyheads.config import ModelConfig
+from manyheads.core import Usage
+from manyheads.errors import ConfigError, ModelError
+from manyheads.replies import ReplyModel
+from manyheads.replies.form import schema_of
+
+T = TypeVar("T")
+
+NO_COMPLETION = (AttributeError, IndexError, KeyError, TypeError, ValidationError)
+"""What the frameworks' models trip over when a server's answer is JSON, but no chat completion."""
+
+
+async def answered(call: Awaitable[T], alias: str, config: ModelConfig) -> T:
+    """A request's answer, in time.
+
+    The SDKs' time-outs start anew with each byte; this one holds for the whole request.
+
+    Raises:
+        TimeoutError: it took longer than the config allows.
+        ModelError: it is no answer of a chat model.
+    """
+    try:
+        async with asyncio.timeout(config.timeout):
+            return await call
+    except TimeoutError as error:
+        raise TimeoutError(f"no answer within {config.timeout:g} s") from error
+    except NO_COMPLETION as error:
+        raise ModelError(
+            f"models.{alias}: what the server answered is no chat completion ({error})",
+            tried=config.base_url or f"the {config.provider} service",
+            hint=f"check models.{alias}.base_url (most end in /v1)",
+        ) from error
+
+
+def spent(config: ModelConfig, read: int, written: int) -> Usage:
+    """What one request cost, from the tokens that it read and wrote."""
+    price = config.price
+    cost = (read * price.input + written * price.output) / 1_000_000 if price else None
+    return Usage(input_tokens=read, output_tokens=written, calls=1, cost=cost)
+
+
+# The context window that is asked of a server which allocates it by the request, as Ollama does.
+
+
+SMALLEST_WINDOW = 8192
+ROOM = 2048
+"""Tokens that are kept free for an answer whose length is not limited."""
+
+
+def window(config: ModelConfig, tokens: int) -> int:
+    """Ollama's context for a prompt: it cuts longer ones silently, and its default is a few thousand tokens.
+
+    A power of two, so that the server seldom has to load the model anew, and never more than the model's own.
+    """
+    size, need = SMALLEST_WINDOW, tokens + (config.max_tokens or ROOM)
+    while size < need:
+        size *= 2
+    return min(size, config.context)
+
+
+# What both hosts send to a provider beside the messages, in its own words, and what they refuse to send.
+
+
+def given(**settings: Any) -> dict[str, Any]:
+    """The settings that have a value; what a config leaves out is not sent."""
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def form_of(config: ModelConfig, reply_type: type[ReplyModel] | None, *, with_tools: bool) -> dict[str, Any]:
+    """Arguments that ask a provider for a reply's schema; empty for free text, and where it takes none."""
+    if reply_type is None:
+        return {}
+    schema = schema_of(reply_type)
+    if config.provider == "openai":
+        named = {"name": reply_type.__name__, "schema": schema, "strict": False}
+        return {"response_format": {"type": "json_schema", "json_schema": named}}
+    # Ollama writes nothing but the schema, so never a tool call, once it is given one.
+    return {"format": schema} if config.provider == "ollama" and not with_tools else {}
+
+
+def openai_settings(config: ModelConfig) -> dict[str, Any]:
+    """Arguments of an OpenAI-compatible server."""
+    # OpenAI's own models want the new name, many other servers know only the old one.
+    limit = "max_tokens" if config.base_url else "max_completion_tokens"
+    return given(temperature=config.temperature, seed=config.seed, **{limit: config.max_tokens})
+
+
+def ollama_settings(config: ModelConfig, tokens: int) -> dict[str, Any]:
+    """Ollama's arguments for a prompt of about so many tokens."""
+    sampling = given(temperature=config.temperature, seed=config.seed, num_predict=config.max_tokens)
+    return {"options": {**sampling, "num_ctx": window(config, tokens)}}
+
+
+def refuse_unfit(who: str, model: str, tokens: int, context: int) -> None:
+    """Raises `ConfigError` when a prompt is longer than a model's context window, both in tokens.
+
+    `who` is the model in the config, such as `models.default`, or the agent where there is no config.
+    """
+    if tokens > context:
+        raise ConfigError(
+            f"{who}: a prompt of about {tokens:,} tokens does not fit {model}, whose context is {context:,}",
+            hint="take a larger model, set its `context` if it takes more, or shorten the discussion (turns)",
+        )
+
+
+def refuse_unseen(alias: str, config: ModelConfig, *, images: bool) -> None:
+    """Raises `ConfigError` when images are shown to a model that cannot see them."""
+    if images and not config.vision:
+        raise ConfigError(
+            f"models.{alias}: {config.name} cannot see images (vision: false)",
+            hint="give this role a model that can, roles.<role>.model, or set its vision to true",
+        )
+
+
+# Keys of model servers; they come from the environment and from nowhere else.
+
+
+USUAL = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
+NO_KEY = "none"
+"""Sent to a server of one's own that wants no key; the SDKs refuse to send nothing."""
+
+
+def key_variable(config: ModelConfig) -> str | None:
+    """The environment variable that holds a model's key, None for providers without one."""
+    return config.api_key_env or USUAL.get(config.provider)
+
+
+def key_of(config: ModelConfig, alias: str = "default") -> str:
+    """The key from the environment; a server of one's own may do without.
+
+    Raises:
+        ConfigError: the variable is not set.
+    """
+    variable = key_variable(config) or ""
+    if key := os.environ.get(variable):
+        return key
+    if config.base_url and not config.api_key_env:
+        return NO_KEY
+    raise ConfigError(
+        f"models.{alias}: no key for {config.provider}/{config.name}",
+        tried=f"the environment variable {variable}",
+        hint=f"export {variable}=…, or name a server of your own in models.{alias}.base_url",
+    )

@@ -1,0 +1,189 @@
+"""A paper as any source gives it, and the dates between which one is looked for."""
+
+import datetime as dt
+import re
+import unicodedata
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from manyheads.errors import CorpusError
+
+SourceName = Literal["local", "semantic_scholar", "openalex", "arxiv"]
+
+
+class Publication(BaseModel):
+    """A paper found. What its source does not know is None or empty, never made up."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    """`source:identifier`, such as `semantic_scholar:649def34f8be…`; what look-ups by id take."""
+    source: SourceName
+    title: str
+    abstract: str = ""
+    year: int | None = None
+    date: dt.date | None = None
+    """Day of publication."""
+    citations: int | None = None
+    authors: tuple[str, ...] = ()
+    author_ids: tuple[str, ...] = ()
+    """Beside the authors, as `Author.id`; empty for one whom the source does not tell from namesakes."""
+    venue: str | None = None
+    doi: str | None = None
+    url: str | None = None
+
+    @property
+    def key(self) -> str:
+        """The same for a paper found in two sources: its title's letters and digits."""
+        return fold(self.title)
+
+
+class Author(BaseModel):
+    """A person found by name."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    source: SourceName
+    name: str
+    affiliations: tuple[str, ...] = ()
+    papers: int | None = None
+    citations: int | None = None
+
+
+def year_of(year: int | None, date: dt.date | None) -> int | None:
+    """The year that a source tells, else that of the date; None for what is no year of our calendar."""
+    if year is not None and dt.MINYEAR <= year <= dt.MAXYEAR:
+        return year
+    return date.year if date else None
+
+
+def fold(text: str) -> str:
+    """Letters and digits alone, in lower case, accents dropped."""
+    plain = unicodedata.normalize("NFKD", text).casefold()
+    return re.sub(r"[^\w]|_", "", "".join(c for c in plain if not unicodedata.combining(c)))
+
+
+@dataclass(frozen=True)
+class Window:
+    """Dates of publication, half open: `after` ≤ date < `before`; None leaves an end open."""
+
+    after: dt.date | None = None
+    before: dt.date | None = None
+
+    def holds(self, paper: Publication) -> bool:
+        """Whether a paper surely lies inside: of one with a year alone, the whole year must; undated ones do not."""
+        if self.after is None and self.before is None:
+            return True
+        if paper.date is None and paper.year is None:
+            return False
+        year = paper.year or 1
+        first, last = (paper.date, paper.date) if paper.date else (dt.date(year, 1, 1), dt.date(year, 12, 31))
+        return (self.after is None or first >= self.after) and (self.before is None or last < self.before)
+
+    def __str__(self) -> str:
+        parts = [f"from {self.after}" if self.after else "", f"before {self.before}" if self.before else ""]
+        return ", ".join(filter(None, parts))
+
+
+ANY_TIME = Window()
+
+
+# Papers and scientists as the knowledge bank keeps them (VirSci 2025, §3.1).
+
+
+Period = Literal["past", "contemporary"]
+
+
+class Paper(BaseModel):
+    """One paper of B_past or B_con. `authors` hold masked names once an ecosystem is built."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    title: str
+    abstract: str
+    year: int
+    citations: int | None = None
+    """None where the corpus does not say."""
+    authors: tuple[str, ...] = ()
+    venue: str | None = None
+    keywords: tuple[str, ...] = ()
+    affiliations: tuple[str, ...] = ()
+
+
+class Scientist(BaseModel):
+    """A digital twin's profile in the author knowledge bank. `name` is the masked `Scientist{n}`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    affiliations: tuple[str, ...] = ()
+    interests: tuple[str, ...] = ()
+    papers: int = 0
+    citations: int | None = None
+    """None where the corpus knows of none of the papers how often it is cited."""
+    collaborators: dict[str, int] = Field(default_factory=dict)
+    """Masked name of each past co-author in S, with the number of papers written together (row of A)."""
+
+    def closest(self, count: int) -> list[str]:
+        """The `count` collaborators with the most papers written together; among equals, lower numbers first."""
+        together = self.collaborators
+        return sorted(together, key=lambda name: (-together[name], len(name), name))[:count]
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A paper found, with its cosine similarity to the query (-1…1)."""
+
+    paper: Paper
+    score: float
+
+
+class Literature(Protocol):
+    """What a system reads of a research ecosystem; `bank.ecosystem.Ecosystem` is one."""
+
+    @property
+    def scientists(self) -> list[Scientist]:
+        """S, the scientists that can be asked."""
+        ...
+
+    def scientist(self, name: str) -> Scientist:
+        """One profile; raises `CorpusError` for a name that is not in S."""
+        ...
+
+    def collaborations(self, name: str) -> Mapping[str, int]:
+        """Row of A: papers written together with each past collaborator."""
+        ...
+
+    async def past(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        """B_past(q) for each query: its `k` nearest papers, best first."""
+        ...
+
+    async def find_scientists(self, query: str, k: int, *, exclude: Collection[str] = ()) -> list[Scientist]:
+        """The `k` scientists whose profiles are nearest to a query, best first."""
+        ...
+
+
+class NoLiterature:
+    """The ecosystem of a system that needs none: nobody in it, nothing to find."""
+
+    @property
+    def scientists(self) -> list[Scientist]:
+        return []
+
+    def scientist(self, name: str) -> Scientist:
+        """Nobody is there; raises `CorpusError`."""
+        raise CorpusError(f"{name!r}: no such scientist: this run has no corpus")
+
+    def collaborations(self, name: str) -> Mapping[str, int]:
+        return {}
+
+    async def past(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        return [[] for _ in queries]
+
+    async def find_scientists(self, query: str, k: int, *, exclude: Collection[str] = ()) -> list[Scientist]:
+        return []

@@ -1,0 +1,231 @@
+"""What a run folder holds for a reader: events, result and config, as far as the run has come."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from manyheads.config import read_yaml
+from manyheads.core.events import AnyEvent, Event, Said, Searched
+from manyheads.errors import JournalError, describe
+from manyheads.literature.ledger import LEDGER, SearchLedger
+from manyheads.models.offline import OFFLINE
+
+E = TypeVar("E", bound=Event)
+EVENT: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)
+
+
+@dataclass(frozen=True)
+class Record:
+    """A run as its folder tells it.
+
+    Attributes:
+        folder: the run folder.
+        events: in the order they happened.
+        result: the content of `result.json`; None while the run is unfinished.
+        config: the resolved config as data, `config_text` as it is written.
+        unread: numbers of the lines of `events.jsonl` that no event could be read from.
+        seconds: wall time up to the last event.
+    """
+
+    folder: Path
+    events: tuple[AnyEvent, ...] = ()
+    result: dict[str, Any] | None = None
+    config: dict[str, Any] = field(default_factory=dict[str, Any])
+    config_text: str = ""
+    unread: tuple[int, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def system(self) -> str:
+        """What was run."""
+        return str((self.result or self.config).get("system", ""))
+
+    def of(self, kind: type[E], *stages: str) -> list[E]:
+        """The events of one kind, of some stages or of all."""
+        return [e for e in self.events if isinstance(e, kind) and (not stages or e.stage in stages)]
+
+    def models(self) -> dict[str, str]:
+        """Each model that spoke, in the order of appearance, with its provider as far as the config tells."""
+        configured = list(cast(dict[str, dict[str, Any]], self.config.get("models") or {}).values())
+        providers = {str(model.get("name")): str(model.get("provider", "")) for model in configured}
+        replays = "replay" in providers.values()
+        labels = dict.fromkeys(said.model for said in self.of(Said) if said.model)
+        return {label: _provider(label, providers, replays) for label in labels}
+
+
+def _provider(label: str, providers: dict[str, str], replays: bool) -> str:
+    """The provider behind a reply's model. A replayed reply bears the name of the model that once wrote it."""
+    if label == OFFLINE:
+        return OFFLINE
+    return providers.get(label) or providers.get(label.partition("/")[2]) or ("replay" if replays else "")
+
+
+def read_run(folder: Path) -> Record:
+    """Read a run folder. A line that a kill has cut is left out and counted in `unread`.
+
+    Raises:
+        JournalError: there is no `events.jsonl`, or a file cannot be read.
+    """
+    lines = _text(folder / "events.jsonl").split("\n")
+    read = [_line(line) for line in lines]
+    unread = tuple(number for number, row in enumerate(read, 1) if row is None and lines[number - 1].strip())
+    rows = [row for row in read if row is not None]
+    config = folder / "config.yaml"
+    return Record(
+        folder=folder,
+        events=tuple(event for event, _ in rows),
+        result=_result(folder / "result.json"),
+        config=read_yaml(config) if config.is_file() else {},
+        config_text=_text(config) if config.is_file() else "",
+        unread=unread,
+        seconds=max((seconds for _, seconds in rows), default=0.0),
+    )
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        hint = "give the folder of a run, such as runs/20260101-virsci"
+        raise JournalError(f"{path}: {error.strerror}", hint=hint) from error
+
+
+def _line(line: str) -> tuple[AnyEvent, float] | None:
+    try:
+        data = json.loads(line)
+        at = data.get("at")  # of a look-up it is the day and hour, which its own event tells
+        return EVENT.validate_python(data), float(at) if isinstance(at, int | float) else 0.0
+    except (ValueError, TypeError, AttributeError):
+        return None
+
+
+def _result(path: Path) -> dict[str, Any] | None:
+    if not path.is_file():
+        return None
+    try:
+        data = json.loads(_text(path))
+    except ValueError as error:
+        raise JournalError(f"{path}: not valid JSON: {error}", hint="run `manyheads resume` again") from error
+    if not isinstance(data, dict):
+        raise JournalError(f"{path}: a result is a JSON object")
+    return cast(dict[str, Any], data)
+
+
+# Parts of a result as the report reads them: `result.json` typed, of a finished or an unfinished run.
+
+
+class Part(BaseModel):
+    """A part of a result. Keys that the report does not show are passed over."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Quality(Part):
+    """What ideas are judged by; `traits` is a list in Markdown."""
+
+    area: str = ""
+    indicator: str = ""
+    traits: str = ""
+
+    @property
+    def points(self) -> list[str]:
+        """The traits one by one."""
+        return [line.removeprefix("- ") for line in self.traits.splitlines() if line.strip()]
+
+
+P = TypeVar("P", bound=Part)
+
+
+def part_of(kind: type[P], record: Record, so_far: Callable[[Record], Mapping[str, Any]]) -> P:
+    """A part of a finished run's result, or what `so_far` makes of the record of an unfinished one.
+
+    Raises:
+        JournalError: `result.json` is not what a run writes.
+    """
+    return valid(kind, record, so_far(record) if record.result is None else record.result)
+
+
+def valid(kind: type[P], record: Record, data: Mapping[str, Any]) -> P:
+    """Data of a run's result, typed; raises as `part_of` does."""
+    try:
+        return kind.model_validate(data)
+    except ValidationError as error:
+        raise JournalError(f"{record.folder / 'result.json'}: {describe(error)}") from error
+
+
+# Words that go with numbers.
+
+
+def count(things: int, word: str) -> str:
+    """`1 vote`, `20 votes`."""
+    return f"{things:,} {word}{'' if things == 1 else 's'}"
+
+
+# The search ledger as the report shows it: what was wanted, and how each source answered.
+
+_NAMES: Mapping[str, str] = {
+    "local": "The corpus",
+    "semantic_scholar": "Semantic Scholar",
+    "openalex": "OpenAlex",
+    "arxiv": "arXiv",
+}
+
+
+def source_name(key: str) -> str:
+    """What a source of a config is called by everybody else."""
+    return _NAMES.get(key, key)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One thing that was looked up, with every look-up that it took."""
+
+    operation: str
+    query: str
+    searches: tuple[Searched, ...]
+
+    @property
+    def hits(self) -> int:
+        """Papers that the sources gave, before the same ones were put together."""
+        return sum(one.hits for one in self.searches)
+
+
+@dataclass(frozen=True)
+class Searches:
+    """All look-ups of a run.
+
+    Attributes:
+        wanted: in the order in which they were first asked for.
+        silent: sources that failed at something that they have not answered since.
+    """
+
+    wanted: tuple[Wanted, ...] = ()
+    silent: tuple[str, ...] = ()
+
+    @property
+    def count(self) -> int:
+        return sum(len(one.searches) for one in self.wanted)
+
+
+def searches_of(record: Record) -> Searches:
+    """The ledger of a run's folder; of a folder without one, what the events tell.
+
+    Raises:
+        JournalError: the ledger cannot be read.
+    """
+    path = record.folder / LEDGER
+    ledger = SearchLedger(path if path.is_file() else None)
+    for event in record.of(Searched) if not path.is_file() else ():
+        ledger.note(event)
+    return Searches(_grouped(ledger.entries), ledger.degraded)
+
+
+def _grouped(entries: Iterable[Searched]) -> tuple[Wanted, ...]:
+    groups: dict[tuple[str, str], list[Searched]] = {}
+    for entry in entries:
+        groups.setdefault((entry.operation, entry.query), []).append(entry)
+    return tuple(Wanted(operation, query, tuple(found)) for (operation, query), found in groups.items())

@@ -1,0 +1,269 @@
+"""Texts that are reviewed, rated or measured: read from text files, JSON, JSON Lines and the folders of runs."""
+
+import hashlib
+import json
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ValidationError
+
+from manyheads.errors import SubjectError, describe
+
+RESULT = "result.json"
+LARGEST = 4_000_000
+"""Bytes of a text: whole books stay below it, a data set named by mistake does not."""
+HEADING = re.compile(r"\A\s*#\s+(.+?)\s*#*\s*(?:\n|\Z)")
+LINE = re.compile(r"(.+\.jsonl):[1-9][0-9]*", re.DOTALL)
+"""How a line of a file of many texts is named."""
+KINDS = "a text, Markdown or JSON file, or the folder of a run that wrote an abstract"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One text.
+
+    Attributes:
+        source: the file or folder that it was read from, as it was named; with its line, where a file holds many.
+        title: empty where none is told.
+        text: without the title.
+    """
+
+    source: str
+    title: str
+    text: str
+
+    @property
+    def sha256(self) -> str:
+        """Of title and text: the same text is the same wherever it is kept."""
+        return hashlib.sha256(f"{self.title}\n\n{self.text}".encode("utf-8", "surrogatepass")).hexdigest()
+
+    @property
+    def name(self) -> str:
+        """What a table calls it."""
+        return self.title or Path(self.source).stem
+
+
+class _Abstract(BaseModel):
+    title: str = ""
+    text: str
+
+
+class _Entry(BaseModel):
+    """A JSON object with a text: `abstract` (a text, or one with its title) or `text`."""
+
+    title: str = ""
+    abstract: str | _Abstract | None = None
+    text: str | None = None
+
+    def as_subject(self, source: str) -> Subject:
+        inner = self.abstract
+        if isinstance(inner, _Abstract):
+            return _subject(source, inner.title or self.title, inner.text)
+        return _subject(source, self.title, inner if inner is not None else self.text or "")
+
+
+def is_there(path: Path) -> bool:
+    """Whether there is a file or folder of this name, or the file of which it names a line."""
+    line = LINE.fullmatch(str(path))
+    return path.exists() or (line is not None and Path(line[1]).is_file())
+
+
+def read_subject(path: Path) -> Subject:
+    """The one text that a path names: a text, Markdown or JSON file, or a run folder with an abstract.
+
+    Raises:
+        SubjectError: it is not there, cannot be read, holds no text, or more than one.
+    """
+    found = read_subjects(path)
+    if len(found) > 1:
+        raise SubjectError(f"{path}: holds {len(found)} texts", hint=_one_of(path))
+    return found[0]
+
+
+def read_subjects(path: Path) -> list[Subject]:
+    """The texts that a path names: one, or as many as a `.jsonl` file has lines, each of which is `FILE.jsonl:LINE`.
+
+    Raises:
+        SubjectError: it is not there, cannot be read, or holds no text.
+    """
+    if path.is_dir():
+        return [_of_run(path)]
+    if (line := LINE.fullmatch(str(path))) and not path.exists():
+        return [_of_line(Path(line[1]), str(path))]
+    content = _read(path)
+    if path.suffix.lower() == ".jsonl":
+        lines = [(number, line) for number, line in enumerate(content.split("\n"), 1) if line.strip()]
+        found = [_of_json(f"{path}:{number}", line) for number, line in lines]
+        if not found:
+            raise SubjectError(f"{path}: empty")
+        return found
+    if path.suffix.lower() == ".json":
+        return [_of_json(str(path), content)]
+    heading = HEADING.match(content)
+    title, text = (heading[1], content[heading.end() :]) if heading else ("", content)
+    return [_subject(str(path), title, text)]
+
+
+def _one_of(path: Path) -> str:
+    return f"name one of them by its line: {path}:1"
+
+
+def _of_line(path: Path, source: str) -> Subject:
+    found = [subject for subject in read_subjects(path) if subject.source == source]
+    if not found:
+        raise SubjectError(f"{source}: no such line, or none with a text", hint=f"name a line of {path}")
+    return found[0]
+
+
+def read_result(folder: Path) -> dict[str, Any]:
+    """What came of a finished run, as its folder keeps it.
+
+    Raises:
+        SubjectError: the folder has no readable `result.json`.
+    """
+    path = folder / RESULT
+    if not path.is_file():
+        begun = (folder / "config.yaml").is_file()
+        raise SubjectError(
+            f"{folder}: {'no finished run' if begun else 'no run folder'} (it has no {RESULT})",
+            hint=f"manyheads resume {folder}" if begun else f"name {KINDS}",
+        )
+    return _object(str(path), _read(path))
+
+
+def _of_run(folder: Path) -> Subject:
+    result = read_result(folder)
+    if not isinstance(result.get("abstract"), dict):
+        raise SubjectError(
+            f"{folder}: this run of {result.get('system', 'manyheads')} wrote no abstract",
+            hint=f"name {KINDS}",
+        )
+    return _entry(str(folder), {"abstract": result["abstract"]})
+
+
+def _of_json(source: str, content: str) -> Subject:
+    return _entry(source, _object(source, content))
+
+
+def _entry(source: str, data: dict[str, Any]) -> Subject:
+    try:
+        return _Entry.model_validate(data).as_subject(source)
+    except ValidationError as error:
+        raise SubjectError(f"{source}: {describe(error)}") from error
+
+
+def _object(source: str, content: str) -> dict[str, Any]:
+    try:
+        data = json.loads(content)
+    except ValueError as error:
+        raise SubjectError(f"{source}: not valid JSON: {error}") from error
+    if not isinstance(data, dict):
+        raise SubjectError(f"{source}: not a JSON object", hint='such as {"title": "…", "abstract": "…"}')
+    return data
+
+
+def _subject(source: str, title: str, text: str) -> Subject:
+    if not text.strip():
+        raise SubjectError(f"{source}: no text in it", hint=f"name {KINDS}")
+    return Subject(source, " ".join(title.split()), text.strip())
+
+
+def _read(path: Path) -> str:
+    try:
+        if path.stat().st_size > LARGEST:
+            raise SubjectError(f"{path}: more than {LARGEST // 1_000_000} MB, which is no text to review")
+        content = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise SubjectError(f"{path}: {error.strerror}", hint=f"name {KINDS}") from error
+    except UnicodeDecodeError as error:
+        raise SubjectError(f"{path}: not UTF-8 text", hint=f"name {KINDS}, saved as UTF-8") from error
+    if "\0" in content:
+        raise SubjectError(f"{path}: not text, it holds null bytes", hint=f"name {KINDS}")
+    return content
+
+
+# What a user gives as a file or as a text: which of both it is.
+
+TEXTS = (".md", ".markdown", ".txt")
+LINES = (".json", ".jsonl")
+NAME = re.compile(r"[\w.-]*\w", re.ASCII)
+"""A single word without a sentence's end: the name of a folder rather than an idea."""
+PAPERS = (".bib", ".csv", ".tsv", ".parquet", ".xml", ".gz", ".zip")
+
+
+def path_of(named: str, kinds: str) -> Path | None:
+    """The file or folder that is named, None where it is a text; what only looks like a file is taken for one.
+
+    Args:
+        kinds: what could be given, in words.
+
+    Raises:
+        SubjectError: there is no such file.
+    """
+    path = Path(named)
+    with suppress(OSError):
+        if named.strip() and is_there(path):
+            return path
+    if _looks_like_a_file(named):
+        raise SubjectError(f"{named}: no such file", hint=f"name {kinds}")
+    return None
+
+
+def _looks_like_a_file(named: str) -> bool:
+    """A slash in a single word tells folders too, but not in a script that parts no words by blanks."""
+    if "\n" in named:
+        return False
+    path = Path(named)
+    if path.is_absolute() or path.suffix.lower() in (*TEXTS, *LINES, *PAPERS) or LINE.fullmatch(named):
+        return True
+    if NAME.fullmatch(named):
+        return True
+    return "/" in named and named.isascii() and len(named.split()) == 1
+
+
+def text_of(text: str, what: str, kinds: str) -> Subject:
+    """A text that was given as it is; `what` is to come of it.
+
+    Raises:
+        SubjectError: it is blank.
+    """
+    if not text.strip():
+        raise SubjectError(f"{what}: a text of nothing but blanks", hint=f"give {kinds}")
+    return Subject("", "", text.strip())
+
+
+# Texts, and the files that hold them, as a config names them.
+
+
+def in_full(value: str) -> str:
+    """A file or folder, or a line of a file, that is there, named in full so that a run goes on from any directory.
+
+    Anything else is the text itself.
+    """
+    try:
+        path = Path(value).expanduser()
+        return str(path.resolve()) if is_there(path) else value
+    except (OSError, RuntimeError):  # no name that a file could have
+        return value
+
+
+def file_or_text(value: str | None) -> str | None:
+    """The same, None of what is blank."""
+    return in_full(value) if value and value.strip() else None
+
+
+def _no_blank(value: str) -> str:
+    if not value.strip():
+        raise ValueError("is blank")
+    return value
+
+
+FileOrText = Annotated[str | None, AfterValidator(file_or_text)]
+"""The name of a file or folder, or a text; None where it is blank."""
+Given = Annotated[str, AfterValidator(_no_blank), AfterValidator(in_full)]
+"""One of several that are given: the name of a file or folder, or a text."""
+Trait = Annotated[str, AfterValidator(_no_blank)]
+"""By what a quality is known."""

@@ -1,0 +1,237 @@
+"""The tool functions, host-neutral. Their descriptions are written for the model that reads them."""
+
+from collections.abc import Awaitable, Callable, Collection, Generator, Sequence
+from contextlib import contextmanager
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from manyheads.config import SourceName
+from manyheads.core import Tool
+from manyheads.errors import LiteratureError
+from manyheads.literature.library import Findings, Library
+from manyheads.literature.source import Part
+from manyheads.papers import Literature, Publication, Scientist
+from manyheads.roles import quoted
+
+__all__ = [
+    "FIND",
+    "INVITE",
+    "LOOK_UPS",
+    "PAPER",
+    "REFERENCES",
+    "SEARCH",
+    "TOOLS",
+    "FindArguments",
+    "ToolRefusedError",
+    "find_scientists_tool",
+    "invite_scientist_tool",
+    "literature_tools",
+]
+
+
+# The one way in which a tool says no.
+
+
+class ToolRefusedError(ValueError):
+    """A tool call that cannot be met; its message tells the model why."""
+
+
+# Tools over the literature: search it, read one paper's record, follow its references.
+#
+# Authors are left out of what a model sees: scientists of an ecosystem stay masked whatever is looked up.
+
+SEARCH, PAPER, REFERENCES = "search_papers", "get_paper", "get_references"
+SHOWN: frozenset[Part] = frozenset(("abstract", "venue", "citations", "date"))
+MOST_LETTERS = 1200
+"""Of an abstract in a list; `get_paper` shows it whole."""
+
+
+class SearchArguments(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    query: str = Field(
+        min_length=1,
+        description="Two to eight plain keywords, such as 'retrieval augmented dialogue safety'. No operators.",
+    )
+    limit: int = Field(default=8, ge=1, le=20, description="How many papers to list.")
+
+
+class PaperArguments(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    paper: str = Field(
+        min_length=1, description="The id as listed, a DOI, an arXiv number, or the exact title."
+    )
+
+
+class ReferencesArguments(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    paper: str = Field(min_length=1, description="The id of the citing paper as listed, or its DOI.")
+    limit: int = Field(default=20, ge=1, le=50, description="How many of its references to list.")
+
+
+def literature_tools(library: Library | None, listed: Collection[str] | None = None) -> tuple[Tool, ...]:
+    """The tools over a library, if there is one; only those that a role card lists, where its list is given."""
+    if library is None:
+        return ()
+    tools = (search_papers_tool(library), get_paper_tool(library), get_references_tool(library))
+    return tuple(tool for tool in tools if listed is None or tool.name in listed)
+
+
+def search_papers_tool(library: Library) -> Tool:
+    """Papers that match words, best first."""
+
+    async def run(arguments: SearchArguments) -> str:
+        with _failures_told():
+            found = await library.search(arguments.query, arguments.limit, parts=SHOWN)
+        return _listed(found, "No paper matches, in narrow or in wider words.")
+
+    return Tool(
+        SEARCH,
+        "Search published papers by keywords, best match first: id, title, year, citations, abstract. Use it before "
+        "you call anything new, and search again in other words: one query seldom finds all that is there.",
+        SearchArguments,
+        run,
+    )
+
+
+def get_paper_tool(library: Library) -> Tool:
+    """One paper's record."""
+
+    async def run(arguments: PaperArguments) -> str:
+        with _failures_told():
+            paper = await library.paper(arguments.paper.strip())
+        if paper is None:
+            raise ToolRefusedError("no paper of that id or title is known; search for it first")
+        return quoted(_entry(paper, whole=True), "paper")
+
+    return Tool(
+        PAPER,
+        "Read one paper's record with its whole abstract, by the id that a search has listed. Use it to check a "
+        "paper that may already hold the contribution in question.",
+        PaperArguments,
+        run,
+    )
+
+
+def get_references_tool(library: Library) -> Tool:
+    """What a paper cites."""
+
+    async def run(arguments: ReferencesArguments) -> str:
+        with _failures_told():
+            found = await library.references(arguments.paper.strip(), arguments.limit)
+        return _listed(
+            found, "No reference of this paper is on record; that does not mean that it cites nothing."
+        )
+
+    return Tool(
+        REFERENCES,
+        "List what a paper cites, with ids to read on. Use it to go from one close paper to the work behind it.",
+        ReferencesArguments,
+        run,
+    )
+
+
+@contextmanager
+def _failures_told() -> Generator[None]:
+    """A look-up that failed tells the model so: it must not pass for one that found nothing."""
+    try:
+        yield
+    except LiteratureError as error:
+        raise ToolRefusedError(
+            f"the look-up failed ({error.message}); it says nothing about what has been published"
+        ) from error
+
+
+def _listed(found: Findings, nothing: str) -> str:
+    text = "\n\n".join(quoted(_entry(paper), "paper") for paper in found.papers) or nothing
+    return f"{text}\n\n{_missing(found.degraded)}" if found.degraded else text
+
+
+def _missing(degraded: Sequence[SourceName]) -> str:
+    return f"Not asked, as they could not be reached: {', '.join(degraded)}. There may be papers that are not listed."
+
+
+def _entry(paper: Publication, *, whole: bool = False) -> str:
+    cited = "citations unknown" if paper.citations is None else f"cited {paper.citations} times"
+    about = [str(paper.year or "year unknown"), paper.venue or "", cited]
+    abstract = paper.abstract or "not on record"
+    if not whole and len(abstract) > MOST_LETTERS:
+        abstract = abstract[:MOST_LETTERS].rsplit(" ", 1)[0] + " …"
+    lines = (
+        f"Id: {paper.id}",
+        f"Title: {paper.title}",
+        ", ".join(filter(None, about)),
+        f"Abstract: {abstract}",
+    )
+    return "\n".join(" ".join(line.split()) for line in lines)
+
+
+# Tools over the author knowledge bank: whom to ask, and asking them (VirSci 2025, §3.2, App. D.2.1).
+
+
+FIND = "find_scientists"
+INVITE = "invite_scientist"
+
+
+class FindArguments(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    interest: str = Field(
+        description="Subject or method, in a few words, such as 'grasp planning under occlusion'."
+    )
+    limit: int = Field(default=5, ge=1, le=10, description="How many scientists to list.")
+
+
+class InviteArguments(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(description="The scientist's name exactly as listed, such as Scientist12.")
+    question: str = Field(description="One specific question, with all the context needed to answer it.")
+
+
+def describe(scientist: Scientist) -> str:
+    """A scientist in a line."""
+    interests = "; ".join(scientist.interests[:6]) or "interests not recorded"
+    cited = "" if scientist.citations is None else f", cited {scientist.citations} times"
+    return f"{scientist.name}: {interests} ({scientist.papers} papers{cited})"
+
+
+def find_scientists_tool(literature: Literature, outside: Collection[str]) -> Tool:
+    """Look-up in the author knowledge bank, leaving out the names in `outside`."""
+
+    async def run(arguments: FindArguments) -> str:
+        found = await literature.find_scientists(arguments.interest, arguments.limit, exclude=outside)
+        if not found:
+            return "Nobody works on that."
+        return quoted("\n".join(describe(scientist) for scientist in found), "scientists")
+
+    return Tool(
+        FIND,
+        "List scientists outside your team who work on a subject, closest first: name, interests, record. "
+        "Use it before invite_scientist, to find whom to ask.",
+        FindArguments,
+        run,
+    )
+
+
+def invite_scientist_tool(invite: Callable[[str, str], Awaitable[str]]) -> Tool:
+    """Ask an outside scientist, who answers once and does not join the team."""
+
+    async def run(arguments: InviteArguments) -> str:
+        return await invite(arguments.name.strip(), arguments.question)
+
+    return Tool(
+        INVITE,
+        "Ask one scientist outside your team for advice and get their answer. Use it only when the answer could "
+        "change what you say: each call costs the time of another scientist. They answer once and do not join.",
+        InviteArguments,
+        run,
+    )
+
+
+LOOK_UPS = frozenset({SEARCH, PAPER, REFERENCES})
+"""Those over the literature."""
+TOOLS = LOOK_UPS | {FIND, INVITE}
+"""What a role card may list."""

@@ -5,11 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SYSTEMS := virsci self-reflection discussion single conference-review rebuttal ranking
 
-<<<<<<< HEAD
-.PHONY: run test test-slow test-all lint goldens format bench schemas clean
-=======
-.PHONY: run test test-slow test-all lint format bench schemas clean help
->>>>>>> small
+.PHONY: run test test-slow test-all lint goldens format bench schemas clean help
 
 run: $(READY)  ## one VirSci run on the embedded defaults; prints the path of its report
 	$(BIN)/manyheads run virsci

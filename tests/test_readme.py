@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from manyheads.config import validate
+from manyheads.systems.loading import validate
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from manyheads.config import load
 from manyheads.engine.journal import Journal, read_turns
+from manyheads.systems.loading import load
 from support.command import Done, finish, manyheads_command, start
 from support.llm import LLM
 from support.play import Played, play

@@ -20,7 +20,7 @@ ROOMS = (
     "tools",  # both as agents meet them
     "discussion", "measures",  # teams that talk, and what a text is measured by
     "report",  # a run to read
-    "systems", "engine",  # what is run, and a run from its config to its result
+    "engine", "systems",  # a run from its config to its result, and what is run
     "hosts",  # the agent frameworks
     "suites",  # many runs, and what they come to
     "checks", "schemas", "cli", "__main__",

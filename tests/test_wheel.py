@@ -15,7 +15,7 @@ LOOK = """
 import json
 from pathlib import Path
 import manyheads
-from manyheads.config import load
+from manyheads.systems.loading import load
 from manyheads.resources import Resources, shipped
 from manyheads.roles import Roles
 from manyheads.schemas import stale

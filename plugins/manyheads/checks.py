@@ -1,25 +1,22 @@
 """What a config needs before it can run, looked at one by one."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.named import resolve_corpus
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.config.run import FRAMEWORKS
-from manyheads.discussion import need_members
+from manyheads.discussion import DiscussionSettings, need_members
 from manyheads.engine.replay import ReplayModel
+from manyheads.engine.system import misfits, system_of
 from manyheads.errors import UserError
-from manyheads.literature.ideas import read_background, read_contest
 from manyheads.models.requests import key_of, key_variable
 from manyheads.report.record import count
 from manyheads.resources import Resources
 from manyheads.roles import Roles
-from manyheads.systems import SYSTEMS, looks_up, misfits, needs_corpus
-from manyheads.texts import Subject, read_subject
 
 
 @dataclass(frozen=True)
@@ -33,23 +30,23 @@ class Finding:
 
 def findings(config: RunConfig) -> list[Finding]:
     """Look at the host, the roles and prompts, each model, the corpus, and the sources of look-ups."""
-    corpus = _corpus(config) if needs_corpus(config) else _sources(config)
-    subject = [_subject(config)] if SYSTEMS[config.system].subject else []
-    begins = SYSTEMS[config.system].background and (config.background or config.rebuttal.idea)
-    background = [_read("background", lambda: _background(config))] if begins else []
-    ranks = SYSTEMS[config.system].contest and config.ranking.target and config.ranking.ideas
-    contest = [_read("ranking", lambda: _contest(config))] if ranks else []
-    return [
-        _host(config), *_ready(config), *_roles(config), *_models(config), *corpus, *subject, *background, *contest
-    ]  # fmt: skip
+    corpus = _corpus(config) if system_of(config).corpus(config) else _sources(config)
+    return [_host(config), *_roles(config), *_models(config), *corpus, *_inputs(config)]
 
 
-def _ready(config: RunConfig) -> Iterator[Finding]:
-    """What the system itself asks of a config, such as a topic; said only where it is missing."""
+def _inputs(config: RunConfig) -> Iterator[Finding]:
+    """What the system itself asks of a config, such as a topic, and what it reads."""
+    system = system_of(config)
     try:
-        SYSTEMS[config.system].ready(config)
+        system.ready(config)
     except UserError as error:
         yield Finding(False, config.system, str(error).removeprefix(f"{config.system}: "))
+        return
+    try:
+        if (given := system.read(config)) is not None:
+            yield Finding(True, "inputs", system.summary(given))
+    except UserError as error:
+        yield Finding(False, "inputs", str(error))
 
 
 def _host(config: RunConfig) -> Finding:
@@ -111,46 +108,12 @@ def _unreachable(model: ModelConfig, alias: str) -> str | None:
     return None
 
 
-def _subject(config: RunConfig) -> Finding:
-    if config.subject is None:
-        return Finding(False, "subject", "none is named: --set subject=FILE, or a run folder")
-    subject = Path(config.subject)
-    return _read("subject", lambda: _words(read_subject(subject)))
-
-
-def _words(subject: Subject) -> str:
-    return f"{subject.name}: {_length(subject)}"
-
-
-def _length(subject: Subject) -> str:
-    return count(len(subject.text.split()), "word")
-
-
-def _read(name: str, told: Callable[[], str]) -> Finding:
-    """What is told of something that is given, once it is read; or why it cannot be."""
-    try:
-        return Finding(True, name, told())
-    except UserError as error:
-        return Finding(False, name, str(error))
-
-
-def _background(config: RunConfig) -> str:
-    found = read_background(config)
-    ideas = "an idea to begin with, and " if found.idea else ""
-    return f"{ideas}{count(len(found.works), 'abstract')}"
-
-
-def _contest(config: RunConfig) -> str:
-    found = read_contest(config)
-    return f"{count(len(found.ideas), 'idea')}, and a target of {_length(found.target)}"
-
-
 def _corpus(config: RunConfig) -> list[Finding]:
     """The corpus, and the sources of look-ups beside it."""
     try:
         with Ecosystem.open(resolve_corpus(config.corpus, embedding=config.embedding)) as ecosystem:
-            if SYSTEMS[config.system].ecosystem:
-                need_members(config.team, ecosystem)
+            if isinstance(config.settings, DiscussionSettings):
+                need_members(config.settings.team, ecosystem)
             scientists = len(ecosystem.scientists)
             sources = _sources(config, ecosystem)
     except UserError as error:
@@ -173,6 +136,6 @@ def _sources(config: RunConfig, corpus: Ecosystem | None = None) -> list[Finding
 
 def _looks_up(config: RunConfig) -> bool:
     try:
-        return looks_up(config, Roles(Resources.of(config.paths)))
+        return system_of(config).searches(config, Roles(Resources.of(config.paths)))
     except UserError:  # of the cards, with which it is told
         return False

@@ -1,53 +1,96 @@
-"""The JSON Schemas that editors check role cards, run configs and suites with; `python -m manyheads.schemas` writes them.
+"""The JSON Schemas that editors check role cards, run configs and suites with, and the component JSON of each system.
 
-What stands below a field in the source is its documentation: it is read from there, and only here, because
-pydantic's own reading of it would make every start slower.
+`python -m manyheads.schemas` writes them.
 """
 
-import ast
-import inspect
 import json
-import sys
-from itertools import pairwise
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel
 
-from manyheads import config, roles
-from manyheads.engine import budget
+from manyheads import roles
+from manyheads.config import RunConfig
+from manyheads.config.documentation import documented
 from manyheads.replies import REPLIES
 from manyheads.resources import shipped
 from manyheads.suites import spec
+from manyheads.systems import BUILT_IN, DEFAULT, systems
+from manyheads.systems.loading import load
 
+Schema = dict[str, Any]
+RUN = "configs/run.schema.json"
 FILES: dict[str, type[BaseModel]] = {
     "roles/role.schema.json": roles.RoleCard,
-    "configs/run.schema.json": config.RunConfig,
+    RUN: RunConfig,
     "evals/suite.schema.json": spec.SuiteSpec,
 }
 
 
 def schema_text(model: type[BaseModel]) -> str:
-    """The JSON Schema of a model, with the documentation of its fields."""
-    schema = model.model_json_schema()
-    parts: dict[str, Any] = {model.__name__: schema, **schema.get("$defs", {})}
-    texts = {name: fields for module in _modules() for name, fields in _documented(module).items()}
-    for name in parts.keys() & texts.keys():
-        for field, text in texts[name].items():
-            parts[name]["properties"][field]["description"] = text
-    _sharpen(parts)
+    """The JSON Schema of a model, with the documentation of its fields; of a run's config, by its system."""
+    schema = _of_runs() if model is RunConfig else _schema(model)
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
-def _sharpen(parts: dict[str, Any]) -> None:
-    """Say what validators know and pydantic's schema does not."""
+def _of_runs() -> Schema:
+    """Which keys a run's config has, its `system` says."""
+    parts: Schema = {}
+    rules: list[Schema] = []
+    for name in BUILT_IN:
+        schema = _schema(systems()[name].model)
+        for part, inner in schema.pop("$defs").items():
+            if parts.setdefault(part, inner) != inner:
+                raise ValueError(f"{name}: two models are called {part}")
+        parts[name] = schema
+        chosen: Schema = {"properties": {"system": {"const": name}}}
+        if name != DEFAULT:
+            chosen["required"] = ["system"]
+        rules.append({"if": chosen, "then": {"$ref": f"#/$defs/{name}"}})
+    names: Schema = {"enum": list(BUILT_IN), "default": DEFAULT, "description": "What is run."}
+    return {
+        "$defs": parts, "title": "RunConfig", "type": "object", "properties": {"system": names}, "allOf": rules
+    }  # fmt: skip
+
+
+def _schema(model: type[BaseModel]) -> Schema:
+    schema = model.model_json_schema()
+    parts: dict[str, Any] = {model.__name__: schema, **schema.get("$defs", {})}
+    for each in _models(model):
+        if each.__name__ in parts:
+            for field, text in documented(each).items():
+                key = each.model_fields[field].alias or field if field in each.model_fields else field
+                if key in (properties := parts[each.__name__].get("properties", {})):
+                    properties[key]["description"] = text
+            _allow_number(parts, each)
     if "Task" in parts:
         parts["Task"]["properties"]["reply"]["enum"] = list(REPLIES)
-    if "RunConfig" in parts:
-        turns = parts["RunConfig"]["properties"]["turns"]
-        turns["anyOf"] = [{"$ref": turns.pop("$ref")}, {"type": "integer", "minimum": 1}]
-        turns["description"] = parts["TurnsConfig"]["description"]
+    return schema
+
+
+def _models(model: type[BaseModel]) -> list[type[BaseModel]]:
+    """A model and those of its fields, theirs too."""
+    found: list[type[BaseModel]] = []
+    waiting: list[Any] = [model]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, type) and issubclass(each, BaseModel):
+            if each not in found:
+                found.append(each)
+                waiting += [field.annotation for field in each.model_fields.values()]
+        else:
+            waiting += getattr(each, "__args__", ())
+    return found
+
+
+def _allow_number(parts: Schema, model: type[BaseModel]) -> None:
+    """A section may be written as a number where its model says for which of its keys that stands."""
+    for name, field in model.model_fields.items():
+        part = cast(Any, field.annotation)
+        if getattr(part, "plain", None):
+            node = parts[model.__name__]["properties"][name]
+            node["anyOf"] = [{"$ref": node.pop("$ref")}, {"type": "integer", "minimum": 1}]
+            node["description"] = parts[part.__name__]["description"]
 
 
 def stale() -> list[Path]:
@@ -57,32 +100,14 @@ def stale() -> list[Path]:
 
 
 def write() -> None:
-    """Bring the schema files up to date."""
+    """Bring the schema files and the component JSON up to date."""
+    from manyheads.hosts import component
+
     for name, model in FILES.items():
         (shipped() / name).write_text(schema_text(model), encoding="utf-8")
-
-
-def _modules() -> list[ModuleType]:
-    """Where the models are written down: the config's sections each have a file."""
-    sections = {each.__module__ for each in vars(config).values() if isinstance(each, type)}
-    return [budget, roles, spec, *(sys.modules[name] for name in sorted(sections))]
-
-
-def _documented(module: ModuleType) -> dict[str, dict[str, str]]:
-    """The texts below fields, by class and field."""
-    classes = [node for node in ast.parse(inspect.getsource(module)).body if isinstance(node, ast.ClassDef)]
-    return {each.name: _below_fields(each.body) for each in classes}
-
-
-def _below_fields(body: list[ast.stmt]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for above, below in pairwise(body):
-        match above, below:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                found[name] = inspect.cleandoc(text)
-            case _:
-                pass
-    return found
+    for name in BUILT_IN:
+        text = component(load([name], ["host=autogen"]))
+        (shipped() / "configs" / "autogen" / f"{name}.json").write_text(f"{text}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from bench.figures import Size, Spent, Watch
-from manyheads.config import RunConfig, validate
+from manyheads.config import RunConfig
 from manyheads.core.events import AnyEvent, Asked, Said
 from manyheads.engine.session import Session
 from manyheads.hosts import host_factory
+from manyheads.systems.loading import validate
 
 TOGETHER = ("consensus", "interest", "vote")
 """Tasks that all members are asked at once; the others wait for what was said before."""

@@ -12,7 +12,6 @@ from autogen_agentchat.teams import BaseGroupChat, RoundRobinGroupChat
 from autogen_agentchat.ui import Console
 from autogen_core import ComponentModel
 
-from manyheads.config import load
 from manyheads.hosts.autogen import (
     TEAMS,
     ConferenceReviewTeam,
@@ -23,6 +22,7 @@ from manyheads.hosts.autogen import (
     export,
 )
 from manyheads.resources import data_file
+from manyheads.systems.loading import load
 from support.command import result_of
 from support.llm import LLM
 from support.native import ANSWERS, ASKED, PAPER, TOPIC, small

@@ -19,9 +19,10 @@ from autogen_ext.models.openai import OpenAIChatCompletionClient
 from autogen_ext.models.replay import ReplayChatCompletionClient
 from pydantic import ValidationError
 
-from manyheads.config import RunConfig, validate
+from manyheads.config import RunConfig
 from manyheads.errors import ConfigError, ModelError
 from manyheads.hosts.autogen import ResearchTeam, VirSciTeam, export
+from manyheads.systems.loading import validate
 from support.faults import Fault
 from support.llm import LLM
 

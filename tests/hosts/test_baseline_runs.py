@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.config import validate
 from manyheads.hosts import FRAMEWORKS
+from manyheads.systems.loading import validate
 from support.command import manyheads_command, start
 from support.llm import LLM
 from support.play import Played, config_for, play

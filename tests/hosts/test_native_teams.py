@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from manyheads.engine.session import Session, reopen
+from manyheads.engine.session import Session
 from manyheads.errors import ConfigError, ModelError, SubjectError
 from manyheads.hosts import FRAMEWORKS, NATIVE, component, host_factory
 from manyheads.hosts.agentscope import PIPELINES
 from manyheads.hosts.autogen import TEAMS
 from manyheads.systems import SYSTEMS
+from manyheads.systems.loading import reopen
 from support.command import result_of
 from support.faults import Fault
 from support.llm import LLM

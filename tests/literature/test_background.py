@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.config import RunConfig
 from manyheads.errors import CorpusError, SubjectError, UserError
 from manyheads.literature.ideas import Background, read_background
 
@@ -18,7 +17,7 @@ PAPER = {"id": "p1", "title": "Owls", "abstract": "Owls hunt.", "authors": ["Ada
 
 
 def read(background: object, **rebuttal: object) -> Background:
-    return read_background(RunConfig.model_validate({"background": background, "rebuttal": rebuttal}))
+    return read_background(validate({"background": background, "rebuttal": rebuttal}))
 
 
 def write(path: Path, text: str) -> Path:
@@ -80,10 +79,10 @@ def test_a_file_is_named_in_full_so_that_a_run_goes_on_from_anywhere(
 ) -> None:
     write(tmp_path / "papers.bib", BIB)
     monkeypatch.chdir(tmp_path)
-    config = RunConfig.model_validate({"background": "papers.bib", "rebuttal": {"idea": "Owls" * 2000}})
+    config = validate({"background": "papers.bib", "rebuttal": {"idea": "Owls" * 2000}})
     assert config.background == str(tmp_path / "papers.bib")
     assert config.rebuttal.idea == "Owls" * 2000
-    assert RunConfig.model_validate({"background": " \n"}).background is None
+    assert validate({"background": " \n"}).background is None
 
 
 @pytest.mark.parametrize(

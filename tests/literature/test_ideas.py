@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from manyheads.config import RunConfig
 from manyheads.errors import SubjectError
 from manyheads.literature.ideas import Contest, read_background, read_contest, read_idea
 
@@ -34,7 +33,7 @@ def rebuttal(folder: Path, revisions: int = 3, final: int = 3) -> str:
 
 
 def contest(**ranking: Any) -> Contest:
-    return read_contest(RunConfig.model_validate({"system": "ranking", "ranking": ranking}))
+    return read_contest(validate({"system": "ranking", "ranking": ranking}))
 
 
 def test_a_teams_idea_with_its_experiment_is_in_no_form(tmp_path: Path) -> None:
@@ -156,5 +155,5 @@ def test_a_line_of_a_file_of_many_texts(tmp_path: Path, monkeypatch: pytest.Monk
     found = contest(target="many.jsonl:1", ideas=["many.jsonl:2"])
     assert (found.target.text, found.ideas[0].title, found.ideas[0].text) == ("Owls.", "B", "Bats.")
     assert found.ideas[0].source == str(tmp_path / "many.jsonl:2"), "found again from any directory"
-    config = RunConfig.model_validate({"system": "rebuttal", "background": "many.jsonl:2"})
+    config = validate({"system": "rebuttal", "background": "many.jsonl:2"})
     assert [work.text for work in read_background(config).works] == ["Bats."]

@@ -12,7 +12,6 @@ import portalocker
 import pytest
 import yaml
 
-from manyheads.config import load
 from manyheads.engine.journal import read_turns
 from manyheads.errors import ChangedError, JournalError, MeasureError
 from manyheads.measures.scores import read_lines
@@ -24,6 +23,7 @@ from manyheads.suites.plan import Job
 from manyheads.suites.report import Entry
 from manyheads.suites.run import State
 from manyheads.suites.spec import read_suite
+from manyheads.systems.loading import load
 from support.command import finish, manyheads_command, result_of, served_by, start
 from support.llm import LLM
 from support.suites import write_suite

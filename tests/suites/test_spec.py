@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
-from manyheads.config import load
 from manyheads.errors import ConfigError
 from manyheads.resources import Resources, shipped
 from manyheads.suites.cells import Cell, cells_of
 from manyheads.suites.spec import Absent, Suite, SuiteSpec, Wanted, at, read_cases, read_suite, suite_names
+from manyheads.systems.loading import load
 from support.suites import SPEC, write_suite
 
 AXES = {

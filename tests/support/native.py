@@ -14,9 +14,10 @@ from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
 from rich.console import Console
 
-from manyheads.config import RunConfig, merge, validate
+from manyheads.config import RunConfig, merge
 from manyheads.hosts.agentscope import PIPELINES
 from manyheads.hosts.autogen import TEAMS
+from manyheads.systems.loading import validate
 from support.llm import LLM
 
 SMALL: dict[str, dict[str, Any]] = {

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from manyheads.config import RunConfig, merge, parse_set, validate
+from manyheads.config import RunConfig, merge, parse_set
 from manyheads.core.events import AnyEvent, Event, Result, Said
 from manyheads.engine.session import Session
 from manyheads.hosts import host_factory
+from manyheads.systems.loading import validate
 from support.llm import LLM
 from support.requests import Request
 

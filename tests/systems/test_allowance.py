@@ -13,7 +13,6 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from manyheads.config import settled, validate
 from manyheads.core import Turn, Usage
 from manyheads.core.events import AnyEvent, Warned
 from manyheads.discussion import Run
@@ -22,6 +21,8 @@ from manyheads.papers import NoLiterature
 from manyheads.resources import Resources
 from manyheads.roles import Roles
 from manyheads.systems import SYSTEMS
+from manyheads.systems.baselines.like import settled
+from manyheads.systems.loading import validate
 from support.faults import Fault
 from support.hosts import FilledHost
 from support.llm import LLM

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from manyheads.config import validate
 from manyheads.core.events import Judged, Retrieved, Said, Searched, Stage
 from manyheads.errors import BudgetError, ConfigError, CorpusError, ModelError
 from manyheads.systems import needs_corpus
+from manyheads.systems.loading import validate
 from support.faults import Fault
 from support.llm import LLM
 from support.play import Played, config_for, play

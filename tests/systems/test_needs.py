@@ -23,7 +23,7 @@ def older_leader(folder: Path) -> Roles:
 def test_tasks_of_a_switched_off_stage_are_not_needed(tmp_path: Path) -> None:
     roles = older_leader(tmp_path)
     assert misfits(RunConfig(), roles) == []
-    held = RunConfig.model_validate({"self_review": {"enabled": True}})
+    held = validate({"self_review": {"enabled": True}})
     assert misfits(held, roles) == [
         "role leader: virsci needs its task 'self_review', which the card does not have",
         "role leader: virsci needs its task 'rework', which the card does not have",

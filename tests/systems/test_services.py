@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from manyheads.config import load
 from manyheads.core.events import Retrieved, Searched, Warned
 from manyheads.errors import LiteratureError, ModelError
 from manyheads.hosts.agentscope.pipeline import words
@@ -16,6 +15,7 @@ from manyheads.literature import opening
 from manyheads.literature.opening import title_of
 from manyheads.literature.service import Pace
 from manyheads.resources import Resources
+from manyheads.systems.loading import load
 from support.faults import Fault
 from support.llm import LLM
 from support.play import Played, config_for, play

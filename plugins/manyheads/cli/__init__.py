@@ -7,6 +7,7 @@ import typer
 
 from manyheads import __version__
 from manyheads.cli import corpus, evaluate, inspect, measure, ranking, rating, run
+from manyheads.cli.inputs import SystemCommand
 from manyheads.errors import UserError
 
 
@@ -34,16 +35,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command("run")(run.run)
+app.command("run", cls=SystemCommand)(run.run)
 app.command("resume")(run.resume)
 app.command("review")(run.review)
 app.command("report")(run.report)
 app.command("measure")(measure.measure)
 app.command("search")(inspect.search)
 app.command("eval")(evaluate.evaluate)
-app.command("check")(inspect.check)
+app.command("check", cls=SystemCommand)(inspect.check)
 app.command("roles")(inspect.roles)
-app.command("export")(inspect.export)
+app.command("export", cls=SystemCommand)(inspect.export)
 app.add_typer(inspect.app, name="prompts")
 app.add_typer(corpus.app, name="corpus")
 app.add_typer(rating.app, name="rating")

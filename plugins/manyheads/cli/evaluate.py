@@ -74,8 +74,8 @@ def evaluate(
     flags = settings(sets, host, model)
     times = repeats or suite.spec.repeats
 
-    def load(keys: tuple[str, ...]) -> "RunConfig":
-        return configured(list(suite.spec.configs), keys, path)
+    def load(keys: tuple[str, ...], system: str | None) -> "RunConfig":
+        return configured(list(suite.spec.configs), keys, path, system=system, strict=False)
 
     cells = cells_of(suite, times, load, flags)
     folder = out or Path("runs") / "-".join(["eval", suite.name, *([cases.stem] if cases else [])])

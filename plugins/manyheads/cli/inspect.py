@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from manyheads.cli.inputs import inputs
 from manyheads.cli.options import (
     Configs,
     HostName,
     Model,
     Paths,
     Sets,
-    Topic,
     configured,
     settings,
     show_look_up,
@@ -31,12 +31,17 @@ if TYPE_CHECKING:
 
 
 def check(
-    configs: Configs, host: HostName = None, model: Model = None, sets: Sets = None, path: Paths = None
+    ctx: typer.Context,
+    configs: Configs,
+    host: HostName = None,
+    model: Model = None,
+    sets: Sets = None,
+    path: Paths = None,
 ) -> None:
     """Validate a config, its roles and prompts, its model and its corpus; say what is missing and how to get it."""
     from manyheads.checks import findings
 
-    found = findings(configured(configs, settings(sets, host, model), path))
+    found = findings(configured(configs, (*inputs(ctx), *settings(sets, host, model)), path))
     for finding in found:
         typer.echo(f"{'ok   ' if finding.ok else 'WRONG'}  {finding.subject}: {finding.message}")
     if not all(finding.ok for finding in found):
@@ -115,10 +120,10 @@ def export_prompts(
 
 
 def export(
+    ctx: typer.Context,
     configs: Configs,
     host: HostName = None,
     model: Model = None,
-    topic: Topic = None,
     sets: Sets = None,
     path: Paths = None,
     out: Annotated[
@@ -128,7 +133,7 @@ def export(
     """Write a config as the component JSON that AutoGen's own loader and Studio take."""
     from manyheads.hosts import component
 
-    text = component(configured(configs, settings(sets, host, model, None, topic), path))
+    text = component(configured(configs, (*inputs(ctx), *settings(sets, host, model)), path))
     if out is None:
         typer.echo(text)
         return

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from manyheads.errors import ConfigError, UserError
+from manyheads.errors import UserError
 
 if TYPE_CHECKING:
     from manyheads.bank.building import Progress
@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 
 Configs = Annotated[
-    list[str], typer.Argument(help="Config files or shipped names such as virsci, merged in order.")
+    list[str],
+    typer.Argument(
+        metavar="NAME|FILE…",
+        help="Systems or other shipped configs by name, or config files, merged in order.",
+    ),
 ]
 Sets = Annotated[
     list[str] | None,
@@ -34,7 +38,6 @@ Model = Annotated[
     typer.Option("--model", metavar="PROVIDER/NAME", help="Such as openai/gpt-4o-mini or ollama/llama3."),
 ]
 Seed = Annotated[int | None, typer.Option("--seed", help="Seed of the run's one random generator.")]
-Topic = Annotated[str | None, typer.Option("--topic", help="A fixed topic; skips the topic discussion.")]
 
 
 def settings(
@@ -42,32 +45,15 @@ def settings(
     host: str | None = None,
     model: str | None = None,
     seed: int | None = None,
-    topic: str | None = None,
 ) -> tuple[str, ...]:
     """The flags as `key=value` settings; a flag not given says nothing. `--set` comes last and wins.
 
     Raises:
-        ConfigError: a topic of nothing but blanks, or a model that is none.
+        ConfigError: a model that is none.
     """
-    if topic is not None and not topic.strip():
-        raise ConfigError("--topic: empty", hint="name a topic, or leave --topic out and the team finds one")
     named = {"host": host, "seed": None if seed is None else str(seed)}
     flags = [f"{key}={value}" for key, value in named.items() if value is not None]
-    flags += [f"topic={_quoted(topic)}"] if topic is not None else []
     return (*flags, *_model(model), *(sets or ()))
-
-
-def beginning(background: str | None, idea: str | None) -> tuple[str, ...]:
-    """What a run begins with, as settings.
-
-    Raises:
-        ConfigError: one of them is nothing but blanks.
-    """
-    given = {"background": background, "rebuttal.idea": idea}
-    for key, text in given.items():
-        if text is not None and not text.strip():
-            raise ConfigError(f"--{key.removeprefix('rebuttal.')}: empty", hint="name a file, or give a text")
-    return tuple(f"{key}={_quoted(text)}" for key, text in given.items() if text is not None)
 
 
 def _quoted(text: str) -> str:
@@ -84,13 +70,20 @@ def _model(model: str | None) -> list[str]:
     return [f"models.default.provider={named.provider}", f"models.default.name={_quoted(named.name)}"]
 
 
-def configured(names: list[str], sets: tuple[str, ...], paths: list[Path] | None) -> "RunConfig":
-    """The run's config, its user folders those of `--path` first."""
-    from manyheads.config import load
+def configured(
+    names: list[str],
+    sets: tuple[str, ...],
+    paths: list[Path] | None,
+    *,
+    system: str | None = None,
+    strict: bool = True,
+) -> "RunConfig":
+    """The run's config, its user folders those of `--path` first; see `systems.loading.load`."""
     from manyheads.resources import Resources
+    from manyheads.systems.loading import load
 
     resources = Resources.of(paths or ())
-    return led_by(load(names, sets, resources=resources), paths)
+    return led_by(load(names, sets, resources=resources, system=system, strict=strict), paths)
 
 
 def led_by(config: "RunConfig", paths: list[Path] | None) -> "RunConfig":

@@ -192,7 +192,7 @@ def judge(
 def _flags(given: Mapping[str, object]) -> list[str]:
     """Flags as settings, each a JSON value, which stays what it is when it is read as YAML."""
     return [
-        f"ranking.{key}={json.dumps(value, ensure_ascii=False)}"
+        f"{CONFIG}.{key}={json.dumps(value, ensure_ascii=False)}"
         for key, value in given.items()
         if value is not None
     ]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from manyheads.cli.inputs import inputs
 from manyheads.cli.options import (
     Configs,
     HostName,
@@ -14,8 +15,6 @@ from manyheads.cli.options import (
     Paths,
     Seed,
     Sets,
-    Topic,
-    beginning,
     configured,
     led_by,
     settings,
@@ -33,18 +32,10 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="Print only warnings and th
 
 
 def run(
+    ctx: typer.Context,
     configs: Configs,
     host: HostName = None,
     model: Model = None,
-    topic: Topic = None,
-    background: Annotated[
-        str | None,
-        typer.Option(help="What an idea starts from: papers.bib, abstracts.jsonl, …, or a text (rebuttal)."),
-    ] = None,
-    idea: Annotated[
-        str | None,
-        typer.Option(help="An idea to begin with: a run's folder, a file, or a text (rebuttal)."),
-    ] = None,
     seed: Seed = None,
     sets: Sets = None,
     path: Paths = None,
@@ -54,29 +45,12 @@ def run(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run a config: a team finds a topic, ideas, a vote and an abstract; the report's path is printed."""
+    """Run a system by its name or config; the report's path is printed. NAME --help shows the options of its own."""
     from manyheads.engine.session import Session, fresh, new_folder
 
-    given = (*beginning(background, idea), *settings(sets, host, model, seed, topic))
-    config = configured(configs, given, path)
-    _need_use(config, topic is not None, bool(background or idea))
+    config = configured(configs, (*inputs(ctx), *settings(sets, host, model, seed)), path)
     folder = fresh(out) if out else new_folder(config, Path("runs"))
     go(Session(config, folder), json, quiet)
-
-
-def _need_use(config: Any, topic: bool, beginning: bool) -> None:
-    """Nothing that was given is passed over in silence."""
-    from manyheads.systems import SYSTEMS
-
-    system = SYSTEMS[config.system]
-    if topic and not system.topic:
-        hint = 'name what it begins with: --background "…"' if system.background else "leave it out"
-        raise ConfigError(f"--topic: {config.system} works on none", hint=hint)
-    if beginning and not system.background:
-        fitting = ", ".join(name for name, system in SYSTEMS.items() if system.background)
-        raise ConfigError(
-            f"--background and --idea: {config.system} begins with neither", hint=f"manyheads run {fitting}"
-        )
 
 
 def resume(
@@ -95,7 +69,8 @@ def resume(
     quiet: Quiet = False,
 ) -> None:
     """Go on with a run that was stopped; finished turns are not asked again."""
-    from manyheads.engine.session import Session, reopen
+    from manyheads.engine.session import Session
+    from manyheads.systems.loading import reopen
 
     config = led_by(reopen(folder, settings(sets, host, model)), path)
     go(Session(config, folder, accept_changes), json, quiet)
@@ -117,10 +92,9 @@ def go(session: Any, json: bool, quiet: bool) -> None:
 async def _drive(session: Any, json: bool, quiet: bool) -> None:
     from manyheads.cli.progress import make_progress
     from manyheads.hosts import host_factory
-    from manyheads.systems import SYSTEMS
 
     factory = host_factory(session.config.host)
-    caps = SYSTEMS[session.config.system].caps(session.config)
+    caps = session.system.turns(session.config)
     with make_progress("json" if json else "quiet" if quiet else "auto", caps) as progress:
         async with aclosing(session.events(factory)) as events:
             async for event in events:
@@ -173,7 +147,7 @@ def review(
 
     # All are read before the first of them is paid for.
     named = [Path(subject.source) for text in texts for subject in read_subjects(text)]
-    chosen = {"review.form": form, "review.repeats": repeats}
+    chosen = {f"{CONFIG}.form": form, f"{CONFIG}.repeats": repeats}
     flags = [f"{key}={value}" for key, value in chosen.items() if value is not None]
     config = configured([CONFIG], (*flags, *settings(sets, host, model, seed)), path)
     _need_a_review(config)
@@ -191,8 +165,8 @@ def review(
 def _session(config: "RunConfig", text: Path, out: Path) -> "Session":
     from manyheads.engine.session import Session, new_folder
 
-    named = {"name": f"review-{text.resolve().stem}", "subject": str(text.resolve())}
-    config = config.model_copy(update=named)
+    inputs = config.inputs.model_copy(update={"subject": str(text.resolve())})
+    config = config.model_copy(update={"name": f"review-{text.resolve().stem}", "inputs": inputs})
     return Session(config, new_folder(config, out))
 
 
@@ -200,9 +174,9 @@ def _need_a_review(config: "RunConfig") -> None:
     """Raises `ConfigError` where the settings ask for what is not done here."""
     if config.system != CONFIG:
         raise ConfigError(f"system: {config.system} is no review", hint="manyheads run takes every system")
-    if config.subject is not None:
+    if config.inputs.subject is not None:
         raise ConfigError(
-            f"subject: {config.subject} would be passed over", hint="name texts after manyheads review"
+            f"subject: {config.inputs.subject} would be passed over", hint="name texts after manyheads review"
         )
 
 
@@ -213,7 +187,7 @@ def _went(session: "Session", json: bool, quiet: bool) -> Path | None:
     try:
         go(session, json, quiet)
     except UserError as error:
-        typer.echo(printable(f"manyheads: {session.config.subject}: {error}"), err=True)
+        typer.echo(printable(f"manyheads: {session.config.inputs.subject}: {error}"), err=True)
         return None
     return session.folder
 

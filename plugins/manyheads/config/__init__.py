@@ -1,55 +1,40 @@
 """A run's config: one pydantic model. Files merge in order, then `--set a.b=c`; the environment holds only secrets.
 
-The same YAML runs on either host.
+The same YAML runs on either host. What a system adds to it stands with the system; `systems.load` reads the whole.
 """
 
-from manyheads.config.baseline import BASELINES, BaselineConfig
-from manyheads.config.files import config_file, load, merge, parse_set, read_yaml, validate
-from manyheads.config.like import settled
-from manyheads.config.ranking import RankingConfig
-from manyheads.config.rebuttal import RebuttalConfig
-from manyheads.config.review import ReviewConfig
+from manyheads.config.files import common, config_file, layers, merge, parse_set, read_yaml, validated
 from manyheads.config.run import RunConfig
-from manyheads.config.sections import LiteratureConfig, ModelConfig, Price, Provider, RoleConfig, SourceName
-from manyheads.config.virsci import (
-    STAGES,
-    TALKS,
-    IdeaConfig,
-    InvitationConfig,
-    NoveltyConfig,
-    SelfReviewConfig,
-    TeamConfig,
-    TopicConfig,
-    TurnsConfig,
+from manyheads.config.sections import (
+    Inputs,
+    LiteratureConfig,
+    ModelConfig,
+    Price,
+    Provider,
+    RoleConfig,
+    Section,
+    Slot,
+    SourceName,
+    Strict,
 )
 
 __all__ = [
-    "BASELINES",
-    "STAGES",
-    "TALKS",
-    "BaselineConfig",
-    "IdeaConfig",
-    "InvitationConfig",
+    "Inputs",
     "LiteratureConfig",
     "ModelConfig",
-    "NoveltyConfig",
     "Price",
     "Provider",
-    "RankingConfig",
-    "RebuttalConfig",
-    "ReviewConfig",
     "RoleConfig",
     "RunConfig",
-    "SelfReviewConfig",
+    "Section",
+    "Slot",
     "SourceName",
-    "TeamConfig",
-    "TopicConfig",
-    "TurnsConfig",
+    "Strict",
+    "common",
     "config_file",
-    "load",
+    "layers",
     "merge",
     "parse_set",
     "read_yaml",
-    "settled",
-    "validate",
+    "validated",
 ]

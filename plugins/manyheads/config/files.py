@@ -1,68 +1,79 @@
-"""Config files: found, read, merged in order, then `--set a.b=c`, then validated."""
+"""Config files: found, read, merged in order, then `--set a.b=c`, then validated. `systems.load` puts it together."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import yaml
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from manyheads.config.run import RunConfig
 from manyheads.errors import ConfigError, describe
 from manyheads.resources import Resources, data_file, parse_yaml
 
+M = TypeVar("M", bound=BaseModel)
 JSON = ('"', "[", "{")
 SHOWN = 100
 """Letters of a setting in a message."""
 
 
-def load(names: Sequence[str], sets: Iterable[str] = (), *, resources: Resources | None = None) -> RunConfig:
-    """The run config of some files or shipped names, merged in order, then `a.b=c` settings.
+def layers(names: Sequence[str], sets: Iterable[str], resources: Resources) -> Iterator[dict[str, Any]]:
+    """What each file or shipped name says, in order, then each of the `a.b=c` settings.
 
     Raises:
-        ConfigError: a file is missing or not YAML, a key is unknown, a value does not fit.
+        ConfigError: a file is missing or not YAML, or a setting is none.
     """
-    resources = resources or Resources.of()
-    merged: dict[str, Any] = {}
     for name in names:
         path = config_file(name, resources)
-        merged = merge(merged, {"name": path.stem, **_relative_to(path.parent, read_yaml(path))})
+        yield {"name": path.stem, **_relative_to(path.parent, read_yaml(path))}
     for setting in sets:
-        merged = merge(merged, _relative_to(Path(), parse_set(setting)))
-    return validate(merged, " + ".join(names), tuple(sets))
+        yield _relative_to(Path(), parse_set(setting))
 
 
-def validate(data: Mapping[str, Any], where: str, sets: Iterable[str] = ()) -> RunConfig:
-    """Raises `ConfigError` that names each bad key, and of the settings those of the same section."""
+def common(names: Sequence[str], sets: Iterable[str] = ()) -> RunConfig:
+    """The keys that every run has; those of a system are not looked at, of files as of settings.
+
+    Raises:
+        ConfigError: see `layers` and `validated`.
+    """
+    keys, sets = RunConfig.model_fields.keys() - {"settings", "inputs"}, tuple(sets)
+    merged: dict[str, Any] = {}
+    for data in layers(names, sets, Resources.of()):
+        merged = merge(merged, {key: value for key, value in data.items() if key in keys}, RunConfig)
+    return validated(RunConfig, merged, " + ".join(names), sets)
+
+
+def validated(model: type[M], data: Mapping[str, Any], where: str, sets: Iterable[str] = ()) -> M:
+    """Raises `ConfigError` that names each bad key.
+
+    Args:
+        sets: settings that may be to blame; the message shows those.
+    """
     try:
-        return RunConfig.model_validate(data)
+        return model.model_validate(data)
     except ValidationError as error:
         hint = f"all keys, with what they mean, are in {data_file('configs/run.schema.json')}"
-        tried = "; ".join(_alternatives(error)) or None
-        wrong = {str(item["loc"][0]) for item in error.errors() if item["loc"]}
-        close = (
-            _short(each)
-            for each in sets
-            if not wrong or each.partition("=")[0].split(".")[0].strip() in wrong
-        )
+        tried = "; ".join(_alternatives(error, model)) or None
         raise ConfigError(
-            f"{' + '.join([where, *close])}: {describe(error)}", tried=tried, hint=hint
+            f"{' + '.join(filter(None, [where, *map(shortened, sets)]))}: {describe(error)}",
+            tried=tried,
+            hint=hint,
         ) from error
 
 
-def _alternatives(error: ValidationError) -> Iterator[str]:
+def _alternatives(error: ValidationError, model: type[BaseModel]) -> Iterator[str]:
     """What there is where a key was not known."""
     for item in error.errors(include_url=False, include_context=False):
         if item["type"] == "extra_forbidden":
             *above, _ = map(str, item["loc"])
-            yield f"the keys of {'.'.join(above) or 'a config'} are {', '.join(_keys(above))}"
+            yield f"the keys of {'.'.join(above) or 'a config'} are {', '.join(_keys(model, above))}"
 
 
-def _keys(path: Sequence[str]) -> list[str]:
+def _keys(model: type[BaseModel], path: Sequence[str]) -> list[str]:
     """The keys below a path of keys, `models.default` for one."""
-    schema = RunConfig.model_json_schema()
+    schema = model.model_json_schema()
     node: dict[str, Any] = schema
     for key in path:
         node = node["properties"][key] if "properties" in node else node["additionalProperties"]
@@ -106,27 +117,36 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return cast(dict[str, Any], data or {})
 
 
-def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """`over` laid on `base`, mapping by mapping; a section keeps the number that it was written as."""
-    return _merge(
-        {key: _written_out(key, value) if key in over else value for key, value in base.items()}, over
-    )
+def merge(
+    base: Mapping[str, Any], over: Mapping[str, Any], model: type[BaseModel] | None = None
+) -> dict[str, Any]:
+    """`over` laid on `base`, mapping by mapping.
 
-
-def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(base)
+    Args:
+        model: of what the mappings describe. A section that it lets one write as a number is written out before
+            single keys of it are laid on it: `turns: 5` becomes `turns: {default: 5}`.
+    """
+    merged, parts = dict(base), _parts(model)
     for key, value in over.items():
-        below = merged.get(key)
+        below, part = _written_out(merged.get(key), parts.get(key)), parts.get(key)
         merged[key] = (
-            _merge(below, value) if isinstance(value, Mapping) and isinstance(below, Mapping) else value
+            merge(below, value, part) if isinstance(value, Mapping) and isinstance(below, Mapping) else value
         )
     return merged
 
 
-def _written_out(section: str, value: Any) -> Any:
-    """`turns: 5` as `turns: {default: 5}`, of any section that may be written as a number."""
-    field = RunConfig.model_fields.get(section)
-    plain = getattr(field.annotation, "plain", None) if field else None
+def _parts(model: type[BaseModel] | None) -> dict[str, type[BaseModel]]:
+    """The models of a model's sections, by their keys."""
+    fields = model.model_fields.items() if model else ()
+    return {
+        field.alias or name: field.annotation
+        for name, field in fields
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
+    }
+
+
+def _written_out(value: Any, part: type[BaseModel] | None) -> Any:
+    plain = getattr(part, "plain", None)
     return {plain: value} if plain and isinstance(value, int | str) else value
 
 
@@ -134,11 +154,11 @@ def parse_set(setting: str) -> dict[str, Any]:
     """`team.size=8` as a mapping; the value is read as JSON where it is JSON, and else as YAML."""
     key, equals, value = setting.partition("=")
     if not equals or not key.strip():
-        raise ConfigError(f"--set {_short(setting)}: write it as key=value, such as team.size=8")
+        raise ConfigError(f"--set {shortened(setting)}: write it as key=value, such as team.size=8")
     try:
         nested: Any = _value(value)
     except yaml.YAMLError as error:
-        raise ConfigError(f"--set {_short(setting)}: the value is not valid YAML") from error
+        raise ConfigError(f"--set {shortened(setting)}: the value is not valid YAML") from error
     for part in reversed(key.strip().split(".")):
         nested = {part: nested}
     return nested
@@ -157,7 +177,7 @@ def _no_constant(name: str) -> float:
     raise ValueError(name)
 
 
-def _short(setting: str) -> str:
+def shortened(setting: str) -> str:
     """A setting for a message: whole texts may stand in one."""
     return setting if len(setting) <= SHOWN else f"{setting[:SHOWN]}…"
 

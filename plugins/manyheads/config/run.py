@@ -1,33 +1,21 @@
-"""One pydantic model for a run. Each field's text below is its documentation."""
+"""What every run has in its config. Each field's text below is its documentation."""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from manyheads.config.baseline import BaselineConfig
-from manyheads.config.ranking import RankingConfig
-from manyheads.config.rebuttal import RebuttalConfig
-from manyheads.config.review import ReviewConfig
 from manyheads.config.sections import BudgetConfig, LiteratureConfig, ModelConfig, RoleConfig, Strict
-from manyheads.config.virsci import (
-    IdeaConfig,
-    InvitationConfig,
-    NoveltyConfig,
-    SelfReviewConfig,
-    TeamConfig,
-    TopicConfig,
-    TurnsConfig,
-)
-from manyheads.texts import file_or_text
 
 
 class RunConfig(Strict):
-    """A whole run."""
+    """The keys that every run has. A system's own model adds its section, under its name, and its inputs."""
 
-    system: Literal[
-        "virsci", "self-reflection", "discussion", "single", "conference-review", "rebuttal", "ranking"
-    ] = "virsci"
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    definition: ClassVar[Any] = None
+    """The system whose model this is; see `engine.system.system_of`."""
+    system: str = ""
     """What is run."""
     name: str | None = None
     """Names the run folder; the config's file name when left out."""
@@ -35,12 +23,6 @@ class RunConfig(Strict):
     """The agent framework."""
     seed: int = 0
     """Seed of the run's one random generator."""
-    topic: str | None = None
-    """A fixed topic skips the topic discussion."""
-    subject: str | None = None
-    """What a review is of: a text file, or the folder of a run that wrote an abstract."""
-    background: str | tuple[str, ...] | None = None
-    """What an idea starts from: a file of papers (.bib, .jsonl, .csv, …), or a text; a list is of texts alone."""
     corpus: str = "sample"
     """A shipped corpus by name, or the folder that `manyheads corpus build` made."""
     embedding: str = "auto"
@@ -53,21 +35,12 @@ class RunConfig(Strict):
     """Per-role changes."""
     attempts: int = Field(default=3, ge=1)
     """How often a speaker is asked for a valid reply."""
-    team: TeamConfig = TeamConfig()
-    turns: TurnsConfig = TurnsConfig()
-    topology: Literal["sequential", "random"] = "sequential"
-    """Round table, or a random next speaker who is never the previous one (App. D.3.1)."""
-    topics: TopicConfig = TopicConfig()
-    ideas: IdeaConfig = IdeaConfig()
-    novelty: NoveltyConfig = NoveltyConfig()
-    invitation: InvitationConfig = InvitationConfig()
-    self_review: SelfReviewConfig = SelfReviewConfig()
     literature: LiteratureConfig = LiteratureConfig()
-    baseline: BaselineConfig = BaselineConfig()
-    review: ReviewConfig = ReviewConfig()
-    rebuttal: RebuttalConfig = RebuttalConfig()
-    ranking: RankingConfig = RankingConfig()
     budget: BudgetConfig = BudgetConfig()
+    settings: Any = None
+    """The system's own section."""
+    inputs: Any = None
+    """What the system is given."""
 
     @field_validator("corpus")
     @classmethod
@@ -75,21 +48,6 @@ class RunConfig(Strict):
         """A folder that is there is named in full, so that a run goes on from any directory."""
         folder = Path(value).expanduser()
         return str(folder.resolve()) if "/" in value and folder.is_dir() else value
-
-    @field_validator("subject")
-    @classmethod
-    def _named_in_full(cls, value: str | None) -> str | None:
-        return None if value is None else str(Path(value).expanduser().resolve())
-
-    @field_validator("background")
-    @classmethod
-    def _file_or_text(cls, value: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
-        return file_or_text(value) if isinstance(value, str) else value
-
-    @field_validator("topic")
-    @classmethod
-    def _blank_is_none(cls, value: str | None) -> str | None:
-        return (value or "").strip() or None
 
     @model_validator(mode="after")
     def _aliases_exist(self) -> "RunConfig":
@@ -112,26 +70,13 @@ class RunConfig(Strict):
         return self
 
     def course(self) -> dict[str, Any]:
-        """The keys that steer who is asked what; what only prompts or prices depend on is left out.
-
-        A subject, and the idea that a run begins with, go by the names of their files, as a run's folder may be moved
-        with them: their texts are in every prompt. So are the texts that are ranked. How this is done steers their
-        judge alone, never the runs that these come from.
-        """
-        kept = {
-            "system", "seed", "topic", "corpus", "embedding", "team", "turns", "topology", "topics", "ideas",
-            "novelty", "invitation", "self_review", "baseline", "review",
-        }  # fmt: skip
-        ranking = self.ranking.model_dump(mode="json", exclude={"target", "ideas"})
+        """The keys that steer who is asked what; what only prompts or prices depend on is left out."""
         searched = self.literature.model_dump(mode="json", include={"references", "cascade", "before"})
-        subject = self.subject and Path(self.subject).name
-        idea = self.rebuttal.idea and Path(self.rebuttal.idea).name
         return {
-            **self.model_dump(mode="json", include=kept),
-            "rebuttal": {**self.rebuttal.model_dump(mode="json"), "idea": idea},
-            **({"ranking": ranking} if self.system == "ranking" else {}),
-            "subject": subject,
+            **self.model_dump(mode="json", include={"system", "seed", "corpus", "embedding"}),
             "literature": searched,
+            self.system: self.settings.course(),
+            "inputs": self.inputs.course(),
         }
 
 

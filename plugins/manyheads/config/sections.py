@@ -1,6 +1,9 @@
-"""The sections `models` and `roles`."""
+"""The sections that every run has, and what those of single systems have in common."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date
+from pathlib import Path
 from typing import Any, ClassVar, Literal, cast, get_args
 from urllib.parse import urlsplit
 
@@ -22,6 +25,73 @@ class Strict(BaseModel):
     @classmethod
     def _plain_number(cls, value: object) -> object:
         return {cls.plain: value} if cls.plain and isinstance(value, int | str) else value
+
+
+class Section(Strict):
+    """The section of a run's config that is a system's own; its key is the system's name."""
+
+    def course(self) -> dict[str, Any]:
+        """The keys that steer who is asked what: what a resumed run must not have changed."""
+        return self.model_dump(mode="json")
+
+
+Fill = Literal["all", "last", "each", "first", "rest"]
+"""Which messages of a team's task fill an input: all as one text or the last one; each, the first, or all after it."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """How an input is given.
+
+    Attributes:
+        filled_by: messages of a task; None where none of them is meant for it.
+        file: whether it names a file: the text of a message is kept as one in the run's folder.
+        metavar: what stands for its value in the help of the command line.
+    """
+
+    filled_by: Fill | None = None
+    file: bool = False
+    metavar: str = "TEXT"
+
+    def of(self, messages: Sequence[str]) -> Sequence[str]:
+        """Those of the messages that fill it."""
+        match self.filled_by:
+            case "each":
+                return messages
+            case "first":
+                return messages[:1]
+            case "rest":
+                return messages[1:]
+            case "all" | "last":
+                return messages[-1:]
+            case None:
+                return ()
+
+    @property
+    def many(self) -> bool:
+        """Whether several messages fill it."""
+        return self.filled_by in ("each", "rest")
+
+
+class Inputs(Strict):
+    """What a system is given; what stands below a field is its help text, its `Slot` says how it is given."""
+
+    def course(self) -> dict[str, Any]:
+        """As of a `Section`; a file goes by its name, as a run's folder may be moved with it."""
+        slots = self.slots()
+        told = self.model_dump(mode="json")
+        return {
+            name: Path(value).name if slots[name].file and isinstance(value, str) else value
+            for name, value in told.items()
+        }
+
+    @classmethod
+    def slots(cls) -> dict[str, Slot]:
+        """How each field is given."""
+        return {
+            name: next((each for each in field.metadata if isinstance(each, Slot)), Slot())
+            for name, field in cls.model_fields.items()
+        }
 
 
 def is_address(text: str) -> bool:

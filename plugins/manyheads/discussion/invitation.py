@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from manyheads.core import Message, Reply, Tool
 from manyheads.core.events import Invited
+from manyheads.discussion.config import DiscussionSettings
 from manyheads.discussion.run import Guest, Question, Run, Team
 from manyheads.replies import Advice, ReplyModel, Seeks, seeking
 from manyheads.tools import (
@@ -24,7 +25,7 @@ R = TypeVar("R", bound=ReplyModel)
 
 
 async def speak(
-    run: Run, team: Team, question: Question, reply_type: type[R], *, context: str = ""
+    run: Run[DiscussionSettings], team: Team, question: Question, reply_type: type[R], *, context: str = ""
 ) -> tuple[Reply[R], list[Guest]]:
     """Ask a speaker in an open discussion; the guests they heard come with the reply."""
     asking = _Asking(run, team, question, context)
@@ -33,7 +34,7 @@ async def speak(
 
 
 async def ask_with_advice(
-    run: Run,
+    run: Run[DiscussionSettings],
     team: Team,
     question: Question,
     reply_type: type[R],
@@ -56,7 +57,7 @@ async def ask_with_advice(
 class _Asking:
     """One speaker's question with the right to hear guests."""
 
-    run: Run
+    run: Run[DiscussionSettings]
     team: Team
     question: Question
     context: str
@@ -69,7 +70,7 @@ class _Asking:
 
     async def first(self, reply_type: type[R]) -> Reply[R]:
         """Ask the question, then make the guests known that came of it."""
-        if not self.run.config.invitation.enabled:
+        if not self.run.settings.invitation.enabled:
             return await self.run.ask(replace(self.question, tools=self._look_ups()), reply_type)
         if not self.by_tool:
             reply = await self.run.ask(self.question, seeking(reply_type))
@@ -124,7 +125,7 @@ class _Asking:
     async def _by_call(self, name: str, asked: str) -> str:
         if refusal := self._refusal(name):
             raise ToolRefusedError(refusal)
-        if self.asked_by_tool >= self.run.config.invitation.per_turn:
+        if self.asked_by_tool >= self.run.settings.invitation.per_turn:
             raise ToolRefusedError("no more guests in this turn; go on with what you know")
         self.asked_by_tool += 1
         return await self._hear(name, asked, nested=True)

@@ -3,20 +3,23 @@
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, Generic, Literal
 
-from manyheads.config import RunConfig, TeamConfig
+from typing_extensions import TypeVar
+
+from manyheads.config import RunConfig, Section
 from manyheads.core import Host, Message, Ordinals, Reply, Speaker, Tool, Turn, Usage, safe_name
 from manyheads.core.events import Asked, Emit, Retrieved, Said, Warned
+from manyheads.discussion.config import DiscussionSettings, TeamConfig
 from manyheads.errors import CorpusError
-from manyheads.literature.ideas import Background, Contest
 from manyheads.literature.library import Library
 from manyheads.papers import Hit, Literature, Scientist
 from manyheads.replies import ReplyModel
 from manyheads.roles import Roles
-from manyheads.texts import Subject
 
 R = TypeVar("R", bound=ReplyModel)
+C = TypeVar("C", bound=Section, covariant=True, default=Any)
+G = TypeVar("G", covariant=True, default=Any)
 Part = Literal["member", "leader", "guest", "candidate"]
 
 
@@ -74,7 +77,7 @@ class Question:
 
 
 @dataclass
-class Run:
+class Run(Generic[C, G]):
     """The context of one run. Draws of `rng` happen only between turns, never inside concurrent branches."""
 
     config: RunConfig
@@ -84,14 +87,10 @@ class Run:
     emit: Emit
     insiders: set[str] = field(default_factory=set[str])
     """Names of the team's present members; the retrieval hook shows others."""
-    subject: Subject | None = None
-    """The text that is reviewed, for a system that reviews one."""
     library: Library | None = None
     """Where agents and systems look papers up."""
-    background: Background | None = None
-    """What the idea starts from, for a system that improves one."""
-    contest: Contest | None = None
-    """The ideas and the target beside them, for a system that ranks some."""
+    given: G | None = None
+    """What was read of the run's inputs."""
     rng: random.Random = field(init=False)
     ordinals: Ordinals = field(default_factory=Ordinals)
     guests: list[Guest] = field(default_factory=list[Guest])
@@ -104,6 +103,11 @@ class Run:
 
     def __post_init__(self) -> None:
         self.rng = random.Random(self.config.seed)
+
+    @property
+    def settings(self) -> C:
+        """The system's own section of the config."""
+        return self.config.settings
 
     def speaker(self, role: str, name: str, **variables: object) -> Speaker:
         """A speaker in a role, with its system prompt rendered and its model chosen."""
@@ -130,7 +134,9 @@ class Run:
 
     def _recall(self, question: Question) -> str | None:
         """The hook shows whom one could invite; without invitations it has nothing to show."""
-        return question.recall if self.config.invitation.enabled else None
+        settings = self.config.settings
+        invites = isinstance(settings, DiscussionSettings) and settings.invitation.enabled
+        return question.recall if invites else None
 
     def _account(self, question: Question, reply: Reply[Any]) -> None:
         for message in reply.warnings:

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Literal, TypeVar
 
 from manyheads.core.events import Judged
+from manyheads.discussion.config import DiscussionSettings
 from manyheads.discussion.run import Question, Remark, Run, Team
 from manyheads.replies import Progress, Summary
 
@@ -32,16 +33,22 @@ def speaking_order(
 
 
 async def another_turns(
-    run: Run, team: Team, stage: str, goal: str, progress: Callable[[], str], *, before: int = 0
+    run: Run[DiscussionSettings],
+    team: Team,
+    stage: str,
+    goal: str,
+    progress: Callable[[], str],
+    *,
+    before: int = 0,
 ) -> AsyncIterator[int]:
     """Count the turns of a stage up to its cap; one that is held again goes on counting after those `before`.
 
     With `turns.adaptive`, the leader decides after each turn whether one more is worth it (App. D.3.2).
     """
-    cap = run.config.turns.of(stage)
+    cap = run.settings.turns.of(stage)
     for held in range(1, cap + 1):
         yield before + held
-        if not run.config.turns.adaptive or held == cap:
+        if not run.settings.turns.adaptive or held == cap:
             continue
         variables = {"stage": stage, "goal": goal, "turn": held, "cap": cap, "progress": progress()}
         if not await _goes_on(run, team, stage, before + held, variables):

@@ -2,8 +2,7 @@
 
     runs/<time>-<name>/
         config.yaml      the resolved config, without secrets
-        subject.md       the text to review, where a team was given one and no file
-        target.md        so too the target of a ranking, and its ideas: idea-1.md, idea-2.md, …
+        <input>.md       a text that a team was given and no file; of several, <input>-1.md, <input>-2.md, …
         journal.sqlite   every finished turn
         events.jsonl     what happened, an event a line
         searches.jsonl   every look-up in the literature, a line each, once there is one
@@ -29,15 +28,13 @@ from typing import Any, Self, TextIO
 
 import yaml
 
-from manyheads.config import RunConfig, load
+from manyheads.config import RunConfig
 from manyheads.core.events import AnyEvent, Result
 from manyheads.errors import JournalError
 
 CONFIG, JOURNAL, EVENTS, RESULT, REPORT = (
     "config.yaml", "journal.sqlite", "events.jsonl", "result.json", "report.html",
 )  # fmt: skip
-SUBJECT, TARGET, IDEA = "subject.md", "target.md", "idea-{}.md"
-"""Texts that a team was given and no files."""
 
 
 def new_folder(config: RunConfig, base: Path) -> Path:
@@ -69,34 +66,6 @@ def fresh(folder: Path) -> Path:
             f"{folder}: holds a run already", hint=f"manyheads resume {folder}, or another --out"
         )
     return folder
-
-
-def reopen(folder: Path, sets: tuple[str, ...] = ()) -> RunConfig:
-    """The config of an earlier run, with changes laid on. A text that the folder keeps goes where it goes.
-
-    Raises:
-        JournalError: the folder is no run folder.
-    """
-    path = folder / CONFIG
-    if not path.is_file():
-        raise JournalError(
-            f"{folder}: no run folder (it has no {CONFIG})", hint="name one, such as runs/<time>-<name>"
-        )
-    config = load([str(path)], sets)
-    ranking = config.ranking
-    ideas = tuple(_moved(each, IDEA.format(number), folder) for number, each in enumerate(ranking.ideas, 1))
-    beside = {"target": ranking.target and _moved(ranking.target, TARGET, folder), "ideas": ideas}
-    subject = config.subject and _moved(config.subject, SUBJECT, folder)
-    return config.model_copy(update={"subject": subject, "ranking": ranking.model_copy(update=beside)})
-
-
-def _moved(named: str, name: str, folder: Path) -> str:
-    """A text's file; the one that a run's folder keeps by this name, where the folder was moved with it."""
-    kept = (folder / name).resolve()
-    with suppress(OSError):  # a text has no name that a file could have
-        if Path(named).name == name and not Path(named).exists() and kept.is_file():
-            return str(kept)
-    return named
 
 
 @contextmanager
@@ -163,7 +132,7 @@ class RunFolder:
             self._replace(RESULT, json.dumps(event.data, ensure_ascii=False, indent=2) + "\n")
 
     def _keep_config(self) -> None:
-        data: dict[str, Any] = self._config.model_dump(mode="json", exclude_none=True)
+        data: dict[str, Any] = self._config.model_dump(mode="json", by_alias=True, exclude_none=True)
         self._replace(CONFIG, yaml.safe_dump(data, sort_keys=False, allow_unicode=True))
 
     def _replace(self, name: str, text: str) -> None:

@@ -7,32 +7,29 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager, closing
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.named import resolve_corpus
 from manyheads.bank.vectors import cache_folder
-from manyheads.config import ModelConfig, RunConfig, settled
+from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import NOTHING, UNMETERED, Host, ManagedHost, Meter, Recall, Usage
 from manyheads.core.events import AnyEvent, Emit, Searched, Warned, stream
-from manyheads.discussion import Run, need_members
+from manyheads.discussion import DiscussionSettings, Run, need_members
 from manyheads.engine.budget import Budgeted, Ledger, Meters
-from manyheads.engine.folder import JOURNAL, RunFolder, fresh, new_folder, reopen
+from manyheads.engine.folder import JOURNAL, RunFolder, fresh, new_folder
 from manyheads.engine.journal import Journal, Recorded
-from manyheads.errors import ConfigError, UserError
-from manyheads.literature.ideas import Background, Contest, read_background, read_contest
+from manyheads.engine.system import System, roles_of, system_of
+from manyheads.errors import UserError
 from manyheads.literature.ledger import LEDGER, SearchLedger
 from manyheads.literature.library import Library
 from manyheads.literature.opening import ServicesInstead, Unopened
 from manyheads.models.offline import OFFLINE
 from manyheads.papers import Literature, NoLiterature
-from manyheads.resources import Resources
 from manyheads.roles import Prompts, Roles
-from manyheads.systems import SYSTEMS, looks_up, misfits, needs_corpus
-from manyheads.texts import Subject, read_subject
 
-__all__ = ["HostFactory", "Session", "fresh", "new_folder", "reopen"]
+__all__ = ["HostFactory", "Session", "fresh", "new_folder"]
 
 
 # What the hosts' retrieval hooks deliver: nearby scientists from the author knowledge bank.
@@ -86,6 +83,11 @@ class Session:
     purse: Meter = UNMETERED
 
     @property
+    def system(self) -> System:
+        """What is run."""
+        return system_of(self.config)
+
+    @property
     def way_back(self) -> str | None:
         """The command that goes on with this run, once there is something to go on with."""
         if self.again or not (self.folder / JOURNAL).exists():
@@ -118,17 +120,19 @@ class Session:
         return f"{hint}; go on with: {self.way_back}" if hint else self.way_back
 
     async def _events(self, make_host: HostFactory) -> AsyncGenerator[AnyEvent, None]:
-        self.config = settled(self.config)
-        SYSTEMS[self.config.system].ready(self.config)
+        self.config = self.system.settle(self.config)
+        self.system.ready(self.config)
         self._need_same_models()
         roles = roles_of(self.config)
         async with AsyncExitStack() as stack:
-            given = await asyncio.to_thread(given_of, self.config)
+            given = await asyncio.to_thread(self.system.read, self.config)
             literature = await self._literature(stack)
             folder = stack.enter_context(RunFolder(self.folder, self.config))
             journal = Journal(folder.journal)
             stack.callback(journal.close)
-            recall = AuthorRecall(literature, roles.prompts, self.config.invitation.suggestions)
+            settings = self.config.settings
+            shown = settings.invitation.suggestions if isinstance(settings, DiscussionSettings) else 0
+            recall = AuthorRecall(literature, roles.prompts, shown)
             host = make_host(self._models(), recall, self.config.attempts)
             stack.push_async_callback(host.close)
             paid = Ledger(self.config.budget)
@@ -162,12 +166,12 @@ class Session:
 
     async def _literature(self, stack: AsyncExitStack) -> Literature:
         """The ecosystem, open and warm until the stack closes; nothing for a system that needs none."""
-        if not needs_corpus(self.config):
+        if not self.system.corpus(self.config):
             return NoLiterature()
         ecosystem = await self._ecosystem()
         stack.callback(ecosystem.close)
-        if SYSTEMS[self.config.system].ecosystem:
-            need_members(self.config.team, ecosystem)
+        if isinstance(self.config.settings, DiscussionSettings):
+            need_members(self.config.settings.team, ecosystem)
         await asyncio.to_thread(ecosystem.warm_up)
         return ecosystem
 
@@ -190,6 +194,7 @@ class Session:
             journal,
             identities.__getitem__,
             course=self.config.course(),
+            parts=self.system.course,
             accept_changes=self.accept_changes,
             on_replayed=paid.pay,
             on_live=go_live,
@@ -203,19 +208,19 @@ class Session:
         roles: Roles,
         literature: Literature,
         recall: AuthorRecall,
-        given: "Given",
+        given: Any,
         ledger: SearchLedger,
         paid: Ledger,
     ) -> Callable[[Emit], Awaitable[Mapping[str, Any]]]:
         async def work(emit: Emit) -> Mapping[str, Any]:
             async with self._library(literature, partial(_note, ledger, emit)) as library:
-                if looks_up(self.config, roles):
+                if self.system.searches(self.config, roles):
                     library.opened()  # what is wrong with it is said before anything is paid for
                 shown = self._shown(literature, library)
                 run = Run(
-                    self.config, host, roles, shown, emit, recall.insiders, library=library, **given._asdict()
+                    self.config, host, roles, shown, emit, recall.insiders, library=library, given=given
                 )
-                found = await SYSTEMS[self.config.system].run(run)
+                found = await self.system.run(run)
             return {"system": self.config.system, **found, **self._account(run, ledger, paid)}
 
         return work
@@ -263,43 +268,6 @@ class Session:
             "warnings": [*run.warnings, *map(_missing, sorted(ledger.degraded))],
             **_searches(ledger),
         }
-
-
-def roles_of(config: RunConfig) -> Roles:
-    """The role cards and prompts of a run.
-
-    Raises:
-        ConfigError: they do not fit the config.
-    """
-    roles = Roles(Resources.of(config.paths))
-    if problems := misfits(config, roles):
-        others = f" and the other {len(problems) - 1}, which manyheads check lists" if problems[1:] else ""
-        raise ConfigError(problems[0], hint=f"mend this{others}")
-    return roles
-
-
-class Given(NamedTuple):
-    """What a run is given to read, each for a system that takes such a thing; see `Run`."""
-
-    subject: Subject | None
-    background: Background | None
-    contest: Contest | None
-
-
-def given_of(config: RunConfig) -> Given:
-    """What a run is given to read: the text that it is about, what it starts from, the ideas that it ranks.
-
-    Raises:
-        UserError: one is missing, or cannot be read.
-    """
-    system = SYSTEMS[config.system]
-    if system.subject and config.subject is None:
-        raise ConfigError(f"{config.system}: needs a subject", hint="--set subject=FILE, or a run folder")
-    return Given(
-        read_subject(Path(config.subject)) if system.subject and config.subject else None,
-        read_background(config) if system.background else None,
-        read_contest(config) if system.contest else None,
-    )
 
 
 def _lost(paid: Usage, useful: Usage) -> Usage:

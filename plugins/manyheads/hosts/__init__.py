@@ -5,23 +5,13 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from manyheads.config.run import FRAMEWORKS
+from manyheads.engine.system import system_of
 from manyheads.errors import ConfigError
 
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
     from manyheads.core import ManagedHost
     from manyheads.engine.session import HostFactory
-
-NATIVE = {
-    "virsci": "VirSci",
-    "self-reflection": "SelfReflection",
-    "discussion": "Discussion",
-    "single": "Single",
-    "conference-review": "ConferenceReview",
-    "rebuttal": "Rebuttal",
-    "ranking": "Ranking",
-}
-"""How the classes of each system begin: with `Team` at the end on AutoGen, with `Pipeline` on AgentScope."""
 
 
 def host_factory(name: str) -> "HostFactory":
@@ -58,7 +48,7 @@ def component(config: "RunConfig") -> str:
     if config.host != "autogen":
         raise ConfigError(
             f"host {config.host!r} loads no component files; only autogen does",
-            hint=f"in code: manyheads.hosts.agentscope.{NATIVE[config.system]}Pipeline(config)",
+            hint=f"in code: manyheads.hosts.agentscope.{system_of(config).prefix}Pipeline(config)",
         )
     need_framework(config.host)
     return import_module("manyheads.hosts.autogen.team").export(config)

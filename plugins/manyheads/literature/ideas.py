@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from manyheads.bank.corpus import RawPaper, Rejects
-from manyheads.config import RunConfig, read_yaml
+from manyheads.config import read_yaml
 from manyheads.errors import CorpusError, EmbeddingError, SubjectError, describe
 from manyheads.papers import Paper
 from manyheads.replies import Proposal
@@ -113,17 +113,19 @@ class _Wrote(_Part):
     rebuttal: _Course = _Course()
 
 
-def read_contest(config: RunConfig) -> Contest:
-    """The target and the ideas that `ranking` names.
+def read_contest(named: str | None, ideas: Sequence[str], after: int | None = None) -> Contest:
+    """The target, and the ideas beside it.
+
+    Args:
+        after: see `read_idea`.
 
     Raises:
         SubjectError: one of them is not there, cannot be read, or holds no idea, or no abstract.
     """
-    chosen = config.ranking
-    named = chosen.target or ""
+    named = named or ""
     path = path_of(named, TARGETS)
     target = text_of(named, "the target", TARGETS) if path is None else read_subject(path)
-    return Contest(target, tuple(read_idea(each, chosen.round) for each in chosen.ideas))
+    return Contest(target, tuple(read_idea(each, after) for each in ideas))
 
 
 def read_idea(named: str, after: int | None = None) -> Entry:
@@ -206,16 +208,18 @@ class Background:
         return hashlib.sha256("".join(work.sha256 for work in self.works).encode()).hexdigest()
 
 
-def read_background(config: RunConfig) -> Background:
-    """The background that a config names, and the idea of `rebuttal.idea`.
+def read_background(named: str | tuple[str, ...] | None, most: int, given: str | None = None) -> Background:
+    """The background that is named, and the idea that is given.
 
     A run's idea brings the references that it was written beside, where no background is named.
 
+    Args:
+        most: abstracts that are allowed.
+
     Raises:
-        SubjectError: a file is not there, cannot be read, or holds no abstract, or more than `rebuttal.most`.
+        SubjectError: a file is not there, cannot be read, or holds no abstract, or more than `most`.
         CorpusError: a file of papers cannot be read.
     """
-    named, most, given = config.background, config.rebuttal.most, config.rebuttal.idea
     idea = _idea(given) if given else None
     if isinstance(named, tuple):
         found = Background("", tuple(map(_text, named)))
@@ -317,11 +321,12 @@ def _behind(named: str, most: int) -> Background:
 def _beside(folder: Path, references: Sequence[Reference], most: int) -> Background:
     """What a run's idea was written beside: its own background, that of the run it took up, or its references."""
     config = _config_of(folder)
-    if isinstance(config.get("background"), list):
-        return Background("", tuple(map(_text, config["background"])))
-    if config.get("background"):
-        return _read(str(config["background"]), most)
-    if taken_up := (config.get("rebuttal") or {}).get("idea"):
+    inputs = config.get("inputs") or config
+    if isinstance(inputs.get("background"), list):
+        return Background("", tuple(map(_text, inputs["background"])))
+    if inputs.get("background"):
+        return _read(str(inputs["background"]), most)
+    if taken_up := inputs.get("idea") or (config.get("rebuttal") or {}).get("idea"):
         return _behind(str(taken_up), most)
     return Background("", tuple(_known(config, references)))
 

@@ -207,9 +207,9 @@ def _of_runs(runs: Sequence[Path]) -> str:
 
 
 def _embedding_of(run: Path) -> str:
-    from manyheads.config import load
+    from manyheads.config import common
 
-    return load([str(run / "config.yaml")]).embedding
+    return common([str(run / "config.yaml")]).embedding
 
 
 def chosen_services(
@@ -229,10 +229,10 @@ def chosen_services(
         ConfigError: a run has no readable config, or a setting is wrong.
         EmbeddingError: the model is not to be had.
     """
-    from manyheads.config import load
+    from manyheads.config import common
 
-    names = [str(path / "config.yaml") for path in paths if path.is_dir()] or ["virsci"]
-    configs = [load([name], ("literature.before=any", *sets)) for name in names]
+    names = [[str(path / "config.yaml")] for path in paths if path.is_dir()] or [[]]
+    configs = [common(each, ("literature.before=any", *sets)) for each in names]
     asked = [_beyond_the_corpus(config.literature) for config in configs]
     if len({(one.cascade, tuple(one.endpoints.items())) for one in asked}) > 1:
         raise MeasureError(

@@ -79,11 +79,18 @@ def read_run(folder: Path) -> Record:
         folder=folder,
         events=tuple(event for event, _ in rows),
         result=_result(folder / "result.json"),
-        config=read_yaml(config) if config.is_file() else {},
+        config=_flat(read_yaml(config)) if config.is_file() else {},
         config_text=_text(config) if config.is_file() else "",
         unread=unread,
         seconds=max((seconds for _, seconds in rows), default=0.0),
     )
+
+
+def _flat(config: dict[str, Any]) -> dict[str, Any]:
+    """A config with its system's section and inputs among the keys of every run, as version 0.1.0 wrote it."""
+    name = str(config.get("system", ""))
+    own = {**(config.get(name) or {}), **(config.get("inputs") or {})}
+    return {**config, **own, **({name: own} if own else {})}
 
 
 def _text(path: Path) -> str:

@@ -8,7 +8,6 @@ from typing import Annotated, Any, cast
 from pydantic import BeforeValidator, Field
 
 from manyheads import replies
-from manyheads.config import BASELINES, STAGES
 from manyheads.core import NOTHING, ToolCall, Usage
 from manyheads.core.events import AnyEvent, Invited, Judged, Recruited, Retrieved, Said, Stage, Voted, Warned
 from manyheads.report.diff import Piece, changed_words, word_diff
@@ -20,6 +19,8 @@ from manyheads.report.record import Part, Record, Searches, searches_of, valid
 SECTIONS = tuple(name for name in replies.Abstract.model_fields if name != "title")
 
 RANKING = "ranking"
+BASELINES = ("self-reflection", "discussion", "single")
+STAGES = ("selection", "topic", "idea", "novelty", "abstract", "review")
 
 
 class Person(Part):

@@ -8,15 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from manyheads.config import RankingConfig, ReviewConfig, RunConfig
+from manyheads.config import RunConfig
+from manyheads.engine.system import system_of
 from manyheads.errors import ConfigError
-from manyheads.suites.spec import JUDGING, VARIANT, Condition, Suite, label_of, leaves, mapped, root
-from manyheads.systems import SYSTEMS
+from manyheads.suites.spec import JUDGING, VARIANT, Condition, Judging, Suite, label_of, leaves, mapped, root
+from manyheads.systems import systems
 
 # Whether a suite, its settings and its cases fit each other: what is wrong with them is said before anything is run.
 
 
-OWN = {"conference-review": "review", "ranking": "ranking"}
+JUDGES: Mapping[Judging, str] = {"review": "conference-review", "ranking": "ranking"}
+"""The systems that judge what runs came to."""
+OWN = {system: kind for kind, system in JUDGES.items()}
 """Systems whose runs are judgings themselves, and the section that steers them."""
 
 
@@ -53,7 +56,9 @@ def check_keys(suite: Suite, given: Iterable[str]) -> None:
         taken |= dict.fromkeys(keys, place)
 
 
-def check_config(suite: Suite, config: RunConfig, condition: Condition, case: str) -> None:
+def check_config(
+    suite: Suite, config: RunConfig, judges: Mapping[Judging, RunConfig], condition: Condition, case: str
+) -> None:
     """Whether a cell's config has what the suite does with it.
 
     Raises:
@@ -65,7 +70,7 @@ def check_config(suite: Suite, config: RunConfig, condition: Condition, case: st
         _check_beginning(suite, config, condition, where)
     measured = {each.of for each in suite.spec.wanted}
     if "ranking" in measured:
-        _check_ranking(config, where)
+        _check_ranking(config, judges["ranking"], where)
     for key in suite.spec.settings(condition):
         if root(key) in judged_in(config) - measured:
             raise ConfigError(
@@ -75,41 +80,39 @@ def check_config(suite: Suite, config: RunConfig, condition: Condition, case: st
 
 
 def _check_beginning(suite: Suite, config: RunConfig, condition: Condition, where: str) -> None:
-    if config.rebuttal.idea is not None:
+    if getattr(config.inputs, "idea", None) is not None:
         raise ConfigError(
-            f"{where}: begin_with gives its runs an idea to begin with, and rebuttal.idea is set too",
+            f"{where}: begin_with gives its runs an idea to begin with, and inputs.idea is set too",
             hint="leave one of both out",
         )
-    if {**condition, **suite.spec.begin_with} != condition and not SYSTEMS[config.system].background:
+    if {**condition, **suite.spec.begin_with} != condition and "idea" not in system_of(config).slots:
         raise ConfigError(
             f"{suite.name}: {label_of(condition)}: begin_with gives its runs an idea, and {config.system} takes none",
-            hint=f"systems that do: {', '.join(name for name, system in SYSTEMS.items() if system.background)}",
+            hint=f"systems that do: {', '.join(name for name, system in systems().items() if 'idea' in system.slots)}",
         )
 
 
-def _check_ranking(config: RunConfig, where: str) -> None:
+def _check_ranking(config: RunConfig, judge: RunConfig, where: str) -> None:
     if config.system in OWN:
         raise ConfigError(
             f"{where}: its runs of {config.system} come to no ideas that could be ranked",
             hint="what a ranking came to is measured by its path alone, such as s",
         )
-    if config.ranking.target is None:
+    if judge.inputs.target is None:
         raise ConfigError(
             f"{where}: its ideas are to be ranked, and ranking.target does not say beside what",
             hint="name it under set in suite.yaml, or in each line of the cases",
         )
-    if config.ranking.ideas:
+    if judge.inputs.ideas:
         raise ConfigError(
             f"{where}: ranking.ideas is set, and the suite ranks the ideas of its own runs",
             hint="leave it out",
         )
 
 
-Load: TypeAlias = Callable[[tuple[str, ...]], RunConfig]
-"""The config of all cells with `key=value` settings laid on."""
+Load: TypeAlias = Callable[[tuple[str, ...], str | None], RunConfig]
+"""The config of all cells with `key=value` settings laid on, as the run's system reads it, or as another does."""
 LONGEST = 60
-UNJUDGED = {"review": ReviewConfig(), "ranking": RankingConfig()}
-"""What stands in the config of a run that another judges."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +140,8 @@ class Cell:
     Attributes:
         condition, case, seed: what it is a cell of; `case` is empty in a suite without cases.
         name: another cell has another, the same cell of another start the same.
-        config: of its runs and how they are judged.
+        config: of its runs.
+        judges: the configs of what judges them.
         review: name of the folder of a review, within that of the run.
         ranking: name of the folder of the ranking of the runs' ideas.
     """
@@ -147,6 +151,7 @@ class Cell:
     seed: int
     name: str
     config: RunConfig
+    judges: Mapping[Judging, RunConfig]
     runs: tuple[Run, ...]
     review: str
     ranking: str
@@ -187,10 +192,11 @@ class _Expansion:
 
     def __init__(self, suite: Suite, load: Load, common: tuple[str, ...]) -> None:
         self._suite, self._spec, self._load, self._common = suite, suite.spec, load, common
-        self._configs: dict[str, RunConfig] = {}
+        self._configs: dict[str, tuple[RunConfig, Mapping[Judging, RunConfig]]] = {}
+        self._measured = {each.of for each in suite.spec.wanted}
 
     def cell(self, condition: Condition, case: str, seed: int) -> Cell:
-        keys, config = self._suite.cases[case], self._config(condition, case)
+        keys, (config, judges) = self._suite.cases[case], self._config(condition, case)
         seeds = range(seed * self._spec.ideas, (seed + 1) * self._spec.ideas)
         judged = self._without(condition, {"review"} & judged_in(config))
         return Cell(
@@ -199,33 +205,40 @@ class _Expansion:
             seed,
             _name(condition, case, keys, seed),
             config.model_copy(update={"seed": seed, "name": self._suite.name}),
+            judges,
             tuple(self._run(condition, case, each) for each in seeds),
             self._review(condition, config),
             _name(judged, case, keys, seed),
         )
 
-    def _config(self, condition: Condition, case: str) -> RunConfig:
+    def _config(self, condition: Condition, case: str) -> tuple[RunConfig, Mapping[Judging, RunConfig]]:
         settings = _as_settings({**self._spec.settings(condition), **self._suite.cases[case]})
         key = json.dumps(settings)
         if key not in self._configs:
-            config = self._loaded(settings, _kind(condition, case))
-            check_config(self._suite, config, condition, case)
-            self._configs[key] = config
+            where = _kind(condition, case)
+            config = self._loaded(settings, where)
+            judges: Mapping[Judging, RunConfig] = {
+                kind: self._loaded(settings, where, system).model_copy(update={"name": system})
+                for kind, system in JUDGES.items()
+                if kind in self._measured
+            }
+            check_config(self._suite, config, judges, condition, case)
+            self._configs[key] = config, judges
         return self._configs[key]
 
-    def _loaded(self, settings: Sequence[str], where: str) -> RunConfig:
+    def _loaded(self, settings: Sequence[str], where: str, system: str | None = None) -> RunConfig:
         try:
-            return self._load((*self._common, *settings))
+            return self._load((*self._common, *settings), system)
         except ConfigError as error:
             message = f"{self._suite.name}: {where}: {error.message}"
             raise ConfigError(message, tried=error.tried, hint=error.hint) from error
 
     def _run(self, condition: Condition, case: str, seed: int) -> Run:
-        config = self._config(condition, case)
+        config, _ = self._config(condition, case)
         sections = judged_in(config)
         steered = self._without(condition, sections)
         keys = {key: value for key, value in self._suite.cases[case].items() if root(key) not in sections}
-        told = {"seed": seed, "name": self._suite.name, **{each: UNJUDGED[each] for each in sections}}
+        told = {"seed": seed, "name": self._suite.name}
         first = {**condition, **self._spec.begin_with}
         return Run(
             _name(steered, case, keys, seed),

@@ -23,13 +23,13 @@ from manyheads.bank.meta import read_meta
 from manyheads.bank.named import resolve_corpus
 from manyheads.config import RunConfig
 from manyheads.engine.folder import RESULT, writing
+from manyheads.engine.system import system_of
 from manyheads.errors import ChangedError, JournalError
 from manyheads.resources import Resources
 from manyheads.roles import Roles
 from manyheads.suites.cells import Cell, judged_in
 from manyheads.suites.plan import CELLS, Job, Plan, jobs_of
 from manyheads.suites.spec import JUDGING, Suite, leaves, mapped, root
-from manyheads.systems import SYSTEMS, needs_corpus
 
 # What a suite's results are made from, as its folder records it: results made otherwise are never mixed with others.
 
@@ -60,13 +60,13 @@ def record_of(suite: Suite, plans: Sequence[Plan]) -> Record:
             **suite.spec.model_dump(mode="json", include=MADE_FROM),
             **_varied(suite, lambda key: root(key) not in judged),
         },
-        **_configs(suite, cells, _course),
+        **_configs(suite, cells, lambda cell: cell.config, _course),
         "prompts": _wording([job for job in jobs if job.of == "run"]),
         "corpora": _corpora(suite, jobs),
         JUDGED: {
             kind: {
                 **_varied(suite, lambda key, kind=kind: root(key) == kind),
-                **_configs(suite, cells, lambda config, kind=kind: _section(config, kind)),
+                **_configs(suite, cells, lambda cell, kind=kind: cell.judges[kind], _section),
                 "prompts": _wording(theirs),
             }
             for kind in JUDGING
@@ -106,19 +106,24 @@ def _varied(suite: Suite, of: Callable[[str], bool]) -> Record:
     }
 
 
-def _configs(suite: Suite, cells: Sequence[Cell], course: Callable[[RunConfig], Record]) -> Record:
-    first = course(cells[0].config)
+def _configs(
+    suite: Suite,
+    cells: Sequence[Cell],
+    of: Callable[[Cell], RunConfig],
+    course: Callable[[RunConfig], Record],
+) -> Record:
+    first = course(of(cells[0]))
     record: Record = {"config": first}
     for cell in cells[1:]:
-        if apart := _apart(suite, cell, course(cell.config), dict(leaves(first))):
+        if apart := _apart(suite, cell, of(cell), course(of(cell)), dict(leaves(first))):
             record[f"config of {cell.kind}"] = apart
     return record
 
 
-def _apart(suite: Suite, cell: Cell, course: Record, first: Mapping[str, Any]) -> Record:
+def _apart(suite: Suite, cell: Cell, config: RunConfig, course: Record, first: Mapping[str, Any]) -> Record:
     """What a cell's config has otherwise than the first one, and not because the suite sets it for this cell."""
     varied = {**suite.spec.settings(cell.condition), **suite.cases[cell.case]}
-    own = tuple(f"{key}." for key, _ in leaves(varied))
+    own = tuple(f"{_place(config, key)}." for key, _ in leaves(varied))
     return {
         key: value
         for key, value in leaves(course)
@@ -130,13 +135,22 @@ def _course(config: RunConfig) -> Record:
     """What runs are made from."""
     models = {alias: model.identity() for alias, model in config.models.items()}
     course = {**config.course(), "host": config.host, "models": models}
-    course |= config.model_dump(mode="json", include={"roles", "background", "rebuttal"})
-    return _told({key: value for key, value in course.items() if key not in judged_in(config) | {"seed"}})
+    course |= config.model_dump(mode="json", include={"roles", "inputs"})
+    return _told({key: value for key, value in course.items() if key != "seed"})
 
 
-def _section(config: RunConfig, kind: str) -> Record:
+def _section(config: RunConfig) -> Record:
     """How runs are judged."""
-    return _told(config.model_dump(mode="json", include={kind}))
+    return _told(config.model_dump(mode="json", include={"settings", "inputs"}))
+
+
+def _place(config: RunConfig, key: str) -> str:
+    """Where a setting stands in a config: `virsci.team.size` for `team.size`."""
+    nested: Any = True
+    for part in reversed(key.split(".")):
+        nested = {part: nested}
+    lifted, _ = system_of(config).lift(nested)
+    return next((place for place, _ in leaves(lifted)), key)
 
 
 def _told(value: Any) -> Any:
@@ -158,7 +172,7 @@ def _wording(jobs: Iterable[Job]) -> dict[str, str]:
     """A hash of each role card and prompt that jobs are asked with."""
     asked: dict[tuple[str, ...], set[str]] = {}
     for job in jobs:
-        needed = {role for role, _ in SYSTEMS[job.config.system].needs(job.config)}
+        needed = {role for role, _ in system_of(job.config).needs(job.config)}
         asked.setdefault(job.config.paths, set()).update(needed)
     found: dict[str, str] = {}
     for paths, needed in asked.items():
@@ -188,7 +202,7 @@ def _corpora(suite: Suite, jobs: Iterable[Job]) -> dict[str, str]:
     wanted = {
         (job.config.corpus, job.config.embedding)
         for job in jobs
-        if needs_corpus(job.config) or (measured and job.of == "run")
+        if system_of(job.config).corpus(job.config) or (measured and job.of == "run")
     }
     return {
         f"{name} ({embedding})": read_meta(resolve_corpus(name, embedding=embedding)).fingerprint

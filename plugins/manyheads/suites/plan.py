@@ -1,22 +1,17 @@
 """What is to be run for cells: jobs with a folder each, some of them after others, and several cells' many of them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from manyheads.config import RunConfig, load
-from manyheads.engine.session import given_of, roles_of
+from manyheads.config import RunConfig
+from manyheads.engine.system import roles_of, system_of
 from manyheads.errors import ConfigError, UserError
-from manyheads.resources import Resources
 from manyheads.suites.cells import Cell, Run
 from manyheads.suites.spec import Judging, Suite, SuiteSpec, label_of
-from manyheads.systems import SYSTEMS
 
 CELLS, RANKINGS = "cells", "rankings"
-KEPT = ("host", "models", "roles", "paths", "attempts", "budget")
-"""What a judge has in common with the runs that it judges."""
 
 
 @dataclass(frozen=True)
@@ -87,15 +82,14 @@ def _run(run: Run, base: Path) -> Job:
     if run.begins_with is None:
         return Job(folder, "run", run.condition, run.label, run.config)
     first = _run(run.begins_with, base)
-    begun = run.config.rebuttal.model_copy(update={"idea": str(first.folder)})
-    config = run.config.model_copy(update={"rebuttal": begun})
+    config = _given(run.config, idea=str(first.folder))
     return Job(folder, "run", run.condition, run.label, config, (first.folder,))
 
 
 def _review(cell: Cell, run: Job) -> Job:
     """A conference review of what a run wrote, by the same models on the same host."""
-    own = {"seed": run.config.seed, "review": cell.config.review, "subject": str(run.folder)}
-    config = _judge("conference-review", cell.config, own)
+    config = _given(cell.judges["review"], subject=str(run.folder))
+    config = config.model_copy(update={"seed": run.config.seed})
     label = f"review of {run.label}"
     return Job(run.folder / cell.review, "review", run.condition, label, config, (run.folder,))
 
@@ -103,30 +97,21 @@ def _review(cell: Cell, run: Job) -> Job:
 def _ranking(cell: Cell, runs: Sequence[Job], base: Path) -> Job:
     """The ideas of a cell's runs, ranked beside its target by the same models on the same host."""
     folders = tuple(run.folder for run in runs)
-    ranking = cell.config.ranking.model_copy(update={"ideas": tuple(map(str, folders))})
-    own = {"seed": cell.seed, "rebuttal": cell.config.rebuttal, "ranking": ranking}
-    config = _judge("ranking", cell.config, own)
+    config = _given(cell.judges["ranking"], ideas=tuple(map(str, folders)))
+    config = config.model_copy(update={"seed": cell.seed})
     label = f"ranking of {cell.label}"
     folder = base / RANKINGS / cell.ranking
     return Job(folder, "ranking", label_of(cell.condition), label, config, folders)
 
 
-def _judge(name: str, config: RunConfig, own: Mapping[str, Any]) -> RunConfig:
-    same = {key: getattr(config, key) for key in KEPT}
-    return _form(name, Resources.of(config.paths)).model_copy(update={**same, **own})
-
-
-@cache
-def _form(name: str, resources: Resources) -> RunConfig:
-    return load([name], resources=resources)
+def _given(config: RunConfig, **inputs: Any) -> RunConfig:
+    return config.model_copy(update={"inputs": config.inputs.model_copy(update=inputs)})
 
 
 # Whether jobs can be run: what their configs, prompts and files lack is said before the first one is paid for.
 
 SEED = {"seed": True}
-GIVEN = {
-    **dict.fromkeys(("topic", "subject", "background"), True), "rebuttal": {"idea"}, "ranking": {"target", "ideas"}
-}  # fmt: skip
+GIVEN = {"inputs": True}
 """Config keys that no role card or prompt has to fit."""
 
 
@@ -141,11 +126,11 @@ def need_all(suite: Suite, jobs: Iterable[Job]) -> None:
     for job in jobs:
         config = _before(job)
         try:
-            SYSTEMS[config.system].ready(job.config)
+            system_of(config).ready(job.config)
             if _first(config.model_dump_json(exclude=SEED | GIVEN), fitting):
                 roles_of(config)
             if job.of != "review" and _first(config.model_dump_json(exclude=SEED), read):
-                given_of(config)
+                system_of(config).read(config)
         except UserError as error:
             raise ConfigError(
                 f"{suite.name}: {job.label}: {error.message}",
@@ -158,11 +143,10 @@ def _before(job: Job) -> RunConfig:
     """A job's config but for what other jobs have yet to come to."""
     if not job.after:
         return job.config
-    alone = {
-        "rebuttal": job.config.rebuttal.model_copy(update={"idea": None}),
-        "ranking": job.config.ranking.model_copy(update={"ideas": ()}),
-    }
-    return job.config.model_copy(update=alone)
+    yet = {"idea": None, "ideas": (), "subject": None}
+    return _given(
+        job.config, **{key: value for key, value in yet.items() if key in system_of(job.config).slots}
+    )
 
 
 def _first(text: str, seen: set[str]) -> bool:

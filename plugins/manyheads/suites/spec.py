@@ -259,9 +259,12 @@ def label_of(condition: Condition) -> str:
 
 
 ID, ABOUT = "id", "about"
-PATHS = ("subject", "paths", "baseline.like")
+PATHS = ("subject", "inputs.subject", "paths", "baseline.like", "like")
 """Config keys that name files or folders."""
-OR_TEXTS = ("background", "rebuttal.idea", "ranking.target", "ranking.ideas", "corpus")
+OR_TEXTS = (
+    "background", "inputs.background", "idea", "inputs.idea", "rebuttal.idea", "ranking.target", "ranking.ideas",
+    "inputs.target", "inputs.ideas", "corpus",
+)  # fmt: skip
 """Config keys that may do so."""
 SUCH_AS = 'such as {"id": "robots", "topic": "Robots that learn"}'
 
@@ -310,7 +313,7 @@ def _beside(base: Path, key: str, value: Any) -> Any:
     if isinstance(value, Mapping):
         inner = cast(Mapping[str, Any], value)
         return {each: _beside(base, f"{key}.{each}", below) for each, below in inner.items()}
-    if isinstance(value, list) and key != "background":  # a list of which is of texts
+    if isinstance(value, list) and not key.endswith("background"):  # a list of which is of texts
         return [_beside(base, key, each) for each in cast(list[Any], value)]
     if not isinstance(value, str) or not (key in PATHS or (key in OR_TEXTS and _exists(base, key, value))):
         return value

@@ -24,7 +24,7 @@ from agentscope.message import Msg
 from agentscope.model import ChatModelBase
 from agentscope.types import ErrorInfo, ReplyFinishedReason
 
-from manyheads.config import ModelConfig, RunConfig, load, validate
+from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import NOTHING, Recall, Usage
 from manyheads.core.events import (
     AnyEvent,
@@ -42,12 +42,14 @@ from manyheads.core.events import (
     looked_up,
 )
 from manyheads.engine.session import HostFactory, Session
+from manyheads.engine.system import system_of
 from manyheads.errors import ConfigError, UserError
 from manyheads.hosts.agentscope.client import describe
 from manyheads.hosts.agentscope.host import AgentScopeHost
 from manyheads.hosts.bridge import RunState, Takes, reviews_in_full, takes
 from manyheads.models.offline import LABEL, labelled
 from manyheads.report.closing import ABSTRACT, essence
+from manyheads.systems.loading import load, validate
 
 # A run's events as AgentScope's: one reply with a text block for each thing that a reader wants to see.
 
@@ -216,7 +218,9 @@ class SystemPipeline:
         if self._running:
             raise ConfigError(f"{self.name} is running", hint="make another pipeline for another run")
         story = Story(self.name, self.state.session_id)
-        self._running = _Running(self._session(_texts(inputs, takes(self.system))), self._make_host)
+        self._running = _Running(
+            self._session(_texts(inputs, takes(system_of(self.config)))), self._make_host
+        )
         try:
             yield story.start()
             async for event in self._running.events():
@@ -358,7 +362,7 @@ class SinglePipeline(SystemPipeline):
 class ConferenceReviewPipeline(SystemPipeline):
     """Independent reviews of one text on a conference's form (VirSci 2024, Fig. 17; 2025, Fig. 25).
 
-    A message's text is what is reviewed. It is never read as the name of a file: that is what `config.subject`
+    A message's text is what is reviewed. It is never read as the name of a file: that is what `config.inputs`
     is for.
     """
 
@@ -378,7 +382,7 @@ class RankingPipeline(SystemPipeline):
     """Ideas ranked beside a target by a judge who does not know which it is (Review and Rebuttal, §3.2, App. A.2).
 
     The first message is the target's abstract, each further one an idea in place of the config's. None is read as the
-    name of a file: that is what `config.ranking` is for.
+    name of a file: that is what `config.inputs` is for.
     """
 
     system = "ranking"

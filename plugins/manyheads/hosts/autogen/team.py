@@ -14,7 +14,7 @@ from autogen_core import CancellationToken, Component, ComponentModel, RoutedAge
 from autogen_core.models import ChatCompletionClient, RequestUsage
 from pydantic import BaseModel, ConfigDict
 
-from manyheads.config import ModelConfig, RunConfig, load
+from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import Recall, Usage, safe_name
 from manyheads.core.events import (
     AnyEvent,
@@ -31,16 +31,18 @@ from manyheads.core.events import (
     Warned,
     looked_up,
 )
+from manyheads.engine.system import system_of
 from manyheads.errors import ConfigError
 from manyheads.hosts.autogen.client import close_native, described, without_keys
 from manyheads.hosts.autogen.host import AutoGenHost
-from manyheads.hosts.bridge import RunState, Takes, reviews_in_full, takes
+from manyheads.hosts.bridge import AnyRunConfig, RunState, Takes, reviews_in_full, takes
 from manyheads.models.offline import LABEL, labelled
 from manyheads.replies import Abstract, label
 from manyheads.report import rebuttal
 from manyheads.report.closing import essence
 from manyheads.report.review import SYSTEM as REVIEW
 from manyheads.report.virsci import RANKING
+from manyheads.systems.loading import load
 
 # A result as the message that an AutoGen team ends with, in Markdown: what a chat around it goes on with.
 
@@ -190,7 +192,7 @@ class ResearchTeamConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    config: RunConfig
+    config: AnyRunConfig
     """The whole run; its keys are those of a config file."""
     model_client: ComponentModel | None = None
     """A model of AutoGen's in place of `config.models.default`."""
@@ -302,7 +304,7 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
             for message in asked if output_task_messages else ():
                 said.append(message)
                 yield message
-            texts = texts_of(asked, takes(self.system))
+            texts = texts_of(asked, takes(system_of(self.config)))
             async with aclosing(self._events(texts)) as events:
                 async for event in _linked(events, cancellation_token):
                     if message := self._say(event):
@@ -450,7 +452,7 @@ class ConferenceReviewTeam(ResearchTeam):
     """Independent reviews of one text on a conference's form (VirSci 2024, Fig. 17; 2025, Fig. 25).
 
     The last message of a task is the text that is reviewed. It is never read as the name of a file: that is what
-    `config.subject` is for.
+    `config.inputs` is for.
     """
 
     system = "conference-review"
@@ -471,7 +473,7 @@ class RankingTeam(ResearchTeam):
     """Ideas ranked beside a target by a judge who does not know which it is (Review and Rebuttal, §3.2, App. A.2).
 
     The first message of a task is the target's abstract, each further one an idea in place of the config's. None is
-    read as the name of a file: that is what `config.ranking` is for.
+    read as the name of a file: that is what `config.inputs` is for.
     """
 
     system = "ranking"

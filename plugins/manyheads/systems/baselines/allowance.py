@@ -30,8 +30,7 @@ class Allowance:
         if self.limit is not None and self.used >= self.limit:
             raise BudgetError(
                 f"the allowance of {self.limit} tokens is spent, used are {self.used}: none is left for {what}",
-                hint="allow more: manyheads resume RUN --accept-changes --set baseline.like=null "
-                "--set baseline.tokens=<larger>",
+                hint="allow more: manyheads resume RUN --accept-changes --set like=null --set tokens=<larger>",
             )
 
     def pay(self, task: str, usage: Usage) -> None:
@@ -39,8 +38,8 @@ class Allowance:
         if self.limit is not None and tokens(usage) == 0:
             raise BudgetError(
                 "the model does not say how many tokens it has used: an allowance of tokens cannot be kept",
-                hint="take a server that reports usage; self-reflection and discussion can go by baseline.rounds and "
-                "baseline.turns, without baseline.tokens and baseline.like",
+                hint="take a server that reports usage; self-reflection and discussion can go by rounds and turns, "
+                "without tokens and like",
             )
         self.paid.setdefault(task, []).append(usage)
 

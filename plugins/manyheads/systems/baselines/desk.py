@@ -49,7 +49,7 @@ class Desk:
     @classmethod
     def of(cls, run: Run, stages: Mapping[str, str]) -> "Desk":
         """The desk of a run; raises `ConfigError` where it has no topic."""
-        return cls(run, need_topic(run.config), stages, Allowance(run.config.baseline.allowed))
+        return cls(run, need_topic(run.config), stages, Allowance(run.settings.allowed))
 
     def begin(self, stage: str) -> None:
         """Tell the listeners that a stage begins."""
@@ -85,7 +85,7 @@ class Desk:
 
     async def references(self, turn: int, query: str) -> list[Hit]:
         """Papers close to a topic or an idea, as many as a team would be shown."""
-        [hits] = await self.run.references(IDEA, turn, [query], self.run.config.ideas.references)
+        [hits] = await self.run.references(IDEA, turn, [query], self.run.settings.ideas.references)
         return hits
 
     def propose(self, idea: Idea, by: str, turn: int, references: Sequence[Hit]) -> Proposed:
@@ -119,7 +119,7 @@ class Desk:
             self.run.warn(
                 IDEA,
                 f"all {cause} are held, and {self.allowance.used} of {self.allowance.limit} tokens are used: "
-                f"for equal cost allow more {cause}, --set baseline.{cause}=<larger>",
+                f"for equal cost allow more {cause}, --set {self.run.config.system}.{cause}=<larger>",
             )
 
     def short_of(self, task: str, *reserved: int) -> str:

@@ -34,7 +34,7 @@ class Table:
         """Analyst, engineer, researcher, critic; the engineer stays away where there is no literature to look up."""
         names = {"analyst": "Analyst", "engineer": "Engineer", RESEARCHER: "Researcher", "critic": "Critic"}
         people = {role: desk.run.speaker(role, name) for role, name in names.items()}
-        if not desk.run.config.ideas.references and not desk.tools(people["engineer"]):
+        if not desk.run.settings.ideas.references and not desk.tools(people["engineer"]):
             del people["engineer"]
         return cls(desk, list(people.values()))
 
@@ -46,11 +46,11 @@ class Table:
 
 
 async def discussion(run: Run) -> Mapping[str, Any]:
-    """Discuss a topic for `baseline.turns` turns, in each of which everybody speaks once, then write the abstract.
+    """Discuss a topic for `turns` turns, in each of which everybody speaks once, then write the abstract.
 
     In the published system everybody hears everything; here too, but of earlier versions of the idea only their
     titles, as the one on the table takes their place. The critic's approval ends the discussion only with
-    `baseline.until_done`; a limit in tokens ends it, within a turn if need be, while the abstract can still be paid.
+    `until_done`; a limit in tokens ends it, within a turn if need be, while the abstract can still be paid.
 
     Raises:
         ConfigError: no topic.
@@ -59,8 +59,8 @@ async def discussion(run: Run) -> Mapping[str, Any]:
     desk = Desk.of(run, STAGES)
     table = Table.set(desk)
     desk.begin(IDEA)
-    for turn in range(1, run.config.baseline.turns + 1):
-        if desk.done and run.config.baseline.until_done:
+    for turn in range(1, run.settings.turns + 1):
+        if desk.done and run.settings.until_done:
             desk.stop(turn - 1, "done", "the critic approves the idea")
             break
         if not await _turn(table, turn):

@@ -19,10 +19,10 @@ STAGES = {IDEA: "Idea and self-reflection", ABSTRACT: "Abstract generation"}
 
 
 async def self_reflection(run: Run) -> Mapping[str, Any]:
-    """Propose an idea, reflect on it up to `baseline.rounds` times, write the abstract of its last version.
+    """Propose an idea, reflect on it up to `rounds` times, write the abstract of its last version.
 
     Turn 1 of the idea stage is the proposal, turn r + 1 is round r. An early "done" is noted and heeded only with
-    `baseline.until_done`; a limit in tokens ends the rounds while the abstract can still be paid.
+    `until_done`; a limit in tokens ends the rounds while the abstract can still be paid.
 
     Raises:
         ConfigError: no topic.
@@ -32,8 +32,8 @@ async def self_reflection(run: Run) -> Mapping[str, Any]:
     author = run.speaker(RESEARCHER, "Researcher")
     desk.begin(IDEA)
     found = await _propose(desk, author)
-    for turn in range(2, run.config.baseline.rounds + 2):
-        if desk.done and run.config.baseline.until_done:
+    for turn in range(2, run.settings.rounds + 2):
+        if desk.done and run.settings.until_done:
             desk.stop(turn - 1, "done", "the agent calls the idea finished")
             break
         if not desk.allowance.allows("reflect", desk.abstract_costs):
@@ -68,7 +68,7 @@ async def _reflect(
         "references": references,
         "found": found,
         "round": turn - 1,
-        "rounds": desk.run.config.baseline.rounds,
+        "rounds": desk.run.settings.rounds,
     }
     question = Question(IDEA, turn, author, RESEARCHER, "reflect", variables, tools=desk.tools(author))
     reply = await desk.ask(question, Reflection)

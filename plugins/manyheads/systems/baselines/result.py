@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from manyheads.config.baseline import Like
 from manyheads.core import Speaker
 from manyheads.replies import Abstract
+from manyheads.systems.baselines.config import Like
 from manyheads.systems.baselines.desk import ABSTRACT, IDEA, Desk
 from manyheads.systems.virsci.ideas import Proposed
 
@@ -14,7 +14,7 @@ def result_of(
     desk: Desk, people: Sequence[Speaker], kept: Sequence[Proposed], chosen: Proposed, abstract: Abstract
 ) -> dict[str, Any]:
     """The result; `inference_cost` is the number of replies, as members × turns is a team's (Table 9)."""
-    weight = desk.run.config.ideas.novelty_weight
+    weight = desk.run.settings.ideas.novelty_weight
     sections: dict[str, str] = {name: getattr(abstract, name) for name in Abstract.model_fields}
     return {
         "team": [{"name": each.name, "role": each.role} for each in people],
@@ -38,7 +38,7 @@ def _thought_over(idea: Proposed) -> dict[str, Any]:
 
 
 def _course(desk: Desk) -> dict[str, Any]:
-    like = desk.run.config.baseline.like
+    like = desk.run.settings.like
     return {
         "ideas": len(desk.ideas),
         "stopped_by": desk.stopped,

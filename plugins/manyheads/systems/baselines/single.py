@@ -45,7 +45,7 @@ async def single(run: Run) -> Mapping[str, Any]:
     desk = Desk.of(run, STAGES)
     author = run.speaker(RESEARCHER, "Researcher")
     await _draft_ideas(desk, author)
-    kept = most_confident(desk.ideas, run.config.ideas.keep, run.config.ideas.novelty_weight)
+    kept = most_confident(desk.ideas, run.settings.ideas.keep, run.settings.ideas.novelty_weight)
     chosen = await _pick(desk, author, kept)
     abstract = await desk.write(chosen, author)
     return result_of(desk, [author], kept, chosen, abstract)
@@ -69,7 +69,7 @@ def _closing(desk: Desk, drafted: int) -> tuple[int, int]:
 
     Each idea is judged beside its papers, so that it may take as much reading as the prompt it was drafted from.
     """
-    config = desk.run.config
+    config = desk.run.settings
     judged = min(drafted, config.ideas.keep) if config.novelty.enabled else 1
     return desk.allowance.reading(["propose"], judged) if judged > 1 else 0, desk.abstract_costs
 
@@ -78,14 +78,14 @@ async def _pick(desk: Desk, author: Speaker, kept: Sequence[Proposed]) -> Propos
     """The most novel of the kept ideas (Eq. 3, asked of one); the most confident where there is no choice to make."""
     desk.begin(NOVELTY)
     run = desk.run
-    if len(kept) == 1 or not run.config.novelty.enabled:
+    if len(kept) == 1 or not run.settings.novelty.enabled:
         return kept[0]
     if not desk.allowance.leaves(*_closing(desk, len(kept))):
         run.warn(
             NOVELTY, "too few tokens are left to choose among the ideas: the most confident one is taken"
         )
         return kept[0]
-    found = await run.references(NOVELTY, 1, [idea.text for idea in kept], run.config.novelty.references)
+    found = await run.references(NOVELTY, 1, [idea.text for idea in kept], run.settings.novelty.references)
     ideas = [Candidate(idea.text, hits) for idea, hits in zip(kept, found, strict=True)]
     question = Question(NOVELTY, 1, author, RESEARCHER, "pick", {"ideas": ideas})
     kind = vote_among(run.reply_type(RESEARCHER, "pick", Vote), len(kept))

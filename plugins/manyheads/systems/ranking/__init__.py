@@ -1,6 +1,36 @@
 """The relative quality ranking: ideas beside a target idea, ranked blind (Review and Rebuttal, §3.2, App. A.2)."""
 
-from manyheads.systems.ranking.ready import fits, need_ideas, needs
+from manyheads.config import RunConfig
+from manyheads.engine.system import System
+from manyheads.literature.ideas import Contest, read_contest
+from manyheads.systems.ranking import ready
+from manyheads.systems.ranking.config import RankingConfig, RankingInputs, settings_of
 from manyheads.systems.ranking.system import ranking
 
-__all__ = ["fits", "need_ideas", "needs", "ranking"]
+__all__ = ["RANKING"]
+
+
+def _read(config: RunConfig) -> Contest:
+    return read_contest(config.inputs.target, config.inputs.ideas, settings_of(config).round)
+
+
+RANKING = System(
+    name="ranking",
+    title="Relative quality ranking",
+    class_name="Ranking",
+    about="A judge who ranks research ideas beside a target idea, blind and in several orders.",
+    config=RankingConfig,
+    inputs=RankingInputs,
+    run=ranking,
+    needs=ready.needs,
+    ready=ready.need_ideas,
+    check=ready.check,
+    read=_read,
+    summary=ready.summary,
+    retired={
+        "ideas": None,
+        "rebuttal.area": "ranking.improved.area",
+        "rebuttal.indicator": "ranking.improved.indicator",
+        "rebuttal.traits": "ranking.improved.traits",
+    },
+)

@@ -44,7 +44,7 @@ class Bench:
             ModelError: one could not be condensed; the others are kept.
             BudgetError: one could not be paid; so too.
         """
-        everything = self.run.config.ranking.condense == "all"
+        everything = self.run.settings.condense == "all"
         bare = {
             place: (one.title, one.text)
             for place, one in enumerate(entries)

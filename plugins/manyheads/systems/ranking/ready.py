@@ -5,9 +5,12 @@ from dataclasses import dataclass
 
 from manyheads.config import RunConfig
 from manyheads.errors import ConfigError
+from manyheads.literature.ideas import Contest
 from manyheads.replies import Condensed, Ranking, ReplyModel
+from manyheads.report.record import count
 from manyheads.roles import Roles
 from manyheads.systems.indicators import listed, unknown
+from manyheads.systems.ranking.config import settings_of
 
 JUDGE = "judge"
 KINDS = "the folder of a run, a text file, or a text"
@@ -29,28 +32,36 @@ def needs(config: RunConfig) -> Mapping[tuple[str, str], type[ReplyModel]]:
 
 def need_ideas(config: RunConfig) -> None:
     """Raises `ConfigError` without a target or without ideas."""
-    if config.ranking.target is None:
+    if config.inputs.target is None:
         raise ConfigError(
             f"{config.system}: needs a target, the abstract that the ideas are ranked beside",
-            hint=f"--target, or --set ranking.target=…: {KINDS}",
+            hint=f"--target, or --set inputs.target=…: {KINDS}",
         )
-    if not config.ranking.ideas:
+    if not config.inputs.ideas:
         raise ConfigError(
             f"{config.system}: needs ideas",
-            hint=f"manyheads ranking judge IDEA… --target …, or --set 'ranking.ideas=[…]': each {KINDS}",
+            hint=f"manyheads ranking judge IDEA… --target …, or --set 'inputs.ideas=[…]': each {KINDS}",
         )
 
 
-def fits(config: RunConfig, roles: Roles) -> Iterator[str]:
+def check(config: RunConfig, roles: Roles) -> Iterator[str]:
     """What is wrong with the quality indicator, a line each."""
     quality = quality_of(config, roles)
     if not quality.traits:
-        yield unknown("ranking" if config.ranking.indicator else "rebuttal", quality.indicator, roles)
+        yield unknown(
+            "ranking" if settings_of(config).indicator else "ranking.improved", quality.indicator, roles
+        )
+
+
+def summary(contest: Contest) -> str:
+    """What is ranked, in words."""
+    words = count(len(contest.target.text.split()), "word")
+    return f"{count(len(contest.ideas), 'idea')}, and a target of {words}"
 
 
 def quality_of(config: RunConfig, roles: Roles) -> Quality:
-    """The quality that the judge goes by; what `ranking` leaves out is that which the ideas were improved for."""
-    chosen, improved = config.ranking, config.rebuttal
+    """The quality that the judge goes by; what is left out is that which the ideas were improved for."""
+    chosen, improved = settings_of(config), settings_of(config).improved
     indicator = chosen.indicator or improved.indicator
     traits = chosen.traits or (improved.traits if indicator == improved.indicator else ())
     return Quality(chosen.area or improved.area, indicator, listed(indicator, traits, roles))

@@ -25,15 +25,15 @@ async def ranking(run: Run) -> Mapping[str, Any]:
         ModelError: a text could not be condensed, the model was not to be had, or no order has led to a ranking. What
             was answered is kept.
     """
-    quality, chosen = quality_of(run.config, run.roles), run.config.ranking
-    if run.contest is None or not quality.traits:
+    quality, chosen = quality_of(run.config, run.roles), run.settings
+    if run.given is None or not quality.traits:
         raise ConfigError(
             "ranking: needs a target, ideas, and traits of its quality indicator",
             hint="manyheads check CONFIG",
         )
-    target = run.contest.target
+    target = run.given.target
     # From the abstract alone (Fig. 13): by the title of a published paper a judge may know it.
-    entries = (Entry(target.source, "", target.text), *run.contest.ideas)
+    entries = (Entry(target.source, "", target.text), *run.given.ideas)
     drawn = orders_of(len(entries), chosen.orders, run.rng)
     bench = Bench(run, quality)
     run.emit(Stage(stage=CONDENSING, title="Condensing", number=1, total=2))
@@ -52,7 +52,7 @@ def _tell_of_doubts(run: Run, lineup: Lineup) -> None:
     """What a reader of the result would not see: how the ideas were shown, and in how many orders."""
     for doubt in lineup.doubts():
         run.warn(CONDENSING, doubt)
-    chosen, size = run.config.ranking, len(lineup.entries)
+    chosen, size = run.settings, len(lineup.entries)
     if chosen.round is not None:
         unrevised = [name for name, one in lineup.named() if one.round is None]
         for name in unrevised[1:]:
@@ -70,7 +70,7 @@ def _tell_of_doubts(run: Run, lineup: Lineup) -> None:
 def _tell_of_qualities(run: Run, lineup: Lineup, quality: Quality) -> None:
     """Ideas that were improved for another quality than they are ranked by, where nobody has asked for that."""
     for name, one in lineup.named():
-        if one.indicator not in ("", quality.indicator) and run.config.ranking.indicator is None:
+        if one.indicator not in ("", quality.indicator) and run.settings.indicator is None:
             run.warn(
                 CONDENSING,
                 f"{name} was improved for {one.indicator} and is ranked by {quality.indicator}; "

@@ -1,6 +1,31 @@
 """Review and rebuttal: an idea is reviewed, revised and compared with itself until it gets no better (Algorithm 1)."""
 
-from manyheads.systems.rebuttal.ready import caps, fits, need_beginning, needs
+from manyheads.config import RunConfig
+from manyheads.engine.system import System
+from manyheads.literature.ideas import Background, read_background
+from manyheads.systems.rebuttal import ready
+from manyheads.systems.rebuttal.config import RebuttalConfig, RebuttalInputs, settings_of
 from manyheads.systems.rebuttal.system import rebuttal
 
-__all__ = ["caps", "fits", "need_beginning", "needs", "rebuttal"]
+__all__ = ["REBUTTAL"]
+
+
+def _read(config: RunConfig) -> Background:
+    return read_background(config.inputs.background, settings_of(config).most, config.inputs.idea)
+
+
+REBUTTAL = System(
+    name="rebuttal",
+    title="Review and rebuttal",
+    class_name="Rebuttal",
+    about="A proposer, a reviewer and an area chair who improve a research idea on the abstracts they are given.",
+    config=RebuttalConfig,
+    inputs=RebuttalInputs,
+    run=rebuttal,
+    needs=ready.needs,
+    ready=ready.need_beginning,
+    check=ready.check,
+    read=_read,
+    summary=ready.summary,
+    turns=ready.turns,
+)

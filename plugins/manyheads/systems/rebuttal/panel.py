@@ -76,12 +76,12 @@ class Panel:
             ConfigError: nothing tells the traits, or there is no background.
         """
         traits = traits_of(run.config, run.roles)
-        if run.background is None or not traits:
+        if run.given is None or not traits:
             raise ConfigError(
                 f"{run.config.system}: needs a background, and traits of its quality indicator",
                 hint="manyheads check CONFIG",
             )
-        chosen = run.config.rebuttal
+        chosen = run.settings
         wanted = {
             PROPOSER: True,
             REVIEWER: chosen.method == "rebuttal" and chosen.reviewer,
@@ -91,11 +91,11 @@ class Panel:
         people = {
             role: run.speaker(role, NAMES[role], **profile) for role, needed in wanted.items() if needed
         }
-        return cls(run, run.background, traits, people)
+        return cls(run, run.given, traits, people)
 
     @property
     def stages(self) -> list[str]:
-        chosen = self.run.config.rebuttal
+        chosen = self.run.settings
         return [INITIAL, *[REBUTTAL] * (chosen.method != "initial"), *[WRITING] * chosen.abstract]
 
     def begin(self, stage: str) -> None:

@@ -64,7 +64,7 @@ def _author(one: Round) -> str:
 
 
 def _course(panel: Panel, final: Round) -> dict[str, Any]:
-    chosen = panel.run.config.rebuttal
+    chosen = panel.run.settings
     judged = [one.improved for one in panel.rounds if one.improved is not None]
     return {
         "area": chosen.area,

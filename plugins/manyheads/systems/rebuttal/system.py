@@ -26,9 +26,9 @@ async def rebuttal(run: Run) -> Mapping[str, Any]:
     _tell_of_gaps(panel)
     panel.begin(INITIAL)
     await panel.propose()
-    await COURSES[run.config.rebuttal.method](panel)
+    await COURSES[run.settings.method](panel)
     final = _final(panel)
-    abstract = await panel.write(final) if run.config.rebuttal.abstract else None
+    abstract = await panel.write(final) if run.settings.abstract else None
     return result_of(panel, final, abstract)
 
 
@@ -36,7 +36,7 @@ async def _refine(panel: Panel) -> None:
     """Algorithm 1, but that review and comparison of a version are asked for at once, not one after the other (lines
     9 and 10): neither sees the other.
     """
-    chosen = panel.run.config.rebuttal
+    chosen = panel.run.settings
     await panel.review(panel.rounds[0])
     panel.begin(REBUTTAL)
     for turn in range(1, (chosen.max_iters if chosen.area_chair else chosen.fixed_iters) + 1):
@@ -52,7 +52,7 @@ async def _refine(panel: Panel) -> None:
 
 async def _reflect(panel: Panel) -> None:
     """The proposer alone, until it finds its idea no better or `max_iters` is reached."""
-    chosen = panel.run.config.rebuttal
+    chosen = panel.run.settings
     panel.begin(REBUTTAL)
     for turn in range(1, chosen.max_iters + 1):
         one = await panel.reflect(turn)
@@ -89,7 +89,7 @@ def _outcome(one: Round) -> str:
 def _final(panel: Panel) -> Round:
     """The last version; or the last that was found better, the initial one where none was."""
     last = panel.rounds[-1]
-    if panel.run.config.rebuttal.final == "last" or last.improved is None:
+    if panel.run.settings.final == "last" or last.improved is None:
         return last
     return next((one for one in reversed(panel.rounds) if one.improved), panel.rounds[0])
 

@@ -1,5 +1,22 @@
 """VirSci: a team of digital-twin scientists finds a topic, an idea and an abstract (2024 and 2025 papers)."""
 
+from manyheads.engine.system import System
+from manyheads.systems.virsci import stages
+from manyheads.systems.virsci.config import TopicInput, VirSciConfig
 from manyheads.systems.virsci.system import virsci
 
-__all__ = ["virsci"]
+__all__ = ["VIRSCI"]
+
+VIRSCI = System(
+    name="virsci",
+    title="VirSci",
+    class_name="VirSci",
+    about="Scientists who discuss a research topic, vote on ideas and write the abstract of the best one.",
+    config=VirSciConfig,
+    inputs=TopicInput,
+    run=virsci,
+    needs=stages.needs,
+    corpus=lambda config: True,
+    searches=stages.searches,
+    turns=stages.turns,
+)

@@ -94,7 +94,7 @@ async def revise_abstract(run: Run, team: Team, manuscript: Manuscript, review: 
 async def _write(run: Run, team: Team, manuscript: Manuscript, opening: Opening, before: int) -> None:
     speaker = team.leader
     async for turn in another_turns(run, team, STAGE, GOALS[STAGE], manuscript.text, before=before):
-        order = speaking_order(team.members, run.config.topology, run.rng, speaker)
+        order = speaking_order(team.members, run.settings.topology, run.rng, speaker)
         if turn == before + 1:
             manuscript.drafts.append((team.leader.name, turn, await opening(turn)))
             order = _after_the_opening(order, team.leader)

@@ -105,7 +105,7 @@ async def propose_ideas(
         if archive.replies:
             archive.summaries.append(await summarise(run, team, STAGE, last, archive.replies))
             archive.replies = []
-        for member in speaking_order(team.members, run.config.topology, run.rng, archive.speaker):
+        for member in speaking_order(team.members, run.settings.topology, run.rng, archive.speaker):
             await _propose(run, team, archive, member, turn)
         last = turn
     return archive.ideas
@@ -118,7 +118,7 @@ async def _propose(run: Run, team: Team, archive: Archive, member: Member, turn:
     R_k,i-1 itself, which no reply of the new turn repeats yet.
     """
     query = archive.previous.text if archive.previous else archive.topic
-    [references] = await run.references(STAGE, turn, [query], run.config.ideas.references)
+    [references] = await run.references(STAGE, turn, [query], run.settings.ideas.references)
     variables = {
         "topic": archive.topic,
         "discarded": archive.discarded,

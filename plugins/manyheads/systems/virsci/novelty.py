@@ -46,7 +46,7 @@ async def most_novel(
     """
     run.emit(stage_event(run.config, STAGE))
     queries = [idea.text for idea in ideas]
-    references = await run.references(STAGE, before + 1, queries, run.config.novelty.references)
+    references = await run.references(STAGE, before + 1, queries, run.settings.novelty.references)
     candidates = [Candidate(idea.text, hits) for idea, hits in zip(ideas, references, strict=True)]
     ballots = await _vote(run, team, candidates, " / ".join(idea.idea.title for idea in ideas), before)
     return _count(run, ideas, ballots)
@@ -54,8 +54,8 @@ async def most_novel(
 
 async def _vote(run: Run, team: Team, candidates: list[Candidate], recall: str, before: int) -> list[Ballot]:
     """Turns of votes. They are blind, so with fixed turns all of them are cast at once."""
-    if not run.config.turns.adaptive:
-        turns = range(before + 1, before + run.config.turns.of(STAGE) + 1)
+    if not run.settings.turns.adaptive:
+        turns = range(before + 1, before + run.settings.turns.of(STAGE) + 1)
         return await _cast(run, team, candidates, recall, turns)
     ballots = list[Ballot]()
     standing = partial(_standing, ballots)

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from manyheads.config import STAGES
 from manyheads.core.events import Recruited
 from manyheads.discussion import Guest, Member, Run, Team
 from manyheads.replies import Abstract
 from manyheads.systems.virsci import novelty
+from manyheads.systems.virsci.config import STAGES
 from manyheads.systems.virsci.rounds import Round
 
 
@@ -36,7 +36,7 @@ def people(team: Team, joined: Sequence[Member], decisions: Sequence[Recruited])
 
 def works(run: Run, held: Sequence[Round]) -> dict[str, Any]:
     """Ideas, votes and drafts of all rounds; the chosen idea and the abstract of the last one."""
-    weight, last = run.config.ideas.novelty_weight, held[-1]
+    weight, last = run.settings.ideas.novelty_weight, held[-1]
     numbered = list(enumerate(held, start=1))
     won = sum(last.kept[ballot.choice - 1] is last.chosen for ballot in last.ballots)
     return {
@@ -59,14 +59,14 @@ def self_review(run: Run, held: Sequence[Round]) -> dict[str, Any]:
 
     `passed` is None for an abstract that could be compared with nothing: that is no proof of novelty.
     """
-    if not run.config.self_review.enabled:
+    if not run.settings.self_review.enabled:
         return {}
-    weight = run.config.ideas.novelty_weight
+    weight = run.settings.ideas.novelty_weight
     reviews = [{"round": n, **review.as_data()} for n, one in enumerate(held, 1) for review in one.reviews]
     return {
         "self_review": {
             "passed": held[-1].passed,
-            "threshold": run.config.self_review.threshold,
+            "threshold": run.settings.self_review.threshold,
             "reviews": reviews,
             "discarded": [
                 {

@@ -35,7 +35,7 @@ def discard(run: Run, review: SelfReviewed) -> None:
 
 def keep_anyway(run: Run, review: SelfReviewed) -> None:
     """Tell that the abstract stands although it is too close, as no further discard is allowed."""
-    discards = run.config.self_review.max_discards
+    discards = run.settings.self_review.max_discards
     run.warn(
         STAGE,
         f"the abstract stands although it is too close to published work ({review.closest} of 100, too close from "
@@ -46,7 +46,7 @@ def keep_anyway(run: Run, review: SelfReviewed) -> None:
 async def _review(run: Run, team: Team, manuscript: Manuscript, number: int) -> SelfReviewed:
     """Eq. 5: Q_review = ⟨Q_check, R_abstract, B_past(R_abstract)⟩, without history."""
     run.emit(stage_event(run.config, STAGE))
-    abstract, config = manuscript.current, run.config.self_review
+    abstract, config = manuscript.current, run.settings.self_review
     [hits] = await run.references(STAGE, number, [abstract.spoken()], config.references)
     if not hits:
         run.warn(STAGE, "the abstract is not reviewed: no published paper was found to compare it with")

@@ -50,14 +50,14 @@ async def hold_rounds(run: Run, team: Team, topic: str) -> list[Round]:
     held: list[Round] = []
     while True:
         held.append(await _round(run, team, topic, held))
-        if not run.config.self_review.enabled:
+        if not run.settings.self_review.enabled:
             return held
         reviewed = sum(len(one.reviews) for one in held)
         last = held[-1]
         last.reviews = await review_and_revise(run, team, last.manuscript, reviewed)
         if not last.too_close:
             return held
-        if len(held) > run.config.self_review.max_discards:
+        if len(held) > run.settings.self_review.max_discards:
             keep_anyway(run, last.reviews[-1])
             return held
         discard(run, last.reviews[-1])
@@ -78,7 +78,7 @@ async def _choose(
     run: Run, team: Team, ideas: list[Proposed], before: int
 ) -> tuple[list[Proposed], Proposed, list[novelty.Ballot], str | None]:
     """The vote; without novelty assessment the last idea is taken (App. D.2.2)."""
-    if not run.config.novelty.enabled:
+    if not run.settings.novelty.enabled:
         return [ideas[-1]], ideas[-1], [], None
-    kept = most_confident(ideas, run.config.ideas.keep, run.config.ideas.novelty_weight)
+    kept = most_confident(ideas, run.settings.ideas.keep, run.settings.ideas.novelty_weight)
     return kept, *await novelty.most_novel(run, team, kept, before=before)

@@ -21,7 +21,7 @@ async def select_team(run: Run) -> tuple[Team, list[Recruited]]:
     run.emit(stage_event(run.config, STAGE))
     team, decisions = Team([_leader(run)]), list[Recruited]()
     run.insiders |= team.names
-    wanted, config = run.config.team.size, run.config.team
+    wanted, config = run.settings.team.size, run.settings.team
     if wanted > 1:
         for candidate in draw(run.rng, run.literature, team.leader.name, exploration=config.exploration):
             decisions.append(await _invite(run, team, candidate))
@@ -35,8 +35,8 @@ async def select_team(run: Run) -> tuple[Team, list[Recruited]]:
 
 
 def _leader(run: Run) -> Member:
-    need_members(run.config.team, run.literature)
-    named = run.config.team.leader
+    need_members(run.settings.team, run.literature)
+    named = run.settings.team.leader
     scientist = run.literature.scientist(named) if named else run.rng.choice(run.literature.scientists)
     return Member(scientist, run.speaker("leader", scientist.name, scientist=scientist))
 

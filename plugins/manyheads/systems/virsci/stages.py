@@ -1,6 +1,6 @@
 """The stages: their names, what each is for, and what they ask of which role."""
 
-from manyheads.config import STAGES, RunConfig
+from manyheads.config import RunConfig
 from manyheads.core.events import Stage
 from manyheads.replies import (
     Abstract,
@@ -18,6 +18,9 @@ from manyheads.replies import (
     Topic,
     Vote,
 )
+from manyheads.roles import Roles
+from manyheads.systems.virsci.config import STAGES, TALKS, settings_of
+from manyheads.tools import LOOK_UPS
 
 _NEEDS: dict[tuple[str, str], type[ReplyModel]] = {
     ("scientist", "join"): Decision,
@@ -56,10 +59,23 @@ GOALS = {
 
 def needs(config: RunConfig) -> dict[tuple[str, str], type[ReplyModel]]:
     """The reply that each task of a role must give, or a narrower one; of self-review only where it is held."""
-    return {**_NEEDS, **(_SELF_REVIEW_NEEDS if config.self_review.enabled else {})}
+    return {**_NEEDS, **(_SELF_REVIEW_NEEDS if settings_of(config).self_review.enabled else {})}
+
+
+def turns(config: RunConfig) -> dict[str, int]:
+    """The most turns of each stage that is held in turns."""
+    return {stage: settings_of(config).turns.of(stage) for stage in TALKS}
+
+
+def searches(config: RunConfig, roles: Roles) -> bool:
+    """Whether the library may be asked: for the references of ideas, or by a tool of the scientists' cards."""
+    asked = {role for role, _ in needs(config)}
+    return config.literature.references == "services" or any(
+        LOOK_UPS & set(roles.card(role).tools) for role in asked
+    )
 
 
 def stage_event(config: RunConfig, stage: str, title: str | None = None) -> Stage:
     """A stage begins, or begins anew under another title; the self-review counts only where it is held."""
-    total = len(STAGES) - (not config.self_review.enabled)
+    total = len(STAGES) - (not settings_of(config).self_review.enabled)
     return Stage(stage=stage, title=title or TITLES[stage], number=STAGES.index(stage) + 1, total=total)

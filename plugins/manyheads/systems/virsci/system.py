@@ -23,7 +23,10 @@ async def virsci(run: Run) -> Mapping[str, Any]:
     held = await hold_rounds(run, team, topic.topic)
     return {
         **result.people(team, joined, decisions),
-        "topic": {**topic.model_dump(include={"topic", "rationale"}), "fixed": run.config.topic is not None},
+        "topic": {
+            **topic.model_dump(include={"topic", "rationale"}),
+            "fixed": run.config.inputs.topic is not None,
+        },
         **result.works(run, held),
         **result.self_review(run, held),
         **result.costs(topic_turns, held, len(joined), len(team.members)),
@@ -32,6 +35,6 @@ async def virsci(run: Run) -> Mapping[str, Any]:
 
 
 async def _topic(run: Run, team: Team) -> tuple[Topic, int]:
-    if run.config.topic is not None:
-        return Topic(topic=run.config.topic, rationale="Given by the user."), 0
+    if run.config.inputs.topic is not None:
+        return Topic(topic=run.config.inputs.topic, rationale="Given by the user."), 0
     return await find_topic(run, team)

@@ -40,15 +40,15 @@ async def find_topic(run: Run, team: Team) -> tuple[Topic, int]:
     """
     run.emit(stage_event(run.config, STAGE))
     thread, turns = Thread(), 0
-    for attempt in range(run.config.topics.max_restarts + 1):
+    for attempt in range(run.settings.topics.max_restarts + 1):
         thread = await _discuss(run, team, turns)
         turns = thread.turn
         if await _agreed(run, team, thread):
             break
-        if attempt == run.config.topics.max_restarts:
+        if attempt == run.settings.topics.max_restarts:
             run.warn(STAGE, f"no majority after {attempt + 1} discussions; the leader decides the topic")
     topic = await _settle(run, team, thread)
-    if run.config.topics.may_leave:
+    if run.settings.topics.may_leave:
         await _who_stays(run, team, topic, turns)
     return topic, turns
 
@@ -61,7 +61,7 @@ async def _discuss(run: Run, team: Team, before: int) -> Thread:
             thread.summaries.append(await summarise(run, team, STAGE, thread.turn, thread.replies))
             thread.replies = []
         thread.turn = turn
-        for member in speaking_order(team.members, run.config.topology, run.rng, thread.speaker):
+        for member in speaking_order(team.members, run.settings.topology, run.rng, thread.speaker):
             await _remark(run, team, thread, member)
     return thread
 
@@ -71,7 +71,7 @@ async def _remark(run: Run, team: Team, thread: Thread, member: Member) -> None:
 
     Q_topic holds the starting topic, if one is given (App. C.3).
     """
-    variables = {"team": team.profiles(), "start": run.config.topics.start, **thread.shown()}
+    variables = {"team": team.profiles(), "start": run.settings.topics.start, **thread.shown()}
     recall = thread.summaries[-1] if thread.summaries else team.interests()
     question = Question(STAGE, thread.turn, member.speaker, "scientist", "topic", variables, recall=recall)
     kind = run.reply_type("scientist", "topic", RemarkReply)
@@ -98,7 +98,7 @@ async def _agreed(run: Run, team: Team, thread: Thread) -> bool:
 
 async def _settle(run: Run, team: Team, thread: Thread) -> Topic:
     """R_topic, within the starting topic if one is given (App. C.3)."""
-    variables = {"start": run.config.topics.start, **thread.shown()}
+    variables = {"start": run.settings.topics.start, **thread.shown()}
     question = Question(STAGE, thread.turn, team.leader.speaker, "leader", "settle", variables, part="leader")
     return (await run.ask(question, run.reply_type("leader", "settle", Topic))).value
 

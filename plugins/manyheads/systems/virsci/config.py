@@ -1,10 +1,11 @@
-"""The sections that steer VirSci."""
+"""What steers VirSci, and what it is given."""
 
-from typing import Literal
+from typing import Annotated
 
 from pydantic import Field, field_validator
 
-from manyheads.config.sections import Strict
+from manyheads.config import Inputs, RunConfig, Slot, Strict
+from manyheads.discussion import DiscussionSettings, TurnsConfig
 
 STAGES = ("selection", "topic", "idea", "novelty", "abstract", "review")
 """In their order; `review` is the self-review, which a run has only when it is enabled."""
@@ -12,25 +13,9 @@ TALKS = ("topic", "idea", "novelty", "abstract")
 """The stages that are held in turns."""
 
 
-class TeamConfig(Strict):
-    """Collaborator selection (VirSci 2025, §3.2)."""
-
-    size: int = Field(default=4, ge=1)
-    """Members, the leader counted."""
-    leader: str | None = None
-    """Masked name of the leader; drawn at random when left out."""
-    exploration: Literal["uniform", "normal", "none"] = "uniform"
-    """Increment of the adjacency matrix: +1, or abs(x) with x ~ N(1, 1) (App. D.4, Eq. 7), or nothing."""
-    max_invitations: int = Field(default=40, ge=1)
-    """How many candidates are asked before the team goes on with those who joined."""
-
-
-class TurnsConfig(Strict):
+class StageTurns(TurnsConfig):
     """Turns of each stage. A plain number in a config sets all of them."""
 
-    plain = "default"
-    default: int = Field(default=5, ge=1)
-    """For the stages not named."""
     topic: int | None = Field(default=None, ge=1)
     """For the topic stage; `default` when left out."""
     idea: int | None = Field(default=None, ge=1)
@@ -39,11 +24,6 @@ class TurnsConfig(Strict):
     """For the novelty stage; `default` when left out."""
     abstract: int | None = Field(default=None, ge=1)
     """For the abstract stage; `default` when left out."""
-    adaptive: bool = False
-    """The leader decides after each turn whether the stage goes on; the numbers become caps (App. D.3.2)."""
-
-    def of(self, stage: str) -> int:
-        return getattr(self, stage) or self.default
 
 
 class TopicConfig(Strict):
@@ -82,17 +62,6 @@ class NoveltyConfig(Strict):
     """Papers of B_past shown with each idea; 0 for none."""
 
 
-class InvitationConfig(Strict):
-    """Advice from scientists outside the team (App. D.2.1)."""
-
-    enabled: bool = True
-    """Whether members may ask outsiders."""
-    per_turn: int = Field(default=1, ge=1)
-    """Guests that one speaker may hear in one turn."""
-    suggestions: int = Field(default=4, ge=1)
-    """Outside scientists whose profiles the retrieval hook shows."""
-
-
 class SelfReviewConfig(Strict):
     """The leader's check of the finished abstract against the closest of B_past (App. B.1)."""
 
@@ -104,3 +73,30 @@ class SelfReviewConfig(Strict):
     """Closest papers of B_past that the abstract is compared with."""
     max_discards: int = Field(default=1, ge=0)
     """How often the team goes back to idea generation; after that the last abstract stands, with a warning."""
+
+
+class VirSciConfig(DiscussionSettings):
+    """VirSci, from its team to its abstract."""
+
+    turns: StageTurns = StageTurns()  # pyright: ignore[reportIncompatibleVariableOverride]
+    topics: TopicConfig = TopicConfig()
+    ideas: IdeaConfig = IdeaConfig()
+    novelty: NoveltyConfig = NoveltyConfig()
+    self_review: SelfReviewConfig = SelfReviewConfig()
+
+
+class TopicInput(Inputs):
+    """A topic, for systems that work on one."""
+
+    topic: Annotated[str | None, Slot("all")] = None
+    """A fixed topic; a team that is given one skips its topic discussion."""
+
+    @field_validator("topic")
+    @classmethod
+    def _blank_is_none(cls, value: str | None) -> str | None:
+        return (value or "").strip() or None
+
+
+def settings_of(config: RunConfig) -> VirSciConfig:
+    """The settings of a run of VirSci."""
+    return config.settings

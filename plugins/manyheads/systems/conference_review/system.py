@@ -1,6 +1,6 @@
 """LLM review: independent reviews of one text on the truncated NeurIPS form (VirSci 2024, Fig. 17; 2025, Fig. 25).
 
-With `review.form: rating` they are made on the form that people fill in, novelty, feasibility and effectiveness, as
+With `form: rating` they are made on the form that people fill in, novelty, feasibility and effectiveness, as
 the paper does where it holds its measure against a model's judgement (2025, App. E).
 """
 
@@ -38,7 +38,7 @@ NEEDS: Mapping[tuple[str, str], type[ReplyModel]] = {(ROLE, form.task): form.rep
 
 
 async def conference_review(run: Run) -> Mapping[str, Any]:
-    """Have the run's subject reviewed `review.repeats` times; each score is the mean over all of them.
+    """Have the run's subject reviewed `repeats` times; each score is the mean over all of them.
 
     The reviews are asked for at once. Each reviewer goes by a name of their own, so that a model which answers the
     same question the same way still gives independent draws; nobody sees another's review.
@@ -51,17 +51,17 @@ async def conference_review(run: Run) -> Mapping[str, Any]:
         ModelError: a review failed for good. There is no mean of fewer reviews than were asked for: the others are
             kept, and the run goes on with the missing ones alone.
     """
-    if run.subject is None:
+    if run.given is None:
         raise ConfigError("conference-review: needs a subject", hint="--set subject=FILE, or a run folder")
     run.emit(Stage(stage=STAGE, title="Review", number=1, total=1))
-    names = [f"Reviewer{number}" for number in range(1, run.config.review.repeats + 1)]
-    form = FORMS[run.config.review.form]
-    answers = await together(*(_review(run, run.subject, form, name) for name in names))
+    names = [f"Reviewer{number}" for number in range(1, run.settings.repeats + 1)]
+    form = FORMS[run.settings.form]
+    answers = await together(*(_review(run, run.given, form, name) for name in names))
     reviews = _complete(names, answers)
     _warn_of_echoes(run, reviews)
     return {
-        "title": run.subject.title,
-        "subject": _as_data(run.subject),
+        "title": run.given.title,
+        "subject": _as_data(run.given),
         "reviews": [
             {"reviewer": name, "model": reply.model, **reply.value.model_dump(mode="json")}
             for name, reply in zip(names, reviews, strict=True)

@@ -1,15 +1,15 @@
-"""The section `rebuttal`: an idea that is reviewed and revised until it gets no better (Review and Rebuttal)."""
+"""The section of review and rebuttal, and its inputs: an idea that is reviewed and revised until it gets no better (Review and Rebuttal)."""
 
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from manyheads.config.sections import Strict
+from manyheads.config import Inputs, RunConfig, Section, Slot
 from manyheads.replies.base import Text
-from manyheads.texts import FileOrText, Trait
+from manyheads.texts import FileOrText, Trait, file_or_text
 
 
-class RebuttalConfig(Strict):
+class RebuttalConfig(Section):
     """What proposer, reviewer and area chair are after, and how long they go on (Algorithm 1)."""
 
     area: Text = "computer science"
@@ -18,8 +18,6 @@ class RebuttalConfig(Strict):
     """The quality that is improved and judged: `novelty`, `feasibility`, or one with traits of your own."""
     traits: tuple[Trait, ...] = ()
     """By what the quality is known; those of `prompts/partials/indicators/<indicator>.md.j2` when left out."""
-    idea: FileOrText = None
-    """An idea to begin with in place of a first one: a run's folder, a text file, or the text itself."""
     most: int = Field(default=100, ge=1)
     """Abstracts of the background, at most: all of them stand in each prompt of the proposer."""
     method: Literal["rebuttal", "self-reflection", "initial"] = "rebuttal"
@@ -38,3 +36,26 @@ class RebuttalConfig(Strict):
     """Revisions without an area chair."""
     abstract: bool = False
     """Write the abstract of the final idea, such as `manyheads measure` reads."""
+
+
+class RebuttalInputs(Inputs):
+    """What an idea starts from, or the idea itself."""
+
+    background: Annotated[str | tuple[str, ...] | None, Slot("each", metavar="FILE|TEXT")] = None
+    """What an idea starts from: a file of papers (.bib, .jsonl, .csv, …), or a text; a list is of texts alone."""
+    idea: Annotated[FileOrText, Slot(file=True, metavar="RUN|FILE|TEXT")] = None
+    """An idea to begin with in place of a first one: a run's folder, a text file, or the text itself."""
+
+    @field_validator("background")
+    @classmethod
+    def _file_or_text(cls, value: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
+        return file_or_text(value) if isinstance(value, str) else value
+
+    def course(self) -> dict[str, Any]:
+        """The background is left out: it stands in every prompt."""
+        return {"idea": super().course()["idea"]}
+
+
+def settings_of(config: RunConfig) -> RebuttalConfig:
+    """The settings of a run of review and rebuttal."""
+    return config.settings

@@ -1,13 +1,11 @@
-"""The section `baseline`: what a team is compared with, at equal cost (VirSci 2025, §4.1, App. C.3)."""
+"""The section of a baseline: what a team is compared with, at equal cost (VirSci 2025, §4.1, App. C.3)."""
 
 from pathlib import Path
 
 from pydantic import Field, field_validator, model_validator
 
-from manyheads.config.sections import Strict
-
-BASELINES = ("self-reflection", "discussion", "single")
-"""The systems that a team is compared with."""
+from manyheads.config import RunConfig, Section, Strict
+from manyheads.systems.virsci.config import IdeaConfig, NoveltyConfig
 
 
 class Like(Strict):
@@ -19,7 +17,7 @@ class Like(Strict):
     """Input and output tokens of its result."""
 
 
-class BaselineConfig(Strict):
+class BaselineConfig(Section):
     """How long a baseline goes on; a limit in tokens makes rounds and turns its caps."""
 
     rounds: int = Field(default=50, ge=1)
@@ -33,6 +31,9 @@ class BaselineConfig(Strict):
     until_done: bool = False
     """Stop as soon as the agent, or the critic, calls the idea finished; equal cost needs all rounds instead."""
 
+    ideas: IdeaConfig = IdeaConfig()
+    novelty: NoveltyConfig = NoveltyConfig()
+
     @field_validator("like")
     @classmethod
     def _wherever_it_is_resumed(cls, value: str | Like | None) -> str | Like | None:
@@ -41,12 +42,17 @@ class BaselineConfig(Strict):
     @model_validator(mode="after")
     def _one_of_both(self) -> "BaselineConfig":
         if self.tokens is not None and self.like is not None:
-            raise ValueError("give tokens or like, not both; --set baseline.like=null takes one away")
+            raise ValueError("give tokens or like, not both; --set like=null takes one away")
         return self
 
     @property
     def allowed(self) -> int | None:
         """Tokens that may be used; None for no limit. A run settles what `like` comes to before it begins."""
         if isinstance(self.like, str):
-            raise ValueError(f"baseline.like: the tokens of {self.like} were not read")
+            raise ValueError(f"like: the tokens of {self.like} were not read")
         return self.like.tokens if self.like else self.tokens
+
+
+def settings_of(config: RunConfig) -> BaselineConfig:
+    """The settings of a run of a baseline."""
+    return config.settings

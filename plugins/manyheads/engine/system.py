@@ -1,0 +1,307 @@
+"""What a system is: one object that tells everything about it, so that all else follows from it."""
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Generic, Literal
+
+from pydantic import Field, create_model
+from typing_extensions import TypeVar
+
+from manyheads.config import Inputs, RunConfig, Section, Slot
+from manyheads.discussion import Run
+from manyheads.engine.folder import writing
+from manyheads.errors import ConfigError
+from manyheads.replies import REPLIES, ReplyModel
+from manyheads.resources import Resources
+from manyheads.roles import Roles
+from manyheads.tools import TOOLS
+
+__all__ = ["Inputs", "Needs", "Section", "Slot", "System", "misfits", "roles_of", "system_of"]
+
+C = TypeVar("C", bound=Section, default=Any)
+N = TypeVar("N", bound=Inputs, default=Any)
+Needs = Mapping[tuple[str, str], type[ReplyModel]]
+"""By role and task, the reply that is needed, or a narrower one."""
+COMMON = frozenset(RunConfig.model_fields) - {"settings"}
+"""The keys of every run; `inputs` is one, whatever stands in it."""
+
+
+def _no_turns(config: RunConfig) -> Mapping[str, int]:
+    return {}
+
+
+def _nothing_lacks(config: RunConfig, roles: Roles) -> Iterable[str]:
+    return ()
+
+
+@dataclass(frozen=True)
+class System(Generic[C, N]):
+    """A system: what runs it, what it is given and needs, and what others read about it.
+
+    Attributes:
+        name: the key of its section, and what `manyheads run` takes.
+        title: what its report and its classes are called after.
+        about: what it is, in a sentence that a model may read where a team is a tool.
+        config: the model of its section.
+        inputs: the model of what it is given.
+        run: runs it; gives what `result.json` keeps of it.
+        needs: the replies that it needs, by role and task.
+    """
+
+    name: str
+    title: str
+    about: str
+    config: type[C]
+    inputs: type[N]
+    run: Callable[[Run], Awaitable[Mapping[str, Any]]]
+    needs: Callable[[RunConfig], Needs]
+    class_name: str = ""
+    """How the names of its classes begin: with `Team` at the end on AutoGen, with `Pipeline` on AgentScope."""
+    corpus: Callable[[RunConfig], bool] = lambda config: False
+    """Whether it opens a corpus: for scientists, or for papers that it shows."""
+    searches: Callable[[RunConfig, Roles], bool] = lambda config, roles: False
+    """Whether it may look papers up beyond its corpus. Raises `ConfigError` where a card cannot be read."""
+    settle: Callable[[RunConfig], RunConfig] = lambda config: config
+    """The config with all that has to be looked at before a run begins, and stays as it was then."""
+    ready: Callable[[RunConfig], object] = lambda config: None
+    """Raises `ConfigError` where the config lacks what it needs."""
+    check: Callable[[RunConfig, Roles], Iterable[str]] = _nothing_lacks
+    """What else is missing among the user's files, a line each."""
+    read: Callable[[RunConfig], Any] = lambda config: None
+    """Reads what the inputs name; `run.given` is what it gives. Raises `UserError` where something cannot be read."""
+    summary: Callable[[Any], str] = str
+    """What was read, in words."""
+    turns: Callable[[RunConfig], Mapping[str, int]] = _no_turns
+    """The most turns of each stage that is held in turns."""
+    retired: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
+    """Keys of former config files, and where their values stand now; None for what another system's key was."""
+
+    def __post_init__(self) -> None:
+        settings, inputs = set(_keys(self.config)), set(_keys(self.inputs))
+        own = settings | inputs
+        taken = (own | {self.name}) & {*COMMON, "settings"} | settings & inputs | own & {self.name}
+        if taken:
+            raise ConfigError(
+                f"system {self.name!r}: {', '.join(sorted(taken))}: a key of every run, or one that it has twice",
+                hint="give the key another name",
+            )
+
+    @property
+    def prefix(self) -> str:
+        """How the names of its classes begin."""
+        return self.class_name or "".join(part.capitalize() for part in self.name.split("-"))
+
+    @cached_property
+    def model(self) -> type[RunConfig]:
+        """The model of its run files: the keys of every run, its section, its inputs."""
+        fields: dict[str, Any] = {
+            "system": (Literal[self.name], self.name),
+            "settings": (self.config, Field(default_factory=self.config, alias=self.name)),
+            "inputs": (self.inputs, Field(default_factory=self.inputs)),
+        }
+        model = create_model(f"{self.prefix}RunConfig", __base__=RunConfig, __module__=__name__, **fields)
+        model.definition = self
+        model.__doc__ = f"A run of {self.title}."
+        return model
+
+    def lift(self, data: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """A config's data with each key where it belongs, and what belongs to no part of this system's runs.
+
+        A key that is not of every run is looked up in the section, then among the inputs: `team.size` is
+        `virsci.team.size`, `topic` is `inputs.topic`.
+        """
+        return _Lift(self).of(data)
+
+    def course(self, recorded: Mapping[str, Any]) -> dict[str, Any]:
+        """A course of a config in single keys to compare, of whatever version: `virsci.team`, `inputs.topic`, …"""
+        data, _ = self.lift(recorded)
+        return {
+            f"{key}.{inner}" if key in (self.name, "inputs") else key: told
+            for key, value in data.items()
+            for inner, told in (value.items() if key in (self.name, "inputs") else [(key, value)])
+        }
+
+    def given(self, config: RunConfig, messages: Sequence[str], folder: Path | None = None) -> RunConfig:
+        """The config with the messages of a task as its inputs; none of them is read as the name of a file.
+
+        Args:
+            folder: of the run, which keeps as files what is read from files.
+        """
+        found: dict[str, Any] = {}
+        for name, slot in self.inputs.slots().items():
+            if not (texts := slot.of(messages)):
+                continue
+            if slot.file and folder:
+                names = [
+                    f"{name}-{number}.md" if slot.many else f"{name}.md"
+                    for number in range(1, len(texts) + 1)
+                ]
+                texts = [_keep(text, folder / file) for text, file in zip(texts, names, strict=True)]
+            found[name] = tuple(texts) if slot.many else texts[0]
+        return config.model_copy(update={"inputs": config.inputs.model_copy(update=found)})
+
+    def moved(self, config: RunConfig, folder: Path) -> RunConfig:
+        """The config with the texts that the run's folder keeps, wherever it was moved."""
+        found: dict[str, Any] = {}
+        for name, slot in self.inputs.slots().items():
+            value = getattr(config.inputs, name)
+            if slot.file and isinstance(value, str):
+                found[name] = _beside(value, folder)
+            elif slot.file and isinstance(value, tuple):
+                found[name] = tuple(_beside(str(each), folder) for each in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return config.model_copy(update={"inputs": config.inputs.model_copy(update=found)})
+
+    @property
+    def slots(self) -> Mapping[str, Slot]:
+        """How each input is given."""
+        return self.inputs.slots()
+
+
+def system_of(config: RunConfig) -> System:
+    """The system of a run's config."""
+    return config.definition
+
+
+def _keys(model: type[Any]) -> Iterator[str]:
+    for name, each in model.model_fields.items():
+        yield each.alias or name
+
+
+@dataclass
+class _Lift:
+    """Puts each key of a config's data where it belongs."""
+
+    system: System
+    data: dict[str, Any] = field(default_factory=dict[str, Any])
+    rest: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    def of(self, data: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        name, retired = self.system.name, self.system.retired
+        settings, inputs = set(_keys(self.system.config)), set(_keys(self.system.inputs))
+        for key, value in data.items():
+            if key == name and isinstance(value, Mapping):
+                self._section(value, settings, inputs)  # pyright: ignore[reportUnknownArgumentType]
+            elif key in COMMON or key == name:
+                self._put(key, value)
+            elif key in retired:
+                self._retired(key, value, retired[key])
+            elif key in settings:
+                self._put(f"{name}.{key}", value)
+            elif key in inputs:
+                self._put(f"inputs.{key}", value)
+            elif isinstance(value, Mapping) and any(old.startswith(f"{key}.") for old in retired):
+                self._former(key, value)  # pyright: ignore[reportUnknownArgumentType]
+            else:
+                self.rest[key] = value
+        return self.data, self.rest
+
+    def _section(self, value: Mapping[str, Any], settings: set[str], inputs: set[str]) -> None:
+        if not value:
+            self._put(self.system.name, {})
+        for key, inner in value.items():
+            part = "inputs" if key in inputs - settings else self.system.name
+            self._put(f"{part}.{key}", inner)
+
+    def _retired(self, key: str, value: Any, place: str | None) -> None:
+        if place is None:
+            self.rest[key] = value
+        elif place == self.system.name and isinstance(value, Mapping):
+            self._section(value, set(_keys(self.system.config)), set(_keys(self.system.inputs)))  # pyright: ignore[reportUnknownArgumentType]
+        else:
+            self._put(place, value)
+
+    def _former(self, key: str, value: Mapping[str, Any]) -> None:
+        """A section of which single keys have gone elsewhere."""
+        left: dict[str, Any] = {}
+        for inner, told in value.items():
+            if place := self.system.retired.get(f"{key}.{inner}"):
+                self._put(place, told, over=False)
+            else:
+                left[inner] = told
+        if left:
+            self.rest[key] = left
+
+    def _put(self, place: str, value: Any, *, over: bool = True) -> None:
+        node: dict[str, Any] = self.data
+        *above, key = place.split(".")
+        for each in above:
+            node = node.setdefault(each, {})
+        if not over:
+            node.setdefault(key, value)
+        elif isinstance(value, Mapping) and isinstance(there := node.get(key), dict):
+            node[key] = {**there, **value}
+        else:
+            node[key] = value
+
+
+def _keep(text: str, path: Path) -> str:
+    path = path.resolve()
+    with writing(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # What no file of text can hold is refused where it is read, with every other text that is none.
+        path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    return str(path)
+
+
+def _beside(named: str, folder: Path) -> str:
+    """A text's file; the one that a run's folder keeps by this name, where the folder was moved with it."""
+    path = Path(named)
+    try:
+        if path.is_absolute() and not path.exists() and (kept := (folder / path.name).resolve()).is_file():
+            return str(kept)
+    except OSError:  # a text has no name that a file could have
+        pass
+    return named
+
+
+# Whether the role cards and prompts fit a config.
+
+
+def roles_of(config: RunConfig) -> Roles:
+    """The role cards and prompts of a run.
+
+    Raises:
+        ConfigError: they do not fit the config.
+    """
+    roles = Roles(Resources.of(config.paths))
+    if problems := misfits(config, roles):
+        others = f" and the other {len(problems) - 1}, which manyheads check lists" if problems[1:] else ""
+        raise ConfigError(problems[0], hint=f"mend this{others}")
+    return roles
+
+
+def misfits(config: RunConfig, roles: Roles) -> list[str]:
+    """What stands between a config and its run in the role cards and prompts, a line each.
+
+    Raises:
+        ConfigError: a card cannot be read, or the config names a role that is not there.
+    """
+    system = system_of(config)
+    needed = {role for role, _ in system.needs(config)} | set(config.roles)
+    return [
+        *roles.problems(),
+        *(line for role in sorted(needed) for line in _of_card(config, roles, role)),
+        *_of_tasks(config, roles),
+        *system.check(config, roles),
+    ]
+
+
+def _of_card(config: RunConfig, roles: Roles, role: str) -> Iterator[str]:
+    card = roles.card(role)
+    changes = config.roles.get(role)
+    alias = changes.model if changes else card.model
+    if alias not in config.models:
+        yield f"role {role}: its model is {alias!r}, but the config has models {', '.join(config.models)}"
+    for tool in sorted(set(card.tools) - TOOLS):
+        yield f"role {role}: there is no tool {tool!r}, only {', '.join(sorted(TOOLS))}"
+
+
+def _of_tasks(config: RunConfig, roles: Roles) -> Iterator[str]:
+    for (role, task), kind in system_of(config).needs(config).items():
+        tasks = roles.card(role).tasks
+        if task not in tasks:
+            yield f"role {role}: {config.system} needs its task {task!r}, which the card does not have"
+        elif not issubclass(REPLIES[tasks[task].reply], kind):
+            yield f"role {role}: task {task!r} must reply with {kind.__name__}, not {tasks[task].reply}"

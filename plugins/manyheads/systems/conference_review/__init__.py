@@ -1,0 +1,41 @@
+"""LLM review: independent reviews of one text (VirSci 2024, Fig. 17; 2025, Fig. 25, App. E)."""
+
+from pathlib import Path
+
+from manyheads.config import RunConfig
+from manyheads.engine.system import System
+from manyheads.errors import ConfigError
+from manyheads.report.record import count
+from manyheads.systems.conference_review.config import ReviewConfig, ReviewInputs
+from manyheads.systems.conference_review.system import NEEDS, conference_review
+from manyheads.texts import Subject, read_subject
+
+__all__ = ["CONFERENCE_REVIEW"]
+
+
+def _need_subject(config: RunConfig) -> None:
+    if config.inputs.subject is None:
+        raise ConfigError(f"{config.system}: needs a subject", hint="--set subject=FILE, or a run folder")
+
+
+def _read(config: RunConfig) -> Subject:
+    return read_subject(Path(config.inputs.subject))
+
+
+def _summary(subject: Subject) -> str:
+    return f"{subject.name}: {count(len(subject.text.split()), 'word')}"
+
+
+CONFERENCE_REVIEW = System(
+    name="conference-review",
+    title="Conference review",
+    about="Reviewers who each review the text that they are given, alone, and score it from 1 to 10.",
+    config=ReviewConfig,
+    inputs=ReviewInputs,
+    run=conference_review,
+    needs=lambda config: NEEDS,
+    ready=_need_subject,
+    read=_read,
+    summary=_summary,
+    retired={"review": "conference-review"},
+)

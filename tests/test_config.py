@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.config import ModelConfig, RunConfig, merge, parse_set
+from manyheads.config import ModelConfig, merge, parse_set
 from manyheads.errors import ConfigError
 from manyheads.resources import Resources, shipped
 from manyheads.systems.loading import load, validate
@@ -29,7 +29,7 @@ def config(folder: Path, text: str, name: str = "my.yaml") -> str:
 
 def test_nothing_said_is_the_offline_run() -> None:
     run = load([])
-    assert (run.host, run.seed, run.corpus, run.team.size) == ("autogen", 0, "sample", 4)
+    assert (run.host, run.seed, run.corpus, run.settings.team.size) == ("autogen", 0, "sample", 4)
     assert run.models["default"].provider == "offline"
 
 
@@ -43,9 +43,14 @@ def test_files_merge_in_order_then_settings(tmp_path: Path) -> None:
     first = config(tmp_path, "seed: 1\nteam: {size: 3, exploration: none}\nturns: 2\n", "first.yaml")
     second = config(tmp_path, "team: {size: 6}\ntopic: Robots\n", "second.yaml")
     run = load([first, second], ["team.size=8", "budget.tokens=5000"])
-    assert (run.seed, run.team.size, run.team.exploration, run.topic) == (1, 8, "none", "Robots")
-    assert (run.turns.default, run.budget.tokens, run.name) == (2, 5000, "second")
-    assert load([second, first]).team.size == 3
+    assert (run.seed, run.settings.team.size, run.settings.team.exploration, run.inputs.topic) == (
+        1,
+        8,
+        "none",
+        "Robots",
+    )
+    assert (run.settings.turns.default, run.budget.tokens, run.name) == (2, 5000, "second")
+    assert load([second, first]).settings.team.size == 3
 
 
 @pytest.mark.parametrize(
@@ -60,7 +65,7 @@ def test_files_merge_in_order_then_settings(tmp_path: Path) -> None:
 )
 def test_turns_are_a_number_or_a_number_a_stage(settings: list[str], turns: tuple[int, ...]) -> None:
     run = load([], settings)
-    assert tuple(run.turns.of(stage) for stage in ("topic", "idea", "novelty", "abstract")) == turns
+    assert tuple(run.settings.turns.of(stage) for stage in ("topic", "idea", "novelty", "abstract")) == turns
 
 
 def test_a_number_in_a_file_stays_under_a_later_key_only_where_the_section_says_of_what(
@@ -68,7 +73,7 @@ def test_a_number_in_a_file_stays_under_a_later_key_only_where_the_section_says_
 ) -> None:
     path = config(tmp_path, "turns: 3\nbudget: 5\n")
     run = load([path], ["turns.idea=7", "budget.calls=2"])
-    assert (run.turns.default, run.turns.idea) == (3, 7)
+    assert (run.settings.turns.default, run.settings.turns.idea) == (3, 7)
     assert run.budget.model_dump(exclude_none=True) == {"calls": 2}
     with pytest.raises(ConfigError, match=r"budget: .*given: 5"):
         load([path])
@@ -150,7 +155,7 @@ def test_a_mistake_in_a_file_is_named_with_file_and_key(tmp_path: Path, text: st
         ("team.size", "write it as key=value"),
         ("=8", "write it as key=value"),
         ("topic=[a", "not valid YAML"),
-        ("team.sise=8", r"team\.sise=8: team\.sise: no such key"),
+        ("team.sise=8", r"team\.sise=8: virsci\.team\.sise: no such key"),
         ("team=8", "team: should be a mapping"),
     ],
 )
@@ -213,7 +218,7 @@ def test_a_settings_value_is_yaml(text: str, value: object) -> None:
 def test_a_run_goes_there_and_back() -> None:
     run = load(["virsci"], ["models.default.price={input: 1, output: 2}", "budget.money=3", "paths=[/a]"])
     assert validate(run.model_dump(mode="json"), "again") == run
-    assert RunConfig.model_validate_json(run.model_dump_json(exclude_none=True)) == run
+    assert type(run).model_validate_json(run.model_dump_json(exclude_none=True)) == run
 
 
 def test_only_what_changes_an_answer_is_a_models_identity() -> None:
@@ -257,8 +262,10 @@ def test_an_address_is_whole(address: str) -> None:
     "text", ["three\x80\x94dots", "a\x7fb", "\ufffe", "\U0001f600", 'he said: "no" # really', "on", "1e3"]
 )
 def test_what_a_setting_says_as_json_stays_as_it_was(text: str) -> None:
-    assert load(["rebuttal"], [f"background={json.dumps([text], ensure_ascii=False)}"]).background == (text,)
-    assert load(["rebuttal"], [f"topic={json.dumps(text, ensure_ascii=False)}"]).topic == text
+    assert load(["rebuttal"], [f"background={json.dumps([text], ensure_ascii=False)}"]).inputs.background == (
+        text,
+    )
+    assert load(["virsci"], [f"topic={json.dumps(text, ensure_ascii=False)}"]).inputs.topic == text
 
 
 def test_a_message_holds_the_beginning_of_a_setting_alone() -> None:

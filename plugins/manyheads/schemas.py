@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from manyheads import roles
 from manyheads.config import RunConfig
 from manyheads.config.documentation import documented
+from manyheads.engine.system import System
 from manyheads.replies import REPLIES
 from manyheads.resources import shipped
 from manyheads.suites import spec
@@ -42,6 +43,7 @@ def _of_runs() -> Schema:
         for part, inner in schema.pop("$defs").items():
             if parts.setdefault(part, inner) != inner:
                 raise ValueError(f"{name}: two models are called {part}")
+        _add_former_keys(schema, parts, systems()[name])
         parts[name] = schema
         chosen: Schema = {"properties": {"system": {"const": name}}}
         if name != DEFAULT:
@@ -51,6 +53,18 @@ def _of_runs() -> Schema:
     return {
         "$defs": parts, "title": "RunConfig", "type": "object", "properties": {"system": names}, "allOf": rules
     }  # fmt: skip
+
+
+def _add_former_keys(schema: Schema, parts: Schema, system: System) -> None:
+    """Keys of a section and of inputs are taken at the top as well, and sections under their former names."""
+    properties = schema["properties"]
+    section = {"$ref": properties[system.name]["$ref"], "deprecated": True}
+    for key in (system.name, "inputs"):
+        inner = parts[str(properties[key]["$ref"]).rpartition("/")[2]]
+        for short, told in inner["properties"].items():
+            if short not in system.retired:
+                properties.setdefault(short, {**told, "deprecated": True})
+    properties |= {former: section for former, place in system.retired.items() if place == system.name}
 
 
 def _schema(model: type[BaseModel]) -> Schema:

@@ -15,9 +15,9 @@ from agentscope.model import OpenAIChatModel
 from pydantic import SecretStr
 from rich.console import Console
 
-from manyheads.config import RunConfig
 from manyheads.errors import ConfigError, ModelError
 from manyheads.hosts.agentscope import PIPELINES, ConferenceReviewPipeline, SystemPipeline, VirSciPipeline
+from manyheads.systems.loading import validate
 from support.faults import Fault
 from support.llm import LLM
 from support.native import ANSWERS, ASKED, PAPER, small
@@ -223,8 +223,10 @@ def test_configs_come_in_many_forms(tmp_path: Path) -> None:
     file.write_text("seed: 9\n")
     assert VirSciPipeline(file).config.seed == 9
     assert VirSciPipeline(str(file)).name == "mine"
-    assert VirSciPipeline("virsci").config.team.size == VirSciPipeline().config.team.size == 4
-    assert VirSciPipeline(RunConfig(seed=5)).config.seed == 5
+    assert (
+        VirSciPipeline("virsci").config.settings.team.size == VirSciPipeline().config.settings.team.size == 4
+    )
+    assert VirSciPipeline(validate({"seed": 5})).config.seed == 5
 
 
 def test_a_pipeline_runs_its_own_system_only() -> None:
@@ -232,7 +234,7 @@ def test_a_pipeline_runs_its_own_system_only() -> None:
         system = "other"
 
     with pytest.raises(ConfigError, match="Other runs other, the config says virsci"):
-        Other(RunConfig())
+        Other(validate({}))
 
 
 def test_an_unknown_key_is_named() -> None:

@@ -272,4 +272,4 @@ def test_a_team_is_of_its_system(llm: LLM) -> None:
 
 
 def test_without_a_config_it_is_the_shipped_one() -> None:
-    assert VirSciTeam().config.team.size == 4
+    assert VirSciTeam().config.settings.team.size == 4

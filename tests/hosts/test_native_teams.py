@@ -9,10 +9,10 @@ import pytest
 
 from manyheads.engine.session import Session
 from manyheads.errors import ConfigError, ModelError, SubjectError
-from manyheads.hosts import FRAMEWORKS, NATIVE, component, host_factory
+from manyheads.hosts import FRAMEWORKS, component, host_factory
 from manyheads.hosts.agentscope import PIPELINES
 from manyheads.hosts.autogen import TEAMS
-from manyheads.systems import SYSTEMS
+from manyheads.systems import systems
 from manyheads.systems.loading import reopen
 from support.command import result_of
 from support.faults import Fault
@@ -50,22 +50,24 @@ def kept(folder: Path) -> str:
 
 
 def test_every_system_is_a_team_of_either_host() -> None:
-    assert list(TEAMS) == list(PIPELINES) == list(NATIVE)
-    assert set(TEAMS) == set(SYSTEMS)
+    assert list(TEAMS) == list(PIPELINES) == list(systems())
 
 
-@pytest.mark.parametrize("system", NATIVE)
+@pytest.mark.parametrize("system", systems())
 def test_the_classes_go_by_the_names_of_their_systems(system: str) -> None:
     for host, kinds, end in (("autogen", TEAMS, "Team"), ("agentscope", PIPELINES, "Pipeline")):
         package = import_module(f"manyheads.hosts.{host}")
-        assert getattr(package, NATIVE[system] + end) is kinds[system]
-        assert NATIVE[system] + end in package.__all__
+        assert getattr(package, systems()[system].prefix + end) is kinds[system]
+        assert systems()[system].prefix + end in package.__all__
     with pytest.raises(ConfigError) as refused:
         component(small(system, host="agentscope"))
-    assert refused.value.hint == f"in code: manyheads.hosts.agentscope.{NATIVE[system]}Pipeline(config)"
+    assert (
+        refused.value.hint
+        == f"in code: manyheads.hosts.agentscope.{systems()[system].prefix}Pipeline(config)"
+    )
 
 
-@pytest.mark.parametrize("system", NATIVE)
+@pytest.mark.parametrize("system", systems())
 async def test_both_hosts_come_to_the_same(system: str, tmp_path: Path) -> None:
     results: list[str] = []
     for host in FRAMEWORKS:
@@ -78,7 +80,7 @@ async def test_both_hosts_come_to_the_same(system: str, tmp_path: Path) -> None:
     assert results[0] == results[1]
 
 
-@pytest.mark.parametrize("system", NATIVE)
+@pytest.mark.parametrize("system", systems())
 async def test_a_stopped_run_goes_on_in_another_team(
     made: Made, llm: LLM, system: str, tmp_path: Path
 ) -> None:
@@ -101,7 +103,7 @@ async def test_a_stopped_run_goes_on_in_another_team(
     assert (await other.state())["finished"]
 
 
-@pytest.mark.parametrize("system", sorted(set(NATIVE) - {"virsci"}))
+@pytest.mark.parametrize("system", sorted(set(systems()) - {"virsci"}))
 async def test_without_what_it_is_about_nothing_is_begun(made: Made, system: str, tmp_path: Path) -> None:
     team = made(system)
     with pytest.raises(
@@ -190,7 +192,7 @@ async def test_another_text_begins_another_review(made: Made, llm: LLM) -> None:
 async def test_a_stopped_review_goes_on_from_its_folder_alone(made: Made, llm: LLM, tmp_path: Path) -> None:
     llm.faults.append(Fault("slow", when=lambda request: llm.calls == 2))
     folder = await made().run_and_stop(PAPER, llm, 2)
-    assert reopen(folder).subject == str(folder / "subject.md")
+    assert reopen(folder).inputs.subject == str(folder / "subject.md")
     moved = folder.rename(tmp_path / "moved")
     config = reopen(moved)
     async for _ in Session(config, moved).events(host_factory(config.host)):
@@ -225,7 +227,7 @@ async def test_a_ranking_takes_its_target_and_then_its_ideas(made: Made, llm: LL
     found = result_of(folder)
     assert found["title"] == "Owls for planning"
     assert found["target"]["source"] == str(folder / "target.md")
-    assert [idea["source"] for idea in found["ideas"]] == [str(folder / f"idea-{n}.md") for n in (1, 2)]
+    assert [idea["source"] for idea in found["ideas"]] == [str(folder / f"ideas-{n}.md") for n in (1, 2)]
     told = "\n".join(request.asking for request in llm.requests if request.title == "Condensed")
     assert "We plan with moles." in told
     assert "not asked for" not in told
@@ -242,7 +244,7 @@ async def test_a_ranking_of_one_message_takes_the_configs_ideas(made: Made) -> N
 
 async def test_a_ranking_without_ideas_says_how_messages_give_them(made: Made) -> None:
     with pytest.raises(
-        ConfigError, match=r"needs ideas\s+next: give the target's abstract as the first message"
+        ConfigError, match=r"needs ideas\s+next: .*target: the first message; ideas: each further message"
     ):
         await made("ranking", ranking={"ideas": []}).run(PAPER)
 
@@ -263,8 +265,8 @@ async def test_a_stopped_ranking_goes_on_where_its_folder_is_moved(
     folder = await made("ranking").run_and_stop(asked, llm, 5)
     moved = folder.rename(tmp_path / "moved")
     config = reopen(moved)
-    assert config.ranking.target == str(moved / "target.md")
-    assert config.ranking.ideas == (str(moved / "idea-1.md"), str(moved / "idea-2.md"))
+    assert config.inputs.target == str(moved / "target.md")
+    assert config.inputs.ideas == (str(moved / "ideas-1.md"), str(moved / "ideas-2.md"))
     async for _ in Session(config, moved).events(host_factory(config.host)):
         pass
     assert len(result_of(moved)["orders"]) == 2

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from manyheads.errors import CorpusError, SubjectError, UserError
-from manyheads.literature.ideas import Background, read_background
+from manyheads.literature.ideas import Background
+from manyheads.systems import systems
+from manyheads.systems.loading import validate
 
 BIB = """\
 @article{owls, title={Owls at night}, author={Ada, A.}, year={2015}, abstract={Owls hunt by ear.}}
@@ -17,7 +19,8 @@ PAPER = {"id": "p1", "title": "Owls", "abstract": "Owls hunt.", "authors": ["Ada
 
 
 def read(background: object, **rebuttal: object) -> Background:
-    return read_background(validate({"background": background, "rebuttal": rebuttal}))
+    config = validate({"system": "rebuttal", "background": background, "rebuttal": rebuttal})
+    return systems()["rebuttal"].read(config)
 
 
 def write(path: Path, text: str) -> Path:
@@ -79,10 +82,10 @@ def test_a_file_is_named_in_full_so_that_a_run_goes_on_from_anywhere(
 ) -> None:
     write(tmp_path / "papers.bib", BIB)
     monkeypatch.chdir(tmp_path)
-    config = validate({"background": "papers.bib", "rebuttal": {"idea": "Owls" * 2000}})
-    assert config.background == str(tmp_path / "papers.bib")
-    assert config.rebuttal.idea == "Owls" * 2000
-    assert validate({"background": " \n"}).background is None
+    config = validate({"system": "rebuttal", "background": "papers.bib", "rebuttal": {"idea": "Owls" * 2000}})
+    assert config.inputs.background == str(tmp_path / "papers.bib")
+    assert config.inputs.idea == "Owls" * 2000
+    assert validate({"system": "rebuttal", "background": " \n"}).inputs.background is None
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from manyheads.errors import SubjectError
-from manyheads.literature.ideas import Contest, read_background, read_contest, read_idea
+from manyheads.literature.ideas import Contest, read_idea
+from manyheads.systems import systems
+from manyheads.systems.loading import validate
 
 FORM = {name: f"Its {name}." for name in ("problem", "objective", "hypothesis", "method", "expected_impact")}
 PARAGRAPH = {"title": "", "idea": "Owls plan by ear.", "thought": "Gaps.", "by": "Proposer"}
@@ -33,7 +35,7 @@ def rebuttal(folder: Path, revisions: int = 3, final: int = 3) -> str:
 
 
 def contest(**ranking: Any) -> Contest:
-    return read_contest(validate({"system": "ranking", "ranking": ranking}))
+    return systems()["ranking"].read(validate({"system": "ranking", "ranking": ranking}))
 
 
 def test_a_teams_idea_with_its_experiment_is_in_no_form(tmp_path: Path) -> None:
@@ -156,4 +158,4 @@ def test_a_line_of_a_file_of_many_texts(tmp_path: Path, monkeypatch: pytest.Monk
     assert (found.target.text, found.ideas[0].title, found.ideas[0].text) == ("Owls.", "B", "Bats.")
     assert found.ideas[0].source == str(tmp_path / "many.jsonl:2"), "found again from any directory"
     config = validate({"system": "rebuttal", "background": "many.jsonl:2"})
-    assert [work.text for work in read_background(config).works] == ["Bats."]
+    assert [work.text for work in systems()["rebuttal"].read(config).works] == ["Bats."]

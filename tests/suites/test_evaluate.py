@@ -23,10 +23,9 @@ from manyheads.suites.plan import Job
 from manyheads.suites.report import Entry
 from manyheads.suites.run import State
 from manyheads.suites.spec import read_suite
-from manyheads.systems.loading import load
 from support.command import finish, manyheads_command, result_of, served_by, start
 from support.llm import LLM
-from support.suites import write_suite
+from support.suites import loader, write_suite
 
 
 class Told:
@@ -44,7 +43,7 @@ def run(
 ) -> tuple[Evaluation, Counter[State]]:
     suite = read_suite(str(suite_folder), Resources.of())
     repeats, told = repeats or suite.spec.repeats, Told()
-    cells = cells_of(suite, repeats, lambda keys: load(suite.spec.configs, keys), settings)
+    cells = cells_of(suite, repeats, loader(suite.spec.configs), settings)
     work = evaluate(suite, cells, out, repeats=repeats, jobs=2, accept_changes=accept, tell=told)
     return asyncio.run(work), told.states
 
@@ -249,7 +248,7 @@ def test_means_stay_with_their_errors_however_narrow_a_terminal(
 def test_a_corpus_is_opened_once_for_all_cells(tmp_path: Path) -> None:
     grid = {"team.size": [2, 3], "embedding": ["lexical", "auto"]}
     suite = read_suite(str(write_suite(tmp_path, "mine", grid=grid, set={"turns": 1})), Resources.of())
-    cells = cells_of(suite, 3, lambda keys: load(suite.spec.configs, keys))
+    cells = cells_of(suite, 3, loader(suite.spec.configs))
     assert len(cells) == 12
     assert list(open_corpora(suite.spec, cells)) == [("sample", "lexical"), ("sample", "auto")]
 

@@ -11,8 +11,8 @@ from manyheads.resources import Resources, shipped
 from manyheads.suites.cells import Cell, cells_of
 from manyheads.suites.measuring import Row
 from manyheads.suites.spec import Suite, read_suite, suite_names
-from manyheads.systems.loading import load
 from support.command import manyheads_command, result_of
+from support.suites import loader
 
 CELLS = {
     "team-size": 4 * 3 * 3,
@@ -29,7 +29,7 @@ def taken_apart(name: str) -> tuple[Suite, list[Cell]]:
     resources = Resources.of()
     suite = read_suite(name, resources)
     configs = suite.spec.configs
-    return suite, cells_of(suite, suite.spec.repeats, lambda keys: load(configs, keys, resources=resources))
+    return suite, cells_of(suite, suite.spec.repeats, loader(configs, resources))
 
 
 def test_they_are_all_here() -> None:
@@ -49,24 +49,25 @@ def test_each_comes_apart_into_cells_and_is_told_of(name: str) -> None:
 @pytest.mark.parametrize("name", REBUTTAL)
 def test_those_on_review_and_rebuttal_rank_beside_targets_with_their_own_past(name: str) -> None:
     _, cells = taken_apart(name)
-    targets = {cell.case: cell.config for cell in cells}
+    targets = {cell.case: cell for cell in cells}
     assert len(targets) == 4
-    for config in targets.values():
-        assert "\n\n" in (config.ranking.target or "")
-        assert isinstance(config.background, tuple)
-        assert len(config.background) >= 5
-        assert config.ranking.target not in config.background
-        assert config.rebuttal.area != "computer science"
+    for cell in targets.values():
+        target, background = cell.judges["ranking"].inputs.target, cell.config.inputs.background
+        assert "\n\n" in (target or "")
+        assert isinstance(background, tuple)
+        assert len(cell.config.inputs.background) >= 5
+        assert target not in background
+        assert cell.config.settings.area != "computer science"
 
 
 def test_what_is_compared_differs_in_nothing_else() -> None:
     for name, indicator in (("rebuttal-novelty", "novelty"), ("rebuttal-feasibility", "feasibility")):
         suite, cells = taken_apart(name)
-        assert {cell.config.rebuttal.indicator for cell in cells} == {indicator}
+        assert {cell.config.settings.indicator for cell in cells} == {indicator}
         assert suite.spec.begin_with == suite.spec.against == {"variant": "initial"}
     suite, cells = taken_apart("rebuttal-ablation")
     kinds = Counter(
-        (c.config.rebuttal.area_chair, c.config.rebuttal.reviewer, c.config.rebuttal.indicator) for c in cells
+        (c.config.settings.area_chair, c.config.settings.reviewer, c.config.settings.indicator) for c in cells
     )
     assert len(kinds) == 6
     assert set(kinds.values()) == {8}

@@ -17,8 +17,7 @@ from manyheads.errors import ConfigError
 from manyheads.resources import Resources, shipped
 from manyheads.suites.cells import Cell, cells_of
 from manyheads.suites.spec import Absent, Suite, SuiteSpec, Wanted, at, read_cases, read_suite, suite_names
-from manyheads.systems.loading import load
-from support.suites import SPEC, write_suite
+from support.suites import SPEC, loader, write_suite
 
 AXES = {
     "team.size": st.integers(1, 9),
@@ -35,7 +34,7 @@ def spec_of(**keys: Any) -> SuiteSpec:
 
 
 def expanded(suite: Suite, repeats: int, *settings: str) -> list[Cell]:
-    return cells_of(suite, repeats, lambda keys: load(suite.spec.configs, keys), settings)
+    return cells_of(suite, repeats, loader(suite.spec.configs), settings)
 
 
 @given(grid=GRIDS, repeats=st.integers(1, 3))
@@ -47,9 +46,9 @@ def test_a_grid_is_every_combination_with_every_seed_once(grid: dict[str, list[A
     assert all(Path(cell.name).name == cell.name for cell in cells)
     for cell in cells:
         held = {
-            "team.size": cell.config.team.size,
-            "topology": cell.config.topology,
-            "topics.start": cell.config.topics.start,
+            "team.size": cell.config.settings.team.size,
+            "topology": cell.config.settings.topology,
+            "topics.start": cell.config.settings.topics.start,
         }
         for key, value in cell.condition.items():
             assert held[key] == (value.strip() if isinstance(value, str) else value)
@@ -59,7 +58,8 @@ def test_a_grid_is_every_combination_with_every_seed_once(grid: dict[str, list[A
 def test_a_key_that_no_config_has_is_named_with_its_condition_and_nothing_else() -> None:
     suite = Suite("s", spec_of(set={"topic": "A very long text."}, grid={"team.sise": [2], "turns": [1]}))
     with pytest.raises(
-        ConfigError, match=r"^s: team\.sise=2, turns=1: virsci \+ team\.sise=2: team\.sise: no such key"
+        ConfigError,
+        match=r"^s: team\.sise=2, turns=1: virsci \+ team\.sise=2: virsci\.team\.sise: no such key",
     ):
         expanded(suite, 1)
 
@@ -83,7 +83,10 @@ def test_repeats_count_on_from_the_seeds(
 def test_variants_are_an_axis_of_keys_that_change_together() -> None:
     variants = {"full": {}, "alone": {"team.size": 1, "invitation.enabled": False}}
     suite = Suite("s", spec_of(grid={"turns": [1, 2]}, variants=variants))
-    found = [(c.condition, c.config.team.size, c.config.invitation.enabled) for c in expanded(suite, 1)]
+    found = [
+        (c.condition, c.config.settings.team.size, c.config.settings.invitation.enabled)
+        for c in expanded(suite, 1)
+    ]
     assert found[0] == ({"variant": "full", "turns": 1}, 4, True)
     assert found[3] == ({"variant": "alone", "turns": 2}, 1, False)
 
@@ -93,8 +96,8 @@ def test_cases_set_keys_of_their_own(tmp_path: Path) -> None:
     suite = read_suite(str(write_suite(tmp_path, "mine", cases=cases)), Resources.of())
     cells = expanded(suite, 1)
     assert [cell.case for cell in cells] == ["a", "b"] * 2
-    assert [cell.config.topic for cell in cells[:2]] == ["On: graphs", None]
-    assert cells[1].config.topics.start == "# Robots"
+    assert [cell.config.inputs.topic for cell in cells[:2]] == ["On: graphs", None]
+    assert cells[1].config.settings.topics.start == "# Robots"
 
 
 def test_a_bare_on_in_yaml_is_the_measure() -> None:
@@ -252,7 +255,7 @@ def test_a_suite_whose_cells_cannot_do_what_it_wants_is_refused(keys: dict[str, 
 def test_a_ranking_may_itself_be_what_a_suite_varies() -> None:
     keys = {"configs": ["ranking"], "variants": {}, "grid": {"ranking.orders": [1, 2]}, "measures": ["s"]}
     cells = expanded(Suite("s", spec_of(**{**RANKED, **keys})), 1)
-    assert [cell.runs[0].config.ranking.orders for cell in cells] == [1, 2]
+    assert [cell.runs[0].config.settings.orders for cell in cells] == [1, 2]
     assert len({cell.runs[0].name for cell in cells}) == 2
 
 
@@ -269,16 +272,15 @@ def test_cells_that_are_only_judged_otherwise_have_the_same_runs() -> None:
         assert [run.config.seed for run in cell.runs] == [3 * cell.seed, 3 * cell.seed + 1, 3 * cell.seed + 2]
         for run in cell.runs:
             assert run == by_name[run.name]
-            assert run.config.ranking.target is None
             base = run.begins_with
             if cell.condition["variant"] == "initial":
                 assert base is None
                 continue
             assert base is not None
             assert base == by_name[base.name]
-            assert base.config.rebuttal.method == "initial"
+            assert base.config.settings.method == "initial"
             assert base.config.seed == run.config.seed
-            assert base.config.rebuttal.indicator == run.config.rebuttal.indicator
+            assert base.config.settings.indicator == run.config.settings.indicator
 
 
 @pytest.mark.parametrize(
@@ -347,5 +349,5 @@ def test_suites_that_ship_can_be_taken_apart(name: str) -> None:
 def test_settings_are_read_back_as_what_they_were() -> None:
     awkward = 'yes: "no" # {a} \n'
     suite = Suite("s", spec_of(grid={"topic": [awkward]}))
-    assert expanded(suite, 1)[0].config.topic == awkward.strip()
+    assert expanded(suite, 1)[0].config.inputs.topic == awkward.strip()
     assert json.dumps(awkward) not in expanded(suite, 1)[0].name

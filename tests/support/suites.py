@@ -7,6 +7,10 @@ from typing import Any
 
 import yaml
 
+from manyheads.resources import Resources
+from manyheads.suites.cells import Load
+from manyheads.systems.loading import load
+
 SPEC: dict[str, Any] = {
     "title": "Small teams",
     "version": 1,
@@ -31,3 +35,8 @@ def write_suite(base: Path, name: str, *, cases: Sequence[dict[str, Any]] | None
         (folder / "cases.jsonl").write_text("\n".join(map(json.dumps, cases)))
     (folder / "suite.yaml").write_text(yaml.safe_dump(spec))
     return folder
+
+
+def loader(configs: Sequence[str], resources: Resources | None = None) -> Load:
+    """Loads a suite's configs as `manyheads eval` does."""
+    return lambda keys, system: load(configs, keys, resources=resources, system=system, strict=False)

@@ -20,7 +20,7 @@ from manyheads.errors import BudgetError, ConfigError, ModelError
 from manyheads.papers import NoLiterature
 from manyheads.resources import Resources
 from manyheads.roles import Roles
-from manyheads.systems import SYSTEMS
+from manyheads.systems import systems
 from manyheads.systems.baselines.like import settled
 from manyheads.systems.loading import validate
 from support.faults import Fault
@@ -83,7 +83,7 @@ def short_of_cost(told: Told) -> list[str]:
 
 
 async def drive(system: str, run: Run) -> dict[str, Any]:
-    return dict(await SYSTEMS[system].run(run))
+    return dict(await systems()[system].run(run))
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def result(**spent: object) -> str:
         ({"result.json": "[]"}, "says nothing of the tokens", None),
         ({"result.json": result(input_tokens=5)}, "says nothing of the tokens", None),
         ({"result.json": result(input_tokens=5, output_tokens=None)}, "says nothing of the tokens", None),
-        ({"result.json": result(input_tokens=0, output_tokens=0)}, "counted no tokens", "baseline.tokens=N"),
+        ({"result.json": result(input_tokens=0, output_tokens=0)}, "counted no tokens", "tokens=N"),
     ],
 )
 def test_a_run_that_cannot_be_followed_is_named(
@@ -248,10 +248,10 @@ def test_a_run_that_cannot_be_followed_is_named(
 
 def test_a_number_and_a_run_cannot_both_be_followed() -> None:
     with pytest.raises(ConfigError, match="give tokens or like, not both"):
-        validate({"baseline": {"tokens": 5, "like": "runs/x"}}, "test")
+        validate({"system": "single", "baseline": {"tokens": 5, "like": "runs/x"}}, "test")
 
 
 def test_a_settled_run_is_not_read_again() -> None:
-    config = validate({"baseline": {"like": {"run": "/gone", "tokens": 7}}}, "test")
+    config = validate({"system": "single", "baseline": {"like": {"run": "/gone", "tokens": 7}}}, "test")
     assert settled(config) is config
-    assert config.baseline.allowed == 7
+    assert config.settings.allowed == 7

@@ -9,7 +9,7 @@ import pytest
 
 from manyheads.core.events import Judged, Retrieved, Said, Searched, Stage
 from manyheads.errors import BudgetError, ConfigError, CorpusError, ModelError
-from manyheads.systems import needs_corpus
+from manyheads.systems import systems
 from manyheads.systems.loading import validate
 from support.faults import Fault
 from support.llm import LLM
@@ -329,7 +329,7 @@ async def test_a_baseline_knows_no_more_of_the_literature_than_a_team(run: Play)
 def test_a_corpus_is_opened_where_a_team_would_look_papers_up_in_it(
     data: dict[str, Any], needed: bool
 ) -> None:
-    assert needs_corpus(validate({"system": "single", **data}, "test")) is needed
+    assert systems()["single"].corpus(validate({"system": "single", **data}, "test")) is needed
 
 
 @pytest.mark.parametrize("system", ["self-reflection", "discussion", "single"])

@@ -1,12 +1,11 @@
 """`baseline.like`: the tokens of the run that a baseline is compared with, read before the baseline begins."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 from manyheads.config.baseline import Like
 from manyheads.config.run import RunConfig
-from manyheads.errors import ConfigError
+from manyheads.core.results import Part, read_result
+from manyheads.errors import ConfigError, SubjectError
 
 
 def settled(config: RunConfig) -> RunConfig:
@@ -27,28 +26,12 @@ def settled(config: RunConfig) -> RunConfig:
 def _tokens_of(run: Path) -> int:
     """Input and output tokens of a finished run."""
     try:
-        usage: Any = json.loads((run / "result.json").read_text(encoding="utf-8"))["usage"]
-        tokens = int(usage["input_tokens"]) + int(usage["output_tokens"])
-    except OSError as error:
-        raise _without_result(run, error) from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise ConfigError(
-            f"baseline.like: {run / 'result.json'}: says nothing of the tokens that were used"
-        ) from error
+        tokens = read_result(run, Part).tokens
+    except SubjectError as error:
+        raise ConfigError(f"baseline.like: {error.message}", hint=error.hint) from error
     if tokens <= 0:
         raise ConfigError(
             f"baseline.like: {run}: its models counted no tokens",
             hint="give a number: --set baseline.tokens=N",
         )
     return tokens
-
-
-def _without_result(run: Path, error: OSError) -> ConfigError:
-    if (run / "config.yaml").is_file():
-        return ConfigError(
-            f"baseline.like: {run}: has not come to its end", hint=f"finish it first: manyheads resume {run}"
-        )
-    return ConfigError(
-        f"baseline.like: {run}: no run folder ({error.strerror or error})",
-        hint="name one, such as runs/<time>-<name>",
-    )

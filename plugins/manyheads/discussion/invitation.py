@@ -140,7 +140,9 @@ class _Asking:
     def _note(self, guest: str, asked: str, advice: str) -> None:
         place = self.question
         by = place.speaker.name
-        self.heard.append(Guest(guest, by, place.stage, place.turn, asked, advice))
+        self.heard.append(
+            Guest(name=guest, by=by, stage=place.stage, turn=place.turn, question=asked, advice=advice)
+        )
         self.run.guests.append(self.heard[-1])
 
     def _guest_tools(self) -> tuple[Tool, ...]:

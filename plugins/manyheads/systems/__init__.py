@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from manyheads.config import TALKS, RunConfig
 from manyheads.discussion import Run
@@ -33,7 +32,7 @@ def team_caps(config: RunConfig) -> Mapping[str, int]:
 class System:
     """A system: what runs it, and the replies that it needs of which role's tasks."""
 
-    run: Callable[[Run], Awaitable[Mapping[str, Any]]]
+    run: Callable[[Run], Awaitable[None]]
     needs: Callable[[RunConfig], Needs]
     ecosystem: bool = True
     """Whether it forms a team of a corpus's scientists; one that does not needs no corpus."""

@@ -12,8 +12,9 @@ import pytest
 PLUGINS = Path(__file__).parents[1] / "plugins"
 ROOMS = (
     "errors", "http", "resources",  # what went wrong, and where the data files are
-    "papers", "texts",  # what is read
+    "papers",  # what is read
     "replies", "roles", "core",  # what is asked and answered, and the contracts between systems and hosts
+    "texts",  # files and runs as texts
     "config",  # a run's config
     "models",  # limits on requests, and models that need no server
     "bank", "literature",  # papers, scientists and their vectors; papers beyond the bank

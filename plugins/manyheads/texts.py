@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ValidationError
 
+from manyheads.core.results import Part, read_result
 from manyheads.errors import SubjectError, describe
 
-RESULT = "result.json"
 LARGEST = 4_000_000
 """Bytes of a text: whole books stay below it, a data set named by mistake does not."""
 HEADING = re.compile(r"\A\s*#\s+(.+?)\s*#*\s*(?:\n|\Z)")
@@ -118,30 +118,15 @@ def _of_line(path: Path, source: str) -> Subject:
     return found[0]
 
 
-def read_result(folder: Path) -> dict[str, Any]:
-    """What came of a finished run, as its folder keeps it.
-
-    Raises:
-        SubjectError: the folder has no readable `result.json`.
-    """
-    path = folder / RESULT
-    if not path.is_file():
-        begun = (folder / "config.yaml").is_file()
-        raise SubjectError(
-            f"{folder}: {'no finished run' if begun else 'no run folder'} (it has no {RESULT})",
-            hint=f"manyheads resume {folder}" if begun else f"name {KINDS}",
-        )
-    return _object(str(path), _read(path))
+class _Wrote(Part):
+    abstract: _Abstract | None = None
 
 
 def _of_run(folder: Path) -> Subject:
-    result = read_result(folder)
-    if not isinstance(result.get("abstract"), dict):
-        raise SubjectError(
-            f"{folder}: this run of {result.get('system', 'manyheads')} wrote no abstract",
-            hint=f"name {KINDS}",
-        )
-    return _entry(str(folder), {"abstract": result["abstract"]})
+    run = read_result(folder, _Wrote)
+    if run.result.abstract is None:
+        raise SubjectError(f"{folder}: this run of {run.system} wrote no abstract", hint=f"name {KINDS}")
+    return _subject(str(folder), run.result.abstract.title, run.result.abstract.text)
 
 
 def _of_json(source: str, content: str) -> Subject:

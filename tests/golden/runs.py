@@ -60,9 +60,11 @@ class Runs:
 
 
 def result_of(folder: Path, home: Path) -> Any:
-    """The result of a run folder; the absolute path of the folder that it was run in gives way to `<here>`."""
+    """The result of a run folder; the folder that it was run in gives way to `<here>`, the host to `<host>`."""
     text = (folder / "result.json").read_text(encoding="utf-8")
-    return json.loads(text.replace(str(home), PLACE))
+    result = json.loads(text.replace(str(home), PLACE))
+    assert result["host"] in HOSTS
+    return {**result, "host": "<host>"}
 
 
 def golden(name: str) -> Any:

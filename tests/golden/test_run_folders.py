@@ -77,7 +77,7 @@ def test_a_report_is_written_from_the_folder(commands: Commands, home: Path, nam
     result = frozen(name)
     page = unescape((run / "report.html").read_text(encoding="utf-8"))
     if name in FINISHED:
-        assert (result.get("abstract") or result["idea"])["title"] in page
+        assert (result["result"]["abstract"] or result["result"]["idea"])["title"] in page
 
 
 def test_each_folder_is_small_and_of_no_machine() -> None:

@@ -23,7 +23,8 @@ from manyheads.core.events import (
     Voted,
     Warned,
 )
-from manyheads.report.html import write_report
+from manyheads.systems.results import write_report
+from support.results import today
 
 Write = Callable[..., Path]
 TEAM = ("Scientist17", "Scientist4", "Scientist9", "Scientist23")
@@ -258,11 +259,13 @@ def result() -> dict[str, Any]:
     return {
         "system": "virsci",
         "host": "autogen",
+        "seed": 7,
+        "corpus": "sample",
         "models": {"default": "offline"},
         "team": [
             {
-                "name": name, "role": "member" if n else "leader", "interests": "robot memory, retrieval, lifelong learning",
-                "affiliations": "Institute for Field Robotics", "reasoning": REASONS[n - 1] if n else "",
+                "name": name, "role": "member" if n else "leader", "interests": ["robot memory", "retrieval", "lifelong learning"],
+                "affiliations": ["Institute for Field Robotics"], "reasoning": REASONS[n - 1] if n else "",
             }
             for n, name in enumerate(TEAM)
         ],
@@ -307,7 +310,7 @@ def write_run(
 ) -> Path:
     """A run folder as a session leaves it; `finished=False` leaves the result out."""
     folder.mkdir(parents=True, exist_ok=True)
-    outcome = result() if outcome is None else outcome
+    outcome = today(result() if outcome is None else outcome)
     events = story() if events is None else events
     if finished:
         events = [*events, Result(data=outcome)]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.errors import ModelError
-from manyheads.report.closing import closing_lines
+from manyheads.systems.results import closing_lines
 from support.faults import Fault
 from support.llm import LLM
 from support.play import config_for, play
@@ -54,10 +54,10 @@ async def test_a_discussion_shows_who_spoke_and_whether_the_critic_approves(llm:
     assert "A Analyst analyst R Researcher researcher C Critic critic" in page
 
 
-async def test_a_stopped_baseline_shows_who_has_spoken(llm: LLM, tmp_path: Path) -> None:
+async def test_a_stopped_baseline_shows_who_takes_part(llm: LLM, tmp_path: Path) -> None:
     llm.faults.append(Fault("status", when=lambda request: request.title == "Critique", status=403))
     with pytest.raises(ModelError):
         await told(llm, tmp_path / "run", "discussion")
     page = words(tmp_path / "run")
     assert "This run is not finished." in page
-    assert "Team A Analyst R Researcher A baseline" in page
+    assert "Team A Analyst analyst R Researcher researcher C Critic critic A baseline" in page

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from manyheads.report.html import write_report
+from manyheads.systems.results import write_report
 from support.ranked import RANKED, SHOWN, order, ranking
 
 Write = Callable[..., Path]

@@ -10,8 +10,9 @@ import pytest
 
 from manyheads.core.events import AnyEvent, Invited, Said
 from manyheads.errors import JournalError
-from manyheads.report.html import FOLD_AT, duration, monogram, number, split, write_report
-from manyheads.report.virsci import SECTIONS
+from manyheads.report.html import FOLD_AT, SECTIONS, duration, monogram, number, split
+from manyheads.systems.results import write_report
+from support.results import today
 
 Write = Callable[..., Path]
 Read = Callable[[Path], Any]
@@ -21,7 +22,9 @@ EVIL = "<script>document.title='owned'</script><img src=x onerror=alert(1)>{{ 7 
 def changed(data: Any, text: str) -> Any:
     """The same data with every free text replaced."""
     if isinstance(data, dict):
-        return {k: v if k in ("kind", "stage", "part") else changed(v, text) for k, v in data.items()}
+        return {
+            k: v if k in ("kind", "stage", "part", "system") else changed(v, text) for k, v in data.items()
+        }
     if isinstance(data, list | tuple):
         return [changed(item, text) for item in data]
     return text if isinstance(data, str) else data
@@ -73,7 +76,10 @@ def test_a_model_text_is_never_markup(
 ) -> None:
     events = [type(e).model_validate(changed(e.model_dump(mode="json"), EVIL)) for e in tale]
     folder = run(
-        events=events, outcome=changed(told, EVIL), finished=finished, config=json.dumps({"topic": EVIL})
+        events=events,
+        outcome=changed(told, EVIL),
+        finished=finished,
+        config=json.dumps({"system": "virsci", "topic": EVIL}),
     )
     page = read(folder)
     assert "script" not in {tag for tag, _ in page.tags}
@@ -84,10 +90,10 @@ def test_a_model_text_is_never_markup(
 
 def test_characters_that_no_page_may_hold_are_replaced(run: Write, read: Read, told: dict[str, Any]) -> None:
     folder = run()
-    told["abstract"]["title"] = "Half \ud83d a pair, \x00 and \x1b[31m red"
-    (folder / "result.json").write_text(json.dumps(told), encoding="utf-8")
+    told["abstract"]["title"] = "Half a pair, \x00 and \x1b[31m red"
+    (folder / "result.json").write_text(json.dumps(today(told)), encoding="utf-8")
     title = next(line for line in read(folder).text.splitlines() if "Half" in line)
-    assert "Half \ufffd a pair, \ufffd and \ufffd[31m red" in title
+    assert "Half a pair, \ufffd and \ufffd[31m red" in title
 
 
 def test_huge_texts_fold_and_are_kept_whole(run: Write, read: Read, told: dict[str, Any]) -> None:
@@ -109,7 +115,7 @@ def test_an_unfinished_run_says_so(run: Write, read: Read, tale: list[AnyEvent])
 
 
 def test_a_run_that_never_began_has_a_report(run: Write, read: Read) -> None:
-    assert "A run without a title yet" in read(run(events=[], finished=False, config="")).words
+    assert "A run without a title yet" in read(run(events=[], finished=False, config="system: virsci")).words
 
 
 def test_a_line_cut_by_a_kill_is_told(run: Write, read: Read) -> None:

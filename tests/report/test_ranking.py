@@ -8,17 +8,16 @@ from typing import Any
 import pytest
 
 from manyheads.core.events import AnyEvent
-from manyheads.errors import JournalError, ModelError
-from manyheads.report.closing import essence
-from manyheads.report.html import write_report
-from manyheads.report.ranking import bias_in_words, meaning, ranked_of
-from manyheads.report.record import read_run
+from manyheads.errors import ModelError, SubjectError
+from manyheads.systems.ranking.report import bias_in_words, meaning
+from manyheads.systems.results import essence, load, write_report
 from report.conftest import Reader, said
 from support.faults import Fault
 from support.llm import LLM
 from support.play import config_for, play
 from support.ranked import RANKED, SHOWN, TITLES, WHY, form, order, ranking
 from support.requests import Request
+from support.results import run_of, today
 
 Write = Callable[..., Path]
 Read = Callable[[Path], Reader]
@@ -92,7 +91,7 @@ def test_places_are_drawn_between_the_ends_of_the_ranks(ranked_run: Write, read:
 
 
 def told_of(folder: Path) -> str:
-    return " ".join(bias_in_words(ranked_of(read_run(folder))))
+    return " ".join(bias_in_words(load(folder).result))
 
 
 @pytest.mark.parametrize(
@@ -137,21 +136,22 @@ def test_many_orders_go_into_tables_that_fit(ranked_run: Write, read: Read) -> N
 
 
 def test_a_single_idea_is_spoken_of_as_one(ranked_run: Write) -> None:
-    ranked = ranked_of(read_run(ranked_run(ideas=ranking()["ideas"][:1], orders=[], s=1.0)))
+    ranked = load(ranked_run(ideas=ranking()["ideas"][:1], orders=[], s=1.0)).result
     assert meaning(ranked).startswith(
         "S is the share of the one idea that the judge ranks above the target, here 100%"
     )
 
 
 def test_an_idea_that_was_ranked_as_it_stood_is_shown_so(ranked_run: Write, read: Read) -> None:
-    plain = {"title": "", "text": "Mice know the way home.", "fields": {}}
+    plain = {"source": "", "title": "", "text": "Mice know the way home.", "fields": {}}
     words = read(ranked_run(ideas=[plain, *ranking()["ideas"][1:]])).words
     assert "Idea 1 Mice know the way home." in words
     assert "Idea 1 1.33" in words, "it goes by its number"
 
 
 def test_an_unfinished_ranking_shows_what_has_come(run: Write, read: Read) -> None:
-    words = read(run(events=events(), config=CONFIG, finished=False)).words
+    begun = {key: ranking()[key] for key in ("system", "title", "target", "ideas", "area", "indicator")}
+    words = read(run(events=events(), outcome={**begun, "finished": False}, config=CONFIG)).words
     assert "This run is not finished." in words
     assert "Ranked for novelty" in words
     assert "Machine 0 loses its way" in words
@@ -174,8 +174,8 @@ def test_nothing_that_a_model_writes_becomes_markup(ranked_run: Write) -> None:
 
 def test_what_no_run_writes_is_refused(ranked_run: Write) -> None:
     folder = ranked_run()
-    (folder / "result.json").write_text(json.dumps(ranking(orders=[{"shown": "x"}])), encoding="utf-8")
-    with pytest.raises(JournalError, match=r"orders\.0\.shown"):
+    (folder / "result.json").write_text(json.dumps(today(ranking(orders=[{"shown": "x"}]))), encoding="utf-8")
+    with pytest.raises(SubjectError, match=r"orders\.0\.shown"):
         write_report(folder)
 
 
@@ -193,7 +193,7 @@ async def test_a_run_writes_what_the_page_shows(llm: LLM, tmp_path: Path) -> Non
     llm.answers["ranking"] = ranked_by_number
     played = await play(config_for(llm, *SETS), tmp_path / "run", llm)
     words = Reader((tmp_path / "run/report.html").read_text(encoding="utf-8")).words
-    ranked = ranked_of(read_run(tmp_path / "run"))
+    ranked = load(tmp_path / "run").result
     assert ranked.s == played.result["s"] == 0.5
     assert [order.target_rank for order in ranked.orders] == [order.target_place for order in ranked.orders]
     assert "S 0.5 95 % interval" in words
@@ -215,7 +215,7 @@ async def test_a_run_that_stops_at_a_ranking_shows_what_is_condensed(llm: LLM, t
 
 
 def test_the_last_lines_tell_s_ranks_and_places() -> None:
-    told = dict(essence(ranking()))
+    told = dict(essence(run_of(ranking())))
     assert told["S"] == "0.78 of 3 ideas above the target for novelty, 95% interval 0.61 to 0.97"
     assert told["Orders"] == "3 of 4 ranked, the others failed; they agree to 0.47 (Kendall's W)"
     assert told["1"] == f"{TITLES[1]} (mean rank 1.33)"

@@ -1,5 +1,6 @@
 """The report of an idea's evolution: versions with what changed, reviews and verdicts beside them."""
 
+import json
 import re
 from collections.abc import Callable
 from html import unescape
@@ -8,16 +9,15 @@ from typing import Any
 
 import pytest
 
-from manyheads.errors import JournalError, ModelError
-from manyheads.report.closing import closing_lines, essence
+from manyheads.errors import ModelError, SubjectError
 from manyheads.report.diff import Piece
-from manyheads.report.html import write_report
-from manyheads.report.rebuttal import evolution_of, steps
-from manyheads.report.record import read_run
+from manyheads.systems.rebuttal.report import steps
+from manyheads.systems.results import closing_lines, essence, load, write_report
 from support.faults import Fault
 from support.llm import LLM
 from support.play import Played, config_for, play
 from support.requests import Request
+from support.results import today
 
 Play = Callable[..., Any]
 SETS = ("system=rebuttal", "background=Owls hunt by ear.")
@@ -65,7 +65,7 @@ async def test_versions_stand_with_what_was_said_of_them(run: Play, llm: LLM, tm
 async def test_what_changed_is_told_by_field(run: Play, llm: LLM, tmp_path: Path) -> None:
     llm.answers.update(improved=better_once, hypothesis=owls)
     await run()
-    first, second, third = steps(evolution_of(read_run(tmp_path / "run")))
+    first, second, third = steps(load(tmp_path / "run").result.rounds)
     assert (first.alone, second.alone, third.alone) == (True, True, False)
     assert [name for name, _ in second.sections] == [
         "title", "problem", "objective", "hypothesis", "method", "expected_impact",
@@ -120,7 +120,7 @@ async def test_an_unfinished_run_shows_how_far_it_came(run: Play, llm: LLM, tmp_
     llm.faults.append(Fault("status", status=403, when=lambda request: llm.calls > 6))
     with pytest.raises(ModelError):
         await run()
-    evolution = evolution_of(read_run(tmp_path / "run"))
+    evolution = load(tmp_path / "run").result
     assert [one.round for one in evolution.rounds] == [0, 1, 2]
     assert evolution.rounds[1].improved is True
     page = page_of(tmp_path / "run")
@@ -142,7 +142,7 @@ async def test_where_nobody_judged_nothing_is_said_to_be_no_better(
 ) -> None:
     played = await run(sets, "rebuttal.fixed_iters=1")
     assert played.result["rebuttal"]["improvements"] is None
-    assert "found better" not in dict(essence(played.result))["Rebuttal"]
+    assert "found better" not in dict(essence(played.run))["Rebuttal"]
     assert "Found better" not in page_of(tmp_path / "run")
 
 
@@ -165,14 +165,15 @@ async def test_the_review_of_an_idea_that_was_given_is_shown_before_the_end(
     page = page_of(tmp_path / "run")
     assert "Owls cannot plan." in page
     assert "given with the run" in page
-    assert '<div class="abstract">' not in page
+    assert "Owls plan best." in page
 
 
 async def test_the_last_lines(run: Play, llm: LLM, tmp_path: Path) -> None:
     llm.answers["improved"] = False
     played = await run("rebuttal.abstract=true")
-    told = dict(essence(played.result))
-    without = dict(essence({**played.result, "abstract": None}))
+    told, run_of_it = dict(essence(played.run)), played.run
+    run_of_it.result.abstract = None
+    without = dict(essence(run_of_it))
     assert without["Hypothesis"] == played.result["idea"]["hypothesis"]
     assert "Hypothesis" not in told
     assert told["Abstract"] == played.result["abstract"]["text"]
@@ -192,6 +193,8 @@ async def test_nothing_that_a_model_writes_is_markup(run: Play, llm: LLM, tmp_pa
 async def test_a_result_that_no_run_writes(run: Play, llm: LLM, tmp_path: Path) -> None:
     llm.answers["improved"] = False
     await run()
-    (tmp_path / "run/result.json").write_text('{"system": "rebuttal", "rounds": [{"round": "x"}]}')
-    with pytest.raises(JournalError, match=r"rounds\.0"):
+    (tmp_path / "run/result.json").write_text(
+        json.dumps(today({"system": "rebuttal", "rounds": [{"round": "x", "idea": {}}]}))
+    )
+    with pytest.raises(SubjectError, match=r"rounds\.0"):
         write_report(tmp_path / "run")

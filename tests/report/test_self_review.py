@@ -9,8 +9,9 @@ import pytest
 
 from manyheads.core import Usage
 from manyheads.core.events import AnyEvent, Judged, Retrieved, Said, Searched, Stage
-from manyheads.report.closing import closing_lines
-from manyheads.report.virsci import Vote, tallies
+from manyheads.core.results import Vote
+from manyheads.systems.results import closing_lines
+from manyheads.systems.virsci.report import tallies
 
 Write = Callable[..., Path]
 Read = Callable[[Path], Any]
@@ -33,6 +34,7 @@ def reviewed(passed: bool = True, **more: Any) -> dict[str, Any]:
     reviews = [
         {
             "round": 1, "number": n, "title": f"Title {n}", "closest": SIMILARITIES[n - 1][0], "too_close": n == 1 or not passed,
+            "outcome": "revised" if n == 1 else "passed" if passed else None,
             "overlaps": [{**hit, **one} for hit, one in zip(HITS, compared(n), strict=True)],
         }
         for n in (1, 2)
@@ -69,11 +71,10 @@ def searched(source: Any, outcome: Any, hits: int = 0, **more: Any) -> Searched:
     return Searched(source=source, operation="search", hits=hits, outcome=outcome, **given)
 
 
-@pytest.mark.parametrize("finished", [True, False])
 def test_self_reviews_are_told_paper_by_paper(
-    run: Write, read: Read, told: dict[str, Any], tale: list[AnyEvent], finished: bool
+    run: Write, read: Read, told: dict[str, Any], tale: list[AnyEvent]
 ) -> None:
-    folder = run(events=[*tale, *happened()], outcome={**told, "self_review": reviewed()}, finished=finished)
+    folder = run(events=[*tale, *happened()], outcome={**told, "self_review": reviewed()})
     words = read(folder).words
     for expected in (
         "From 70 on it is too close", "Review 1 too close revised", "Review 2 not too close passed",
@@ -140,7 +141,7 @@ def test_versions_of_another_idea_begin_anew(run: Write, read: Read, told: dict[
 
 def test_votes_of_several_rounds_are_counted_apart() -> None:
     votes = tuple(
-        Vote(voter=f"S{n}", choice=choice, round=number, idea=f"{number}/{choice}")
+        Vote(voter=f"S{n}", turn=1, choice=choice, round=number, idea=f"{number}/{choice}", reasoning="So.")
         for number, choices in ((1, (1, 1, 2)), (2, (1, 2, 2)))
         for n, choice in enumerate(choices)
     )

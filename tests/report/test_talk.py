@@ -9,7 +9,9 @@ import pytest
 from manyheads.core import ToolCall, Usage
 from manyheads.core.events import AnyEvent, Invited, Judged, Said, Warned
 from manyheads.report.record import Record, read_run
-from manyheads.report.virsci import guests, rounds
+from manyheads.report.talk import guests, rounds
+from manyheads.systems.virsci.result import VirSciResult
+from support.results import run_of
 
 ADVICE = Said(
     stage="topic", turn=1, speaker="Scientist8", task="advise", part="guest", text="Measure first.",
@@ -23,7 +25,7 @@ REMARK = Said(
 
 
 def record(*events: AnyEvent) -> Record:
-    return Record(folder=Path("run"), events=events)
+    return Record(folder=Path("run"), result=run_of({"system": "virsci"}), events=events)
 
 
 @pytest.mark.parametrize("events", list(permutations((ADVICE, INVITED, REMARK))))
@@ -62,7 +64,7 @@ def test_a_remark_is_told_apart_from_the_topic_it_favours() -> None:
 
 
 def test_summaries_stand_by_themselves(run: Callable[..., Path]) -> None:
-    held = rounds(read_run(run()), "topic")
+    held = rounds(read_run(run(), lambda system: VirSciResult), "topic")
     talk = [one for one in held if not one.title]
     assert [one.turn for one in talk] == [1, 2]
     assert all(one.summary and one.summary.speaker == "Scientist17" for one in talk)

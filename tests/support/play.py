@@ -8,9 +8,11 @@ from typing import Any, TypeVar
 
 from manyheads.config import RunConfig, merge, parse_set
 from manyheads.core.events import AnyEvent, Event, Result, Said
+from manyheads.core.results import RunResult
 from manyheads.engine.session import Session
 from manyheads.hosts import host_factory
 from manyheads.systems.loading import validate
+from manyheads.systems.results import typed
 from support.llm import LLM
 from support.requests import Request
 
@@ -27,9 +29,17 @@ class Played:
 
     @property
     def result(self) -> dict[str, Any]:
+        """What every run has, and its system's own, side by side."""
         last = self.events[-1]
         assert isinstance(last, Result)
-        return last.data
+        return {**last.data, **last.data["result"]}
+
+    @property
+    def run(self) -> RunResult[Any]:
+        """The same, typed."""
+        last = self.events[-1]
+        assert isinstance(last, Result)
+        return typed(last.data)
 
     def of(self, kind: type[E]) -> list[E]:
         return [event for event in self.events if isinstance(event, kind)]

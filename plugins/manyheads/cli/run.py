@@ -24,7 +24,7 @@ from manyheads.errors import ConfigError, UserError
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
     from manyheads.engine.session import Session
-    from manyheads.report.review import Mean
+    from manyheads.measures.ratings import Mean
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print every event as a line of JSON.")]
@@ -105,7 +105,7 @@ async def _drive(session: Any, json: bool, quiet: bool) -> None:
 
 def _closing(session: Any) -> str:
     from manyheads.cli.progress import printable
-    from manyheads.report.closing import closing_lines
+    from manyheads.systems.results import closing_lines
 
     return printable(closing_lines(session.folder))
 
@@ -197,16 +197,16 @@ def _show(folders: list[Path]) -> None:
     from rich.table import Table
 
     from manyheads.cli.progress import plain
-    from manyheads.report.record import read_run
-    from manyheads.report.review import reviewed_of
+    from manyheads.core.results import read_result
+    from manyheads.systems.conference_review.result import ReviewResult
 
-    found = {folder: reviewed_of(read_run(folder)) for folder in folders}
+    found = {folder: read_result(folder, ReviewResult).result for folder in folders}
     names = list(dict.fromkeys(name for each in found.values() for name in each.means))
     table = Table(title="Mean scores, with their 95% intervals", title_justify="left")
     for heading in ("text", *names, "run"):
         table.add_column(heading, overflow="fold")
     for folder, each in found.items():
-        title = plain(each.title or Path(each.subject.source).name)
+        title = plain(each.title or (Path(each.subject.source).name if each.subject else ""))
         table.add_row(title, *(_cell(each.means[name]) for name in names), str(folder))
     Console().print(table, markup=False)
 
@@ -221,6 +221,6 @@ def _cell(mean: "Mean") -> str:
 
 def report(folder: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder.")]) -> None:
     """Write the report of a run anew, as far as the run has come; its path is printed."""
-    from manyheads.report.html import write_report
+    from manyheads.systems.results import write_report
 
     typer.echo(write_report(folder))

@@ -6,7 +6,7 @@ who asked, who then answers again, so that nobody else's prompt changes.
 """
 
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from manyheads.core import Message, Reply, Tool
 from manyheads.core.events import Invited
@@ -25,7 +25,12 @@ R = TypeVar("R", bound=ReplyModel)
 
 
 async def speak(
-    run: Run[DiscussionSettings], team: Team, question: Question, reply_type: type[R], *, context: str = ""
+    run: Run[Any, DiscussionSettings],
+    team: Team,
+    question: Question,
+    reply_type: type[R],
+    *,
+    context: str = "",
 ) -> tuple[Reply[R], list[Guest]]:
     """Ask a speaker in an open discussion; the guests they heard come with the reply."""
     asking = _Asking(run, team, question, context)
@@ -34,7 +39,7 @@ async def speak(
 
 
 async def ask_with_advice(
-    run: Run[DiscussionSettings],
+    run: Run[Any, DiscussionSettings],
     team: Team,
     question: Question,
     reply_type: type[R],
@@ -57,7 +62,7 @@ async def ask_with_advice(
 class _Asking:
     """One speaker's question with the right to hear guests."""
 
-    run: Run[DiscussionSettings]
+    run: Run[Any, DiscussionSettings]
     team: Team
     question: Question
     context: str
@@ -141,7 +146,9 @@ class _Asking:
     def _note(self, guest: str, asked: str, advice: str) -> None:
         place = self.question
         by = place.speaker.name
-        self.heard.append(Guest(guest, by, place.stage, place.turn, asked, advice))
+        self.heard.append(
+            Guest(name=guest, by=by, stage=place.stage, turn=place.turn, question=asked, advice=advice)
+        )
         self.run.guests.append(self.heard[-1])
 
     def _guest_tools(self) -> tuple[Tool, ...]:

@@ -5,11 +5,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal
 
+from pydantic import BaseModel
 from typing_extensions import TypeVar
 
 from manyheads.config import RunConfig, Section
 from manyheads.core import Host, Message, Ordinals, Reply, Speaker, Tool, Turn, Usage, safe_name
 from manyheads.core.events import Asked, Emit, Retrieved, Said, Warned
+from manyheads.core.results import EvidenceList, Part
 from manyheads.discussion.config import DiscussionSettings, TeamConfig
 from manyheads.errors import CorpusError
 from manyheads.literature.library import Library
@@ -20,7 +22,7 @@ from manyheads.roles import Roles
 R = TypeVar("R", bound=ReplyModel)
 C = TypeVar("C", bound=Section, covariant=True, default=Any)
 G = TypeVar("G", covariant=True, default=Any)
-Part = Literal["member", "leader", "guest", "candidate"]
+Result = TypeVar("Result", bound=BaseModel, default=Any)
 
 
 @dataclass(frozen=True)
@@ -32,8 +34,7 @@ class Remark:
     guest: bool = False
 
 
-@dataclass(frozen=True)
-class Guest:
+class Guest(Part):
     """An outside scientist's one answer."""
 
     name: str
@@ -63,7 +64,7 @@ class Question:
     role: str
     task: str
     variables: Mapping[str, object]
-    part: Part = "member"
+    part: Literal["member", "leader", "guest", "candidate"] = "member"
     recall: str | None = None
     tools: tuple[Tool, ...] = ()
     after: tuple[Message, ...] = ()
@@ -76,8 +77,15 @@ class Question:
         return f"{self.task} {self.asker}".rstrip()
 
 
+@dataclass(frozen=True, slots=True)
+class Cited(Hit):
+    """A paper found, with the id under which the result's evidence has it."""
+
+    evidence: str
+
+
 @dataclass
-class Run(Generic[C, G]):
+class Run(Generic[Result, C, G]):
     """The context of one run. Draws of `rng` happen only between turns, never inside concurrent branches."""
 
     config: RunConfig
@@ -85,6 +93,8 @@ class Run(Generic[C, G]):
     roles: Roles
     literature: Literature
     emit: Emit
+    result: Result
+    """What it comes to, filled as it goes."""
     insiders: set[str] = field(default_factory=set[str])
     """Names of the team's present members; the retrieval hook shows others."""
     library: Library | None = None
@@ -94,6 +104,8 @@ class Run(Generic[C, G]):
     rng: random.Random = field(init=False)
     ordinals: Ordinals = field(default_factory=Ordinals)
     guests: list[Guest] = field(default_factory=list[Guest])
+    evidence: EvidenceList = field(default_factory=EvidenceList)
+    """Papers that the result may cite."""
     warned: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """What fell back or failed on the way, by stage."""
     spent: dict[str, Usage] = field(default_factory=dict[str, Usage])
@@ -171,15 +183,29 @@ class Run(Generic[C, G]):
             raise TypeError(f"{role}.{task} replies with {found.__name__}, not {like.__name__}")
         return found
 
-    async def references(self, stage: str, turn: int, queries: list[str], k: int) -> list[list[Hit]]:
-        """B_past of each query, `k` papers each; nothing is looked up when `k` is 0."""
+    async def references(self, stage: str, turn: int, queries: list[str], k: int) -> list[list[Cited]]:
+        """B_past of each query, `k` papers each; nothing is looked up when `k` is 0.
+
+        Called only between turns, never inside concurrent branches: the order makes the ids of the evidence.
+        """
         if not k:
             return [[] for _ in queries]
         found = await self.literature.past(queries, k)
         for query, hits in zip(queries, found, strict=True):
-            shown = tuple(cite(hit) for hit in hits)
-            self.emit(Retrieved(stage=stage, turn=turn, query=query, hits=shown))
-        return found
+            self.emit(Retrieved(stage=stage, turn=turn, query=query, hits=tuple(map(_shown, hits))))
+        return [
+            [self._cite(hit, query, stage, turn) for hit in hits]
+            for query, hits in zip(queries, found, strict=True)
+        ]
+
+    def _cite(self, hit: Hit, query: str, stage: str, turn: int) -> Cited:
+        """A hit, kept as evidence."""
+        corpus = self.config.literature.references == "corpus"
+        source = self.config.corpus if corpus else hit.paper.id.partition(":")[0]
+        found = {"year": hit.paper.year, "score": round(hit.score, 4), "source": source}
+        place = {"stage": stage, "turn": turn}
+        evidence = self.evidence.cite(hit.paper.id, hit.paper.title, query, **found, **place)
+        return Cited(hit.paper, hit.score, evidence)
 
     def warn(self, stage: str, message: str) -> None:
         """Tell the user of something that fell back; it also goes into the result."""
@@ -196,8 +222,7 @@ class Run(Generic[C, G]):
         return sum(self.spent.values(), Usage())
 
 
-def cite(hit: Hit) -> dict[str, Any]:
-    """A reference as results and reports keep it."""
+def _shown(hit: Hit) -> dict[str, Any]:
     paper = hit.paper
     return {"id": paper.id, "title": paper.title, "year": paper.year, "score": round(hit.score, 4)}
 
@@ -211,8 +236,8 @@ class Member:
 
     scientist: Scientist
     speaker: Speaker
-    reasoning: str = ""
-    """Why they joined; empty for the leader."""
+    reasoning: str | None = None
+    """Why they joined; None of the leader."""
 
     @property
     def name(self) -> str:

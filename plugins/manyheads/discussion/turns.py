@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from manyheads.core.events import Judged
 from manyheads.discussion.config import DiscussionSettings
@@ -33,7 +33,7 @@ def speaking_order(
 
 
 async def another_turns(
-    run: Run[DiscussionSettings],
+    run: Run[Any, DiscussionSettings],
     team: Team,
     stage: str,
     goal: str,

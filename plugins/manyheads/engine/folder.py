@@ -7,7 +7,7 @@
         events.jsonl     what happened, an event a line
         searches.jsonl   every look-up in the literature, a line each, once there is one
         searches.sqlite  what these look-ups have found, so that a resumed run sees what it saw
-        result.json      what came of it
+        result.json      what came of it: written after every stage, `finished` in the end
         report.html      the same to read
 
 A run that is resumed touches none of this before its first new turn: until then it only repeats the record, and
@@ -19,7 +19,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -29,12 +29,11 @@ from typing import Any, Self, TextIO
 import yaml
 
 from manyheads.config import RunConfig
-from manyheads.core.events import AnyEvent, Result
+from manyheads.core.events import AnyEvent, Result, Stage
+from manyheads.core.results import RESULT, RunResult
 from manyheads.errors import JournalError
 
-CONFIG, JOURNAL, EVENTS, RESULT, REPORT = (
-    "config.yaml", "journal.sqlite", "events.jsonl", "result.json", "report.html",
-)  # fmt: skip
+CONFIG, JOURNAL, EVENTS, REPORT = "config.yaml", "journal.sqlite", "events.jsonl", "report.html"
 
 
 def new_folder(config: RunConfig, base: Path) -> Path:
@@ -86,12 +85,16 @@ class RunFolder:
         path: the folder; made when missing.
         config: what the run is made from, kept from its first new turn on.
 
+    Attributes:
+        so_far: what the run has come to; None before it has begun.
+
     Raises:
         JournalError: the folder cannot be written.
     """
 
     def __init__(self, path: Path, config: RunConfig) -> None:
         self.path, self._config = path, config
+        self.so_far: Callable[[], RunResult[Any]] | None = None
         self._began = time.monotonic()
         with writing(path):
             path.mkdir(parents=True, exist_ok=True)
@@ -122,14 +125,19 @@ class RunFolder:
                 (self.path / stale).unlink(missing_ok=True)
 
     def note(self, event: AnyEvent) -> None:
-        """Keep an event; a `Result` is kept in its own file too."""
+        """Keep an event; a `Result` is kept in its own file too, and where a stage begins what has come so far."""
         line = {"at": round(time.monotonic() - self._began, 3), **event.model_dump(mode="json")}
         with writing(self.path):
             self._log.write(json.dumps(line, ensure_ascii=False) + "\n")
             self._log.flush()
         if isinstance(event, Result):
             self.go_live()
-            self._replace(RESULT, json.dumps(event.data, ensure_ascii=False, indent=2) + "\n")
+            self._keep_result(event.data)
+        elif isinstance(event, Stage) and self.so_far and not self._resumed:
+            self._keep_result(self.so_far().model_dump(mode="json"))
+
+    def _keep_result(self, data: Mapping[str, Any]) -> None:
+        self._replace(RESULT, json.dumps(data, ensure_ascii=False, indent=2) + "\n")
 
     def _keep_config(self) -> None:
         data: dict[str, Any] = self._config.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -148,7 +156,7 @@ class RunFolder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        from manyheads.report.html import write_report
+        from manyheads.systems.results import write_report
 
         with suppress(OSError):  # of an event that the disk could not take, which was said when it was noted
             self._log.close()
@@ -159,4 +167,6 @@ class RunFolder:
         else:
             # What stopped the run is the news, not a disk that cannot take its report.
             with suppress(JournalError):
+                if self.so_far:
+                    self._keep_result(self.so_far().model_dump(mode="json"))
                 write_report(self.path)

@@ -16,6 +16,7 @@ from manyheads.bank.vectors import cache_folder
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import NOTHING, UNMETERED, Host, ManagedHost, Meter, Recall, Usage
 from manyheads.core.events import AnyEvent, Emit, Searched, Warned, stream
+from manyheads.core.results import RunResult, RunUsage
 from manyheads.discussion import DiscussionSettings, Run, need_members
 from manyheads.engine.budget import Budgeted, Ledger, Meters
 from manyheads.engine.folder import JOURNAL, RunFolder, fresh, new_folder
@@ -138,7 +139,7 @@ class Session:
             paid = Ledger(self.config.budget)
             guarded = self._guarded(host, journal, folder, paid)
             ledger = SearchLedger(self.folder / LEDGER)
-            work = self._work(guarded, roles, literature, recall, given, ledger, paid)
+            work = self._work(guarded, roles, literature, recall, given, ledger, paid, folder)
             events = await stack.enter_async_context(aclosing(stream(work)))
             async for event in events:
                 folder.note(event)
@@ -211,6 +212,7 @@ class Session:
         given: Any,
         ledger: SearchLedger,
         paid: Ledger,
+        folder: RunFolder,
     ) -> Callable[[Emit], Awaitable[Mapping[str, Any]]]:
         async def work(emit: Emit) -> Mapping[str, Any]:
             async with self._library(literature, partial(_note, ledger, emit)) as library:
@@ -218,10 +220,12 @@ class Session:
                     library.opened()  # what is wrong with it is said before anything is paid for
                 shown = self._shown(literature, library)
                 run = Run(
-                    self.config, host, roles, shown, emit, recall.insiders, library=library, given=given
-                )
-                found = await self.system.run(run)
-            return {"system": self.config.system, **found, **self._account(run, ledger, paid)}
+                    self.config, host, roles, shown, emit, self.system.result(), recall.insiders,
+                    library=library, given=given,
+                )  # fmt: skip
+                folder.so_far = partial(_result_of, run, ledger, paid)
+                await self.system.run(run)
+            return _result_of(run, ledger, paid, finished=True).model_dump(mode="json")
 
         return work
 
@@ -257,18 +261,6 @@ class Session:
             return ServicesInstead(literature, library, lambda: literature.embedder)
         return ServicesInstead(literature, library, cache(lambda: load_embedder(self.config.embedding)))
 
-    def _account(self, run: Run, ledger: SearchLedger, paid: Ledger) -> dict[str, Any]:
-        models = {alias: f"{m.provider}/{m.name}" for alias, m in run.config.models.items()}
-        return {
-            "seed": run.config.seed,
-            "corpus": run.config.corpus,
-            "models": models,
-            "written_by_language_model": bool(run.writers - {OFFLINE}),
-            "usage": _usage(run, paid),
-            "warnings": [*run.warnings, *map(_missing, sorted(ledger.degraded))],
-            **_searches(ledger),
-        }
-
 
 def _lost(paid: Usage, useful: Usage) -> Usage:
     """What was paid for turns that came to no reply, and for replies that were replaced."""
@@ -276,11 +268,25 @@ def _lost(paid: Usage, useful: Usage) -> Usage:
     return lost if lost.calls else NOTHING
 
 
-def _usage(run: Run, paid: Ledger) -> dict[str, Any]:
-    """All that a run has paid: for its replies, by stage, and for what the result does not rest on."""
-    unused = _lost(paid.spent, run.usage)
-    by_stage = {stage: usage.model_dump() for stage, usage in run.spent.items()}
-    return {**(run.usage + unused).model_dump(), "by_stage": by_stage, "unused": unused.model_dump()}
+def _result_of(run: Run, ledger: SearchLedger, paid: Ledger, finished: bool = False) -> RunResult[Any]:
+    """What a run has come to, with all that it has paid: for its replies, and for what the result does not rest on."""
+    config, unused = run.config, _lost(paid.spent, run.usage)
+    searches = ledger.as_data() if ledger.entries else None
+    return RunResult(
+        system=config.system,
+        host=config.host,
+        seed=config.seed,
+        corpus=config.corpus,
+        models={alias: f"{model.provider}/{model.name}" for alias, model in config.models.items()},
+        written_by_language_model=bool(run.writers - {OFFLINE}),
+        finished=finished,
+        usage=RunUsage(**(run.usage + unused).model_dump(), by_stage=run.spent, unused=unused),
+        warnings=[*run.warnings, *map(_missing, sorted(ledger.degraded))],
+        degraded=sorted(ledger.degraded),
+        searches=searches,
+        evidence=run.evidence.entries,
+        result=run.result,
+    )
 
 
 def _note(ledger: SearchLedger, emit: Emit, entry: Searched) -> None:
@@ -295,11 +301,3 @@ def _note(ledger: SearchLedger, emit: Emit, entry: Searched) -> None:
 
 def _missing(source: str) -> str:
     return f"{source} could not be asked everything: papers that it alone knows are missing; see the search ledger"
-
-
-def _searches(ledger: SearchLedger) -> dict[str, Any]:
-    """The search ledger as `result.json` keeps it; nothing for a run that has looked nothing up."""
-    if not ledger.entries:
-        return {}
-    data = ledger.as_data()
-    return {"searches": data, "degraded": data["degraded"]}

@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, Literal
 
-from pydantic import Field, create_model
+from pydantic import BaseModel, Field, create_model
 from typing_extensions import TypeVar
 
 from manyheads.config import Inputs, RunConfig, Section, Slot
@@ -14,6 +14,8 @@ from manyheads.discussion import Run
 from manyheads.engine.folder import writing
 from manyheads.errors import ConfigError
 from manyheads.replies import REPLIES, ReplyModel
+from manyheads.report.html import View
+from manyheads.report.record import Record
 from manyheads.resources import Resources
 from manyheads.roles import Roles
 from manyheads.tools import TOOLS
@@ -22,6 +24,7 @@ __all__ = ["Inputs", "Needs", "Section", "Slot", "System", "misfits", "roles_of"
 
 C = TypeVar("C", bound=Section, default=Any)
 N = TypeVar("N", bound=Inputs, default=Any)
+R = TypeVar("R", bound=BaseModel, default=Any)
 Needs = Mapping[tuple[str, str], type[ReplyModel]]
 """By role and task, the reply that is needed, or a narrower one."""
 COMMON = frozenset(RunConfig.model_fields) - {"settings"}
@@ -46,8 +49,11 @@ class System(Generic[C, N]):
         about: what it is, in a sentence that a model may read where a team is a tool.
         config: the model of its section.
         inputs: the model of what it is given.
-        run: runs it; gives what `result.json` keeps of it.
+        result: the model of what it comes to, which has a value for all of it before it begins.
+        run: runs it, and fills `run.result` on the way.
         needs: the replies that it needs, by role and task.
+        essence: what a result comes to: names, and what stands under each, in order.
+        report: the template of its report, and what that shows.
     """
 
     name: str
@@ -55,8 +61,11 @@ class System(Generic[C, N]):
     about: str
     config: type[C]
     inputs: type[N]
-    run: Callable[[Run], Awaitable[Mapping[str, Any]]]
+    result: type[R]
+    run: Callable[[Run], Awaitable[None]]
     needs: Callable[[RunConfig], Needs]
+    essence: Callable[[R], Iterable[tuple[str, str]]]
+    report: Callable[[Record], View]
     class_name: str = ""
     """How the names of its classes begin: with `Team` at the end on AutoGen, with `Pipeline` on AgentScope."""
     corpus: Callable[[RunConfig], bool] = lambda config: False
@@ -75,6 +84,12 @@ class System(Generic[C, N]):
     """What was read, in words."""
     turns: Callable[[RunConfig], Mapping[str, int]] = _no_turns
     """The most turns of each stage that is held in turns."""
+    details: Callable[[R], Iterable[str]] = lambda result: ()
+    """What a reader wants of a result beyond its essence, in Markdown."""
+    work: Callable[[R], Iterable[str]] = lambda result: ()
+    """What was written, in full, in Markdown: it stands for the essence where others go on with it."""
+    source: Callable[[R], str | None] = lambda result: None
+    """What a result is about, as the user has named it."""
     retired: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
     """Keys of former config files, and where their values stand now; None for what another system's key was."""
 

@@ -1,6 +1,6 @@
 """Which run a host's team goes on with: the same rule on every host."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,8 +12,6 @@ from manyheads.engine.session import Session, new_folder
 from manyheads.engine.system import System, system_of
 from manyheads.errors import ConfigError
 from manyheads.models.offline import LocalModel, OfflineModel
-from manyheads.replies import label
-from manyheads.report.review import SYSTEM, Review, Reviewed
 from manyheads.systems.loading import reopen, validate
 
 Takes = Literal["each", "last", "all"]
@@ -81,23 +79,6 @@ AnyRunConfig = Annotated[SerializeAsAny[RunConfig], BeforeValidator(_read)]
 
 
 # Reviews in full, as a host's team ends with them: while it runs, a reviewer says only score and summary.
-
-
-def reviews_in_full(result: Mapping[str, Any]) -> list[str]:
-    """Each review of a result as Markdown, with all that its form asks for; nothing where nobody has reviewed."""
-    if result.get("system") != SYSTEM:
-        return []
-    return ["\n\n".join(_review_words(review)) for review in Reviewed.model_validate(result).reviews]
-
-
-def _review_words(review: Review) -> Iterator[str]:
-    yield f"## {review.reviewer}"
-    for name, points in review.points.items():
-        yield f"**{label(name)}.**{_listed(points)}"
-
-
-def _listed(points: Sequence[str]) -> str:
-    return f" {points[0]}" if len(points) == 1 else "".join(f"\n- {point}" for point in points)
 
 
 # Models that need no server.

@@ -6,20 +6,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
 from manyheads.bank.corpus import RawPaper, Rejects
 from manyheads.config import read_yaml
-from manyheads.errors import CorpusError, EmbeddingError, SubjectError, describe
+from manyheads.core.results import RESULT, Evidence, Idea, Part, read_result
+from manyheads.errors import CorpusError, EmbeddingError, SubjectError
 from manyheads.papers import Paper
 from manyheads.replies import Proposal
 from manyheads.texts import (
     LINES,
-    RESULT,
     TEXTS,
     Subject,
     path_of,
-    read_result,
     read_subject,
     read_subjects,
     text_of,
@@ -60,56 +57,41 @@ class Contest:
     ideas: tuple[Entry, ...]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+class RunIdea(Idea):
+    """An idea of any result: of a team, or as a proposer has given it."""
 
-
-class Reference(_Part):
-    """A paper that an idea was written beside, as a result names it."""
-
-    id: str = ""
-    title: str = ""
-
-
-class RunIdea(_Part):
-    """An idea of a result: title and text of a team, or what else a proposer has given it."""
-
-    title: str = ""
-    idea: str = ""
-    experiment: str = ""
-    problem: str = ""
-    objective: str = ""
-    hypothesis: str = ""
-    method: str = ""
-    expected_impact: str = ""
-    number: int = 0
-    references: list[Reference] = []
+    experiment: str | None = None
+    problem: str | None = None
+    objective: str | None = None
+    hypothesis: str | None = None
+    method: str | None = None
+    expected_impact: str | None = None
 
     @property
     def text(self) -> str:
         """Without its title."""
-        parts = (self.idea, f"Experiment: {self.experiment}" if self.experiment.strip() else "")
+        parts = (self.idea, f"Experiment: {self.experiment}" if (self.experiment or "").strip() else "")
         return "\n\n".join(part for part in parts if part.strip())
 
     @property
     def fields(self) -> Mapping[str, str]:
         """The six fields of a proposal; none of an idea that has not all of them."""
-        told: dict[str, str] = {name: getattr(self, name) for name in Proposal.model_fields}
+        told: dict[str, str] = {name: getattr(self, name) or "" for name in Proposal.model_fields}
         return told if all(text.strip() for text in told.values()) else {}
 
 
-class _Version(_Part):
+class _Version(Part):
     round: int
     idea: RunIdea
 
 
-class _Course(_Part):
-    indicator: str = ""
+class _Course(Part):
+    indicator: str | None = None
 
 
-class _Wrote(_Part):
+class _Wrote(Part):
     idea: RunIdea | None = None
-    rounds: list[_Version] = []
+    rounds: tuple[_Version, ...] = ()
     rebuttal: _Course = _Course()
 
 
@@ -145,35 +127,19 @@ def read_idea(named: str, after: int | None = None) -> Entry:
     return Entry(subject.source, subject.title, subject.text)
 
 
-def idea_of(folder: Path) -> RunIdea | None:
-    """The idea that a finished run has come to, None where it has not come to any.
-
-    Raises:
-        SubjectError: the folder has no readable result.
-    """
-    return _wrote(folder).idea
-
-
 def _of_run(named: str, folder: Path, after: int | None) -> Entry:
-    wrote = _wrote(folder)
+    wrote = read_result(folder, _Wrote).result
     final = [_Version(round=wrote.idea.number, idea=wrote.idea)] if wrote.idea else []
     versions = (
         [one for one in wrote.rounds if one.round <= after] if wrote.rounds and after is not None else final
     )
     if not versions or not (idea := versions[-1].idea).text:
         raise SubjectError(f"{named}: this run has come to no idea", hint="name the folder of one that has")
-    found = Entry(named, idea.title, idea.text, idea.fields, indicator=wrote.rebuttal.indicator)
+    found = Entry(named, idea.title, idea.text, idea.fields, indicator=wrote.rebuttal.indicator or "")
     if not wrote.rounds:
         return found
     settled = after is None or wrote.rounds[-1].round <= after
     return replace(found, round=versions[-1].round, settled=settled)
-
-
-def _wrote(folder: Path) -> _Wrote:
-    try:
-        return _Wrote.model_validate(read_result(folder))
-    except ValidationError as error:
-        raise SubjectError(f"{folder / RESULT}: {describe(error)}", hint=f"name {KINDS}") from error
 
 
 # What an idea starts from: abstracts of a file of papers, a text, or what an earlier run has come to.
@@ -308,8 +274,8 @@ def _behind(named: str, most: int) -> Background:
     if path is None or not path.is_dir():
         return Background()
     try:
-        idea = idea_of(path)
-        found = _beside(path, idea.references if idea else (), most)
+        run = read_result(path, _Wrote)
+        found = _beside(path, run.cited(run.result.idea.references if run.result.idea else ()), most)
     except (SubjectError, CorpusError) as error:
         raise SubjectError(
             f"{named}: what it began with cannot be read any more: {error}",
@@ -318,7 +284,7 @@ def _behind(named: str, most: int) -> Background:
     return replace(found, source=found.source or named)
 
 
-def _beside(folder: Path, references: Sequence[Reference], most: int) -> Background:
+def _beside(folder: Path, references: Sequence[Evidence], most: int) -> Background:
     """What a run's idea was written beside: its own background, that of the run it took up, or its references."""
     config = _config_of(folder)
     inputs = config.get("inputs") or config
@@ -337,12 +303,12 @@ def _config_of(folder: Path) -> Mapping[str, Any]:
     return read_yaml(path) if path.is_file() else {}
 
 
-def _known(config: Mapping[str, Any], references: Sequence[Reference]) -> Iterator[Subject]:
+def _known(config: Mapping[str, Any], references: Sequence[Evidence]) -> Iterator[Subject]:
     """References with the abstracts that the run's corpus knows; a result keeps titles alone."""
-    papers = _in_corpus(config, [each.id for each in references])
+    papers = _in_corpus(config, [each.paper for each in references])
     for each in references:
-        paper = papers.get(each.id)
-        yield Subject(each.id, each.title, paper.abstract if paper else "")
+        paper = papers.get(each.paper)
+        yield Subject(each.paper, each.title, paper.abstract if paper else "")
 
 
 def _in_corpus(config: Mapping[str, Any], ids: Sequence[str]) -> Mapping[str, Paper]:

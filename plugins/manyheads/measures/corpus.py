@@ -16,6 +16,7 @@ from manyheads.bank.meta import Meta, read_meta
 from manyheads.bank.named import SHIPPED, resolve_corpus
 from manyheads.bank.vectors import Embedder
 from manyheads.config import LiteratureConfig
+from manyheads.core.results import Part, read_result
 from manyheads.errors import ConfigError, EmbeddingError, MeasureError
 from manyheads.measures.novelty import (
     AROUND,
@@ -28,7 +29,6 @@ from manyheads.measures.novelty import (
 )
 from manyheads.measures.papers import Floats, Papers, load_papers
 from manyheads.papers import Period, fold
-from manyheads.texts import read_result
 
 if TYPE_CHECKING:
     from manyheads.bank.building import Progress
@@ -198,7 +198,7 @@ def chosen_corpus(
 
 
 def _of_runs(runs: Sequence[Path]) -> str:
-    named = {str(name) for run in runs if (name := read_result(run).get("corpus"))}
+    named = {str(name) for run in runs if (name := read_result(run, Part).corpus)}
     if not named:
         raise MeasureError("no corpus is named to measure against", hint=NAME_ONE)
     if len(named) > 1:

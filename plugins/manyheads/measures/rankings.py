@@ -11,16 +11,16 @@ from statistics import fmean
 from string import ascii_uppercase
 from typing import Any
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
-from manyheads.errors import RatingError, SubjectError, describe
+from manyheads.core.results import Part, RankedItem, RankedOrder, read_result, result_data
+from manyheads.errors import RatingError, SubjectError
 from manyheads.measures.ranking import concordance, ranking_difference, ranks_of, relative_quality
 from manyheads.measures.sheets import csv_text, excluded_rows, read_sheet, unusable, write_forms
 from manyheads.measures.statistics import Ends, Mean, by_group, mean_of
 from manyheads.replies.refinement import as_ranked
 from manyheads.resources import Resources
 from manyheads.roles import Prompts
-from manyheads.texts import read_result
 
 # The ranking form: sets of ideas that a judge has ranked, for people to rank as blindly (App. A.3.1).
 
@@ -93,31 +93,19 @@ class RankingForm:
                 )
 
 
-class _Item(BaseModel):
-    source: str = ""
-    title: str = ""
-    fields: dict[str, str] = {}
-    text: str | None = None
-    sha256: str = ""
-
-
-class _Order(BaseModel):
-    ranked: tuple[int, ...] | None
-
-
-class _Result(BaseModel):
+class _Result(Part):
     """What is read of a ranking's result."""
 
-    target: _Item
-    ideas: tuple[_Item, ...] = Field(min_length=1, max_length=len(ascii_uppercase) - 1)
+    target: RankedItem
+    ideas: tuple[RankedItem, ...] = Field(min_length=1, max_length=len(ascii_uppercase) - 1)
     area: str
     indicator: str
     traits: str
     shown_fields: tuple[str, ...]
-    orders: tuple[_Order, ...]
+    orders: tuple[RankedOrder, ...]
 
     @property
-    def items(self) -> tuple[_Item, ...]:
+    def items(self) -> tuple[RankedItem, ...]:
         return (self.target, *self.ideas)
 
     @model_validator(mode="after")
@@ -135,16 +123,16 @@ def read_ranked_set(folder: Path) -> RankedSet:
         RatingError: the folder holds no such run, or no order of it has a ranking.
     """
     try:
-        data = read_result(folder)
+        system = str(result_data(folder).get("system"))
     except SubjectError as error:
         begun = (folder / "config.yaml").is_file()
         raise RatingError(error.message, hint=error.hint if begun else f"name runs of {JUDGED}") from error
-    if data.get("system") != RANKING:
-        raise RatingError(f"{folder}: a run of {data.get('system')}, not of {RANKING}", hint=JUDGED)
+    if system != RANKING:
+        raise RatingError(f"{folder}: a run of {system}, not of {RANKING}", hint=JUDGED)
     try:
-        result = _Result.model_validate(data)
-    except ValidationError as error:
-        raise RatingError(f"{folder}: {describe(error)}", hint=f"run it anew: {JUDGED}") from error
+        result = read_result(folder, _Result).result
+    except SubjectError as error:
+        raise RatingError(error.message, hint=f"run it anew: {JUDGED}") from error
     size = len(result.items)
     ranks = [ranks_of(order.ranked) for order in result.orders if order.ranked is not None]
     if not ranks:

@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, cast
 
+from manyheads.core.results import result_data
 from manyheads.errors import RatingError, SubjectError
 from manyheads.measures.sheets import (
     UNQUOTED,
@@ -27,7 +28,7 @@ from manyheads.measures.statistics import student_interval
 from manyheads.papers import fold
 from manyheads.resources import Resources
 from manyheads.roles import Prompts
-from manyheads.texts import Subject, read_result
+from manyheads.texts import Subject
 
 CRITERIA = ("novelty", "feasibility", "effectiveness")
 """What people rate (App. C.4)."""
@@ -418,17 +419,17 @@ def _the_one(item: str, found: Sequence[Score]) -> Score:
 
 def _review(folder: Path) -> dict[str, Any]:
     try:
-        result = read_result(folder)
+        run = result_data(folder)
     except SubjectError as error:
         begun = (folder / "config.yaml").is_file()
         raise RatingError(
             error.message, hint=error.hint if begun else "name a run folder of manyheads review"
         ) from error
-    if result.get("system") != REVIEWS:
+    if run.get("system") != REVIEWS:
         raise RatingError(
-            f"{folder}: a run of {result.get('system')}, not of {REVIEWS}", hint="manyheads review"
+            f"{folder}: a run of {run.get('system')}, not of {REVIEWS}", hint="manyheads review"
         )
-    return result
+    return run["result"]
 
 
 def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

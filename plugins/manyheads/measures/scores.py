@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from manyheads.bank.vectors import Embedder
 from manyheads.config import LiteratureConfig, SourceName
+from manyheads.core.results import Idea, Part, read_result
 from manyheads.errors import LiteratureError, MeasureError, describe
 from manyheads.literature.library import Library, Note, ignore
 from manyheads.literature.opening import PARTS, as_paper, open_library, window
@@ -20,7 +21,7 @@ from manyheads.measures.corpus import Measured, MeasuringCorpus, Search, unread
 from manyheads.measures.novelty import NEIGHBOURS, Neighbour, Normalise, look
 from manyheads.measures.papers import Papers
 from manyheads.papers import Paper, Publication, fold
-from manyheads.texts import Subject, read_result
+from manyheads.texts import Subject
 
 # Records as JSON Lines, one a line: what is measured is kept and read back so.
 
@@ -254,12 +255,16 @@ class Retrieved:
     degraded: tuple[str, ...]
 
 
+class _Wrote(Part):
+    idea: Idea | None = None
+
+
 def query_of(subject: Subject) -> str:
     """What papers are looked for by: the idea of a run, its title first; of any other text its title or first sentence."""
     folder = Path(subject.source)
-    idea = read_result(folder).get("idea") if folder.is_dir() else None
-    if isinstance(idea, dict) and {"title", "idea"} <= idea.keys():
-        return f"{idea['title']}\n{idea['idea']}"
+    idea = read_result(folder, _Wrote).result.idea if folder.is_dir() else None
+    if idea:
+        return f"{idea.title}\n{idea.idea}"
     return subject.title or first_sentence(subject.text)
 
 

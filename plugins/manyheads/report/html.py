@@ -1,37 +1,47 @@
 """Writes the report. Every text in it comes from models and papers: escaped, stripped of control characters, no script."""
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from manyheads.errors import JournalError
-from manyheads.replies import label
-from manyheads.report import rebuttal, review
-from manyheads.report.ranking import bias_in_words, judgements, meaning, ranked_of
-from manyheads.report.record import Record, count, read_run, source_name
-from manyheads.report.virsci import CRITERIA, RANKING, SECTIONS, page_of
+from manyheads.replies import Abstract, Ratings, label
+from manyheads.report.page import Page
+from manyheads.report.record import count, source_name
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+SECTIONS = tuple(name for name in Abstract.model_fields if name != "title")
 FOLD_AT = 3000
 """Characters after which a text folds away."""
 
 
-def write_report(folder: Path) -> Path:
-    """Write `report.html` into a run folder, of a finished or an unfinished run; one file that needs no other.
+@dataclass(frozen=True)
+class View:
+    """What a system shows of a run: its template, the package that holds it, and what the template prints."""
+
+    package: str
+    page: Page
+    shown: Mapping[str, object] = field(default_factory=dict[str, object])
+    template: str = "report.html.j2"
+
+
+def write_page(folder: Path, view: View) -> Path:
+    """Write `report.html` into a run folder; one file that needs no other.
 
     Returns:
         The path of the report.
 
     Raises:
-        JournalError: the folder is no run folder, or the report cannot be written.
+        JournalError: the report cannot be written.
     """
-    record = read_run(folder)
-    page = page_of(record)
-    template, shown = _shown(record)
-    html = _environment().get_template(template).render(page=page, run=page.outcome, record=record, **shown)
+    record = view.page.record
+    base = {"page": view.page, "record": record, "run": record.result, "result": record.result.result}
+    html = _environment(view.package).get_template(view.template).render(**base, **view.shown)
     path = folder / "report.html"
     try:
         path.write_text(html, encoding="utf-8")
@@ -41,24 +51,11 @@ def write_report(folder: Path) -> Path:
     return path
 
 
-def _shown(record: Record) -> tuple[str, dict[str, Any]]:
-    """The template of a system, and what it shows beside what every page has."""
-    if record.system == review.SYSTEM:
-        return "review.html.j2", {"reviewed": review.reviewed_of(record)}
-    if record.system == RANKING:
-        ranked = ranked_of(record)
-        words = {"meaning": meaning(ranked), "bias": bias_in_words(ranked), "judgements": judgements(record)}
-        return "ranking.html.j2", {"ranked": ranked, **words}
-    if record.system == rebuttal.SYSTEM:
-        evolution = rebuttal.evolution_of(record)
-        return "rebuttal.html.j2", {"evolution": evolution, "steps": rebuttal.steps(evolution)}
-    return "report.html.j2", {}
-
-
 @cache
-def _environment() -> Environment:
+def _environment(package: str) -> Environment:
+    own, shared = PackageLoader(package, package_path=""), PackageLoader("manyheads.report", package_path="")
     env = Environment(
-        loader=PackageLoader("manyheads.report", package_path=""),
+        loader=ChoiceLoader([own, shared]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -68,7 +65,7 @@ def _environment() -> Environment:
     cast(dict[str, Any], env.filters).update(
         {f.__name__: f for f in (whole, number, count, duration, monogram, label, split, source_name)}
     )
-    cast(dict[str, Any], env.globals).update({"SECTIONS": SECTIONS, "CRITERIA": CRITERIA})
+    cast(dict[str, Any], env.globals).update({"SECTIONS": SECTIONS, "CRITERIA": tuple(Ratings.model_fields)})
     return env
 
 

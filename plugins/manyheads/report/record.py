@@ -2,15 +2,17 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter
 
 from manyheads.config import read_yaml
-from manyheads.core.events import AnyEvent, Event, Said, Searched
-from manyheads.errors import JournalError, describe
+from manyheads.core import NOTHING, Usage
+from manyheads.core.events import AnyEvent, Event, Said, Searched, Warned
+from manyheads.core.results import RESULT, RunResult, RunUsage, read_result, result_data
+from manyheads.errors import JournalError
 from manyheads.literature.ledger import LEDGER, SearchLedger
 from manyheads.models.offline import OFFLINE
 
@@ -25,24 +27,19 @@ class Record:
     Attributes:
         folder: the run folder.
         events: in the order they happened.
-        result: the content of `result.json`; None while the run is unfinished.
+        result: what it has come to, finished or not.
         config: the resolved config as data, `config_text` as it is written.
         unread: numbers of the lines of `events.jsonl` that no event could be read from.
         seconds: wall time up to the last event.
     """
 
     folder: Path
+    result: RunResult[Any]
     events: tuple[AnyEvent, ...] = ()
-    result: dict[str, Any] | None = None
     config: dict[str, Any] = field(default_factory=dict[str, Any])
     config_text: str = ""
     unread: tuple[int, ...] = ()
     seconds: float = 0.0
-
-    @property
-    def system(self) -> str:
-        """What was run."""
-        return str((self.result or self.config).get("system", ""))
 
     def of(self, kind: type[E], *stages: str) -> list[E]:
         """The events of one kind, of some stages or of all."""
@@ -56,6 +53,12 @@ class Record:
         labels = dict.fromkeys(said.model for said in self.of(Said) if said.model)
         return {label: _provider(label, providers, replays) for label in labels}
 
+    def unwritten(self) -> frozenset[str]:
+        """The labels of those that spoke in the run and are no language model of this run."""
+        return frozenset(
+            label for label, provider in self.models().items() if provider in ("offline", "replay")
+        )
+
 
 def _provider(label: str, providers: dict[str, str], replays: bool) -> str:
     """The provider behind a reply's model. A replayed reply bears the name of the model that once wrote it."""
@@ -64,26 +67,37 @@ def _provider(label: str, providers: dict[str, str], replays: bool) -> str:
     return providers.get(label) or providers.get(label.partition("/")[2]) or ("replay" if replays else "")
 
 
-def read_run(folder: Path) -> Record:
+def read_run(folder: Path, kind_of: Callable[[str], type[BaseModel]]) -> Record:
     """Read a run folder. A line that a kill has cut is left out and counted in `unread`.
+
+    Args:
+        kind_of: the result of a system by its name.
 
     Raises:
         JournalError: there is no `events.jsonl`, or a file cannot be read.
+        SubjectError: `result.json` is not what a run writes.
     """
     lines = _text(folder / "events.jsonl").split("\n")
     read = [_line(line) for line in lines]
     unread = tuple(number for number, row in enumerate(read, 1) if row is None and lines[number - 1].strip())
     rows = [row for row in read if row is not None]
-    config = folder / "config.yaml"
-    return Record(
+    path = folder / "config.yaml"
+    config = read_yaml(path) if path.is_file() else {}
+    if (folder / RESULT).is_file():
+        system = str(result_data(folder, unfinished=True).get("system"))
+        result = read_result(folder, kind_of(system), unfinished=True)
+    else:
+        result = _begun(config, kind_of(str(config.get("system", ""))))
+    record = Record(
         folder=folder,
         events=tuple(event for event, _ in rows),
-        result=_result(folder / "result.json"),
-        config=_flat(read_yaml(config)) if config.is_file() else {},
-        config_text=_text(config) if config.is_file() else "",
+        result=result,
+        config=_flat(config),
+        config_text=_text(path) if path.is_file() else "",
         unread=unread,
         seconds=max((seconds for _, seconds in rows), default=0.0),
     )
+    return replace(record, result=_up_to_date(record))
 
 
 def _flat(config: dict[str, Any]) -> dict[str, Any]:
@@ -110,58 +124,36 @@ def _line(line: str) -> tuple[AnyEvent, float] | None:
         return None
 
 
-def _result(path: Path) -> dict[str, Any] | None:
-    if not path.is_file():
-        return None
-    try:
-        data = json.loads(_text(path))
-    except ValueError as error:
-        raise JournalError(f"{path}: not valid JSON: {error}", hint="run `manyheads resume` again") from error
-    if not isinstance(data, dict):
-        raise JournalError(f"{path}: a result is a JSON object")
-    return cast(dict[str, Any], data)
+def _begun(config: Mapping[str, Any], kind: type[BaseModel]) -> RunResult[Any]:
+    """What a run that has left no result has come to: nothing yet."""
+    return RunResult(
+        system=str(config.get("system", "")),
+        seed=int(config.get("seed", 0)),
+        corpus=str(config.get("corpus", "")),
+        models={},
+        written_by_language_model=False,
+        finished=False,
+        usage=RunUsage(),
+        result=kind(),
+    )
 
 
-# Parts of a result as the report reads them: `result.json` typed, of a finished or an unfinished run.
-
-
-class Part(BaseModel):
-    """A part of a result. Keys that the report does not show are passed over."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class Quality(Part):
-    """What ideas are judged by; `traits` is a list in Markdown."""
-
-    area: str = ""
-    indicator: str = ""
-    traits: str = ""
-
-    @property
-    def points(self) -> list[str]:
-        """The traits one by one."""
-        return [line.removeprefix("- ") for line in self.traits.splitlines() if line.strip()]
-
-
-P = TypeVar("P", bound=Part)
-
-
-def part_of(kind: type[P], record: Record, so_far: Callable[[Record], Mapping[str, Any]]) -> P:
-    """A part of a finished run's result, or what `so_far` makes of the record of an unfinished one.
-
-    Raises:
-        JournalError: `result.json` is not what a run writes.
-    """
-    return valid(kind, record, so_far(record) if record.result is None else record.result)
-
-
-def valid(kind: type[P], record: Record, data: Mapping[str, Any]) -> P:
-    """Data of a run's result, typed; raises as `part_of` does."""
-    try:
-        return kind.model_validate(data)
-    except ValidationError as error:
-        raise JournalError(f"{record.folder / 'result.json'}: {describe(error)}") from error
+def _up_to_date(record: Record) -> RunResult[Any]:
+    """A result with what the events know better: of a killed run it is as old as the stage that was under way."""
+    result, said = record.result, record.of(Said)
+    known = {"host": result.host or str(record.config.get("host", ""))}
+    spent = sum((each.usage for each in said), NOTHING)
+    if result.finished or spent.calls <= result.usage.calls:
+        return result.model_copy(update=known)
+    by_stage: dict[str, Usage] = {}
+    for each in said:
+        by_stage[each.stage] = by_stage.get(each.stage, NOTHING) + each.usage
+    known |= {
+        "usage": RunUsage(**spent.model_dump(), by_stage=by_stage),
+        "warnings": [each.message for each in record.of(Warned)],
+        "written_by_language_model": not record.unwritten(),
+    }
+    return result.model_copy(update=known)
 
 
 # Words that go with numbers.

@@ -22,7 +22,8 @@ import portalocker
 from manyheads.bank.meta import read_meta
 from manyheads.bank.named import resolve_corpus
 from manyheads.config import RunConfig
-from manyheads.engine.folder import RESULT, writing
+from manyheads.core.results import RESULT
+from manyheads.engine.folder import writing
 from manyheads.engine.system import system_of
 from manyheads.errors import ChangedError, JournalError
 from manyheads.resources import Resources

@@ -9,13 +9,14 @@ from typing import Any, TypeAlias
 from pydantic import BaseModel, ConfigDict
 
 from manyheads.config import RunConfig
+from manyheads.core.results import result_data
 from manyheads.errors import SubjectError
 from manyheads.measures.corpus import MeasuringCorpus, chosen_corpus
 from manyheads.measures.scores import scores
 from manyheads.suites.cells import Cell
 from manyheads.suites.plan import Job, Plan
 from manyheads.suites.spec import Absent, Found, MeasuringConfig, SuiteSpec, Wanted, at
-from manyheads.texts import Subject, read_result, read_subject
+from manyheads.texts import Subject, read_subject
 
 Corpora: TypeAlias = dict[tuple[str, str], MeasuringCorpus]
 """By name or folder, and embedding."""
@@ -93,7 +94,7 @@ def _row(spec: SuiteSpec, plan: Plan, failures: Mapping[Path, str], novelty: Nov
     results: dict[Path, dict[str, Any]] = {}
     for job in plan.jobs:
         try:
-            results[job.folder] = read_result(job.folder)
+            results[job.folder] = result_data(job.folder)
         except SubjectError as error:
             return Row(**told, error=f"{error.message}; remove {job.folder} and it is run again")
     found = {each.name: list(_found(each, plan, results, novelty)) for each in spec.wanted}

@@ -16,15 +16,15 @@ from pydantic import ValidationError
 from manyheads.config.sections import BudgetConfig
 from manyheads.core import Usage
 from manyheads.core.events import Stage
+from manyheads.core.results import RESULT, is_finished, result_data
 from manyheads.engine.budget import Ledger
-from manyheads.engine.folder import JOURNAL, RESULT
+from manyheads.engine.folder import JOURNAL
 from manyheads.engine.journal import spent_in
 from manyheads.engine.session import Session
 from manyheads.errors import BudgetError, ConfigError, SubjectError, UserError, describe
 from manyheads.hosts import host_factory
 from manyheads.suites.plan import Job
 from manyheads.suites.spec import Absent, SuiteSpec, Wanted, at
-from manyheads.texts import read_result
 
 # Measures that no result has are noticed before everything is paid for.
 
@@ -53,7 +53,7 @@ class Lookout:
         if not wanted:
             return
         try:
-            result = read_result(job.folder)
+            result = result_data(job.folder)
         except SubjectError:
             return  # said where it is measured
         absent = dict[Wanted, Absent]()
@@ -344,7 +344,9 @@ def finished(job: Job) -> bool:
     """Whether a job has come to its end, and after all that it needs: another result there makes it go on, or anew."""
     try:
         ended = (job.folder / RESULT).stat().st_mtime_ns
-        return all((folder / RESULT).stat().st_mtime_ns <= ended for folder in job.after)
+        return is_finished(job.folder) and all(
+            (folder / RESULT).stat().st_mtime_ns <= ended for folder in job.after
+        )
     except FileNotFoundError:
         return False
 

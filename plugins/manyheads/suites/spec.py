@@ -415,8 +415,12 @@ Found: TypeAlias = float | bool | Absent | None
 
 
 def at(result: Mapping[str, Any], path: Sequence[str]) -> Found:
-    """What a result holds at the end of a path of keys, places in lists and, for how long a list is, `length`."""
-    data: Any = result
+    """What a run's result, or else its system's own, holds at the end of a path.
+
+    The path is of keys, places in lists and, for how long a list is, `length`.
+    """
+    own = cast(Mapping[str, Any], result.get("result") or {})
+    data: Any = result if path[0] in result else own
     for key in path:
         if data is None:
             return None

@@ -46,10 +46,11 @@ from manyheads.engine.system import system_of
 from manyheads.errors import ConfigError, UserError
 from manyheads.hosts.agentscope.client import describe
 from manyheads.hosts.agentscope.host import AgentScopeHost
-from manyheads.hosts.bridge import RunState, Takes, reviews_in_full, takes
+from manyheads.hosts.bridge import RunState, Takes, takes
 from manyheads.models.offline import LABEL, labelled
-from manyheads.report.closing import ABSTRACT, essence
+from manyheads.report.closing import ABSTRACT
 from manyheads.systems.loading import load, validate
+from manyheads.systems.results import details, essence, typed
 
 # A run's events as AgentScope's: one reply with a text block for each thing that a reader wants to see.
 
@@ -144,10 +145,11 @@ def _when(event: Event) -> str:
 
 def closing(data: Mapping[str, Any]) -> Iterator[str]:
     """The last paragraphs of a run's reply: its reviews in full, its essence, an abstract at the end."""
-    if not data.get("written_by_language_model", True):
+    run = typed(data)
+    if not run.written_by_language_model:
         yield LABEL
-    yield from reviews_in_full(data)
-    told = essence(data)
+    yield from details(run)
+    told = essence(run)
     yield from (f"{name}: {text}" for name, text in told if name != ABSTRACT)
     yield from (f"{name}\n\n{text}" for name, text in told if name == ABSTRACT)
 

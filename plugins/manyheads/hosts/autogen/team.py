@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NoReturn, Self
@@ -35,49 +35,21 @@ from manyheads.engine.system import system_of
 from manyheads.errors import ConfigError
 from manyheads.hosts.autogen.client import close_native, described, without_keys
 from manyheads.hosts.autogen.host import AutoGenHost
-from manyheads.hosts.bridge import AnyRunConfig, RunState, Takes, reviews_in_full, takes
+from manyheads.hosts.bridge import AnyRunConfig, RunState, Takes, takes
 from manyheads.models.offline import LABEL, labelled
-from manyheads.replies import Abstract, label
-from manyheads.report import rebuttal
-from manyheads.report.closing import essence
-from manyheads.report.review import SYSTEM as REVIEW
-from manyheads.report.virsci import RANKING
 from manyheads.systems.loading import load
+from manyheads.systems.results import in_full, typed
 
 # A result as the message that an AutoGen team ends with, in Markdown: what a chat around it goes on with.
 
 
 def final_text(data: Mapping[str, Any]) -> str:
-    """A result's abstract section by section, or its idea; what was judged; or else all of it as JSON."""
-    told = list(_abstract(data.get("abstract") or {})) or list(_idea(data)) or list(_judged(data))
-    if not told:
+    """What a run has come to; all of it as JSON where its system has no words for it."""
+    run = typed(data)
+    if not (told := in_full(run)):
         return f"```json\n{json.dumps(data, ensure_ascii=False, indent=1)}\n```"
-    label = [] if data.get("written_by_language_model", True) else [f"> {LABEL}"]
+    label = [] if run.written_by_language_model else [f"> {LABEL}"]
     return "\n\n".join([*label, *told])
-
-
-def _abstract(abstract: Mapping[str, str]) -> Iterator[str]:
-    if "title" not in abstract:
-        return
-    yield f"# {abstract['title']}"
-    for key in Abstract.model_fields:
-        if key in abstract and key != "title":
-            yield f"**{label(key)}.** {abstract[key]}"
-
-
-def _idea(data: Mapping[str, Any]) -> Iterator[str]:
-    """The idea that was revised, field by field; one that never was is a paragraph."""
-    if data.get("system") != rebuttal.SYSTEM:
-        return
-    for name, text in rebuttal.Version.model_validate(data["idea"]).fields:
-        yield {"title": f"# {text}", "idea": text}.get(name, f"**{label(name)}.** {text}")
-
-
-def _judged(data: Mapping[str, Any]) -> Iterator[str]:
-    """Scores and reviews, or a ranking."""
-    if data.get("system") in (RANKING, REVIEW):
-        yield from (f"**{name}.** {text}" for name, text in essence(data))
-        yield from reviews_in_full(data)
 
 
 # A run's events as AutoGen's messages: text that a console or a Studio shows, metadata that a program reads.

@@ -6,10 +6,12 @@ from dataclasses import replace
 from manyheads.config import RunConfig
 from manyheads.engine.system import Needs, System
 from manyheads.roles import Roles
-from manyheads.systems.baselines import discussion, ready, reflection, single
+from manyheads.systems.baselines import discussion, ready, reflection, report, single
 from manyheads.systems.baselines.config import BaselineConfig, settings_of
 from manyheads.systems.baselines.like import settled
+from manyheads.systems.baselines.result import BaselineResult
 from manyheads.systems.virsci.config import TopicInput
+from manyheads.systems.virsci.report import work
 
 __all__ = ["DISCUSSION", "SELF_REFLECTION", "SINGLE"]
 
@@ -55,7 +57,11 @@ SELF_REFLECTION = System(
     about="A researcher who reflects on one idea about a topic for many rounds and writes its abstract.",
     config=BaselineConfig,
     inputs=TopicInput,
+    result=BaselineResult,
     run=reflection.self_reflection,
+    essence=report.essence,
+    report=report.report,
+    work=work,
     needs=lambda config: reflection.NEEDS,
     corpus=_corpus,
     searches=_searches,

@@ -1,18 +1,20 @@
 """What the baselines have in common: asking within an allowance, ideas and their references, the abstract, the result."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import TypeVar
 
 from manyheads.core import Reply, Speaker, Tool
 from manyheads.core.events import Judged, Stage
+from manyheads.core.results import Draft, Person, ScoredIdea, Topic
 from manyheads.discussion import Run
-from manyheads.discussion.run import Question
-from manyheads.papers import Hit
+from manyheads.discussion.run import Cited, Question
 from manyheads.replies import Abstract, Idea, ReplyModel
 from manyheads.systems.baselines.allowance import Allowance
+from manyheads.systems.baselines.config import Like
 from manyheads.systems.baselines.ready import need_topic
-from manyheads.systems.virsci.ideas import Proposed
+from manyheads.systems.baselines.result import BaselineResult, Course
+from manyheads.systems.virsci.ideas import scored
 from manyheads.tools import literature_tools
 
 R = TypeVar("R", bound=ReplyModel)
@@ -29,27 +31,35 @@ class Desk:
     """A baseline at work on a topic.
 
     Attributes:
-        ideas: all that were put forward, in order.
-        stopped: what ended the idea stage: `rounds`, `turns`, `tokens` or `done`.
-        done: the turns in which the agent, or the critic, called the idea finished.
+        course: how it goes.
     """
 
-    run: Run
+    run: Run[BaselineResult]
     topic: str
     stages: Mapping[str, str]
     """Stage names with their titles, in order."""
     allowance: Allowance
-    ideas: list[Proposed] = field(default_factory=list[Proposed])
-    stopped: str = ""
-    done: list[int] = field(default_factory=list[int])
-    votes: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    course: Course
     asked: int = 0
     """Replies that were asked for: the inference cost."""
 
     @classmethod
-    def of(cls, run: Run, stages: Mapping[str, str]) -> "Desk":
+    def of(cls, run: Run[BaselineResult], stages: Mapping[str, str]) -> "Desk":
         """The desk of a run; raises `ConfigError` where it has no topic."""
-        return cls(run, need_topic(run.config), stages, Allowance(run.settings.allowed))
+        topic, config = need_topic(run.config), run.settings
+        like = config.like.run if isinstance(config.like, Like) else None
+        course = Course(ideas=0, tokens_allowed=config.allowed, tokens_used=0, like=like)
+        run.result.topic, run.result.baseline = Topic(topic=topic, fixed=True), course
+        return cls(run, topic, stages, Allowance(config.allowed), course)
+
+    def seat(self, *people: Speaker) -> None:
+        """Take down who takes part."""
+        self.run.result.team = [Person(name=each.name, role=each.role) for each in people]
+
+    @property
+    def ideas(self) -> list[ScoredIdea]:
+        """All that were put forward, in order."""
+        return self.run.result.ideas
 
     def begin(self, stage: str) -> None:
         """Tell the listeners that a stage begins."""
@@ -70,6 +80,7 @@ class Desk:
         self.allowance.need(f"{question.speaker.name}: {question.task}")
         reply = await self.run.ask(question, kind)
         self.allowance.pay(question.task, reply.usage)
+        self.course.tokens_used = self.allowance.used
         self.asked += 1
         return reply
 
@@ -83,18 +94,19 @@ class Desk:
             return ()
         return literature_tools(run.library, run.roles.card(speaker.role).tools)
 
-    async def references(self, turn: int, query: str) -> list[Hit]:
+    async def references(self, turn: int, query: str) -> list[Cited]:
         """Papers close to a topic or an idea, as many as a team would be shown."""
         [hits] = await self.run.references(IDEA, turn, [query], self.run.settings.ideas.references)
         return hits
 
-    def propose(self, idea: Idea, by: str, turn: int, references: Sequence[Hit]) -> Proposed:
+    def propose(self, idea: Idea, by: str, turn: int, references: Sequence[Cited]) -> None:
         """Put an idea on the table."""
-        self.ideas.append(Proposed(len(self.ideas) + 1, idea, by, turn, list(references)))
-        return self.ideas[-1]
+        self.course.ideas = len(self.ideas) + 1
+        weight = self.run.settings.ideas.novelty_weight
+        self.ideas.append(scored(idea, self.course.ideas, by, turn, references, weight))
 
     @property
-    def previous(self) -> Proposed | None:
+    def previous(self) -> ScoredIdea | None:
         """The idea on the table."""
         return self.ideas[-1] if self.ideas else None
 
@@ -105,7 +117,7 @@ class Desk:
 
     def stop(self, turn: int, cause: str, why: str) -> None:
         """End the idea stage before its time, and say so."""
-        self.stopped = cause
+        self.course.stopped_by = cause
         subject, outcome = ("the idea", "is finished") if cause == "done" else (cause, "no further reply")
         self.run.emit(Judged(stage=IDEA, turn=turn, subject=subject, outcome=outcome, reasoning=why))
 
@@ -114,7 +126,7 @@ class Desk:
 
         What cost less than what it is compared with is no baseline at equal cost.
         """
-        self.stopped = cause
+        self.course.stopped_by = cause
         if self.allowance.limit is not None and self.allowance.allows(task, self.abstract_costs):
             self.run.warn(
                 IDEA,
@@ -130,8 +142,13 @@ class Desk:
             f"follow, may take {need}"
         )
 
-    async def write(self, chosen: Proposed, author: Speaker) -> Abstract:
+    async def write(self, kept: Sequence[ScoredIdea], chosen: ScoredIdea, author: Speaker) -> None:
         """The abstract of the chosen idea, in one reply: what goes before is for ideas (App. C.3)."""
+        result = self.run.result
+        result.choose(kept, chosen, len(result.votes), None)
         self.begin(ABSTRACT)
         question = Question(ABSTRACT, 1, author, RESEARCHER, "abstract", {"idea": chosen.text})
-        return (await self.ask(question, Abstract)).value
+        abstract = (await self.ask(question, Abstract)).value
+        result.write(Draft.of(abstract, chosen.by, 1))
+        result.turns = {IDEA: self.ideas[-1].turn, ABSTRACT: 1}
+        result.inference_cost = self.asked

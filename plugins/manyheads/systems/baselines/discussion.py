@@ -1,15 +1,13 @@
 """A discussion of fixed roles, without an ecosystem (HypoGen style; VirSci 2025, App. C.3; arXiv 2407.08940)."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from manyheads.core import Speaker
 from manyheads.discussion import Remark, Run
 from manyheads.discussion.run import Question
 from manyheads.replies import Abstract, Analysis, Critique, Evidence, Idea, ReplyModel
 from manyheads.systems.baselines.desk import ABSTRACT, IDEA, RESEARCHER, Desk
-from manyheads.systems.baselines.result import result_of
+from manyheads.systems.baselines.result import BaselineResult
 
 NEEDS: dict[tuple[str, str], type[ReplyModel]] = {
     ("analyst", "analyse"): Analysis,
@@ -45,8 +43,8 @@ class Table:
         return next(each for each in self.people if each.role == role)
 
 
-async def discussion(run: Run) -> Mapping[str, Any]:
-    """Discuss a topic for `turns` turns, in each of which everybody speaks once, then write the abstract.
+async def discussion(run: Run[BaselineResult]) -> None:
+    """Discuss a topic for `baseline.turns` turns, in each of which everybody speaks once, then write the abstract.
 
     In the published system everybody hears everything; here too, but of earlier versions of the idea only their
     titles, as the one on the table takes their place. The critic's approval ends the discussion only with
@@ -58,9 +56,10 @@ async def discussion(run: Run) -> Mapping[str, Any]:
     """
     desk = Desk.of(run, STAGES)
     table = Table.set(desk)
+    desk.seat(*table.people)
     desk.begin(IDEA)
     for turn in range(1, run.settings.turns + 1):
-        if desk.done and run.settings.until_done:
+        if desk.course.done_in_turns and run.settings.until_done:
             desk.stop(turn - 1, "done", "the critic approves the idea")
             break
         if not await _turn(table, turn):
@@ -68,8 +67,7 @@ async def discussion(run: Run) -> Mapping[str, Any]:
     else:
         desk.exhaust("turns", TASKS[table.people[0].role])
     chosen = desk.ideas[-1]
-    abstract = await desk.write(chosen, table.speaker(RESEARCHER))
-    return result_of(desk, table.people, [chosen], chosen, abstract)
+    await desk.write([chosen], chosen, table.speaker(RESEARCHER))
 
 
 async def _turn(table: Table, turn: int) -> bool:
@@ -113,7 +111,7 @@ async def _criticise(table: Table, speaker: Speaker, turn: int) -> None:
     verdict = "I approve the idea as it stands." if reply.value.approve else "I do not approve it yet."
     table.said.append(Remark(speaker.name, f"{reply.value.remark}\n\n{verdict}"))
     if reply.value.approve:
-        table.desk.done.append(turn)
+        table.desk.course.done_in_turns.append(turn)
 
 
 TASKS = {"analyst": "analyse", "engineer": "report", RESEARCHER: "develop", "critic": "criticise"}

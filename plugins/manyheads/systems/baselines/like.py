@@ -1,11 +1,10 @@
 """`like`: the tokens of the run that a baseline is compared with, read before the baseline begins."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 from manyheads.config import RunConfig
-from manyheads.errors import ConfigError
+from manyheads.core.results import Part, read_result
+from manyheads.errors import ConfigError, SubjectError
 from manyheads.systems.baselines.config import Like, settings_of
 
 
@@ -27,28 +26,9 @@ def settled(config: RunConfig) -> RunConfig:
 def _tokens_of(run: Path, key: str) -> int:
     """Input and output tokens of a finished run."""
     try:
-        usage: Any = json.loads((run / "result.json").read_text(encoding="utf-8"))["usage"]
-        tokens = int(usage["input_tokens"]) + int(usage["output_tokens"])
-    except OSError as error:
-        raise _without_result(run, key, error) from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise ConfigError(
-            f"{key}: {run / 'result.json'}: says nothing of the tokens that were used"
-        ) from error
+        tokens = read_result(run, Part).tokens
+    except SubjectError as error:
+        raise ConfigError(f"{key}: {error.message}", hint=error.hint) from error
     if tokens <= 0:
-        raise ConfigError(
-            f"{key}: {run}: its models counted no tokens",
-            hint="give a number: --set tokens=N",
-        )
+        raise ConfigError(f"{key}: {run}: its models counted no tokens", hint="give a number: --set tokens=N")
     return tokens
-
-
-def _without_result(run: Path, key: str, error: OSError) -> ConfigError:
-    if (run / "config.yaml").is_file():
-        return ConfigError(
-            f"{key}: {run}: has not come to its end", hint=f"finish it first: manyheads resume {run}"
-        )
-    return ConfigError(
-        f"{key}: {run}: no run folder ({error.strerror or error})",
-        hint="name one, such as runs/<time>-<name>",
-    )

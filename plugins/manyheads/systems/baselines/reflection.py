@@ -1,14 +1,11 @@
 """One agent that thinks its idea over, again and again, then writes the abstract (AI-Scientist style; App. C.3)."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from manyheads.core import Speaker, ToolCall
 from manyheads.discussion import Run
 from manyheads.discussion.run import Question
 from manyheads.replies import Abstract, Idea, Reflection, ReplyModel
 from manyheads.systems.baselines.desk import ABSTRACT, IDEA, RESEARCHER, Desk
-from manyheads.systems.baselines.result import result_of
+from manyheads.systems.baselines.result import BaselineResult
 
 NEEDS: dict[tuple[str, str], type[ReplyModel]] = {
     (RESEARCHER, "propose"): Idea,
@@ -18,8 +15,8 @@ NEEDS: dict[tuple[str, str], type[ReplyModel]] = {
 STAGES = {IDEA: "Idea and self-reflection", ABSTRACT: "Abstract generation"}
 
 
-async def self_reflection(run: Run) -> Mapping[str, Any]:
-    """Propose an idea, reflect on it up to `rounds` times, write the abstract of its last version.
+async def self_reflection(run: Run[BaselineResult]) -> None:
+    """Propose an idea, reflect on it up to `baseline.rounds` times, write the abstract of its last version.
 
     Turn 1 of the idea stage is the proposal, turn r + 1 is round r. An early "done" is noted and heeded only with
     `until_done`; a limit in tokens ends the rounds while the abstract can still be paid.
@@ -30,10 +27,11 @@ async def self_reflection(run: Run) -> Mapping[str, Any]:
     """
     desk = Desk.of(run, STAGES)
     author = run.speaker(RESEARCHER, "Researcher")
+    desk.seat(author)
     desk.begin(IDEA)
     found = await _propose(desk, author)
     for turn in range(2, run.settings.rounds + 2):
-        if desk.done and run.settings.until_done:
+        if desk.course.done_in_turns and run.settings.until_done:
             desk.stop(turn - 1, "done", "the agent calls the idea finished")
             break
         if not desk.allowance.allows("reflect", desk.abstract_costs):
@@ -43,8 +41,7 @@ async def self_reflection(run: Run) -> Mapping[str, Any]:
     else:
         desk.exhaust("rounds", "reflect")
     chosen = desk.ideas[-1]
-    abstract = await desk.write(chosen, author)
-    return result_of(desk, [author], [chosen], chosen, abstract)
+    await desk.write([chosen], chosen, author)
 
 
 async def _propose(desk: Desk, author: Speaker) -> tuple[ToolCall, ...]:
@@ -74,5 +71,5 @@ async def _reflect(
     reply = await desk.ask(question, Reflection)
     desk.propose(reply.value, author.name, turn, references)
     if reply.value.done:
-        desk.done.append(turn)
+        desk.course.done_in_turns.append(turn)
     return reply.tool_calls

@@ -1,19 +1,20 @@
 """The plain baseline, because a team must earn its cost: one agent with as many tokens drafts ideas and picks one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from manyheads.core import Speaker
 from manyheads.core.events import Voted
+from manyheads.core.results import ScoredIdea
+from manyheads.core.results import Vote as Ballot
 from manyheads.discussion import Run
 from manyheads.discussion.run import Question
 from manyheads.papers import Hit
 from manyheads.replies import Abstract, Idea, ReplyModel, Vote, vote_among
 from manyheads.systems.baselines.desk import ABSTRACT, IDEA, NOVELTY, RESEARCHER, Desk
 from manyheads.systems.baselines.ready import need_topic_and_tokens
-from manyheads.systems.baselines.result import result_of
-from manyheads.systems.virsci.ideas import Proposed, most_confident
+from manyheads.systems.baselines.result import BaselineResult
+from manyheads.systems.virsci.ideas import most_confident
 
 NEEDS: dict[tuple[str, str], type[ReplyModel]] = {
     (RESEARCHER, "propose"): Idea,
@@ -28,10 +29,10 @@ class Candidate:
     """An idea as it is judged, without its author's ratings."""
 
     text: str
-    references: list[Hit]
+    references: Sequence[Hit]
 
 
-async def single(run: Run) -> Mapping[str, Any]:
+async def single(run: Run[BaselineResult]) -> None:
     """Draft independent ideas while the tokens last, pick the most novel one, write its abstract.
 
     As in a team the `ideas.keep` ideas of highest confidence are judged, beside the papers closest to them and
@@ -44,11 +45,11 @@ async def single(run: Run) -> Mapping[str, Any]:
     need_topic_and_tokens(run.config)
     desk = Desk.of(run, STAGES)
     author = run.speaker(RESEARCHER, "Researcher")
+    desk.seat(author)
     await _draft_ideas(desk, author)
-    kept = most_confident(desk.ideas, run.settings.ideas.keep, run.settings.ideas.novelty_weight)
+    kept = most_confident(desk.ideas, run.settings.ideas.keep)
     chosen = await _pick(desk, author, kept)
-    abstract = await desk.write(chosen, author)
-    return result_of(desk, [author], kept, chosen, abstract)
+    await desk.write(kept, chosen, author)
 
 
 async def _draft_ideas(desk: Desk, author: Speaker) -> None:
@@ -74,7 +75,7 @@ def _closing(desk: Desk, drafted: int) -> tuple[int, int]:
     return desk.allowance.reading(["propose"], judged) if judged > 1 else 0, desk.abstract_costs
 
 
-async def _pick(desk: Desk, author: Speaker, kept: Sequence[Proposed]) -> Proposed:
+async def _pick(desk: Desk, author: Speaker, kept: Sequence[ScoredIdea]) -> ScoredIdea:
     """The most novel of the kept ideas (Eq. 3, asked of one); the most confident where there is no choice to make."""
     desk.begin(NOVELTY)
     run = desk.run
@@ -92,6 +93,7 @@ async def _pick(desk: Desk, author: Speaker, kept: Sequence[Proposed]) -> Propos
     vote = (await desk.put(question, kind)).value
     run.emit(Voted(stage=NOVELTY, turn=1, voter=author.name, choice=vote.choice, reasoning=vote.thought))
     chosen = kept[vote.choice - 1]
-    ballot = {"voter": author.name, "turn": 1, "choice": vote.choice, "reasoning": vote.thought}
-    desk.votes.append({**ballot, "idea": chosen.idea.title})
+    run.result.votes.append(
+        Ballot(voter=author.name, turn=1, choice=vote.choice, reasoning=vote.thought, idea=chosen.title)
+    )
     return chosen

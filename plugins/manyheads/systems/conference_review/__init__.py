@@ -6,7 +6,9 @@ from manyheads.config import RunConfig
 from manyheads.engine.system import System
 from manyheads.errors import ConfigError
 from manyheads.report.record import count
+from manyheads.systems.conference_review import report
 from manyheads.systems.conference_review.config import ReviewConfig, ReviewInputs
+from manyheads.systems.conference_review.result import ReviewResult
 from manyheads.systems.conference_review.system import NEEDS, conference_review
 from manyheads.texts import Subject, read_subject
 
@@ -26,13 +28,22 @@ def _summary(subject: Subject) -> str:
     return f"{subject.name}: {count(len(subject.text.split()), 'word')}"
 
 
+def _source(result: ReviewResult) -> str | None:
+    return result.subject and result.subject.source
+
+
 CONFERENCE_REVIEW = System(
     name="conference-review",
     title="Conference review",
     about="Reviewers who each review the text that they are given, alone, and score it from 1 to 10.",
     config=ReviewConfig,
     inputs=ReviewInputs,
+    result=ReviewResult,
     run=conference_review,
+    essence=report.essence,
+    report=report.report,
+    details=report.in_full,
+    source=_source,
     needs=lambda config: NEEDS,
     ready=_need_subject,
     read=_read,

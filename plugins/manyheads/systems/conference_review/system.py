@@ -5,8 +5,7 @@ the paper does where it holds its measure against a model's judgement (2025, App
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from manyheads.core import Reply, together
 from manyheads.core.events import Stage
@@ -15,6 +14,7 @@ from manyheads.discussion.run import Question
 from manyheads.errors import ConfigError, ModelError
 from manyheads.measures.ratings import CRITERIA, mean_of
 from manyheads.replies import ConferenceReview, IdeaRating, ReplyModel
+from manyheads.systems.conference_review.result import Rating, Review, ReviewResult, SubjectRecord
 from manyheads.texts import Subject
 
 STAGE = "review"
@@ -23,29 +23,26 @@ ROLE = "conference_reviewer"
 
 @dataclass(frozen=True)
 class Form:
-    """What a reviewer fills in: the role's task, its reply, and the fields of it that are scores."""
+    """What a reviewer fills in: the role's task, its reply, as what it is kept, and its fields that are scores."""
 
     task: str
     reply: type[ReplyModel]
+    kept: type[Review | Rating]
     scores: tuple[str, ...]
 
 
 FORMS = {
-    "conference": Form("review", ConferenceReview, ("overall",)),
-    "rating": Form("rate", IdeaRating, CRITERIA),
+    "conference": Form("review", ConferenceReview, Review, ("overall",)),
+    "rating": Form("rate", IdeaRating, Rating, CRITERIA),
 }
 NEEDS: Mapping[tuple[str, str], type[ReplyModel]] = {(ROLE, form.task): form.reply for form in FORMS.values()}
 
 
-async def conference_review(run: Run) -> Mapping[str, Any]:
-    """Have the run's subject reviewed `repeats` times; each score is the mean over all of them.
+async def conference_review(run: Run[ReviewResult]) -> None:
+    """Have the run's subject reviewed `review.repeats` times; each score is the mean over all of them.
 
     The reviews are asked for at once. Each reviewer goes by a name of their own, so that a model which answers the
     same question the same way still gives independent draws; nobody sees another's review.
-
-    Returns:
-        `subject`, `reviews` in the order of the reviewers, and `means` of each of the form's scores, 1 to 10, with
-        spread, 95 % interval and the number of reviews behind it: `overall`, or one for each criterion.
 
     Raises:
         ModelError: a review failed for good. There is no mean of fewer reviews than were asked for: the others are
@@ -53,33 +50,33 @@ async def conference_review(run: Run) -> Mapping[str, Any]:
     """
     if run.given is None:
         raise ConfigError("conference-review: needs a subject", hint="--set subject=FILE, or a run folder")
+    result, subject = run.result, run.given
+    words = len(subject.text.split())
+    result.title = subject.title
+    result.subject = SubjectRecord(source=subject.source, sha256=subject.sha256, words=words)
     run.emit(Stage(stage=STAGE, title="Review", number=1, total=1))
     names = [f"Reviewer{number}" for number in range(1, run.settings.repeats + 1)]
     form = FORMS[run.settings.form]
-    answers = await together(*(_review(run, run.given, form, name) for name in names))
+    answers = await together(*(_review(run, subject, form, name) for name in names))
     reviews = _complete(names, answers)
     _warn_of_echoes(run, reviews)
-    return {
-        "title": run.given.title,
-        "subject": _as_data(run.given),
-        "reviews": [
-            {"reviewer": name, "model": reply.model, **reply.value.model_dump(mode="json")}
-            for name, reply in zip(names, reviews, strict=True)
-        ],
-        "means": {
-            name: asdict(mean_of([getattr(reply.value, name) for reply in reviews])) for name in form.scores
-        },
-    }
+    result.reviews.sort(key=lambda review: names.index(review.reviewer))
+    result.means = {name: mean_of([getattr(reply.value, name) for reply in reviews]) for name in form.scores}
 
 
-async def _review(run: Run, subject: Subject, form: Form, name: str) -> Reply[ReplyModel] | ModelError:
+async def _review(
+    run: Run[ReviewResult], subject: Subject, form: Form, name: str
+) -> Reply[ReplyModel] | ModelError:
     """One review. Its failure must not end the others, which are paid for already."""
     speaker = run.speaker(ROLE, name, reviewer=name)
     question = Question(STAGE, 1, speaker, ROLE, form.task, {"title": subject.title, "text": subject.text})
     try:
-        return await run.ask(question, run.reply_type(ROLE, form.task, form.reply))
+        reply = await run.ask(question, run.reply_type(ROLE, form.task, form.reply))
     except ModelError as error:
         return error
+    review = form.kept(**reply.value.model_dump(), reviewer=name, model=reply.model)
+    run.result.reviews.append(review)
+    return reply
 
 
 def _complete(
@@ -104,8 +101,3 @@ def _warn_of_echoes(run: Run, reviews: Sequence[Reply[ReplyModel]]) -> None:
             f"all {len(reviews)} reviews are the same word for word: with a model that does not vary, "
             "such as at temperature 0, they say no more than one",
         )
-
-
-def _as_data(subject: Subject) -> dict[str, Any]:
-    """What was reviewed, so that it can be found again; its text is not kept twice."""
-    return {"source": subject.source, "sha256": subject.sha256, "words": len(subject.text.split())}

@@ -3,8 +3,9 @@
 from manyheads.config import RunConfig
 from manyheads.engine.system import System
 from manyheads.literature.ideas import Contest, read_contest
-from manyheads.systems.ranking import ready
+from manyheads.systems.ranking import ready, report
 from manyheads.systems.ranking.config import RankingConfig, RankingInputs, settings_of
+from manyheads.systems.ranking.result import RankingResult
 from manyheads.systems.ranking.system import ranking
 
 __all__ = ["RANKING"]
@@ -21,7 +22,10 @@ RANKING = System(
     about="A judge who ranks research ideas beside a target idea, blind and in several orders.",
     config=RankingConfig,
     inputs=RankingInputs,
+    result=RankingResult,
     run=ranking,
+    essence=report.essence,
+    report=report.report,
     needs=ready.needs,
     ready=ready.need_ideas,
     check=ready.check,

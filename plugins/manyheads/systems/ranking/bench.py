@@ -2,19 +2,21 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from manyheads.core import together
 from manyheads.core.events import Judged
+from manyheads.core.results import RankedOrder
 from manyheads.discussion import Run
 from manyheads.discussion.run import Question
 from manyheads.errors import BudgetError, ModelError, ReplyError
 from manyheads.literature.ideas import Entry
+from manyheads.measures.ranking import relative_quality
 from manyheads.replies import Condensed, Ranking, ReplyModel, ranking_of
 from manyheads.replies.refinement import ABSENT
 from manyheads.systems.ranking.ready import JUDGE, Quality
-from manyheads.systems.ranking.result import TARGET, Order
+from manyheads.systems.ranking.result import TARGET, RankingResult
 
 R = TypeVar("R", bound=ReplyModel)
 T = TypeVar("T")
@@ -29,11 +31,13 @@ class Bench:
 
     Attributes:
         asked: replies that were asked for: the inference cost.
+        failed: orders that have led to no ranking, by number.
     """
 
-    run: Run
+    run: Run[RankingResult]
     quality: Quality
     asked: int = 0
+    failed: dict[int, ReplyError] = field(default_factory=dict[int, ReplyError])
 
     async def condense(self, entries: Sequence[Entry]) -> tuple[Entry, ...]:
         """The entries in the form of a proposal (Fig. 13): the target, and every other that is not in it yet.
@@ -58,7 +62,7 @@ class Bench:
             for place, one in enumerate(entries)
         )
 
-    async def rank(self, texts: Sequence[str], drawn: Sequence[tuple[int, ...]]) -> list[Order]:
+    async def rank(self, texts: Sequence[str], drawn: Sequence[tuple[int, ...]]) -> list[RankedOrder]:
         """The same ideas ranked in each of the orders (Fig. 12).
 
         An order that leads to no valid ranking, however often it is asked for, has failed; it is not guessed.
@@ -69,15 +73,14 @@ class Bench:
         """
         answers = await together(*(self._rank(number, shown, texts) for number, shown in enumerate(drawn, 1)))
         orders = _need_all(answers)
-        failed = {number: each.failed for number, each in enumerate(orders, 1) if each.failed}
-        if len(failed) == len(orders):
-            first = failed[1]
+        if len(self.failed) == len(orders):
+            first = self.failed[1]
             raise ModelError(
                 f"no order has led to a ranking, of {len(orders)}: {first.message}",
                 tried=first.tried,
                 hint=first.hint,
             ) from first
-        for number, why in failed.items():
+        for number, why in sorted(self.failed.items()):
             place = f"the target stood in place {orders[number - 1].target_place}"
             self.run.warn(
                 RANKING,
@@ -91,7 +94,7 @@ class Bench:
         shown = {"title": title, "text": text}
         return await self._ask(CONDENSING, f"Condenser{number}", "condense", shown, _untold, kind)
 
-    async def _rank(self, number: int, shown: tuple[int, ...], texts: Sequence[str]) -> Order | Failure:
+    async def _rank(self, number: int, shown: tuple[int, ...], texts: Sequence[str]) -> RankedOrder | Failure:
         """One order; in its judge's words ideas have the numbers of their places."""
         name, kind = f"Judge{number}", ranking_of(self.run.reply_type(JUDGE, "rank", Ranking), len(shown))
         quality = {"indicator": self.quality.indicator, "traits": self.quality.traits}
@@ -100,25 +103,25 @@ class Bench:
             RANKING, name, "rank", {**quality, "proposals": proposals}, _amiss(len(shown)), kind
         )
         if isinstance(found, ReplyError):
-            order = Order(shown, failed=found)
-            self._tell(name, order)
-            return order
+            self.failed[number] = found
+            return self._tell(name, _order(shown, failed=found.message))
         if isinstance(found, Failure):
             return found
         ranked = tuple(shown[place - 1] for place in found.order())
-        order = Order(shown, ranked, tuple(each.rationale for each in found.ranking))
-        self._tell(name, order)
-        return order
+        rationales = tuple(each.rationale for each in found.ranking)
+        return self._tell(name, _order(shown, ranked, rationales))
 
-    def _tell(self, name: str, order: Order) -> None:
+    def _tell(self, name: str, order: RankedOrder) -> RankedOrder:
         """Tell the listeners what came of an order."""
         place = f"shown in place {order.target_place}"
         if order.failed:
-            outcome, reason = f"gives no ranking; the target was {place}", order.failed.message
+            outcome, reason = f"gives no ranking; the target was {place}", order.failed
         else:
             outcome = f"ranks the target {order.target_rank} of {len(order.shown)}, {place}"
-            reason = order.reason(TARGET)
+            reason = dict(order.reasons).get(TARGET, "")
         self.run.emit(Judged(stage=RANKING, turn=1, subject=name, outcome=outcome, reasoning=reason))
+        self.run.result.orders.append(order)
+        return order
 
     async def _ask(
         self,
@@ -137,6 +140,24 @@ class Bench:
             return (await self.run.ask(question, kind)).value
         except (ModelError, BudgetError) as error:
             return error
+
+
+def _order(
+    shown: tuple[int, ...],
+    ranked: tuple[int, ...] | None = None,
+    rationales: tuple[str, ...] | None = None,
+    failed: str | None = None,
+) -> RankedOrder:
+    rank = ranked.index(TARGET) + 1 if ranked else None
+    return RankedOrder(
+        shown=shown,
+        ranked=ranked,
+        rationales=rationales,
+        target_place=shown.index(TARGET) + 1,
+        target_rank=rank,
+        s=None if rank is None else relative_quality(rank, len(shown) - 1),
+        failed=failed,
+    )
 
 
 def _need_all(answers: Sequence[T | Failure]) -> list[T]:

@@ -1,8 +1,5 @@
 """The course of a ranking: texts are brought into one form, shown in several orders, and ranked in each."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from manyheads.core.events import Judged, Stage
 from manyheads.discussion import Run
 from manyheads.errors import ConfigError
@@ -11,10 +8,10 @@ from manyheads.measures.ranking import orders_of
 from manyheads.systems.ranking.bench import CONDENSING, RANKING, Bench
 from manyheads.systems.ranking.lineup import Lineup
 from manyheads.systems.ranking.ready import Quality, quality_of
-from manyheads.systems.ranking.result import result_of
+from manyheads.systems.ranking.result import RankingResult
 
 
-async def ranking(run: Run) -> Mapping[str, Any]:
+async def ranking(run: Run[RankingResult]) -> None:
     """Rank the run's ideas beside its target, in `ranking.orders` orders that the run's seed draws.
 
     The judge is never told which one is the target: all are known by the number of the place in which they are shown,
@@ -35,17 +32,20 @@ async def ranking(run: Run) -> Mapping[str, Any]:
     # From the abstract alone (Fig. 13): by the title of a published paper a judge may know it.
     entries = (Entry(target.source, "", target.text), *run.given.ideas)
     drawn = orders_of(len(entries), chosen.orders, run.rng)
-    bench = Bench(run, quality)
+    bench, result = Bench(run, quality), run.result
+    result.area, result.indicator, result.traits = quality.area, quality.indicator, quality.traits
+    result.take(target, entries)
     run.emit(Stage(stage=CONDENSING, title="Condensing", number=1, total=2))
     lineup = Lineup(await bench.condense(entries), chosen.align)
+    result.take(target, lineup.entries)
     lineup.need_content()
+    result.shown_fields = list(lineup.fields)
     _tell_of_doubts(run, lineup)
     _tell_of_qualities(run, lineup, quality)
     run.emit(Stage(stage=RANKING, title="Ranking", number=2, total=2))
-    orders = await bench.rank(lineup.texts, drawn)
-    result = result_of(target, lineup, quality, orders, bench.asked, run.config.seed)
+    result.rank(await bench.rank(lineup.texts, drawn), run.config.seed)
+    result.inference_cost = bench.asked
     run.emit(_judged(result))
-    return result
 
 
 def _tell_of_doubts(run: Run, lineup: Lineup) -> None:
@@ -78,12 +78,12 @@ def _tell_of_qualities(run: Run, lineup: Lineup, quality: Quality) -> None:
             )
 
 
-def _judged(result: Mapping[str, Any]) -> Judged:
+def _judged(result: RankingResult) -> Judged:
     """S, how sure it is, and what places have done, in words."""
-    found, count, failed = result["s_interval"], len(result["orders"]), result["failed"]
-    ends = f", {found['level']:.0%} interval {found['low']:.2f} to {found['high']:.2f}" if found else ""
-    share = f"is {result['s']:.2f}, the share of {len(result['ideas'])} that rank above the target"
-    outcome = f"{share}{ends}, over {count - failed} of {count} orders"
-    bias, p = result["position_bias"], result["position_p"]
+    found, count = result.s_interval, len(result.orders)
+    ends = f", {found.level:.0%} interval {found.low:.2f} to {found.high:.2f}" if found else ""
+    share = f"is {result.s:.2f}, the share of {len(result.ideas)} that rank above the target"
+    outcome = f"{share}{ends}, over {len(result.whole)} of {count} orders"
+    bias, p = result.position_bias, result.position_p
     places = "" if bias is None else f"place and rank correlate at {bias:.2f} (p = {p:.2g})"
     return Judged(stage=RANKING, turn=1, subject="S", outcome=outcome, reasoning=places)

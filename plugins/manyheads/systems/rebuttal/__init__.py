@@ -3,8 +3,9 @@
 from manyheads.config import RunConfig
 from manyheads.engine.system import System
 from manyheads.literature.ideas import Background, read_background
-from manyheads.systems.rebuttal import ready
+from manyheads.systems.rebuttal import ready, report
 from manyheads.systems.rebuttal.config import RebuttalConfig, RebuttalInputs, settings_of
+from manyheads.systems.rebuttal.result import RebuttalResult
 from manyheads.systems.rebuttal.system import rebuttal
 
 __all__ = ["REBUTTAL"]
@@ -21,7 +22,11 @@ REBUTTAL = System(
     about="A proposer, a reviewer and an area chair who improve a research idea on the abstracts they are given.",
     config=RebuttalConfig,
     inputs=RebuttalInputs,
+    result=RebuttalResult,
     run=rebuttal,
+    essence=report.essence,
+    report=report.report,
+    work=report.work,
     needs=ready.needs,
     ready=ready.need_beginning,
     check=ready.check,

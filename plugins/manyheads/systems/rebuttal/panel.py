@@ -1,17 +1,21 @@
 """Proposer, reviewer and area chair at work on one idea, and what they have said of it so far."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from manyheads import replies
 from manyheads.core import Speaker
 from manyheads.core.events import Judged, Stage
+from manyheads.core.results import Abstract, Draft, Person
 from manyheads.discussion import Run
 from manyheads.discussion.run import Question
 from manyheads.errors import ConfigError
 from manyheads.literature.ideas import Background
-from manyheads.replies import Abstract, FirstIdea, Proposal, ReplyModel, Rethought, Review, Verdict
+from manyheads.replies import FirstIdea, Proposal, ReplyModel, Rethought, Review, Verdict
 from manyheads.systems.rebuttal.ready import AREA_CHAIR, PROPOSER, REVIEWER, traits_of
+from manyheads.systems.rebuttal.result import Background as Kept
+from manyheads.systems.rebuttal.result import Course, RebuttalResult, Round, Version
 from manyheads.texts import Subject
 
 R = TypeVar("R", bound=ReplyModel)
@@ -22,54 +26,24 @@ NAMES = {PROPOSER: "Proposer", REVIEWER: "Reviewer", AREA_CHAIR: "AreaChair"}
 
 
 @dataclass
-class Round:
-    """A version of the idea with what was said of it; round 0 is the idea that all begins with.
-
-    Attributes:
-        idea: as its author gave it; a `Subject` where the user did.
-    """
-
-    number: int
-    idea: FirstIdea | Proposal | Subject
-    review: Review | None = None
-    verdict: Verdict | None = None
-
-    @property
-    def text(self) -> str:
-        """The idea as others are shown it."""
-        if isinstance(self.idea, Subject):
-            return "\n\n".join(filter(None, (self.idea.title, self.idea.text)))
-        return self.idea.spoken()
-
-    @property
-    def improved(self) -> bool | None:
-        """Whether it was found significantly better than the one before; None where nobody has judged."""
-        if isinstance(self.idea, Rethought):
-            return self.idea.improved
-        return self.verdict.improved if self.verdict else None
-
-
-@dataclass
 class Panel:
-    """Who takes part in a run, and its rounds.
+    """Who takes part in a run, and how it goes.
 
     Attributes:
-        traits: of the quality indicator, a list in Markdown.
         people: who takes part, by role.
-        stopped: what has ended the rounds.
+        works: the background as evidence.
         asked: replies that were asked for: the inference cost.
     """
 
-    run: Run
+    run: Run[RebuttalResult]
     background: Background
-    traits: str
     people: Mapping[str, Speaker]
-    rounds: list[Round] = field(default_factory=list[Round])
-    stopped: str = ""
+    course: Course
+    works: list[str]
     asked: int = 0
 
     @classmethod
-    def of(cls, run: Run) -> "Panel":
+    def of(cls, run: Run[RebuttalResult]) -> "Panel":
         """The panel of a run; all three are told the traits, the paper's area chair the indicator alone (Fig. 7).
 
         Raises:
@@ -91,7 +65,24 @@ class Panel:
         people = {
             role: run.speaker(role, NAMES[role], **profile) for role, needed in wanted.items() if needed
         }
-        return cls(run, run.given, traits, people)
+        background, result = run.given, run.result
+        source = background.source or None
+        works = [
+            run.evidence.cite(work.source, work.title, "", source=source, stage=INITIAL)
+            for work in background.works
+        ]
+        result.team = [Person(name=each.name, role=role) for role, each in people.items()]
+        result.background = Kept(
+            source=background.source, sha256=background.sha256, works=works, left_out=background.without
+        )
+        result.rebuttal = Course(
+            area=chosen.area, indicator=chosen.indicator, traits=traits, method=chosen.method
+        )
+        return cls(run, background, people, result.rebuttal, works)
+
+    @property
+    def rounds(self) -> list[Round]:
+        return self.run.result.rounds
 
     @property
     def stages(self) -> list[str]:
@@ -107,7 +98,7 @@ class Panel:
         """The initial idea: the user's, or one from the abstracts of the background (Fig. 8)."""
         works, given = self.background.works, self.background.idea
         idea = given or await self._ask(INITIAL, 1, PROPOSER, "propose", FirstIdea, abstracts=works)
-        self.rounds.append(Round(0, idea))
+        self._add(idea)
 
     async def revise(self, turn: int) -> Round:
         """The next version, after the review of the last one, or without any.
@@ -116,26 +107,36 @@ class Panel:
         are shown again.
         """
         last = self.rounds[-1]
-        shown = {"abstracts": self.background.works, "idea": last.text}
+        shown = {"abstracts": self.background.works, "idea": last.idea.text}
         review = last.review.spoken() if last.review else None
         idea = await self._ask(REBUTTAL, turn, PROPOSER, "revise", Proposal, **shown, review=review)
-        self.rounds.append(Round(turn, idea))
-        return self.rounds[-1]
+        return self._add(idea)
 
     async def reflect(self, turn: int) -> Round:
         """The next version of a proposer who is left alone (§4.2), shown the background again as in `revise`."""
         last = self.rounds[-1]
-        shown = {"abstracts": self.background.works, "idea": last.text}
-        self.rounds.append(
-            Round(turn, await self._ask(REBUTTAL, turn, PROPOSER, "reflect", Rethought, **shown))
-        )
+        shown = {"abstracts": self.background.works, "idea": last.idea.text}
+        idea = await self._ask(REBUTTAL, turn, PROPOSER, "reflect", Rethought, **shown)
+        return self._add(idea, idea.improved)
+
+    def _add(self, idea: FirstIdea | Proposal | Subject, improved: bool | None = None) -> Round:
+        """Take a version down."""
+        number = len(self.rounds)
+        version = Version.of(idea, number, self.people[PROPOSER].name, self.works)
+        self.rounds.append(Round(round=number, idea=version, improved=improved))
+        self.course.iterations = number
+        self._count()
         return self.rounds[-1]
+
+    def _count(self) -> None:
+        judged = [one.improved for one in self.rounds if one.improved is not None]
+        self.course.improvements = sum(judged) if judged else None
 
     async def review(self, one: Round) -> None:
         """The review of a version, where there is a reviewer (Fig. 10)."""
         if REVIEWER in self.people:
-            stage, turn = (REBUTTAL, one.number) if one.number else (INITIAL, 1)
-            one.review = await self._ask(stage, turn, REVIEWER, "review", Review, idea=one.text)
+            stage, turn = (REBUTTAL, one.round) if one.round else (INITIAL, 1)
+            one.review = await self._ask(stage, turn, REVIEWER, "review", Review, idea=one.idea.text)
 
     async def compare(self, before: Round, one: Round) -> None:
         """The area chair's comparison of a version with the one before, where there is an area chair.
@@ -143,13 +144,27 @@ class Panel:
         It gives its reasoning before its verdict, where the paper asks for Yes or No and nothing else (Fig. 11).
         """
         if AREA_CHAIR in self.people:
-            shown = {"previous": before.text, "revised": one.text}
-            one.verdict = await self._ask(REBUTTAL, one.number, AREA_CHAIR, "compare", Verdict, **shown)
+            shown = {"previous": before.idea.text, "revised": one.idea.text}
+            one.verdict = await self._ask(REBUTTAL, one.round, AREA_CHAIR, "compare", Verdict, **shown)
+            one.improved = one.verdict.improved
+            self._count()
 
-    async def write(self, final: Round) -> Abstract:
+    def settle(self, final: Round) -> None:
+        """Take down how the rounds have ended, and with which idea."""
+        course, result = self.course, self.run.result
+        if course.improvements is not None:
+            course.converged = course.stopped_by == "converged"
+        course.final, result.idea = final.round, final.idea
+        result.turns = {REBUTTAL: course.iterations}
+
+    async def write(self, final: Version) -> None:
         """The abstract of the final idea."""
         self.begin(WRITING)
-        return await self._ask(WRITING, 1, PROPOSER, "abstract", Abstract, idea=final.text)
+        abstract = await self._ask(WRITING, 1, PROPOSER, "abstract", replies.Abstract, idea=final.text)
+        result = self.run.result
+        result.abstract = Abstract.of(abstract)
+        result.drafts = [Draft.of(abstract, self.people[PROPOSER].name, 1)]
+        result.turns[WRITING] = 1
 
     def judge(self, turn: int, subject: str, outcome: str, reasoning: str = "") -> None:
         """Tell the listeners of a decision."""

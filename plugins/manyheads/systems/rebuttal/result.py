@@ -1,88 +1,115 @@
-"""What `result.json` keeps of a review and rebuttal."""
+"""What a review and rebuttal comes to."""
 
 from typing import Any
 
-from manyheads.replies import Abstract, FirstIdea, Proposal
-from manyheads.systems.rebuttal.panel import NAMES, REBUTTAL, WRITING, Panel, Round
-from manyheads.systems.rebuttal.ready import PROPOSER
+from manyheads.core.results import Abstract, Draft, Idea, Part, Person, Quality
+from manyheads.replies import FirstIdea, Proposal, Review, Verdict
 from manyheads.texts import Subject
 
 
-def result_of(panel: Panel, final: Round, abstract: Abstract | None) -> dict[str, Any]:
-    """The result: the rounds, how they ended, the final idea, and the abstract where one was written.
+class Version(Idea):
+    """A version of the idea: a paragraph at first, six fields and all of them in `idea` from the first revision on."""
 
-    The improvements that were found are counted where somebody has looked for some, and null elsewhere.
-    `inference_cost` is the number of replies; `idea` and `abstract` have the shape of a team's, so that what takes
-    one takes the other.
+    reflection: str | None = None
+    """What a proposer who is left alone finds weak about the one before."""
+    problem: str | None = None
+    objective: str | None = None
+    hypothesis: str | None = None
+    method: str | None = None
+    expected_impact: str | None = None
+    source: str | None = None
+    """What it was read from, where it was given with the run."""
+
+    @classmethod
+    def of(
+        cls, idea: FirstIdea | Proposal | Subject, number: int, by: str, references: list[str]
+    ) -> "Version":
+        known: dict[str, Any] = {"number": number, "references": references}
+        if isinstance(idea, Subject):
+            return cls(title=idea.title, idea=idea.text, by="", source=idea.source, **known)
+        if isinstance(idea, FirstIdea):
+            return cls(title="", idea=idea.idea, thought=idea.thought, by=by, **known)
+        own = idea.model_dump(include={*Proposal.model_fields, "reflection"})
+        return cls(**own, idea=idea.body(), by=by, **known)
+
+    @property
+    def formed(self) -> bool:
+        """Whether it has the six fields."""
+        return self.problem is not None
+
+    @property
+    def fields(self) -> list[tuple[str, str]]:
+        """Its parts by name, as far as they are told."""
+        names = tuple(Proposal.model_fields) if self.formed else ("title", "idea")
+        return [(name, text) for name in names if (text := getattr(self, name))]
+
+    @property
+    def text(self) -> str:
+        """The idea as others are shown it."""
+        title = f"Title: {self.title}" if self.formed else self.title
+        return "\n\n".join(filter(None, (title, self.idea)))
+
+
+class Round(Part):
+    """A version of the idea with what was said of it; round 0 is the idea that all begins with."""
+
+    round: int
+    idea: Version
+    review: Review | None = None
+    verdict: Verdict | None = None
+    improved: bool | None = None
+    """Whether it was found significantly better than the one before; None where nobody has judged."""
+
+
+class Background(Part):
+    source: str
+    """What it was read from; empty for a text."""
+    sha256: str
+    works: list[str] = []
+    """The abstracts behind the idea, as evidence."""
+    left_out: int
+
+
+class Course(Quality):
+    """How the run goes, and what it goes for."""
+
+    method: str
+    iterations: int = 0
+    improvements: int | None = None
+    """Versions that were found better; None where nobody has judged."""
+    stopped_by: str | None = None
+    converged: bool | None = None
+    """None where nobody has judged."""
+    final: int | None = None
+    """The version that is the final idea."""
+
+    @property
+    def ending(self) -> str:
+        """Why the rounds have ended, in words; empty before they have."""
+        return ENDINGS.get(self.stopped_by or "", self.stopped_by or "")
+
+
+ENDINGS = {
+    "converged": "no significant improvement was found any more",
+    "max_iters": "the most revisions that were allowed were made, and it had not come to rest",
+    "fixed_iters": "all revisions were made that were asked for; nobody judged them",
+    "initial": "the first idea was left as it is",
+}
+
+
+class RebuttalResult(Part):
+    """The rounds, how they ended, the final idea, and the abstract where one was written.
+
+    `idea` and `abstract` have the shape of a team's, so that what takes one takes the other.
     """
-    works = [{"id": work.source, "title": work.title} for work in panel.background.works]
-    return {
-        "team": [{"name": each.name, "role": role} for role, each in panel.people.items()],
-        "background": {
-            "source": panel.background.source,
-            "sha256": panel.background.sha256,
-            "works": works,
-            "left_out": panel.background.without,
-        },
-        "rounds": [_round(one) for one in panel.rounds],
-        "idea": {**_idea(final), "number": final.number, "references": works},
-        "rebuttal": _course(panel, final),
-        **(_abstract(panel, abstract) if abstract else {}),
-        "turns": {REBUTTAL: len(panel.rounds) - 1, **({WRITING: 1} if abstract else {})},
-        "inference_cost": panel.asked,
-    }
 
-
-def _round(one: Round) -> dict[str, Any]:
-    return {
-        "round": one.number,
-        "idea": _idea(one),
-        "review": one.review.model_dump(mode="json", include={"strengths", "weaknesses", "suggestions"})
-        if one.review
-        else None,
-        "verdict": one.verdict.model_dump(mode="json", include={"reasoning", "improved"})
-        if one.verdict
-        else None,
-        "improved": one.improved,
-    }
-
-
-def _idea(one: Round) -> dict[str, Any]:
-    """Title and text, and whatever form its author gave it: six fields from the first revision on."""
-    match one.idea:
-        case Proposal() as idea:
-            own = idea.model_dump(mode="json", include={*Proposal.model_fields, "reflection"})
-            return {**own, "idea": idea.body(), "by": _author(one)}
-        case FirstIdea() as idea:
-            return {"title": "", "thought": idea.thought, "idea": idea.idea, "by": _author(one)}
-        case Subject() as given:
-            return {"title": given.title, "idea": given.text, "by": _author(one), "source": given.source}
-
-
-def _author(one: Round) -> str:
-    return "" if isinstance(one.idea, Subject) else NAMES[PROPOSER]
-
-
-def _course(panel: Panel, final: Round) -> dict[str, Any]:
-    chosen = panel.run.settings
-    judged = [one.improved for one in panel.rounds if one.improved is not None]
-    return {
-        "area": chosen.area,
-        "indicator": chosen.indicator,
-        "traits": panel.traits,
-        "method": chosen.method,
-        "iterations": len(panel.rounds) - 1,
-        "improvements": sum(judged) if judged else None,
-        "stopped_by": panel.stopped,
-        "converged": panel.stopped == "converged" if judged else None,
-        "final": final.number,
-    }
-
-
-def _abstract(panel: Panel, abstract: Abstract) -> dict[str, Any]:
-    sections: dict[str, str] = {name: getattr(abstract, name) for name in Abstract.model_fields}
-    by = panel.people[PROPOSER].name
-    return {
-        "abstract": {**sections, "text": abstract.as_text()},
-        "drafts": [{"by": by, "turn": 1, "evaluation": None, "changes": None, **sections}],
-    }
+    team: list[Person] = []
+    background: Background | None = None
+    rounds: list[Round] = []
+    idea: Version | None = None
+    rebuttal: Course | None = None
+    abstract: Abstract | None = None
+    drafts: list[Draft] = []
+    turns: dict[str, int] = {}
+    inference_cost: int | None = None
+    """Replies that were asked for."""

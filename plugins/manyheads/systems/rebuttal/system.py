@@ -1,18 +1,15 @@
 """The loop of Algorithm 1, its ablations (§4.5), and the baselines that it is compared with (§4.2)."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from manyheads.core import together
 from manyheads.discussion import Run
-from manyheads.systems.rebuttal.panel import INITIAL, REBUTTAL, Panel, Round
-from manyheads.systems.rebuttal.result import result_of
+from manyheads.systems.rebuttal.panel import INITIAL, REBUTTAL, Panel
+from manyheads.systems.rebuttal.result import RebuttalResult, Round
 
 CONVERGED, CAP, FIXED, ALONE = "converged", "max_iters", "fixed_iters", "initial"
 """What has ended a run."""
 
 
-async def rebuttal(run: Run) -> Mapping[str, Any]:
+async def rebuttal(run: Run[RebuttalResult]) -> None:
     """Propose an idea, or take up the one given, and revise it until it gets no better; then write its abstract.
 
     Each revision is reviewed and compared with the version before. The run ends with the `rebuttal.patience`th
@@ -28,8 +25,10 @@ async def rebuttal(run: Run) -> Mapping[str, Any]:
     await panel.propose()
     await COURSES[run.settings.method](panel)
     final = _final(panel)
-    abstract = await panel.write(final) if run.settings.abstract else None
-    return result_of(panel, final, abstract)
+    panel.settle(final)
+    if run.settings.abstract:
+        await panel.write(final.idea)
+    run.result.inference_cost = panel.asked
 
 
 async def _refine(panel: Panel) -> None:
@@ -46,7 +45,7 @@ async def _refine(panel: Panel) -> None:
             panel.judge(turn, "the area chair", _outcome(one), one.verdict.reasoning)
         if _settled(panel, chosen.patience):
             return
-    panel.stopped = CAP if chosen.area_chair else FIXED
+    panel.course.stopped_by = CAP if chosen.area_chair else FIXED
     _tell_of_the_cap(panel, "the area chair")
 
 
@@ -59,13 +58,13 @@ async def _reflect(panel: Panel) -> None:
         panel.judge(turn, "the proposer", _outcome(one))
         if _settled(panel, chosen.patience):
             return
-    panel.stopped = CAP
+    panel.course.stopped_by = CAP
     _tell_of_the_cap(panel, "the proposer")
 
 
 async def _leave(panel: Panel) -> None:
     """The first idea as it is."""
-    panel.stopped = ALONE
+    panel.course.stopped_by = ALONE
 
 
 COURSES = {"rebuttal": _refine, "self-reflection": _reflect, "initial": _leave}
@@ -76,7 +75,7 @@ def _settled(panel: Panel, patience: int) -> bool:
     latest = [one.improved for one in panel.rounds[1:]][-patience:]
     if latest != [False] * patience:
         return False
-    panel.stopped = CONVERGED
+    panel.course.stopped_by = CONVERGED
     row = "" if patience == 1 else f" {patience} times in a row"
     panel.judge(len(panel.rounds) - 1, "the idea", f"has converged: no significant improvement{row}")
     return True
@@ -95,7 +94,7 @@ def _final(panel: Panel) -> Round:
 
 
 def _tell_of_the_cap(panel: Panel, judge: str) -> None:
-    if panel.stopped == CAP:
+    if panel.course.stopped_by == CAP:
         made, better = len(panel.rounds) - 1, sum(bool(one.improved) for one in panel.rounds)
         panel.run.warn(
             REBUTTAL,

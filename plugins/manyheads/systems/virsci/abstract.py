@@ -2,13 +2,14 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
 
+from manyheads.core.results import Draft, ScoredIdea
 from manyheads.discussion import Member, Run, Team, another_turns, ask_with_advice, speaking_order
 from manyheads.discussion.run import Question
 from manyheads.replies import Abstract, Revision
-from manyheads.systems.virsci.ideas import Proposed
+from manyheads.systems.virsci.config import VirSciConfig
 from manyheads.systems.virsci.overlap import SelfReviewed
+from manyheads.systems.virsci.result import VirSciResult
 from manyheads.systems.virsci.stages import GOALS, stage_event
 
 STAGE = "abstract"
@@ -21,46 +22,44 @@ Opening = Callable[[int], Awaitable[Abstract]]
 class Manuscript:
     """The abstract of an idea and how it came about; the last draft is the current one."""
 
-    idea: Proposed
-    drafts: list[tuple[str, int, Abstract]] = field(default_factory=list[tuple[str, int, Abstract]])
-    """Author, turn and text of each version."""
+    result: VirSciResult
+    idea: ScoredIdea
+    drafts: list[Draft] = field(default_factory=list[Draft])
     written: int = 0
     """The turn in which the team first held it finished; later ones are revisions after self-review."""
 
     @property
-    def current(self) -> Abstract:
-        return self.drafts[-1][2]
+    def current(self) -> Draft:
+        return self.drafts[-1]
 
     @property
     def turn(self) -> int:
         """The turn of the last version."""
-        return self.drafts[-1][1]
+        return self.current.turn
 
     def text(self) -> str:
         return self.current.spoken() if self.drafts else ""
 
-    def as_data(self) -> list[dict[str, Any]]:
-        fields = set(Revision.model_fields)
-        return [
-            {"by": by, "turn": turn, "evaluation": None, "changes": None}
-            | draft.model_dump(mode="json", include=fields)
-            for by, turn, draft in self.drafts
-        ]
+    def add(self, abstract: Abstract, by: str, turn: int) -> None:
+        self.drafts.append(Draft.of(abstract, by, turn, self.idea.round))
+        self.result.write(self.current)
 
 
-async def write_abstract(run: Run, team: Team, idea: Proposed, *, before: int = 0) -> Manuscript:
+async def write_abstract(
+    run: Run[VirSciResult, VirSciConfig], team: Team, idea: ScoredIdea, *, before: int = 0
+) -> Manuscript:
     """The leader drafts, then each next member rates, proposes changes and rewrites, for the stage's turns.
 
     Turns are counted on from those `before`.
     """
     run.emit(stage_event(run.config, STAGE))
-    manuscript = Manuscript(idea)
+    manuscript = Manuscript(run.result, idea)
 
     async def draft(turn: int) -> Abstract:
         """Q_1,0 = ⟨Q_abstract, R_idea⟩."""
         variables = {"idea": idea.text}
         question = Question(
-            STAGE, turn, team.leader.speaker, "leader", "draft", variables, "leader", recall=idea.idea.title
+            STAGE, turn, team.leader.speaker, "leader", "draft", variables, "leader", recall=idea.title
         )
         kind = run.reply_type("leader", "draft", Abstract)
         return (await ask_with_advice(run, team, question, kind, context=idea.text)).value
@@ -81,7 +80,7 @@ async def revise_abstract(run: Run, team: Team, manuscript: Manuscript, review: 
     async def rework(turn: int) -> Abstract:
         """Q_1,0 = ⟨Q_abstract, Q_judgement, R_review, B_past(R_abstract), R_abstract⟩."""
         variables = {"abstract": current, "overlaps": review.overlaps, "threshold": review.threshold}
-        title = manuscript.idea.idea.title
+        title = manuscript.idea.title
         question = Question(
             STAGE, turn, team.leader.speaker, "leader", "rework", variables, "leader", recall=title
         )
@@ -96,7 +95,7 @@ async def _write(run: Run, team: Team, manuscript: Manuscript, opening: Opening,
     async for turn in another_turns(run, team, STAGE, GOALS[STAGE], manuscript.text, before=before):
         order = speaking_order(team.members, run.settings.topology, run.rng, speaker)
         if turn == before + 1:
-            manuscript.drafts.append((team.leader.name, turn, await opening(turn)))
+            manuscript.add(await opening(turn), team.leader.name, turn)
             order = _after_the_opening(order, team.leader)
         for member in order:
             await _revise(run, team, manuscript, member, turn)
@@ -114,8 +113,8 @@ def _after_the_opening(order: list[Member], leader: Member) -> list[Member]:
 async def _revise(run: Run, team: Team, manuscript: Manuscript, member: Member, turn: int) -> None:
     """Eq. 4: ⟨Q_abstract, Q_judgment, R_k,i-1⟩, without history."""
     current = manuscript.current
-    variables, title = {"abstract": current}, manuscript.idea.idea.title
+    variables, title = {"abstract": current}, manuscript.idea.title
     question = Question(STAGE, turn, member.speaker, "scientist", "revise", variables, recall=title)
     kind = run.reply_type("scientist", "revise", Revision)
     reply = await ask_with_advice(run, team, question, kind, context=current.spoken())
-    manuscript.drafts.append((member.name, turn, reply.value))
+    manuscript.add(reply.value, member.name, turn)

@@ -4,52 +4,40 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from manyheads.core.results import ScoredIdea
 from manyheads.discussion import Member, Remark, Run, Team, another_turns, speak, speaking_order, summarise
-from manyheads.discussion.run import Question, cite
-from manyheads.papers import Hit
+from manyheads.discussion.run import Cited, Question
 from manyheads.replies import Idea
+from manyheads.systems.virsci.config import VirSciConfig
 from manyheads.systems.virsci.overlap import Compared
+from manyheads.systems.virsci.result import VirSciResult
 from manyheads.systems.virsci.stages import GOALS, stage_event
 
 STAGE = "idea"
 ANEW = "Idea generation, anew"
 
 
-@dataclass(frozen=True)
-class Proposed:
-    """An idea with who proposed it when, kept with the references it was made from."""
-
-    number: int
-    idea: Idea
-    by: str
-    turn: int
-    references: list[Hit]
-
-    @property
-    def text(self) -> str:
-        return self.idea.spoken()
-
-    def confidence(self, novelty_weight: float) -> float:
-        """Clarity + feasibility + weighted novelty."""
-        return self.idea.clarity + self.idea.feasibility + novelty_weight * self.idea.novelty
-
-    def as_data(self, novelty_weight: float) -> dict[str, Any]:
-        fields = ("title", "idea", "experiment", "clarity", "feasibility", "novelty", "thought")
-        return {
-            "number": self.number,
-            **self.idea.model_dump(include=set(fields)),
-            "confidence": self.confidence(novelty_weight),
-            "by": self.by,
-            "turn": self.turn,
-            "references": [cite(hit) for hit in self.references],
-        }
+def scored(
+    reply: Idea,
+    number: int,
+    by: str,
+    turn: int,
+    references: Sequence[Cited],
+    novelty_weight: float,
+    **more: Any,
+) -> ScoredIdea:
+    """An idea as it was put forward; its confidence is clarity + feasibility + weighted novelty."""
+    own = reply.model_dump(include=set(ScoredIdea.model_fields))
+    confidence = reply.clarity + reply.feasibility + novelty_weight * reply.novelty
+    cited = [each.evidence for each in references]
+    return ScoredIdea(**own, **more, number=number, by=by, turn=turn, references=cited, confidence=confidence)
 
 
 @dataclass(frozen=True)
 class Discarded:
     """An idea that was given up after self-review, with the papers that its abstract came too close to."""
 
-    idea: Proposed
+    idea: ScoredIdea
     overlaps: Sequence[Compared]
 
 
@@ -65,13 +53,13 @@ class Archive:
     topic: str
     discarded: Sequence[Discarded] = ()
     numbered: int = 0
-    ideas: list[Proposed] = field(default_factory=list[Proposed])
+    ideas: list[ScoredIdea] = field(default_factory=list[ScoredIdea])
     summaries: list[str] = field(default_factory=list[str])
     replies: list[Remark] = field(default_factory=list[Remark])
     speaker: Member | None = None
 
     @property
-    def previous(self) -> Proposed | None:
+    def previous(self) -> ScoredIdea | None:
         """The idea on the table: the one of the previous response, R_k,i-1."""
         return self.ideas[-1] if self.ideas else None
 
@@ -86,14 +74,14 @@ class Archive:
 
 
 async def propose_ideas(
-    run: Run,
+    run: Run[VirSciResult, VirSciConfig],
     team: Team,
     topic: str,
     discarded: Sequence[Discarded] = (),
     *,
     before: int = 0,
     numbered: int = 0,
-) -> list[Proposed]:
+) -> list[ScoredIdea]:
     """All ideas that the team proposes on a topic, in order.
 
     Where the stage is held again after a discard (App. B.1), the team is told what was given up and why; turns and
@@ -111,7 +99,9 @@ async def propose_ideas(
     return archive.ideas
 
 
-async def _propose(run: Run, team: Team, archive: Archive, member: Member, turn: int) -> None:
+async def _propose(
+    run: Run[VirSciResult, VirSciConfig], team: Team, archive: Archive, member: Member, turn: int
+) -> None:
     """Eq. 2: ⟨Q_idea, R_topic, B_past(R_k,i-1), summaries of turns 1…k-1, replies of this turn⟩.
 
     The very first prompt has B_past(R_topic) and no history. The first speaker of a later turn is also shown
@@ -131,19 +121,20 @@ async def _propose(run: Run, team: Team, archive: Archive, member: Member, turn:
     kind = run.reply_type("scientist", "idea", Idea)
     reply, guests = await speak(run, team, question, kind, context=archive.text())
     number = archive.numbered + len(archive.ideas) + 1
-    proposed = Proposed(number, reply.value, member.name, turn, references)
+    weight, held = run.settings.ideas.novelty_weight, len(archive.discarded) + 1
+    proposed = scored(reply.value, number, member.name, turn, references, weight, round=held)
     archive.ideas.append(proposed)
+    run.result.ideas.append(proposed)
     archive.replies.append(Remark(member.name, proposed.text))
     archive.replies += [Remark(guest.name, guest.advice, guest=True) for guest in guests]
     archive.speaker = member
 
 
-def _is_previous(reply: Remark, previous: Proposed | None) -> bool:
+def _is_previous(reply: Remark, previous: ScoredIdea | None) -> bool:
     """R_k,i-1 stands on the table already; showing it twice would double its weight and its cost."""
     return previous is not None and not reply.guest and reply.text == previous.text
 
 
-def most_confident(ideas: Sequence[Proposed], keep: int, novelty_weight: float) -> list[Proposed]:
+def most_confident(ideas: Sequence[ScoredIdea], keep: int) -> list[ScoredIdea]:
     """The `keep` ideas of highest confidence, best first; of equals the later one, which had more to build on."""
-    ranked = sorted(ideas, key=lambda idea: (idea.confidence(novelty_weight), idea.number), reverse=True)
-    return ranked[:keep]
+    return sorted(ideas, key=lambda idea: (idea.confidence, idea.number), reverse=True)[:keep]

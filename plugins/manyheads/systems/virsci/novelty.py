@@ -4,41 +4,35 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from manyheads.core import together
 from manyheads.core.events import Judged, Voted
+from manyheads.core.results import ScoredIdea
+from manyheads.core.results import Vote as Ballot
 from manyheads.discussion import Member, Run, Team, another_turns, ask_with_advice
 from manyheads.discussion.run import Question
 from manyheads.papers import Hit
 from manyheads.replies import Vote, vote_among
-from manyheads.systems.virsci.ideas import Proposed
 from manyheads.systems.virsci.stages import GOALS, stage_event
 
 STAGE = "novelty"
 
 
 @dataclass(frozen=True)
-class Ballot:
-    """One vote; `choice` counts from 1 in the order in which the ideas were shown."""
-
-    voter: str
-    turn: int
-    choice: int
-    reasoning: str
-
-
-@dataclass(frozen=True)
 class Candidate:
     """An idea as the voters see it: its text and the papers of B_past closest to it."""
 
-    text: str
-    references: list[Hit]
+    idea: ScoredIdea
+    references: Sequence[Hit]
+
+    @property
+    def text(self) -> str:
+        return self.idea.text
 
 
 async def most_novel(
-    run: Run, team: Team, ideas: Sequence[Proposed], *, before: int = 0
-) -> tuple[Proposed, list[Ballot], str | None]:
+    run: Run, team: Team, ideas: Sequence[ScoredIdea], *, before: int = 0
+) -> tuple[ScoredIdea, list[Ballot], str | None]:
     """The idea with the most votes (R_idea), all ballots, and the rule that broke a tie, if one did.
 
     `ideas` are in order of confidence; of the ideas with most votes the one of highest confidence wins.
@@ -47,8 +41,8 @@ async def most_novel(
     run.emit(stage_event(run.config, STAGE))
     queries = [idea.text for idea in ideas]
     references = await run.references(STAGE, before + 1, queries, run.settings.novelty.references)
-    candidates = [Candidate(idea.text, hits) for idea, hits in zip(ideas, references, strict=True)]
-    ballots = await _vote(run, team, candidates, " / ".join(idea.idea.title for idea in ideas), before)
+    candidates = [Candidate(idea, hits) for idea, hits in zip(ideas, references, strict=True)]
+    ballots = await _vote(run, team, candidates, " / ".join(idea.title for idea in ideas), before)
     return _count(run, ideas, ballots)
 
 
@@ -83,12 +77,20 @@ async def _ballot(
     kind = vote_among(run.reply_type("scientist", "vote", Vote), len(candidates))
     vote = (await ask_with_advice(run, team, question, kind)).value
     run.emit(Voted(stage=STAGE, turn=turn, voter=member.name, choice=vote.choice, reasoning=vote.thought))
-    return Ballot(member.name, turn, vote.choice, vote.thought)
+    chosen = candidates[vote.choice - 1].idea
+    return Ballot(
+        voter=member.name,
+        turn=turn,
+        choice=vote.choice,
+        reasoning=vote.thought,
+        idea=chosen.title,
+        round=chosen.round,
+    )
 
 
 def _count(
-    run: Run, ideas: Sequence[Proposed], ballots: Sequence[Ballot]
-) -> tuple[Proposed, list[Ballot], str | None]:
+    run: Run, ideas: Sequence[ScoredIdea], ballots: Sequence[Ballot]
+) -> tuple[ScoredIdea, list[Ballot], str | None]:
     counts = Counter(ballot.choice for ballot in ballots)
     most = max(counts.values())
     tied = sorted(choice for choice, votes in counts.items() if votes == most)
@@ -96,15 +98,10 @@ def _count(
     if len(tied) > 1:
         numbers = ", ".join(str(choice) for choice in tied)
         tie = f"ideas {numbers} had {most} votes each; the one of highest confidence was taken"
-        run.emit(Judged(stage=STAGE, subject="tie", outcome=winner.idea.title, reasoning=tie))
+        run.emit(Judged(stage=STAGE, subject="tie", outcome=winner.title, reasoning=tie))
     return winner, list(ballots), tie
 
 
 def _standing(ballots: Sequence[Ballot]) -> str:
     counts = Counter(ballot.choice for ballot in ballots)
     return "; ".join(f"idea {choice}: {votes} votes" for choice, votes in sorted(counts.items()))
-
-
-def as_data(ballot: Ballot, ideas: Sequence[Proposed]) -> dict[str, Any]:
-    """A vote as `result.json` keeps it."""
-    return {**vars(ballot), "idea": ideas[ballot.choice - 1].idea.title}

@@ -1,18 +1,17 @@
 """How close a finished abstract comes to published work (VirSci 2025, App. B.1)."""
 
 from dataclasses import dataclass
-from typing import Any
 
-from manyheads.discussion.run import cite
-from manyheads.papers import Hit
-from manyheads.replies import Abstract
+from manyheads.core.results import Draft
+from manyheads.discussion.run import Cited
+from manyheads.systems.virsci import result
 
 
 @dataclass(frozen=True)
 class Compared:
     """What the leader finds between the abstract and one published paper; `similarity` is 0 to 100."""
 
-    hit: Hit
+    hit: Cited
     similarity: int
     reason: str
 
@@ -27,7 +26,7 @@ class SelfReviewed:
     """
 
     number: int
-    abstract: Abstract
+    abstract: Draft
     overlaps: tuple[Compared, ...]
     threshold: int
 
@@ -41,15 +40,16 @@ class SelfReviewed:
         """What the abstract is too close to."""
         return [each for each in self.overlaps if each.similarity >= self.threshold]
 
-    def as_data(self) -> dict[str, Any]:
-        """The review as `result.json` keeps it."""
-        return {
-            "number": self.number,
-            "title": self.abstract.title,
-            "closest": self.closest,
-            "too_close": bool(self.too_close),
-            "overlaps": [
-                {**cite(each.hit), "similarity": each.similarity, "reason": each.reason}
+    def kept(self) -> result.SelfReview:
+        """The review as the result keeps it."""
+        return result.SelfReview(
+            number=self.number,
+            round=self.abstract.round or 1,
+            title=self.abstract.title,
+            closest=self.closest,
+            too_close=bool(self.too_close),
+            overlaps=[
+                result.Overlap(evidence=each.hit.evidence, similarity=each.similarity, reason=each.reason)
                 for each in self.overlaps
             ],
-        }
+        )

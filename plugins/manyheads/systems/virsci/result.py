@@ -1,111 +1,100 @@
-"""What `result.json` keeps of a VirSci run."""
+"""What a VirSci run comes to."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Sequence
 
-from manyheads.core.events import Recruited
-from manyheads.discussion import Guest, Member, Run, Team
-from manyheads.replies import Abstract
-from manyheads.systems.virsci import novelty
+from manyheads.core.results import Abstract, ChosenIdea, Draft, Part, Person, ScoredIdea, Topic, Vote
+from manyheads.discussion import Guest
 from manyheads.systems.virsci.config import STAGES
-from manyheads.systems.virsci.rounds import Round
 
 
-def people(team: Team, joined: Sequence[Member], decisions: Sequence[Recruited]) -> dict[str, Any]:
-    """Who formed the team, who declined, who left after the topic was settled."""
-    return {
-        "team": [
-            {
-                "name": member.name,
-                "role": "leader" if member is team.leader else "member",
-                "interests": list(member.scientist.interests),
-                "affiliations": list(member.scientist.affiliations),
-                "reasoning": member.reasoning,
-            }
-            for member in joined
-        ],
-        "declined": [
-            {"name": event.candidate, "reasoning": event.reasoning}
-            for event in decisions
-            if not event.accepted
-        ],
-        "left": [member.name for member in team.left],
-    }
+class Overlap(Part):
+    """What the leader finds between an abstract and one published paper."""
+
+    evidence: str
+    """Id of the paper in the run's evidence."""
+    similarity: int
+    """0 to 100."""
+    reason: str
 
 
-def works(run: Run, held: Sequence[Round]) -> dict[str, Any]:
+class SelfReview(Part):
+    """The leader's comparison of an abstract with the published papers closest to it."""
+
+    number: int
+    """From 1, through all rounds."""
+    round: int
+    title: str
+    closest: int | None = None
+    """The highest similarity; None where there was no paper to compare with."""
+    too_close: bool
+    overlaps: list[Overlap] = []
+    outcome: str | None = None
+    """What came of it; None where the abstract stands all the same, or nothing was compared."""
+
+
+class Discarded(Part):
+    """An idea that was given up after self-review, with its abstract."""
+
+    round: int
+    idea: ScoredIdea
+    abstract: Abstract
+
+
+class SelfReviews(Part):
+    """All self-reviews, and what was given up for them."""
+
+    passed: bool | None = None
+    """Of the last abstract; None before it is settled, and where nothing could be compared: no proof of novelty."""
+    threshold: int
+    reviews: list[SelfReview] = []
+    discarded: list[Discarded] = []
+
+
+class TeamResult(Part):
+    """What a team comes to, and what it is compared with: topic, ideas, votes, abstract."""
+
+    team: list[Person] = []
+    topic: Topic | None = None
+    ideas: list[ScoredIdea] = []
+    votes: list[Vote] = []
+    idea: ChosenIdea | None = None
+    abstract: Abstract | None = None
+    drafts: list[Draft] = []
+    turns: dict[str, int] = {}
+    """The number of the last turn of each stage."""
+    inference_cost: int | None = None
+    """Members × turns of a team (2025, App. D.3.2, Table 9), replies of what one is compared with."""
+
+    def choose(self, kept: Sequence[ScoredIdea], chosen: ScoredIdea, votes: int, tie: str | None) -> None:
+        """Settle the idea, and which ones it was chosen from."""
+        numbers = {idea.number for idea in kept}
+        for idea in self.ideas:
+            if idea.round == chosen.round:
+                idea.kept = idea.number in numbers
+        self.idea = ChosenIdea(**chosen.model_dump(), votes=votes, tie=tie)
+
+    def write(self, draft: Draft) -> None:
+        """Take a version of the abstract down; the last one is the abstract."""
+        self.drafts.append(draft)
+        self.abstract = Abstract.of(draft)
+
+
+class VirSciResult(TeamResult):
     """Ideas, votes and drafts of all rounds; the chosen idea and the abstract of the last one."""
-    weight, last = run.settings.ideas.novelty_weight, held[-1]
-    numbered = list(enumerate(held, start=1))
-    won = sum(last.kept[ballot.choice - 1] is last.chosen for ballot in last.ballots)
-    return {
-        "ideas": [
-            {**idea.as_data(weight), "round": n, "kept": idea in one.kept}
-            for n, one in numbered
-            for idea in one.ideas
-        ],
-        "votes": [
-            {**novelty.as_data(ballot, one.kept), "round": n} for n, one in numbered for ballot in one.ballots
-        ],
-        "idea": {**last.chosen.as_data(weight), "votes": won, "tie": last.tie},
-        "abstract": _abstract(last.manuscript.current),
-        "drafts": [{**draft, "round": n} for n, one in numbered for draft in one.manuscript.as_data()],
-    }
 
+    declined: list[Person] = []
+    left: list[str] = []
+    """Members who left after the topic was settled."""
+    self_review: SelfReviews | None = None
+    """None where none is held."""
+    guests: list[Guest] = []
 
-def self_review(run: Run, held: Sequence[Round]) -> dict[str, Any]:
-    """The self-reviews and what was given up for them; nothing where there was none.
+    def hear(self, guests: Sequence[Guest]) -> None:
+        """Guests as the stages went. Votes are cast all at once, so there the order is the table's, not the clock's."""
+        seats = {person.name: seat for seat, person in enumerate(self.team)}
 
-    `passed` is None for an abstract that could be compared with nothing: that is no proof of novelty.
-    """
-    if not run.settings.self_review.enabled:
-        return {}
-    weight = run.settings.ideas.novelty_weight
-    reviews = [{"round": n, **review.as_data()} for n, one in enumerate(held, 1) for review in one.reviews]
-    return {
-        "self_review": {
-            "passed": held[-1].passed,
-            "threshold": run.settings.self_review.threshold,
-            "reviews": reviews,
-            "discarded": [
-                {
-                    "round": n,
-                    "idea": one.chosen.as_data(weight),
-                    "abstract": _abstract(one.manuscript.current),
-                }
-                for n, one in enumerate(held[:-1], 1)
-            ],
-        }
-    }
+        def place(guest: Guest) -> tuple[int, int, int]:
+            seat = seats[guest.by] if guest.stage == "novelty" else 0
+            return STAGES.index(guest.stage), guest.turn, seat
 
-
-def costs(topic_turns: int, held: Sequence[Round], joined: int, stayed: int) -> dict[str, Any]:
-    """Turns of each stage, of all rounds, and the inference cost.
-
-    Inference cost is members × turns, without selection and guests (2025, App. D.3.2, Table 9). What self-review
-    has caused, its revisions and further rounds, is not counted in it: how much that is, no config can say
-    beforehand, so that the papers leave it out of every comparison at equal cost (App. B.1).
-    """
-    first = held[0]
-    plain = {**first.turns, "abstract": first.manuscript.written}
-    return {
-        "turns": {"topic": topic_turns, **held[-1].turns},
-        "inference_cost": topic_turns * joined + sum(plain.values()) * stayed,
-    }
-
-
-def guests(told: Sequence[Guest], members: Sequence[Member]) -> list[Mapping[str, Any]]:
-    """Guests as the stages went. Votes are cast all at once, so there the order is the table's, not the clock's."""
-    seats = {member.name: seat for seat, member in enumerate(members)}
-
-    def place(guest: Guest) -> tuple[int, int, int]:
-        seat = seats[guest.by] if guest.stage == novelty.STAGE else 0
-        return STAGES.index(guest.stage), guest.turn, seat
-
-    return [asdict(guest) for guest in sorted(told, key=place)]
-
-
-def _abstract(abstract: Abstract) -> dict[str, str]:
-    sections: dict[str, str] = {name: getattr(abstract, name) for name in Abstract.model_fields}
-    return {**sections, "text": abstract.as_text()}
+        self.guests = sorted(guests, key=place)

@@ -7,30 +7,32 @@ from manyheads.discussion import Run, Team
 from manyheads.discussion.run import Question
 from manyheads.replies import SelfReview, review_of
 from manyheads.systems.virsci.abstract import Manuscript, revise_abstract
+from manyheads.systems.virsci.config import VirSciConfig
 from manyheads.systems.virsci.overlap import Compared, SelfReviewed
+from manyheads.systems.virsci.result import SelfReviews, VirSciResult
 from manyheads.systems.virsci.stages import stage_event
 
 STAGE = "review"
 
 
-async def review_and_revise(run: Run, team: Team, manuscript: Manuscript, before: int) -> list[SelfReviewed]:
+async def review_and_revise(
+    run: Run[VirSciResult, VirSciConfig], team: Team, manuscript: Manuscript, reviews: SelfReviews
+) -> list[SelfReviewed]:
     """The leader's reviews of one abstract: one, or two with a round of revision between them.
 
-    `before` counts the reviews held so far in the run. An abstract that was still too close at the second one does
-    not pass.
+    `reviews` are those held so far in the run. An abstract that was still too close at the second one does not pass.
     """
-    first = await _review(run, team, manuscript, before + 1)
+    first = await _review(run, team, manuscript, reviews)
     if not first.too_close:
         return [first]
-    _judge(run, first, "revised")
+    _judge(run, first, "revised", reviews)
     await revise_abstract(run, team, manuscript, first)
-    second = await _review(run, team, manuscript, before + 2)
-    return [first, second]
+    return [first, await _review(run, team, manuscript, reviews)]
 
 
-def discard(run: Run, review: SelfReviewed) -> None:
+def discard(run: Run, review: SelfReviewed, reviews: SelfReviews) -> None:
     """Tell that the abstract and its idea are given up."""
-    _judge(run, review, "discarded with its idea")
+    _judge(run, review, "discarded with its idea", reviews)
 
 
 def keep_anyway(run: Run, review: SelfReviewed) -> None:
@@ -43,9 +45,18 @@ def keep_anyway(run: Run, review: SelfReviewed) -> None:
     )
 
 
-async def _review(run: Run, team: Team, manuscript: Manuscript, number: int) -> SelfReviewed:
-    """Eq. 5: Q_review = ⟨Q_check, R_abstract, B_past(R_abstract)⟩, without history."""
+async def _review(run: Run, team: Team, manuscript: Manuscript, reviews: SelfReviews) -> SelfReviewed:
+    """The next review, taken down in the result."""
     run.emit(stage_event(run.config, STAGE))
+    review = await _compare(run, team, manuscript, len(reviews.reviews) + 1)
+    reviews.reviews.append(review.kept())
+    if review.overlaps and not review.too_close:
+        _judge(run, review, "passed", reviews)
+    return review
+
+
+async def _compare(run: Run, team: Team, manuscript: Manuscript, number: int) -> SelfReviewed:
+    """Eq. 5: Q_review = ⟨Q_check, R_abstract, B_past(R_abstract)⟩, without history."""
     abstract, config = manuscript.current, run.settings.self_review
     [hits] = await run.references(STAGE, number, [abstract.spoken()], config.references)
     if not hits:
@@ -59,10 +70,7 @@ async def _review(run: Run, team: Team, manuscript: Manuscript, number: int) -> 
     kind = review_of(run.reply_type("leader", "self_review", SelfReview), len(hits))
     found = {each.paper: each for each in (await run.ask(question, kind)).value.overlaps}
     overlaps = [Compared(hit, found[n].similarity, found[n].reason) for n, hit in enumerate(hits, start=1)]
-    review = SelfReviewed(number, abstract, tuple(overlaps), config.threshold)
-    if not review.too_close:
-        _judge(run, review, "passed")
-    return review
+    return SelfReviewed(number, abstract, tuple(overlaps), config.threshold)
 
 
 def _each_once(count: int) -> Callable[[SelfReview], str | None]:
@@ -78,7 +86,8 @@ def _each_once(count: int) -> Callable[[SelfReview], str | None]:
     return check
 
 
-def _judge(run: Run, review: SelfReviewed, outcome: str) -> None:
+def _judge(run: Run, review: SelfReviewed, outcome: str, reviews: SelfReviews) -> None:
+    reviews.reviews[-1].outcome = outcome
     nearest = max(review.overlaps, key=lambda each: each.similarity)
     run.emit(
         Judged(

@@ -2,36 +2,36 @@
 
 from manyheads.bank.scientists import draw
 from manyheads.core.events import Recruited
+from manyheads.core.results import Person
 from manyheads.discussion import Member, Run, Team, ask_with_advice, need_members
 from manyheads.discussion.run import Question
 from manyheads.replies import Decision
+from manyheads.systems.virsci.config import VirSciConfig
+from manyheads.systems.virsci.result import VirSciResult
 from manyheads.systems.virsci.stages import stage_event
 
 STAGE = "selection"
 
 
-async def select_team(run: Run) -> tuple[Team, list[Recruited]]:
+async def select_team(run: Run[VirSciResult, VirSciConfig]) -> Team:
     """Form the team: invite candidates in turn, each sees the leader and the members so far, until it is full.
-
-    Returns the team and every decision, in order.
 
     Raises:
         CorpusError: the team would be larger than the number of scientists.
     """
     run.emit(stage_event(run.config, STAGE))
-    team, decisions = Team([_leader(run)]), list[Recruited]()
-    run.insiders |= team.names
+    team, invited = Team([]), 0
+    _join(run, team, _leader(run))
     wanted, config = run.settings.team.size, run.settings.team
     if wanted > 1:
         for candidate in draw(run.rng, run.literature, team.leader.name, exploration=config.exploration):
-            decisions.append(await _invite(run, team, candidate))
-            if len(team.members) == wanted or len(decisions) == config.max_invitations:
+            invited += 1
+            await _invite(run, team, candidate)
+            if len(team.members) == wanted or invited == config.max_invitations:
                 break
     if len(team.members) < wanted:
-        run.warn(
-            STAGE, f"the team has {len(team.members)} of {wanted} members; {len(decisions)} were invited"
-        )
-    return team, decisions
+        run.warn(STAGE, f"the team has {len(team.members)} of {wanted} members; {invited} were invited")
+    return team
 
 
 def _leader(run: Run) -> Member:
@@ -41,7 +41,21 @@ def _leader(run: Run) -> Member:
     return Member(scientist, run.speaker("leader", scientist.name, scientist=scientist))
 
 
-async def _invite(run: Run, team: Team, name: str) -> Recruited:
+def _join(run: Run[VirSciResult, VirSciConfig], team: Team, member: Member) -> None:
+    team.members.append(member)
+    run.insiders.add(member.name)
+    run.result.team.append(
+        Person(
+            name=member.name,
+            role="leader" if member is team.leader else "member",
+            interests=list(member.scientist.interests),
+            affiliations=list(member.scientist.affiliations),
+            reasoning=member.reasoning,
+        )
+    )
+
+
+async def _invite(run: Run[VirSciResult, VirSciConfig], team: Team, name: str) -> None:
     scientist = run.literature.scientist(name)
     speaker = run.speaker("scientist", name, scientist=scientist)
     variables = {"leader": team.leader.scientist, "team": team.profiles()}
@@ -51,10 +65,9 @@ async def _invite(run: Run, team: Team, name: str) -> Recruited:
     kind = run.reply_type("scientist", "join", Decision)
     decision = (await ask_with_advice(run, team, question, kind, context=context)).value
     if decision.accept:
-        team.members.append(Member(scientist, speaker, decision.reasoning))
-        run.insiders.add(name)
-    event = Recruited(
-        stage=STAGE, turn=1, candidate=name, accepted=decision.accept, reasoning=decision.reasoning
+        _join(run, team, Member(scientist, speaker, decision.reasoning))
+    else:
+        run.result.declined.append(Person(name=name, reasoning=decision.reasoning))
+    run.emit(
+        Recruited(stage=STAGE, turn=1, candidate=name, accepted=decision.accept, reasoning=decision.reasoning)
     )
-    run.emit(event)
-    return event

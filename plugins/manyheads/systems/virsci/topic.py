@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass, field
 
-from manyheads.core import together
+from manyheads.core import results, together
 from manyheads.core.events import Judged
 from manyheads.discussion import Member, Remark, Run, Team, another_turns, speak, speaking_order, summarise
 from manyheads.discussion.run import Question
 from manyheads.replies import Consensus, Interest, Topic
 from manyheads.replies import Remark as RemarkReply
+from manyheads.systems.virsci.config import VirSciConfig
+from manyheads.systems.virsci.result import VirSciResult
 from manyheads.systems.virsci.stages import GOALS, stage_event
 
 STAGE = "topic"
@@ -32,8 +34,8 @@ class Thread:
         self.replies.append(remark)
 
 
-async def find_topic(run: Run, team: Team) -> tuple[Topic, int]:
-    """The team's topic (R_topic) and the number of turns it took.
+async def find_topic(run: Run[VirSciResult, VirSciConfig], team: Team) -> str:
+    """The team's topic (R_topic).
 
     Without a majority for a shared direction the discussion starts over, `topics.max_restarts` times; after that
     the leader decides, and a warning says so.
@@ -42,15 +44,16 @@ async def find_topic(run: Run, team: Team) -> tuple[Topic, int]:
     thread, turns = Thread(), 0
     for attempt in range(run.settings.topics.max_restarts + 1):
         thread = await _discuss(run, team, turns)
-        turns = thread.turn
+        turns = run.result.turns[STAGE] = thread.turn
         if await _agreed(run, team, thread):
             break
         if attempt == run.settings.topics.max_restarts:
             run.warn(STAGE, f"no majority after {attempt + 1} discussions; the leader decides the topic")
     topic = await _settle(run, team, thread)
+    run.result.topic = results.Topic(topic=topic.topic, rationale=topic.rationale, fixed=False)
     if run.settings.topics.may_leave:
         await _who_stays(run, team, topic, turns)
-    return topic, turns
+    return topic.topic
 
 
 async def _discuss(run: Run, team: Team, before: int) -> Thread:
@@ -103,7 +106,7 @@ async def _settle(run: Run, team: Team, thread: Thread) -> Topic:
     return (await run.ask(question, run.reply_type("leader", "settle", Topic))).value
 
 
-async def _who_stays(run: Run, team: Team, topic: Topic, turn: int) -> None:
+async def _who_stays(run: Run[VirSciResult, VirSciConfig], team: Team, topic: Topic, turn: int) -> None:
     """Members who are not interested leave; the leader and the rest go on."""
 
     async def ask(member: Member) -> Interest:
@@ -114,6 +117,7 @@ async def _who_stays(run: Run, team: Team, topic: Topic, turn: int) -> None:
     for member, answer in zip(others, await together(*(ask(member) for member in others)), strict=True):
         if not answer.stay:
             team.leave(member)
+            run.result.left.append(member.name)
             run.insiders.discard(member.name)
             run.emit(
                 Judged(

@@ -1,0 +1,44 @@
+"""Results as a test tells them, in one object without format, as runs of version 0.1.0 kept theirs."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from manyheads.core.results import RunResult, modern
+from manyheads.systems.results import typed
+
+PLAIN: dict[str, Any] = {
+    "seed": 0,
+    "corpus": "sample",
+    "models": {},
+    "usage": {"calls": 2, "input_tokens": 30, "output_tokens": 12, "cost": None},
+    "warnings": [],
+    "written_by_language_model": True,
+}
+
+
+def today(told: dict[str, Any]) -> dict[str, Any]:
+    """The same in today's form, with what every run has."""
+    return modern({**PLAIN, **told}, "result.json")
+
+
+def run_of(told: dict[str, Any]) -> RunResult[Any]:
+    return typed(today(told))
+
+
+def write(folder: Path, told: dict[str, Any]) -> Path:
+    """A folder with this result."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "result.json").write_text(json.dumps(today(told)), encoding="utf-8")
+    return folder
+
+
+def abstract(title: str, text: str) -> dict[str, str]:
+    names = ("introduction", "objective", "methods", "expected_results", "conclusion")
+    return {"title": title, **dict.fromkeys(names, text), "text": text}
+
+
+def idea(title: str, **more: Any) -> dict[str, Any]:
+    scores = dict.fromkeys(("clarity", "feasibility", "novelty"), 5)
+    told = {"number": 1, "title": title, "idea": "An idea.", "experiment": "A test.", "thought": "A thought."}
+    return {**told, **scores, "confidence": 15.0, "by": "Scientist1", "turn": 1, "references": [], **more}

@@ -40,7 +40,7 @@ def _nothing_lacks(config: RunConfig, roles: Roles) -> Iterable[str]:
 
 
 @dataclass(frozen=True)
-class System(Generic[C, N]):
+class System(Generic[C, N, R]):
     """A system: what runs it, what it is given and needs, and what others read about it.
 
     Attributes:

@@ -57,7 +57,7 @@ def config_for(llm: LLM, *sets: str) -> RunConfig:
     }
     for setting in sets:
         data = merge(data, parse_set(setting))
-    return validate(data, "test")
+    return validate(data, "test", strict=False)
 
 
 async def play(config: RunConfig, folder: Path, llm: LLM) -> Played:

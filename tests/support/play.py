@@ -11,6 +11,7 @@ from manyheads.core.events import AnyEvent, Event, Result, Said
 from manyheads.engine.session import Session
 from manyheads.hosts import host_factory
 from manyheads.systems.loading import validate
+from manyheads.systems.virsci.config import VirSciConfig
 from support.llm import LLM
 from support.requests import Request
 
@@ -56,7 +57,7 @@ def config_for(llm: LLM, *sets: str) -> RunConfig:
         "embedding": "lexical",
     }
     for setting in sets:
-        data = merge(data, parse_set(setting))
+        data = merge(data, parse_set(setting), VirSciConfig)
     return validate(data, "test", strict=False)
 
 

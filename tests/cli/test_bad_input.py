@@ -38,7 +38,7 @@ def home(tmp_path: Path) -> Path:
 
 
 MISTAKES = {
-    "an unknown key": ("run key.yaml", "key.yaml: team.sizes: no such key (given: 4)", "the keys of team are size,"),
+    "an unknown key": ("run key.yaml", "key.yaml: virsci.team.sizes: no such key (given: 4)", "the keys of virsci.team are size,"),
     "an unknown role": ("run role.yaml", "unknown role 'plumber'", "roles: analyst, area_chair,"),
     "an unknown host": ("run virsci --host crewai", "host: input should be 'autogen' or 'agentscope'", "'crewai'"),
     "an unknown model alias": ("run virsci --set roles.leader.model=big", "no model 'big' among default", "leader"),

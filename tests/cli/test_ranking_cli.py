@@ -134,7 +134,7 @@ def test_a_judge_that_ranks_too_few_ideas_ends_in_words(home: Path) -> None:
         (("run", "ranking"), "ranking: needs a target"),
         (("run", "ranking", "--set", "ranking.target=target.md"), "ranking: needs ideas"),
         (("ranking", "judge", "Owls.", "--target", ""), "ranking: needs a target"),
-        (("ranking", "judge", " ", "--target", "target.md"), "ranking.ideas.0: is blank"),
+        (("ranking", "judge", " ", "--target", "target.md"), "inputs.ideas.0: is blank"),
         (("ranking", "judge", "Owls.", "Owls.", "--target", "target.md"), "one is named twice"),
         (("ranking", "judge", "Owls.", "--target", "nowhere.md"), "nowhere.md: no such file"),
         (("ranking", "judge", "runs/nowhere", "--target", "target.md"), "runs/nowhere: no such file"),
@@ -151,10 +151,10 @@ def test_a_judge_that_ranks_too_few_ideas_ends_in_words(home: Path) -> None:
         ),
         (
             ("ranking", "judge", "Owls.", "--target", "target.md", "--set", "system=virsci"),
-            "virsci is no ranking",
+            "this run is of virsci",
         ),
         (("ranking", "judge", "Owls.", "--target", "target.md", "--area", " "), "ranking.area: "),
-        (("run", "ranking", "--set", "ranking.ideas=Owls plan."), "ranking.ideas: should be a list"),
+        (("run", "ranking", "--set", "ranking.ideas=Owls plan."), "inputs.ideas: should be a list"),
         (("ranking", "judge", "Owls.", "--target", "target.md", "--host", "other"), "host"),
     ],
 )

@@ -71,10 +71,10 @@ def test_a_killed_run_goes_on_from_its_folder_alone(home: Path, host: str) -> No
         (("run", "rebuttal"), "needs a background"),
         (("run", "rebuttal", "--background", " "), "--background: empty"),
         (("run", "rebuttal", "--background", "nowhere.bib"), "nowhere.bib: no such file"),
-        (("run", "virsci", "--background", "papers.bib"), "virsci begins with neither"),
+        (("run", "virsci", "--background", "papers.bib"), "--background: virsci takes none"),
         (
             ("run", "rebuttal", "--topic", "Owls", "--background", "papers.bib"),
-            "--topic: rebuttal works on none",
+            "--topic: rebuttal takes none",
         ),
         (("check", "rebuttal", "--set", "rebuttal.indicator=charm", "--set", "background=Owls."), "charm"),
     ],

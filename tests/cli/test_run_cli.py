@@ -54,8 +54,8 @@ def test_the_folder_keeps_the_whole_config(finished: dict[str, Done], home: Path
     kept = yaml.safe_load((home / "agentscope" / "config.yaml").read_text())
     assert kept["host"] == "agentscope"
     assert kept["name"] == "virsci"
-    assert kept["turns"]["default"] == 1
-    assert kept["ideas"]["keep"] == 3
+    assert kept["virsci"]["turns"]["default"] == 1
+    assert kept["virsci"]["ideas"]["keep"] == 3
 
 
 def test_json_lines_a_seed_and_a_fixed_topic(finished: dict[str, Done], home: Path) -> None:

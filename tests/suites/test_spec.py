@@ -236,7 +236,7 @@ RANKED: dict[str, Any] = {
         ({"set": {"ranking.target": "x", "ranking.ideas": ["y"]}}, "ranking.ideas is set"),
         (
             {"measures": ["s"], "begin_with": {"variant": "initial"}, "set": {"rebuttal.idea": "Mine."}},
-            "case 'a': begin_with gives its runs an idea to begin with, and rebuttal.idea is set too",
+            "case 'a': begin_with gives its runs an idea to begin with, and inputs.idea is set too",
         ),
         ({"measures": ["usage.calls"], "grid": {"ranking.round": [0, 1]}}, "set ranking.round, and no measure is of a"),
         ({"measures": ["ranking.s"], "configs": ["ranking"], "variants": {}}, "come to no ideas"),

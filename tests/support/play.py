@@ -66,8 +66,8 @@ def config_for(llm: LLM, *sets: str) -> RunConfig:
         "embedding": "lexical",
     }
     for setting in sets:
-        data = merge(data, parse_set(setting))
-    return validate(data, "test")
+        data = merge(data, parse_set(setting), VirSciConfig)
+    return validate(data, "test", strict=False)
 
 
 async def play(config: RunConfig, folder: Path, llm: LLM) -> Played:

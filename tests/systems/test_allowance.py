@@ -189,7 +189,7 @@ def test_too_few_tokens_for_an_abstract_are_an_error_that_says_what_to_do() -> N
     )
     with pytest.raises(BudgetError, match="allowance of 100 tokens is spent, used are 150") as stopped:
         asyncio.run(drive("single", run))
-    assert "--set baseline.tokens=<larger>" in str(stopped.value)
+    assert "--set tokens=<larger>" in str(stopped.value)
 
 
 def test_a_model_that_counts_no_tokens_cannot_be_held_to_any() -> None:

@@ -130,7 +130,7 @@ def _unknown(system: System, key: str, value: Any, where: str, strict: bool) -> 
 
 
 def _owns(system: System, key: str) -> bool:
-    return not system.lift({key: {"": None}})[1] or key in system.retired
+    return not system.lift({key: {"": None}})[1]
 
 
 def _says_nothing(system: System, key: str, value: Any) -> bool:

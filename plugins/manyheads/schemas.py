@@ -45,7 +45,7 @@ def schema_text(model: type[BaseModel]) -> str:
 def _sharpen(parts: dict[str, Any]) -> None:
     """Say what validators know and pydantic's schema does not."""
     if "Task" in parts:
-        parts["Task"]["properties"]["reply"]["enum"] = list(REPLIES)
+        parts["Task"]["properties"]["reply"]["anyOf"] = [{"enum": list(REPLIES)}, {"pattern": r"^\w+\.\w+$"}]
     if "RunConfig" in parts:
         turns = parts["RunConfig"]["properties"]["turns"]
         turns["anyOf"] = [{"$ref": turns.pop("$ref")}, {"type": "integer", "minimum": 1}]

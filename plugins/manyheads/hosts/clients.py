@@ -78,10 +78,10 @@ async def governed(
 
 
 def unwalked(completions: Any) -> None:
-    """Make a client of OpenAI's SDK send schemas as they are.
+    """Make a client of OpenAI's SDK send messages and schemas as they are.
 
-    It walks through all arguments that it knows, a schema key by key, which takes longer than the rest of a request.
-    What stands in `extra_body` is sent as it is, at the same place.
+    It walks through all arguments that it knows, key by key, which takes longer than the rest of a request. What
+    stands in `extra_body` takes the place of the argument of that name, unseen.
 
     Args:
         completions: the SDK's `chat.completions`, of a client that is ours.
@@ -89,10 +89,12 @@ def unwalked(completions: Any) -> None:
     create = completions.create
 
     async def lean(**arguments: Any) -> Any:
-        schemas = {name: arguments.pop(name) for name in ("tools", "response_format") if name in arguments}
-        if schemas:
-            arguments["extra_body"] = {**(arguments.get("extra_body") or {}), **schemas}
-        return await create(**arguments)
+        large = {
+            name: arguments[name] for name in ("messages", "tools", "response_format") if name in arguments
+        }
+        body = {**(arguments.pop("extra_body", None) or {}), **large}
+        rest = {name: value for name, value in arguments.items() if name not in large}
+        return await create(messages=[], **rest, extra_body=body)
 
     completions.create = lean
 

@@ -80,7 +80,7 @@ def _function_tool(tool: Tool, ledger: Ledger) -> FunctionTool:
 @cache
 def _schema_of(arguments: type[BaseModel]) -> dict[str, Any]:
     """The schema of a tool's arguments as AgentScope makes it, which it would do anew for each agent."""
-    return FunctionTool(toolkit, input_schema=arguments, description="-").input_schema
+    return FunctionTool(lambda: ToolChunk(content=[]), "tool", "-", arguments).input_schema
 
 
 def order_results(context: Sequence[Msg]) -> None:

@@ -7,12 +7,13 @@ from typing import Any, Generic, Literal, TypeVar, cast
 from pydantic import BaseModel
 
 from manyheads.config import ModelConfig, RunConfig, settled
+from manyheads.core.events import AnyEvent, Judged, Recruited, Retrieved, Said, Stage, Voted, words
 from manyheads.engine.folder import IDEA, SUBJECT, TARGET, writing
 from manyheads.engine.replay import ReplayModel
 from manyheads.engine.replying import StructuredHost
 from manyheads.engine.session import Session, new_folder, reopen
 from manyheads.errors import ConfigError
-from manyheads.models.offline import LocalModel, OfflineModel
+from manyheads.models.offline import LocalModel, OfflineModel, labelled
 from manyheads.replies import label
 from manyheads.report.review import SYSTEM, Review, Reviewed
 from manyheads.systems import SYSTEMS
@@ -202,6 +203,31 @@ def _told(config: RunConfig, asked: Sequence[str]) -> RunConfig:
     if system.background:
         return config.model_copy(update={"background": tuple(asked)})
     return config.model_copy(update={"subject" if system.subject else "topic": asked[-1]})
+
+
+# What happens in a run, in words: consoles of both hosts show the same.
+
+
+def sentence(event: AnyEvent) -> str:
+    """An event in a sentence, empty for those that only show that something is under way.
+
+    Why somebody joins or votes is left out: that was said before.
+    """
+    match event, words(event):
+        case _, None:
+            return ""
+        case Said(), _:
+            return labelled(event.text, event.model)
+        case Stage() | Recruited() | Voted(), told:
+            return f"{told.who} {told.does}".strip()
+        case Retrieved(), told:
+            query = " ".join(told.text.split())
+            papers = "".join(f"\n- {hit['title']} ({hit['year']})" for hit in event.hits)
+            return f"{told.does}: {query[:100]}{' …' * (len(query) > 100)}{papers}"
+        case Judged(), told:
+            return f"{told.who}: {told.does}" + (f" ({told.text})" if told.text else "")
+        case _, told:
+            return f"{told.who} {told.does}: {told.text}".strip()
 
 
 # Reviews in full, as a host's team ends with them: while it runs, a reviewer says only score and summary.

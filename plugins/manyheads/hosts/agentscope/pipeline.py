@@ -27,27 +27,22 @@ from agentscope.types import ErrorInfo, ReplyFinishedReason
 
 from manyheads.config import ModelConfig, RunConfig, load, validate
 from manyheads.core import NOTHING, Recall, Usage
-from manyheads.core.events import (
-    AnyEvent,
-    Event,
-    Invited,
-    Judged,
-    Recruited,
-    Result,
-    Retrieved,
-    Said,
-    Searched,
-    Stage,
-    Voted,
-    Warned,
-    looked_up,
-)
+from manyheads.core.events import AnyEvent, Event, Result, Said, Stage
 from manyheads.engine.session import HostFactory, Session
 from manyheads.errors import ConfigError, UserError
 from manyheads.hosts.agentscope.client import describe
 from manyheads.hosts.agentscope.host import AgentScopeHost
-from manyheads.hosts.bridge import Runs, RunState, Takes, native_class, reviews_in_full, system_called, takes
-from manyheads.models.offline import LABEL, labelled
+from manyheads.hosts.bridge import (
+    Runs,
+    RunState,
+    Takes,
+    native_class,
+    reviews_in_full,
+    sentence,
+    system_called,
+    takes,
+)
+from manyheads.models.offline import LABEL
 from manyheads.report.closing import ABSTRACT, essence
 
 # A run's events as AgentScope's: one reply with a text block for each thing that a reader wants to see.
@@ -75,7 +70,7 @@ class Story:
 
     def tell(self, event: AnyEvent) -> Iterator[AgentEvent]:
         """What a reader sees of an event, and what it cost."""
-        if text := words(event):
+        if text := _text(event):
             yield from self.say(text)
         if isinstance(event, Said):
             yield self._count(event.usage)
@@ -111,30 +106,14 @@ class Story:
         )
 
 
-def words(event: AnyEvent) -> str:
-    """An event in words; empty for those that only tell that something is under way."""
+def _text(event: AnyEvent) -> str:
     match event:
         case Stage():
-            return f"\n## {event.number}/{event.total} {event.title}"
+            return f"\n## {sentence(event)}"
         case Said():
-            return f"{event.speaker}{PARTS[event.part]}, {_when(event)}:\n{labelled(event.text, event.model)}"
-        case Recruited():
-            return f"{event.candidate} {'joins' if event.accepted else 'declines to join'} the team."
-        case Invited():
-            return f"{event.by} asks {event.guest}, from outside the team: {event.question}"
-        case Retrieved():
-            about = " ".join(event.query.split())
-            return f"{len(event.hits)} papers found for: {about[:100]}{' …' * (len(about) > 100)}"
-        case Searched():
-            return looked_up(event)
-        case Voted():
-            return f"{event.voter} votes for idea {event.choice}."
-        case Judged():
-            return f"{event.subject}: {event.outcome}" + (f" ({event.reasoning})" if event.reasoning else "")
-        case Warned():
-            return f"Note: {event.message}"
+            return f"{event.speaker}{PARTS[event.part]}, {_when(event)}:\n{sentence(event)}"
         case _:
-            return ""
+            return sentence(event)
 
 
 def _when(event: Event) -> str:

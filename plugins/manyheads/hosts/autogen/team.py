@@ -17,26 +17,21 @@ from pydantic import BaseModel, ConfigDict
 
 from manyheads.config import ModelConfig, RunConfig, load
 from manyheads.core import Recall, Usage, safe_name
-from manyheads.core.events import (
-    AnyEvent,
-    Asked,
-    Invited,
-    Judged,
-    Recruited,
-    Result,
-    Retrieved,
-    Said,
-    Searched,
-    Stage,
-    Voted,
-    Warned,
-    looked_up,
-)
+from manyheads.core.events import AnyEvent, Asked, Invited, Recruited, Result, Said, Stage, Voted
 from manyheads.errors import ConfigError
 from manyheads.hosts.autogen.client import close_native, described, without_keys
 from manyheads.hosts.autogen.host import AutoGenHost
-from manyheads.hosts.bridge import Runs, RunState, Takes, native_class, reviews_in_full, system_called, takes
-from manyheads.models.offline import LABEL, labelled
+from manyheads.hosts.bridge import (
+    Runs,
+    RunState,
+    Takes,
+    native_class,
+    reviews_in_full,
+    sentence,
+    system_called,
+    takes,
+)
+from manyheads.models.offline import LABEL
 from manyheads.replies import Abstract, label
 from manyheads.report import rebuttal
 from manyheads.report.closing import essence
@@ -125,37 +120,9 @@ def _metadata(event: AnyEvent, speaker: str) -> dict[str, str]:
 
 
 def _text(event: AnyEvent) -> str:
-    match event:
-        case Stage():
-            return f"**Stage {event.number} of {event.total}: {event.title}**"
-        case Said():
-            return labelled(event.text, event.model)
-        case Recruited():
-            return "I join the team." if event.accepted else "I decline."
-        case Invited():
-            return f"{event.guest}, {event.question}"
-        case Voted():
-            return f"I vote for idea {event.choice}."
-        case _:
-            return _note(event)
-
-
-def _note(event: AnyEvent) -> str:
-    match event:
-        case Retrieved():
-            query = event.query.split("\n", 1)[0]
-            found = "\n".join(f"- {hit['title']} ({hit['year']})" for hit in event.hits)
-            return f"Looked up “{query}”:\n{found or '- nothing'}"
-        case Searched():
-            return looked_up(event)
-        case Judged():
-            return f"{event.subject}: {event.outcome}" + (f" ({event.reasoning})" if event.reasoning else "")
-        case Warned():
-            return f"Warning: {event.message}"
-        case Result():
-            return final_text(event.data)
-        case _:
-            return ""
+    if isinstance(event, Result):
+        return final_text(event.data)
+    return f"**{sentence(event)}**" if isinstance(event, Stage) else sentence(event)
 
 
 # What an AutoGen team is asked: a task as messages, and the texts in them.

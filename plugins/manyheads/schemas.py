@@ -1,4 +1,4 @@
-"""The JSON Schemas that editors check role cards, run configs and suites with, and the component JSON of each system.
+"""The JSON Schemas of role cards, sample phrases, run configs and suites for editors, and each system's component JSON.
 
 `python -m manyheads.schemas` writes them.
 """
@@ -13,6 +13,7 @@ from manyheads import roles
 from manyheads.config import RunConfig
 from manyheads.config.documentation import documented
 from manyheads.engine.system import System
+from manyheads.models import phrases
 from manyheads.replies import REPLIES
 from manyheads.resources import shipped
 from manyheads.suites import spec
@@ -23,6 +24,7 @@ Schema = dict[str, Any]
 RUN = "configs/run.schema.json"
 FILES: dict[str, type[BaseModel]] = {
     "roles/role.schema.json": roles.RoleCard,
+    "prompts/phrases.schema.json": phrases.Phrases,
     RUN: RunConfig,
     "evals/suite.schema.json": spec.SuiteSpec,
 }
@@ -78,7 +80,7 @@ def _schema(model: type[BaseModel]) -> Schema:
                     properties[key]["description"] = text
             _allow_number(parts, each)
     if "Task" in parts:
-        parts["Task"]["properties"]["reply"]["enum"] = list(REPLIES)
+        parts["Task"]["properties"]["reply"]["anyOf"] = [{"enum": list(REPLIES)}, {"pattern": r"^\w+\.\w+$"}]
     return schema
 
 

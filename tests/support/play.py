@@ -13,6 +13,7 @@ from manyheads.engine.session import Session
 from manyheads.hosts import host_factory
 from manyheads.systems.loading import validate
 from manyheads.systems.results import typed
+from manyheads.systems.virsci.config import VirSciConfig
 from support.llm import LLM
 from support.requests import Request
 

@@ -24,7 +24,7 @@ from manyheads.errors import ConfigError, UserError
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
     from manyheads.engine.session import Session
-    from manyheads.measures.ratings import Mean
+    from manyheads.measures.statistics import RatingMean
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print every event as a line of JSON.")]
@@ -211,7 +211,7 @@ def _show(folders: list[Path]) -> None:
     Console().print(table, markup=False)
 
 
-def _cell(mean: "Mean") -> str:
+def _cell(mean: "RatingMean") -> str:
     interval = "" if mean.low is None else f"\n{mean.low:.2f} to {mean.high:.2f}"
     return f"{mean.mean:.2f}{interval}"
 

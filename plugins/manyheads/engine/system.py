@@ -13,7 +13,7 @@ from manyheads.config import Inputs, RunConfig, Section, Slot
 from manyheads.discussion import Run
 from manyheads.engine.folder import writing
 from manyheads.errors import ConfigError
-from manyheads.replies import REPLIES, ReplyModel
+from manyheads.replies import ReplyModel
 from manyheads.report.html import View
 from manyheads.report.record import Record
 from manyheads.resources import Resources
@@ -318,5 +318,5 @@ def _of_tasks(config: RunConfig, roles: Roles) -> Iterator[str]:
         tasks = roles.card(role).tasks
         if task not in tasks:
             yield f"role {role}: {config.system} needs its task {task!r}, which the card does not have"
-        elif not issubclass(REPLIES[tasks[task].reply], kind):
+        elif not issubclass(roles.reply(role, task), kind):
             yield f"role {role}: task {task!r} must reply with {kind.__name__}, not {tasks[task].reply}"

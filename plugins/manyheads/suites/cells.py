@@ -68,7 +68,7 @@ def check_config(
     where = f"{suite.name}: {f'case {case!r}' if case else label_of(condition)}"
     if suite.spec.begin_with:
         _check_beginning(suite, config, condition, where)
-    measured = {each.of for each in suite.spec.wanted}
+    measured = {each.of for each in suite.spec.measure_paths}
     if "ranking" in measured:
         _check_ranking(config, judges["ranking"], where)
     for key in suite.spec.settings(condition):
@@ -193,7 +193,7 @@ class _Expansion:
     def __init__(self, suite: Suite, load: Load, common: tuple[str, ...]) -> None:
         self._suite, self._spec, self._load, self._common = suite, suite.spec, load, common
         self._configs: dict[str, tuple[RunConfig, Mapping[Judging, RunConfig]]] = {}
-        self._measured = {each.of for each in suite.spec.wanted}
+        self._measured = {each.of for each in suite.spec.measure_paths}
 
     def cell(self, condition: Condition, case: str, seed: int) -> Cell:
         keys, (config, judges) = self._suite.cases[case], self._config(condition, case)

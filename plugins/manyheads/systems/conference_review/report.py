@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from manyheads.measures.ratings import Mean
+from manyheads.measures.statistics import RatingMean
 from manyheads.replies import label
 from manyheads.report.html import View
 from manyheads.report.page import Page
@@ -36,7 +36,7 @@ def _scores(review: Review | Rating, scored: tuple[str, ...]) -> str:
     return f"{scores}{', asks for an ethics review' * ethics}"
 
 
-def _mean(mean: Mean) -> str:
+def _mean(mean: RatingMean) -> str:
     score = f"{mean.mean:.2f} of 10, the mean of {count(mean.n, 'review')}"
     if mean.low is None or mean.high is None:
         return score

@@ -1,7 +1,8 @@
 """What a review of a text comes to."""
 
 from manyheads.core.results import Part
-from manyheads.measures.ratings import CRITERIA, Mean
+from manyheads.measures.ratings import CRITERIA
+from manyheads.measures.statistics import RatingMean
 from manyheads.replies import ConferenceReview, IdeaRating
 
 
@@ -34,7 +35,7 @@ class ReviewResult(Part):
     """Empty where none is told."""
     subject: SubjectRecord | None = None
     reviews: list[Review | Rating] = []
-    means: dict[str, Mean] = {}
+    means: dict[str, RatingMean] = {}
     """`overall`, or one for each criterion; none while a review is missing: none is taken of some of them."""
 
     @property

@@ -12,7 +12,8 @@ from manyheads.core.events import Stage
 from manyheads.discussion import Run
 from manyheads.discussion.run import Question
 from manyheads.errors import ConfigError, ModelError
-from manyheads.measures.ratings import CRITERIA, mean_of
+from manyheads.measures.ratings import CRITERIA
+from manyheads.measures.statistics import rating_mean
 from manyheads.replies import ConferenceReview, IdeaRating, ReplyModel
 from manyheads.systems.conference_review.result import Rating, Review, ReviewResult, SubjectRecord
 from manyheads.texts import Subject
@@ -61,7 +62,9 @@ async def conference_review(run: Run[ReviewResult]) -> None:
     reviews = _complete(names, answers)
     _warn_of_echoes(run, reviews)
     result.reviews.sort(key=lambda review: names.index(review.reviewer))
-    result.means = {name: mean_of([getattr(reply.value, name) for reply in reviews]) for name in form.scores}
+    result.means = {
+        name: rating_mean([getattr(reply.value, name) for reply in reviews]) for name in form.scores
+    }
 
 
 async def _review(

@@ -17,45 +17,56 @@ from manyheads.systems.virsci import VIRSCI
 
 NAMES = re.compile(r"virsci|rebuttal|ranking|self.reflection|conference.review", re.IGNORECASE)
 CITATION = re.compile(r"VirSci 20\d\d|VirSci \(20|Review and Rebuttal,|\(Review and Rebuttal\)")
-NAMED_BY_PURPOSE = {
-    "measures/agreement.py": "the measure is about rankings and reviews",
-    "measures/ranking.py": "the measure is about rankings",
-    "measures/rankings.py": "the measure is about rankings",
-    "measures/ratings.py": "the measure is about ratings, beside reviews",
+ALLOWED = {
+    # about the subject itself
+    "cli/__init__.py": "the command `ranking`",
+    "cli/corpus.py": "targets of rankings",
+    "cli/inspect.py": "examples",
+    "cli/measure.py": "a citation",
+    "cli/progress.py": "what a reply tells",
+    "cli/ranking.py": "a front of the system, and people's rankings",
+    "cli/run.py": "`review`, a front of the system",
+    "literature/targets.py": "targets of rankings",
+    "measures/ranking.py": "a measure of rankings",
+    "measures/rankings.py": "people's rankings",
+    "measures/ratings.py": "ratings of reviews",
+    "suites/cells.py": "what judges runs",
+    "suites/folder.py": "what judges runs",
+    "suites/measuring.py": "what judges runs",
+    "suites/plan.py": "what judges runs",
+    "suites/report.py": "what judges runs",
+    "suites/run.py": "what judges runs",
+    "suites/spec.py": "what judges runs",
+    # to go with teams, replies and reports that stand with their systems
+    "hosts/agentscope/__init__.py": "pipelines are not generated yet",
+    "hosts/agentscope/pipeline.py": "pipelines are not generated yet",
+    "hosts/autogen/__init__.py": "teams are not generated yet",
+    "hosts/autogen/team.py": "teams are not generated yet",
+    "literature/ideas.py": "results are not typed yet",
+    "models/offline.py": "the offline model knows fields of replies",
+    "replies/__init__.py": "replies stand together",
+    "replies/refinement.py": "replies stand together",
+    "replies/team.py": "replies stand together",
+    "report/closing.py": "reports stand together",
+    "report/html.py": "reports stand together",
+    "report/plots.py": "reports stand together",
+    "report/ranking.py": "reports stand together",
+    "report/rebuttal.py": "reports stand together",
+    "report/record.py": "an example",
+    "report/review.py": "reports stand together",
+    "report/virsci.py": "reports stand together",
 }
-TO_SHRINK = {
-    "__init__.py": "examples",
-    "bank": "citations in other words",
-    "checks.py": "",
-    "cli": "thin fronts of the review and the ranking, examples in help",
-    "core": "events",
-    "engine": "examples in docstrings",
-    "errors.py": "",
-    "hosts": "teams and pipelines are yet to be generated",
-    "literature": "ideas of runs",
-    "measures": "readers of results",
-    "models": "phrases of the offline model",
-    "replies": "replies are yet to stand with their systems",
-    "report": "reports are yet to stand with their systems",
-    "resources.py": "examples",
-    "suites": "what judges runs",
-    "texts.py": "",
-}
-"""Rooms that still name systems, and why; a later change takes each out."""
+"""Files outside `systems/` that name systems, and why."""
 
 
 def test_systems_are_named_in_their_own_room_alone() -> None:
     package = shipped() / "plugins" / "manyheads"
-    if not package.is_dir():
-        package = shipped() / "manyheads"
     naming = {
         str(path.relative_to(package))
         for path in package.rglob("*.py")
         if NAMES.search(CITATION.sub("", path.read_text(encoding="utf-8")))
     }
-    outside = {name for name in naming if not name.startswith("systems/")}
-    allowed = {name for name in outside if name in NAMED_BY_PURPOSE or name.partition("/")[0] in TO_SHRINK}
-    assert sorted(outside - allowed) == []
+    assert {name for name in naming if not name.startswith("systems/")} <= set(ALLOWED)
 
 
 class Plain(Section):

@@ -107,7 +107,7 @@ async def test_a_stopped_run_goes_on_in_another_team(
 async def test_without_what_it_is_about_nothing_is_begun(made: Made, system: str, tmp_path: Path) -> None:
     team = made(system)
     with pytest.raises(
-        ConfigError, match=f"{system}: (needs a topic|no text to review|needs a background|needs a target)"
+        ConfigError, match=f"{system}: (needs a topic|needs a subject|needs a background|needs a target)"
     ):
         await team.run(" ")
     assert not (tmp_path / "runs").exists()

@@ -106,7 +106,7 @@ def test_what_has_changed_is_named_and_goes_on_only_when_told_to(tmp_path: Path)
     change(suite, grid={"team.size": [2, 4]})
     with pytest.raises(ChangedError, match=r"suite\.grid\.team\.size was \[2, 3\], is \[2, 4\]"):
         run(suite, tmp_path / "out")
-    with pytest.raises(ChangedError, match=r"config\.ideas\.keep was 3, is 2"):
+    with pytest.raises(ChangedError, match=r"config\.virsci\.ideas\.keep was 3, is 2"):
         run(suite, tmp_path / "out", "ideas.keep=2")
     _, states = run(suite, tmp_path / "out", accept=True)
     assert (states["kept"], states["finished"]) == (1, 1)
@@ -126,7 +126,7 @@ def test_a_config_that_only_some_cells_take_from_the_file_has_changed_too(tmp_pa
     run(suite, tmp_path / "out")
     assert run(suite, tmp_path / "out")[1] == {"kept": 2}
     mine.write_text("ideas: {keep: 3}\n")
-    with pytest.raises(ChangedError, match=r"variant=filed, team\.size=2\.ideas\.keep was 2, is 3"):
+    with pytest.raises(ChangedError, match=r"variant=filed, team\.size=2\.virsci\.ideas\.keep was 2, is 3"):
         run(suite, tmp_path / "out")
 
 

@@ -210,7 +210,7 @@ async def test_a_baseline_may_use_what_a_team_has_used(llm: LLM, tmp_path: Path)
     with pytest.raises(ModelError):
         await play(config, tmp_path / "alone", llm)
     kept = yaml.safe_load((tmp_path / "alone" / "config.yaml").read_text(encoding="utf-8"))
-    assert kept["baseline"]["like"] == {"run": str(team.folder), "tokens": cost}
+    assert kept["single"]["like"] == {"run": str(team.folder), "tokens": cost}
     shutil.rmtree(team.folder)
     alone = await play(validate(kept, "config.yaml"), tmp_path / "alone", llm)
     told = alone.result["baseline"]

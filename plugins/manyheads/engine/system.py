@@ -124,13 +124,13 @@ class System(Generic[C, N, R]):
     def lift(self, data: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """A config's data with each key where it belongs, and what belongs to no part of this system's runs.
 
-        A key that is not of every run is looked up in the section, then among the inputs: `team.size` is
-        `virsci.team.size`, `topic` is `inputs.topic`.
+        A key that is not of every run is looked up in the section, then among the inputs: `size` is
+        `NAME.size`, `topic` is `inputs.topic`.
         """
         return _Lift(self).of(data)
 
     def course(self, recorded: Mapping[str, Any]) -> dict[str, Any]:
-        """A course of a config in single keys to compare, of whatever version: `virsci.team`, `inputs.topic`, …"""
+        """A course of a config in single keys to compare, of whatever version: `NAME.team`, `inputs.topic`, …"""
         data, _ = self.lift(recorded)
         return {
             f"{key}.{inner}" if key in (self.name, "inputs") else key: told

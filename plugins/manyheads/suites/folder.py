@@ -149,7 +149,7 @@ def _section(config: RunConfig) -> Record:
 
 
 def _place(config: RunConfig, key: str) -> str:
-    """Where a setting stands in a config: `virsci.team.size` for `team.size`."""
+    """Where a setting stands in a config, from its section on."""
     nested: Any = True
     for part in reversed(key.split(".")):
         nested = {part: nested}

@@ -70,5 +70,8 @@ def test_a_packs_suite_runs_with_the_files_that_its_cases_name(installed: Path, 
     assert "history: mean ± standard error over n cells" in told
     [run] = tmp_path.glob("runs/eval-history/cells/*")
     result = json.loads((run / "result.json").read_text(encoding="utf-8"))
-    assert [work["title"] for work in result["background"]["works"]] == ["On the ether"]
-    assert Path(result["background"]["source"]) == installed / "manyheads_demo_pack/evals/history/ether.md"
+    assert [work["title"] for work in result["evidence"]] == ["On the ether"]
+    assert (
+        Path(result["result"]["background"]["source"])
+        == installed / "manyheads_demo_pack/evals/history/ether.md"
+    )

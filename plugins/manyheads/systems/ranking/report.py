@@ -26,7 +26,9 @@ def report(record: Record) -> View:
         "blocks": blocks(ranked),
         "broken": broken(ranked),
         "expected": (len(ranked.items) + 1) / 2,
-        "judgements": [] if finished or ranked.orders else [said.text for said in record.of(Said) if said.task == "rank"],
+        "judgements": []
+        if finished or ranked.orders
+        else [said.text for said in record.of(Said) if said.task == "rank"],
     }
     return View(__package__ or "", Page.of(record), shown)
 

@@ -13,6 +13,7 @@ from manyheads.hosts import host_factory
 from support.faults import Fault
 from support.llm import LLM
 from support.play import config_for, play
+from support.results import unfinished
 
 
 def test_a_start_loads_no_heavy_library():
@@ -33,7 +34,7 @@ async def test_a_stopped_run_leaves_a_report_of_what_was_said(llm: LLM, tmp_path
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert llm.requests[0].system.split()[2].rstrip(",") in page
     assert f"manyheads resume {tmp_path / 'run'}" in str(stopped.value)
-    assert not (tmp_path / "run" / "result.json").exists()
+    assert unfinished(tmp_path / "run")
 
 
 async def test_a_finished_run_leaves_everything(llm: LLM, tmp_path: Path):
@@ -128,7 +129,7 @@ async def test_a_finished_run_that_goes_on_elsewhere_keeps_no_stale_result(llm: 
     session = Session(config_for(llm, "turns=1", "topic=Other"), tmp_path / "run", accept_changes=True)
     with pytest.raises(ModelError):
         [event async for event in session.events(host_factory("agentscope"))]
-    assert not (tmp_path / "run" / "result.json").exists()
+    assert unfinished(tmp_path / "run")
 
 
 async def test_a_finished_run_is_told_again_without_a_question(llm: LLM, tmp_path: Path):

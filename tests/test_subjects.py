@@ -8,6 +8,7 @@ import pytest
 
 from manyheads.errors import SubjectError
 from manyheads.texts import read_subject, read_subjects
+from support.results import today
 
 
 def written(path: Path, content: str | bytes | dict[str, Any]) -> Path:
@@ -54,7 +55,9 @@ def test_lines_are_texts_of_their_own(tmp_path: Path) -> None:
 def test_the_same_text_is_the_same_wherever_it_is_kept(tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()
-    written(run / "result.json", {"abstract": {"title": "Owls", "text": "They fly."}})
+    written(
+        run / "result.json", today({"system": "virsci", "abstract": {"title": "Owls", "text": "They fly."}})
+    )
     files = [written(tmp_path / "a.md", "# Owls\nThey fly."), run]
     assert len({read_subject(path).sha256 for path in files}) == 1
     assert read_subject(written(tmp_path / "b.md", "# Owl\nThey fly.")).sha256 != read_subject(run).sha256
@@ -92,7 +95,7 @@ def test_a_run_without_an_abstract_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SubjectError, match=r"no finished run \(it has no result.json\)") as begun:
         read_subject(tmp_path)
     assert begun.value.hint == f"manyheads resume {tmp_path}"
-    written(tmp_path / "result.json", {"system": "conference-review", "reviews": []})
+    written(tmp_path / "result.json", today({"system": "conference-review", "reviews": []}))
     with pytest.raises(SubjectError, match="run of conference-review wrote no abstract"):
         read_subject(tmp_path)
     with pytest.raises(SubjectError, match="No such file"):

@@ -16,6 +16,7 @@ from manyheads.measures.scores import Score, mean_score, read_lines
 from support.command import manyheads_command, manyheads_process
 from support.invoked import mistake, scores
 from support.papers import papers, write_corpus
+from support.results import write as write_result
 
 RUN = CliRunner()
 TEXT = "We study tactile grasping of fragile objects with dense retrieval."
@@ -104,9 +105,8 @@ def test_an_approximate_search_says_so(corpus: Path) -> None:
 
 
 def run_folder(path: Path, corpus: str, abstract: dict[str, str] | None) -> Path:
-    path.mkdir()
     result = {"system": "virsci", "corpus": corpus, **({"abstract": abstract} if abstract else {})}
-    (path / "result.json").write_text(json.dumps(result))
+    write_result(path, result)
     return path
 
 

@@ -11,6 +11,8 @@ from manyheads.cli import app
 from manyheads.errors import ConfigError, LiteratureError, MeasureError, RatingError, UserError
 from support.command import manyheads_command, manyheads_process
 from support.invoked import mistake, scores
+from support.results import idea
+from support.results import write as write_result
 from support.scholar import Scholar, record
 from support.services import down
 
@@ -49,12 +51,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scholar: Scholar) -> P
 
 
 def run_folder(path: Path, address: str) -> None:
-    path.mkdir()
     result = {
         "system": "virsci", "corpus": "sample", "abstract": {"title": "Gentle hands", "text": TEXT},
-        "idea": {"title": "Tactile", "idea": "grasping"},
+        "idea": {**idea("Tactile"), "idea": "grasping"},
     }  # fmt: skip
-    (path / "result.json").write_text(json.dumps(result))
+    write_result(path, result)
     literature = {
         "before": "2012", "cascade": ["local", "semantic_scholar"], "retries": 0,
         "endpoints": {"semantic_scholar": address},

@@ -8,6 +8,7 @@ import pytest
 
 from support.command import manyheads_command, result_of, served_by, start
 from support.llm import LLM
+from support.results import write
 
 TARGET = (
     "We train dogs to find mines by smell. Nobody knows how far they smell. They should find half of them."
@@ -161,10 +162,9 @@ def test_a_judge_that_ranks_too_few_ideas_ends_in_words(home: Path) -> None:
 def test_mistakes(home: Path, arguments: tuple[str, ...], said: str) -> None:
     for name, result in (
         ("review", {"reviews": []}),
-        ("hand", {"idea": {"idea": "Owls.", "references": ["Owls"]}}),
+        ("hand", {"idea": {"idea": "Owls.", "references": []}}),
     ):
-        (home / name).mkdir()
-        (home / name / "result.json").write_text(json.dumps({"system": name, **result}), encoding="utf-8")
+        write(home / name, {"system": name, **result})
     (home / "many.jsonl").write_text('{"text": "Owls."}\n{"text": "Bats."}\n', encoding="utf-8")
     done = manyheads_command(*arguments, cwd=home)
     assert said in done.message

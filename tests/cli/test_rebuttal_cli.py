@@ -26,7 +26,7 @@ def test_from_a_file_of_papers_with_the_offline_model(home: Path) -> None:
     done = manyheads_command("run", "rebuttal", "--background", "papers.bib", "--out", "run", cwd=home)
     assert done.code == 0, done.err
     result = result_of(home / "run")
-    assert [work["id"] for work in result["background"]["works"]] == ["owls", "cats"]
+    assert [work["paper"] for work in result["evidence"]] == ["owls", "cats"]
     assert result["rebuttal"]["iterations"] >= 1
     assert f"Hypothesis {result['idea']['hypothesis']}" in done.out
     assert "revision" in done.out.split("Rebuttal ")[1]

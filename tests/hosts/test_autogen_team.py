@@ -22,6 +22,7 @@ from manyheads.config import RunConfig
 from manyheads.errors import ConfigError, ModelError
 from manyheads.hosts.autogen import ResearchTeam, VirSciTeam, export
 from manyheads.systems.loading import validate
+from support.command import result_of
 from support.faults import Fault
 from support.llm import LLM
 
@@ -67,8 +68,8 @@ async def test_a_console_shows_it_with_its_totals(
     result = await Console(made.run_stream(task=TOPIC), output_stats=True)
     shown = capsys.readouterr().out
     assert made.folder
-    kept = json.loads((made.folder / "result.json").read_text())
-    assert kept["topic"] == {"topic": TOPIC, "rationale": "Given by the user.", "fixed": True}
+    kept = result_of(made.folder)
+    assert kept["topic"] == {"topic": TOPIC, "rationale": None, "fixed": True}
     assert f"Total prompt tokens: {kept['usage']['input_tokens']}" in shown
     assert texts(result)[-1].content.startswith(f"# {kept['abstract']['title']}\n\n**Introduction.** ")
     assert result.stop_reason == f"virsci finished: {made.folder}"

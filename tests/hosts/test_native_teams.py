@@ -19,6 +19,7 @@ from support.faults import Fault
 from support.llm import LLM
 from support.native import ANSWERS, ASKED, PAPER, TOPIC, Native, small
 from support.requests import Request
+from support.results import unfinished
 
 REVIEW = "conference-review"
 Made = Callable[..., Native]
@@ -90,7 +91,7 @@ async def test_a_stopped_run_goes_on_in_another_team(
     llm.faults.append(Fault("slow", when=lambda request: llm.calls >= needed + 2))
     stopped = made(system)
     folder = await stopped.run_and_stop(ASKED[system], llm, needed + 2)
-    assert not (folder / "result.json").exists()
+    assert unfinished(folder)
     before = llm.calls
     other = made(system, seed=4)
     await other.load(await stopped.state())
@@ -207,7 +208,7 @@ async def test_each_message_is_an_abstract_of_the_background(made: Made, llm: LL
     assert "<paper>\nAbstract: Owls hunt by ear.\n</paper>" in first
     assert first.count("<paper>") == first.count("</paper>") == 2
     assert "hunt by echo" in first
-    assert [work["title"] for work in result_of(folder)["background"]["works"]] == ["", ""]
+    assert [work["title"] for work in result_of(folder)["evidence"]] == ["", ""]
 
 
 async def test_abstracts_that_were_asked_again_in_another_order_are_another_background(

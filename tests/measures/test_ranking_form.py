@@ -1,7 +1,6 @@
 """Ranking forms: blind, in the judge's own words, and read back as strictly as a judge's ranking."""
 
 import csv
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from manyheads.measures.rankings import (
     read_rankings,
 )
 from support.command import manyheads_command
+from support.results import write as write_result
 
 SET = RankedSet(
     run="/runs/secret",
@@ -43,9 +43,9 @@ RESULT: dict[str, Any] = {
     ],
     "area": "robotics", "indicator": "novelty", "traits": "- nobody has tried it", "shown_fields": ["problem"],
     "orders": [
-        {"shown": [0, 1, 2], "ranked": [1, 0, 2]},
-        {"shown": [1, 2, 0], "ranked": None, "failed": "leaves out 2"},
-        {"shown": [2, 0, 1], "ranked": [1, 2, 0]},
+        {"target_place": 1, "shown": [0, 1, 2], "ranked": [1, 0, 2]},
+        {"target_place": 3, "shown": [1, 2, 0], "ranked": None, "failed": "leaves out 2"},
+        {"target_place": 2, "shown": [2, 0, 1], "ranked": [1, 2, 0]},
     ],
 }  # fmt: skip
 Cells = list[dict[str, str]]
@@ -65,9 +65,7 @@ def write(path: Path, cells: Sequence[dict[str, str]]) -> Path:
 
 
 def run_folder(folder: Path, **changes: Any) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "result.json").write_text(json.dumps({**RESULT, **changes}), encoding="utf-8")
-    return folder
+    return write_result(folder, {**RESULT, **changes})
 
 
 @pytest.fixture

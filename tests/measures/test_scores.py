@@ -21,6 +21,7 @@ from manyheads.measures.ratings import (
     read_reviews,
     read_scores,
 )
+from support.results import write
 
 
 def lines(path: Path, *rows: dict[str, Any] | str) -> Path:
@@ -37,8 +38,7 @@ def reviewed(folder: Path, source: str, *overall: int, **more: Any) -> Path:
         "system": "conference-review", "subject": {"source": source, "sha256": f"hash of {source}"},
         "reviews": reviews, "means": {"overall": {"mean": sum(overall) / len(overall)}},
     }  # fmt: skip
-    lines(folder / "result.json", {**result, **more})
-    return folder
+    return write(folder, {**result, **more})
 
 
 def test_scores_of_json_lines_and_tables(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """CD and CI by what services find: worked by hand over a local Semantic Scholar, and whatever may be lacking."""
 
-import json
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from manyheads.measures.papers import Floats
 from manyheads.measures.scores import MeasuringServices, Score, query_of
 from manyheads.texts import Subject
 from support.openalex import OpenAlexServer, work
+from support.results import idea, write
 from support.scholar import Record, Scholar, record
 from support.services import AT_ONCE, down
 
@@ -253,11 +253,9 @@ async def test_a_published_text_is_told_from_its_neighbours_and_left_out_on_dema
 
 
 def test_what_is_looked_for(tmp_path: Path) -> None:
-    idea = {"title": "Gentle hands", "idea": "Let them feel."}
-    for name, known in (("run", {"idea": idea}), ("other", {})):
-        (tmp_path / name).mkdir()
-        result = {"abstract": {"title": "T", "text": "We."}, **known}
-        (tmp_path / name / "result.json").write_text(json.dumps(result))
+    known = {**idea("Gentle hands"), "idea": "Let them feel."}
+    for name, parts in (("run", {"idea": known}), ("other", {})):
+        write(tmp_path / name, {"system": "virsci", "abstract": {"title": "T", "text": "We."}, **parts})
     assert query_of(Subject(str(tmp_path / "run"), "T", "We.")) == "Gentle hands\nLet them feel."
     assert query_of(Subject(str(tmp_path / "other"), "T", "We.")) == "T"
     text = "Abstract. We study tactile grasping. It is hard."

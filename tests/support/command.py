@@ -111,4 +111,6 @@ def served_by(llm: LLM, *more: str) -> tuple[str, ...]:
 
 
 def result_of(folder: Path) -> dict[str, Any]:
-    return json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    """What every run has, and its system's own, side by side."""
+    data = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    return {**data, **data["result"]}

@@ -1,6 +1,7 @@
 """Results as a test tells them, in one object without format, as runs of version 0.1.0 kept theirs."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -42,3 +43,13 @@ def idea(title: str, **more: Any) -> dict[str, Any]:
     scores = dict.fromkeys(("clarity", "feasibility", "novelty"), 5)
     told = {"number": 1, "title": title, "idea": "An idea.", "experiment": "A test.", "thought": "A thought."}
     return {**told, **scores, "confidence": 15.0, "by": "Scientist1", "turn": 1, "references": [], **more}
+
+
+def but_for_the_host(folder: Path) -> str:
+    """The result as it is written, without the name of the host: all else is the same on every host."""
+    return re.sub(r'"host": "\w+"', '"host": ""', (folder / "result.json").read_text(encoding="utf-8"))
+
+
+def unfinished(folder: Path) -> bool:
+    """Whether a result tells how far a run came, and no more."""
+    return json.loads((folder / "result.json").read_text(encoding="utf-8"))["finished"] is False

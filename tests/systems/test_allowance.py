@@ -22,11 +22,13 @@ from manyheads.resources import Resources
 from manyheads.roles import Roles
 from manyheads.systems import systems
 from manyheads.systems.baselines.like import settled
+from manyheads.systems.baselines.result import BaselineResult
 from manyheads.systems.loading import validate
 from support.faults import Fault
 from support.hosts import FilledHost
 from support.llm import LLM
 from support.play import config_for, play
+from support.results import today
 
 ROLES = Roles(Resources())
 Costs = Callable[[str, int], Usage]
@@ -67,10 +69,15 @@ def held(system: str, costs: Costs, **baseline: Any) -> Told:
     host = FilledHost(before=price)
     data = {"system": system, "topic": "T", "ideas": {"references": 0}, "novelty": {"references": 0}}
     run = Run(
-        validate({**data, "baseline": baseline}, "test"), host, ROLES, NoLiterature(), told.events.append
+        validate({**data, "baseline": baseline}, "test"),
+        host,
+        ROLES,
+        NoLiterature(),
+        told.events.append,
+        BaselineResult(),
     )
     try:
-        told.result = dict(asyncio.run(drive(system, run)))
+        told.result = asyncio.run(drive(system, run))
     except BudgetError:
         told.result = None
     return told
@@ -83,7 +90,8 @@ def short_of_cost(told: Told) -> list[str]:
 
 
 async def drive(system: str, run: Run) -> dict[str, Any]:
-    return dict(await systems()[system].run(run))
+    await systems()[system].run(run)
+    return run.result.model_dump(mode="json")
 
 
 @pytest.mark.parametrize(
@@ -185,7 +193,12 @@ def test_a_dear_draft_costs_the_choice_before_it_costs_the_abstract() -> None:
 def test_too_few_tokens_for_an_abstract_are_an_error_that_says_what_to_do() -> None:
     data = {"system": "single", "topic": "T", "ideas": {"references": 0}, "baseline": {"tokens": 100}}
     run = Run(
-        validate(data, "test"), FilledHost(usage(100, 50)), ROLES, NoLiterature(), list[AnyEvent]().append
+        validate(data, "test"),
+        FilledHost(usage(100, 50)),
+        ROLES,
+        NoLiterature(),
+        list[AnyEvent]().append,
+        BaselineResult(),
     )
     with pytest.raises(BudgetError, match="allowance of 100 tokens is spent, used are 150") as stopped:
         asyncio.run(drive("single", run))
@@ -195,7 +208,7 @@ def test_too_few_tokens_for_an_abstract_are_an_error_that_says_what_to_do() -> N
 def test_a_model_that_counts_no_tokens_cannot_be_held_to_any() -> None:
     data = {"system": "single", "topic": "T", "ideas": {"references": 0}, "baseline": {"tokens": 100}}
     host = FilledHost()
-    run = Run(validate(data, "test"), host, ROLES, NoLiterature(), list[AnyEvent]().append)
+    run = Run(validate(data, "test"), host, ROLES, NoLiterature(), list[AnyEvent]().append, BaselineResult())
     with pytest.raises(BudgetError, match="does not say how many tokens"):
         asyncio.run(drive("single", run))
     assert len(host.asked) == 1
@@ -219,18 +232,17 @@ async def test_a_baseline_may_use_what_a_team_has_used(llm: LLM, tmp_path: Path)
 
 
 def result(**spent: object) -> str:
-    return json.dumps({"usage": spent})
+    return json.dumps(today({"system": "virsci", "usage": spent}))
 
 
 @pytest.mark.parametrize(
     ("files", "says", "hint"),
     [
         ({}, "no run folder", "runs/<time>-<name>"),
-        ({"config.yaml": ""}, "has not come to its end", "manyheads resume"),
-        ({"result.json": "{"}, "says nothing of the tokens", None),
-        ({"result.json": "[]"}, "says nothing of the tokens", None),
-        ({"result.json": result(input_tokens=5)}, "says nothing of the tokens", None),
-        ({"result.json": result(input_tokens=5, output_tokens=None)}, "says nothing of the tokens", None),
+        ({"config.yaml": ""}, "no finished run", "manyheads resume"),
+        ({"result.json": "{"}, "not valid JSON", None),
+        ({"result.json": "[]"}, "not a JSON object", None),
+        ({"result.json": result(input_tokens=5, output_tokens=None)}, r"usage\.output_tokens", None),
         ({"result.json": result(input_tokens=0, output_tokens=0)}, "counted no tokens", "tokens=N"),
     ],
 )

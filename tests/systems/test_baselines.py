@@ -83,7 +83,7 @@ class TestReflection:
 
     def test_the_result_has_a_teams_shape(self, played: Played) -> None:
         result = played.result
-        assert result["topic"] == {"topic": TOPIC, "rationale": "Given by the user.", "fixed": True}
+        assert result["topic"] == {"topic": TOPIC, "rationale": None, "fixed": True}
         assert result["team"] == [{"name": "Researcher", "role": "researcher"}]
         sections = [result["abstract"][name] for name in SECTIONS]
         assert result["abstract"]["text"] == " ".join(sections)

@@ -1,6 +1,5 @@
 """Reviews of one text on the conference's form, read off what reaches a model server, on either host."""
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from support.faults import Fault
 from support.llm import LLM
 from support.play import Played, config_for, play
 from support.requests import Request
+from support.results import but_for_the_host, unfinished, write
 
 TEXT = "We plan with owls. We expect fewer collisions than with drones."
 SCORES = {"Reviewer1": 4, "Reviewer2": 6, "Reviewer3": 8}
@@ -111,7 +111,7 @@ async def test_a_review_that_fails_ends_in_no_mean_and_keeps_the_others(
     ) as stopped:
         await review()
     assert str(stopped.value).count(f"manyheads resume {tmp_path / 'run'}") == 1
-    assert not (tmp_path / "run" / "result.json").exists()
+    assert unfinished(tmp_path / "run")
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert "There is no mean yet" in page
     assert "Reviewer3" in page
@@ -200,14 +200,13 @@ async def test_both_hosts_give_the_same_result(llm: LLM, subject: Path, tmp_path
     for host in FRAMEWORKS:
         sets = (f"host={host}", "system=conference-review", f"subject={subject}")
         await play(config_for(llm, *sets), tmp_path / host, llm)
-    first, second = ((tmp_path / host / "result.json").read_bytes() for host in FRAMEWORKS)
+    first, second = (but_for_the_host(tmp_path / host) for host in FRAMEWORKS)
     assert first == second
 
 
 async def test_a_runs_abstract_is_reviewed(llm: LLM, tmp_path: Path) -> None:
-    (tmp_path / "done").mkdir()
     wrote = {"system": "virsci", "abstract": {"title": "Owls", "text": TEXT, "methods": "None."}}
-    (tmp_path / "done" / "result.json").write_text(json.dumps(wrote), encoding="utf-8")
+    write(tmp_path / "done", wrote)
     sets = ("system=conference-review", f"subject={tmp_path / 'done'}")
     played = await play(config_for(llm, *sets), tmp_path / "run", llm)
     assert "Title: Owls" in played.requests[0].asking

@@ -17,6 +17,7 @@ from support.faults import Fault
 from support.llm import LLM
 from support.play import Played, config_for, play
 from support.requests import Request
+from support.results import but_for_the_host, unfinished, write
 
 DOGS, OWLS, BATS, CATS = "Dogs find mines by smell.", "Owls plan.", "Bats map caves.", "Cats sleep more."
 FIELDS = ("title", "problem", "objective", "hypothesis", "method", "expected_impact")
@@ -75,11 +76,9 @@ def judged(played: Played) -> list[Request]:
     return played.asked("Ideas in order")
 
 
-def result(folder: Path, **parts: object) -> str:
+def result(folder: Path, **parts: Any) -> str:
     """The folder of a finished run that came to these parts."""
-    folder.mkdir()
-    (folder / "result.json").write_text(json.dumps(parts), encoding="utf-8")
-    return str(folder)
+    return str(write(folder, parts))
 
 
 def rebuttal(folder: Path, *versions: str) -> str:
@@ -306,7 +305,7 @@ async def test_where_all_orders_fail_there_is_no_result(rank: Play, llm: LLM, tm
     with pytest.raises(ModelError, match="no order has led to a ranking, of 4") as stopped:
         await rank("attempts=1")
     assert str(tmp_path / "run") in str(stopped.value)
-    assert not (tmp_path / "run" / "result.json").exists()
+    assert unfinished(tmp_path / "run")
     llm.answers["ranking"], calls = liked, llm.calls
     assert (await rank("attempts=1")).result["failed"] == 0
     assert llm.calls == calls + 4, "what was condensed is not condensed again"
@@ -321,7 +320,7 @@ async def test_a_server_that_dies_in_the_middle_costs_no_finished_order(
     with pytest.raises(ModelError) as stopped:
         await rank("models.default.retries=0")
     assert f"manyheads resume {tmp_path / 'run'}" in str(stopped.value)
-    assert not (tmp_path / "run" / "result.json").exists()
+    assert unfinished(tmp_path / "run")
     llm.faults.clear()
     calls = llm.calls
     resumed = await rank("models.default.retries=0")
@@ -500,7 +499,7 @@ async def test_what_a_run_of_another_kind_records_does_not_hang_on_the_ranking(l
 async def test_both_hosts_give_the_same_result(rank: Play, tmp_path: Path) -> None:
     for host in FRAMEWORKS:
         await rank(f"host={host}", folder=host)
-    first, second = ((tmp_path / host / "result.json").read_bytes() for host in FRAMEWORKS)
+    first, second = (but_for_the_host(tmp_path / host) for host in FRAMEWORKS)
     assert first == second
 
 

@@ -18,6 +18,7 @@ from support.faults import Fault
 from support.llm import LLM
 from support.play import Played, config_for, play
 from support.requests import Request
+from support.results import but_for_the_host, idea, write
 
 WORKS = [
     {"title": "Owls at night", "abstract": "Owls hunt by ear where nothing can be seen."},
@@ -129,7 +130,10 @@ async def test_revisions_have_six_fields_and_a_first_idea_is_a_paragraph(run: Pl
     assert all(revised[name] for name in FIELDS)
     assert revised["idea"].startswith(f"Problem: {revised['problem']}\n\nObjective: ")
     assert played.result["idea"]["title"] == revised["title"]
-    assert played.result["background"]["works"][0] == {"id": "abstracts.jsonl:1", "title": "Owls at night"}
+    assert (played.run.evidence[0].paper, played.run.evidence[0].title) == (
+        "abstracts.jsonl:1",
+        "Owls at night",
+    )
 
 
 @pytest.mark.parametrize(
@@ -319,11 +323,10 @@ async def test_a_teams_idea_is_refined_and_written_up(run: Play, llm: LLM, tmp_p
     assert played.requests[0].asking.count(voted["title"]) == 1 + voted["idea"].count(voted["title"])
     assert voted["idea"] in played.requests[0].asking
     [revision] = played.asked("Improving the idea")
-    assert voted["references"]
-    assert all(f"Title: {each['title']}\nAbstract: " in revision.asking for each in voted["references"])
-    assert [each["id"] for each in played.result["background"]["works"]] == [
-        each["id"] for each in voted["references"]
-    ]
+    beside = team.run.cited(voted["references"])
+    assert beside
+    assert all(f"Title: {each.title}\nAbstract: " in revision.asking for each in beside)
+    assert [each.paper for each in played.run.evidence] == [each.paper for each in beside]
     assert titles(played)[-1] == "Abstract"
     abstract = played.result["abstract"]
     assert read_subject(tmp_path / "run").text == abstract["text"]
@@ -332,8 +335,7 @@ async def test_a_teams_idea_is_refined_and_written_up(run: Play, llm: LLM, tmp_p
 
 async def test_references_that_no_corpus_knows_are_shown_by_title_and_told(run: Play, tmp_path: Path) -> None:
     references = [{"id": "openalex:W1", "title": "Owls at night"}]
-    idea = {"title": "Owls", "idea": "They plan.", "references": references}
-    rewrite(tmp_path / "result.json", json.dumps({"system": "virsci", "idea": idea}))
+    write(tmp_path, {"system": "virsci", "idea": idea("Owls", references=references)})
     played = await run(f"rebuttal.idea={tmp_path}", background=False, improved=False)
     [revision] = played.asked("Improving the idea")
     assert "<paper>\nTitle: Owls at night\n</paper>" in revision.asking
@@ -382,8 +384,7 @@ async def test_an_idea_that_was_taken_up_before_keeps_what_it_was_written_beside
 
 
 async def test_a_run_without_an_idea_has_none_to_give(run: Play, tmp_path: Path) -> None:
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other/result.json").write_text('{"system": "conference-review"}')
+    write(tmp_path / "other", {"system": "conference-review"})
     with pytest.raises(SubjectError, match="has come to no idea"):
         await run(f"rebuttal.idea={tmp_path / 'other'}")
     with pytest.raises(SubjectError, match="a run, not a file of papers"):
@@ -414,7 +415,7 @@ async def test_both_hosts_give_the_same_result(
     for host in FRAMEWORKS:
         given = ("system=rebuttal", f"background={works}", f"host={host}", *sets)
         await play(config_for(llm, *given), tmp_path / host, llm)
-    first, second = ((tmp_path / host / "result.json").read_bytes() for host in FRAMEWORKS)
+    first, second = (but_for_the_host(tmp_path / host) for host in FRAMEWORKS)
     assert first == second
 
 

@@ -206,7 +206,7 @@ async def test_papers_may_be_given_in_any_order(run: Run):
     [review] = played.result["self_review"]["reviews"]
     assert [each["similarity"] for each in review["overlaps"]] == [10, 20, 30]
     listed = played.asked(REVIEW)[0].asking.split("[2]")[1]
-    assert review["overlaps"][1]["title"] in listed.split("[3]")[0]
+    assert played.run.cited([review["overlaps"][1]["evidence"]])[0].title in listed.split("[3]")[0]
 
 
 async def test_inference_cost_leaves_out_what_self_review_causes(run: Run, llm: LLM, tmp_path: Path):

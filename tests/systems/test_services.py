@@ -109,7 +109,9 @@ async def test_self_review_compares_with_what_the_service_knows(run: Run, llm: L
     llm.answers["overlaps"] = overlaps
     played = await run("self_review.enabled=true")
     [review] = played.result["self_review"]["reviews"]
-    assert {overlap["id"][:16] for overlap in review["overlaps"]} == {"semantic_scholar"}
+    assert {each.paper[:16] for each in played.run.cited(one["evidence"] for one in review["overlaps"])} == {
+        "semantic_scholar"
+    }
     assert "Little." in (played.folder / "report.html").read_text(encoding="utf-8")
 
 

@@ -83,7 +83,7 @@ async def test_a_fixed_topic_skips_the_discussion(run: Play):
     played = await run("topic=Robust retrieval for robots")
     assert [event.stage for event in played.of(Stage)] == ["selection", "idea", "novelty", "abstract"]
     assert played.result["topic"] == {
-        "topic": "Robust retrieval for robots", "rationale": "Given by the user.", "fixed": True,
+        "topic": "Robust retrieval for robots", "rationale": None, "fixed": True,
     }  # fmt: skip
 
 

@@ -350,7 +350,10 @@ def modern(data: Mapping[str, Any], path: str) -> dict[str, Any]:
         )
     evidence = EvidenceList()
     common = {name: data[name] for name in RunResult.model_fields if name in data and name != "result"}
-    own = {name: _cited(each, name, evidence) for name, each in data.items() if name not in common}
+    try:
+        own = {name: _cited(each, name, evidence) for name, each in data.items() if name not in common}
+    except (KeyError, TypeError) as error:
+        raise SubjectError(f"{path}: not what a run writes: {error}", hint=FOLDERS) from error
     entries = [each.model_dump(mode="json") for each in evidence.entries]
     return {"format": FORMAT, "finished": True, **common, "evidence": entries, "result": own}
 

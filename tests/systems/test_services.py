@@ -10,8 +10,8 @@ import pytest
 from manyheads.config import load
 from manyheads.core.events import Retrieved, Searched, Warned
 from manyheads.errors import LiteratureError, ModelError
-from manyheads.hosts.agentscope.pipeline import words
 from manyheads.hosts.autogen.team import as_message
+from manyheads.hosts.bridge import sentence
 from manyheads.literature import opening
 from manyheads.literature.opening import title_of
 from manyheads.literature.service import Pace
@@ -206,8 +206,8 @@ def test_look_ups_are_told_on_every_host():
     failed = Searched(source="arxiv", operation="search", hits=0, outcome="failed", reason="503", **given)
     message = as_message(found, "team")
     assert message is not None
-    assert message.content == words(found) == "openalex, search “soft fruit”: 2 found"
-    assert words(failed) == "arxiv, search “soft fruit”: failed: 503"
+    assert message.content == sentence(found) == "openalex 2 hits for: soft fruit"
+    assert sentence(failed) == "arxiv failed at: soft fruit: 503"
 
 
 async def test_an_abstract_that_nothing_is_found_for_is_not_called_new(run: Run, scholar: Scholar, llm: LLM):

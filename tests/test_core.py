@@ -12,7 +12,19 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from manyheads.core import Ordinals, Place, Usage, safe_name, together
-from manyheads.core.events import AnyEvent, Emit, Result, Warned, stream
+from manyheads.core.events import (
+    AnyEvent,
+    Asked,
+    Emit,
+    Judged,
+    Recruited,
+    Result,
+    Stage,
+    Voted,
+    Warned,
+    stream,
+    words,
+)
 from manyheads.errors import BudgetError, ModelError, UserError
 
 
@@ -222,3 +234,12 @@ async def test_together_lets_what_is_asked_end_where_a_user_can_mend_it(error: U
 
 def test_a_place_is_a_key() -> None:
     assert {Place("a", 1, "b", "c"): 1}[Place("a", 1, "b", "c")] == 1
+
+
+def test_an_event_is_words() -> None:
+    joins = Recruited(candidate="Scientist4", accepted=True, reasoning="A close fit.")
+    assert words(joins) == ("Scientist4", "joins", "A close fit.")
+    assert words(Stage(title="Vote", number=4, total=5)) == ("", "4/5 Vote", "")
+    assert words(Voted(voter="Scientist4", choice=2, reasoning="")) == ("Scientist4", "votes for idea 2", "")
+    assert words(Judged(subject="consensus", outcome="reached")) == ("consensus", "reached", "")
+    assert words(Asked(speaker="Scientist4", task="vote")) is words(Result(data={})) is None

@@ -132,6 +132,29 @@ async def test_settings_reach_the_model_and_no_others(llm: LLM, host: Hosting) -
     assert not {"temperature", "seed", "max_tokens", "tools"} & set(plain)
 
 
+async def test_nothing_of_a_turn_is_left_in_the_next(llm: LLM, host: Hosting) -> None:
+    """Whatever the first held: earlier words, tools, a passage, another reply; and whichever are asked at once."""
+
+    async def recall(query: str, speaker: str) -> str:
+        return "A PASSAGE"
+
+    first = turn(
+        Message("Before."), Message("I said.", "assistant"), Message("One?"), tools=(LOOK_UP,), recall="x"
+    )
+    async with host(model(llm), recall=recall) as on:
+        await on.ask(first)
+        await on.ask(turn(Message("Two?")))
+        at_once = [turn(Message(f"Number {number}?")) for number in range(3)]
+        await asyncio.gather(*map(on.ask, [*at_once, first]))
+    alone = [one for one in llm.requests if "One?" not in one.text]
+    assert len(alone) == 4
+    for request in alone:
+        assert [one.role for one in request.messages] == ["system", "user"]
+        assert "PASSAGE" not in request.text
+        assert "tools" not in request.body
+    assert all("PASSAGE" in one.text for one in llm.requests if one not in alone)
+
+
 async def test_turns_share_connections_and_remember_nothing(llm: LLM, host: Hosting) -> None:
     async with host(model(llm)) as on:
         for number in range(5):

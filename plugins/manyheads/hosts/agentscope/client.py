@@ -6,7 +6,7 @@ the response's metadata, where `GovernedModel` reads them.
 
 import base64
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from datetime import datetime
 from typing import Any, cast
@@ -176,50 +176,36 @@ def build(config: ModelConfig, alias: str = "default") -> ChatModelBase:
     Raises:
         ConfigError: a key is missing from the environment, or the provider's package is not installed.
     """
+    shared: dict[str, Any] = {
+        "model": config.name,
+        "stream": False,
+        "max_retries": 0,
+        "context_size": config.context,
+    }
+    client: dict[str, Any] = {"timeout": config.timeout, "max_retries": 0}
     try:
-        return _BUILDERS[config.provider](config, alias)
+        match config.provider:
+            case "openai":
+                key = SecretStr(key_of(config, alias))
+                openai = OpenAICredential(api_key=key, base_url=config.base_url)
+                model = OpenAIClient(openai, client_kwargs=client, **shared)
+                unwalked(model.client.chat.completions)
+            case "anthropic":
+                key = SecretStr(key_of(config, alias))
+                anthropic = AnthropicCredential(api_key=key, base_url=config.base_url)
+                limit = AnthropicChatModel.Parameters(max_tokens=config.max_tokens)
+                model = AnthropicClient(anthropic, parameters=limit, client_kwargs=client, **shared)
+            case "ollama":
+                ollama = OllamaCredential(host=config.base_url)
+                model = OllamaClient(ollama, client_kwargs={"timeout": config.timeout}, **shared)
+            case _:
+                model = LocalClient(local_model(config), config)
     except ModuleNotFoundError as error:
         raise ConfigError(
             f"provider {config.provider!r} needs the package {error.name!r}, which is not installed",
             hint="pip install 'manyheads[agentscope]'",
         ) from error
-
-
-def _shared(config: ModelConfig) -> dict[str, Any]:
-    return {"model": config.name, "stream": False, "max_retries": 0, "context_size": config.context}
-
-
-def _openai(config: ModelConfig, alias: str) -> ChatModelBase:
-    credential = OpenAICredential(api_key=SecretStr(key_of(config, alias)), base_url=config.base_url)
-    client = {"timeout": config.timeout, "max_retries": 0}
-    model = OpenAIClient(credential, client_kwargs=client, **_shared(config))
-    unwalked(model.client.chat.completions)
     return model
-
-
-def _anthropic(config: ModelConfig, alias: str) -> ChatModelBase:
-    credential = AnthropicCredential(api_key=SecretStr(key_of(config, alias)), base_url=config.base_url)
-    client = {"timeout": config.timeout, "max_retries": 0}
-    parameters = AnthropicChatModel.Parameters(max_tokens=config.max_tokens)
-    return AnthropicClient(credential, parameters=parameters, client_kwargs=client, **_shared(config))
-
-
-def _ollama(config: ModelConfig, alias: str) -> ChatModelBase:
-    credential = OllamaCredential(host=config.base_url)
-    return OllamaClient(credential, client_kwargs={"timeout": config.timeout}, **_shared(config))
-
-
-def _local(config: ModelConfig, alias: str) -> ChatModelBase:
-    return LocalClient(local_model(config), config)
-
-
-_BUILDERS: dict[str, Callable[[ModelConfig, str], ChatModelBase]] = {
-    "openai": _openai,
-    "anthropic": _anthropic,
-    "ollama": _ollama,
-    "offline": _local,
-    "replay": _local,
-}
 
 
 def settings(config: ModelConfig, tokens: int) -> dict[str, Any]:

@@ -75,10 +75,9 @@ class CoreTool(BaseTool[BaseModel, Answer]):
             ValueError: the arguments do not fit, in a line for the model.
         """
         try:
-            self._tool.arguments.model_validate(args)
+            return await super().run_json(args, cancellation_token, call_id)
         except ValidationError as error:
             raise ValueError(describe(error)) from error
-        return await super().run_json(args, cancellation_token, call_id)
 
     async def run(self, args: BaseModel, cancellation_token: CancellationToken) -> Answer:
         """Run the tool; see `Tool.run`."""

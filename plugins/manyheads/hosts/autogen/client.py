@@ -5,7 +5,6 @@ from abc import abstractmethod
 from base64 import b64decode
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, Unpack
 
 from autogen_core import CancellationToken, Component, ComponentModel, FunctionCall, Image
@@ -165,15 +164,12 @@ def _words(message: LLMMessage) -> str:
 # The offline and the replay model as an AutoGen client.
 
 
-class LocalClient(BaseClient, Component[ModelConfig]):
+class LocalClient(BaseClient):
     """A model that answers in this process.
 
     Args:
         config: its settings; provider `offline` or `replay`.
     """
-
-    component_type = "model"
-    component_config_schema = ModelConfig
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
@@ -190,13 +186,6 @@ class LocalClient(BaseClient, Component[ModelConfig]):
 
     async def close(self) -> None:
         """Nothing to close."""
-
-    def _to_config(self) -> ModelConfig:
-        return self.config
-
-    @classmethod
-    def _from_config(cls, config: ModelConfig) -> "LocalClient":
-        return cls(config)
 
 
 def _thread(messages: Sequence[LLMMessage]) -> Iterator[Message]:
@@ -246,31 +235,17 @@ def _calls(raw: Raw, answered: int) -> list[FunctionCall]:
 # Retries of the SDKs are off: the governor is the one layer of retries.
 
 
-@dataclass
-class Note:
-    """What AutoGen's clients leave out of an SDK's answer."""
-
-    model: str = ""
-    stopped: str = ""
-
-    def take(self, response: Any) -> None:
-        """Read OpenAI's, Anthropic's or Ollama's response."""
-        self.model = getattr(response, "model", None) or ""
-        self.stopped = getattr(response, "done_reason", None) or ""
+RESPONSE: ContextVar[list[Any]] = ContextVar("response")
+"""The SDK's response to the request that is under way: AutoGen's clients leave out which model answered."""
 
 
-NOTE: ContextVar[Note] = ContextVar("note")
-"""Of the request that is under way."""
-
-
-def _note_answers(api: Any, method: str) -> None:
-    """Make a method of an SDK's client also fill in the note."""
+def _note_responses(api: Any, method: str) -> None:
+    """Make a method of an SDK's client also leave its response in `RESPONSE`."""
     call = getattr(api, method)
 
     async def noted(*args: Any, **kwargs: Any) -> Any:
         response = await call(*args, **kwargs)
-        if note := NOTE.get(None):
-            note.take(response)
+        RESPONSE.get([]).append(response)
         return response
 
     setattr(api, method, noted)
@@ -282,60 +257,39 @@ def native_client(alias: str, config: ModelConfig) -> ChatCompletionClient:
     Raises:
         ConfigError: the provider's public service needs a key that the environment does not hold.
     """
-    if config.provider == "openai":
-        return _openai(alias, config)
-    if config.provider == "anthropic":
-        return _anthropic(alias, config)
-    if config.provider == "ollama":
-        return _ollama(config)
-    return LocalClient(config)
+    shared: dict[str, Any] = {"model": config.name, "model_info": model_info(config)}
+    match config.provider:
+        case "openai":
+            from autogen_ext.models.openai import OpenAIChatCompletionClient
 
+            client = OpenAIChatCompletionClient(
+                **shared,
+                base_url=config.base_url,  # pyright: ignore[reportArgumentType] - None keeps it from guessing by name
+                api_key=key_of(config, alias), timeout=config.timeout, max_retries=0,
+                include_name_in_message=False, **openai_settings(config),
+            )  # fmt: skip
+            # It warns on every call when a server answers with a longer name than it was asked for, as most do.
+            client._resolved_model = None
+            unwalked(client._client.chat.completions)
+            _note_responses(client._client.chat.completions, "create")
+        case "anthropic":
+            from autogen_ext.models.anthropic import AnthropicChatCompletionClient
 
-def _openai(alias: str, config: ModelConfig) -> ChatCompletionClient:
-    from autogen_ext.models.openai import OpenAIChatCompletionClient
+            settings = given(
+                base_url=config.base_url, temperature=config.temperature, max_tokens=config.max_tokens
+            )
+            client = AnthropicChatCompletionClient(
+                **shared, api_key=key_of(config, alias), timeout=config.timeout, max_retries=0, **settings
+            )
+            _note_responses(client._client.messages, "create")
+        case "ollama":
+            from autogen_ext.models.ollama import OllamaChatCompletionClient
 
-    client = OpenAIChatCompletionClient(
-        model=config.name,
-        base_url=config.base_url,  # pyright: ignore[reportArgumentType] - None keeps it from guessing by name
-        api_key=key_of(config, alias),
-        timeout=config.timeout,
-        max_retries=0,
-        model_info=model_info(config),
-        include_name_in_message=False,
-        **openai_settings(config),
-    )
-    # It warns on every call when a server answers with a longer name than it was asked for, as most do.
-    client._resolved_model = None
-    unwalked(client._client.chat.completions)
-    _note_answers(client._client.chat.completions, "create")
-    return client
-
-
-def _anthropic(alias: str, config: ModelConfig) -> ChatCompletionClient:
-    from autogen_ext.models.anthropic import AnthropicChatCompletionClient
-
-    client = AnthropicChatCompletionClient(
-        model=config.name,
-        api_key=key_of(config, alias),
-        timeout=config.timeout,
-        max_retries=0,
-        model_info=model_info(config),
-        **given(base_url=config.base_url, temperature=config.temperature, max_tokens=config.max_tokens),
-    )
-    _note_answers(client._client.messages, "create")
-    return client
-
-
-def _ollama(config: ModelConfig) -> ChatCompletionClient:
-    from autogen_ext.models.ollama import OllamaChatCompletionClient
-
-    client = OllamaChatCompletionClient(
-        model=config.name,
-        model_info=model_info(config),
-        **given(host=config.base_url),
-    )
-    client._resolved_model = None
-    _note_answers(client._client, "chat")
+            client = OllamaChatCompletionClient(**shared, **given(host=config.base_url))
+            client._resolved_model = None
+            _note_responses(client._client, "chat")
+        case _:
+            client = LocalClient(config)
     return client
 
 
@@ -417,20 +371,19 @@ class ModelClient(BaseClient, Component[ModelClientConfig]):
         return tidy(await governed(self._governor, request, ledger, reply_type, tools=bool(tools)))
 
     async def _request(self, messages: Sequence[LLMMessage], options: Options) -> Answered:
-        note = Note()
-        token = NOTE.set(note)
+        responses: list[Any] = []
+        token = RESPONSE.set(responses)
         try:
             result = await self.inner.create(messages, **options)
         finally:
-            NOTE.reset(token)
-        return result if isinstance(result, Answered) else self._noted(result, note)
-
-    def _noted(self, result: CreateResult, note: Note) -> Answered:
-        tokens = result.usage
+            RESPONSE.reset(token)
+        if isinstance(result, Answered):
+            return result
+        response, tokens = responses[-1] if responses else None, result.usage
         return Answered.model_construct(
             **vars(result),
-            model=note.model or self.config.name,
-            cut="length" in (result.finish_reason, note.stopped),
+            model=getattr(response, "model", None) or self.config.name,
+            cut="length" in (result.finish_reason, getattr(response, "done_reason", None)),
             spent=spent(self.config, tokens.prompt_tokens, tokens.completion_tokens),
         )
 

@@ -17,11 +17,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
-import portalocker
-
+from manyheads.bank.corpora import resolve_corpus
 from manyheads.bank.meta import read_meta
-from manyheads.bank.named import resolve_corpus
 from manyheads.config import RunConfig
+from manyheads.disk import FileLock, LockedError, replace_text
 from manyheads.engine.folder import RESULT, writing
 from manyheads.errors import ChangedError, JournalError
 from manyheads.resources import Resources
@@ -244,10 +243,8 @@ class SuiteFolder:
 
     def write(self, name: str, text: str) -> Path:
         """Write a file as a whole, or not at all."""
-        beside = self.path / f"{name}.part"
         with writing(self.path):
-            beside.write_text(text, encoding="utf-8", newline="")
-            beside.replace(self.path / name)
+            replace_text(self.path / name, text, newline="")
         return self.path / name
 
     def _begin(self, record: Record, accept_changes: bool) -> None:
@@ -279,13 +276,12 @@ class SuiteFolder:
 
 @contextmanager
 def _alone(path: Path) -> Generator[None]:
-    with writing(path):
-        file = (path / _LOCK).open("a")
-    with file:
-        try:
-            portalocker.lock(file, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
-        except portalocker.LockException as error:
-            raise JournalError(
-                f"{path}: another process is running this suite", hint="wait for it, or name another --out"
-            ) from error
+    try:
+        with writing(path):
+            lock = FileLock(path / _LOCK)
+    except LockedError as error:
+        raise JournalError(
+            f"{path}: another process is running this suite", hint="wait for it, or name another --out"
+        ) from error
+    with lock:
         yield

@@ -175,6 +175,11 @@ class Run:
             self.emit(Retrieved(stage=stage, turn=turn, query=query, hits=shown))
         return found
 
+    def expect(self, *queries: str, recall: bool = False) -> None:
+        """Begin to embed queries that will be looked up soon; of `recall`, those of the retrieval hook."""
+        if self.config.invitation.enabled or not recall:
+            self.literature.expect(*queries)
+
     def warn(self, stage: str, message: str) -> None:
         """Tell the user of something that fell back; it also goes into the result."""
         self.warned.setdefault(stage, []).append(message)

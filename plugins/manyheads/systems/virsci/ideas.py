@@ -105,6 +105,7 @@ async def propose_ideas(
         if archive.replies:
             archive.summaries.append(await summarise(run, team, STAGE, last, archive.replies))
             archive.replies = []
+            run.expect(archive.gist, recall=True)
         for member in speaking_order(team.members, run.config.topology, run.rng, archive.speaker):
             await _propose(run, team, archive, member, turn)
         last = turn
@@ -133,6 +134,7 @@ async def _propose(run: Run, team: Team, archive: Archive, member: Member, turn:
     number = archive.numbered + len(archive.ideas) + 1
     proposed = Proposed(number, reply.value, member.name, turn, references)
     archive.ideas.append(proposed)
+    run.expect(proposed.text)  # the next speaker's query; in a turn's end the summary is asked for first
     archive.replies.append(Remark(member.name, proposed.text))
     archive.replies += [Remark(guest.name, guest.advice, guest=True) for guest in guests]
     archive.speaker = member

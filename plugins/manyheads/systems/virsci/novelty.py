@@ -45,10 +45,13 @@ async def most_novel(
     Turns are counted on from those `before`.
     """
     run.emit(stage_event(run.config, STAGE))
-    queries = [idea.text for idea in ideas]
+    queries, recall = [idea.text for idea in ideas], " / ".join(idea.idea.title for idea in ideas)
+    run.expect(
+        recall, *(idea.idea.title for idea in ideas), recall=True
+    )  # the titles are for the abstract stage
     references = await run.references(STAGE, before + 1, queries, run.config.novelty.references)
     candidates = [Candidate(idea.text, hits) for idea, hits in zip(ideas, references, strict=True)]
-    ballots = await _vote(run, team, candidates, " / ".join(idea.idea.title for idea in ideas), before)
+    ballots = await _vote(run, team, candidates, recall, before)
     return _count(run, ideas, ballots)
 
 

@@ -48,6 +48,7 @@ async def find_topic(run: Run, team: Team) -> tuple[Topic, int]:
         if attempt == run.config.topics.max_restarts:
             run.warn(STAGE, f"no majority after {attempt + 1} discussions; the leader decides the topic")
     topic = await _settle(run, team, thread)
+    run.expect(topic.topic)
     if run.config.topics.may_leave:
         await _who_stays(run, team, topic, turns)
     return topic, turns
@@ -60,6 +61,7 @@ async def _discuss(run: Run, team: Team, before: int) -> Thread:
         if thread.replies:
             thread.summaries.append(await summarise(run, team, STAGE, thread.turn, thread.replies))
             thread.replies = []
+            run.expect(thread.summaries[-1], recall=True)
         thread.turn = turn
         for member in speaking_order(team.members, run.config.topology, run.rng, thread.speaker):
             await _remark(run, team, thread, member)

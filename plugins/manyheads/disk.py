@@ -51,7 +51,7 @@ class Database:
         alone: bool = False,
         wait: float = WAIT_SECONDS,
     ) -> None:
-        self._path, self._schema, self._wait = path, schema, wait
+        self._path, self._schema, self._wait = path and path.absolute(), schema, wait
         self._pragmas = _PRAGMAS[safety]
         self._lock = threading.RLock()
         self._db: sqlite3.Connection | None = None

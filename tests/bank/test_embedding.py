@@ -17,7 +17,7 @@ from manyheads.bank import minilm, onnx_embedding
 from manyheads.bank.building import import_vectors
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.lexical import LexicalEmbedder
-from manyheads.bank.vectors import CachedEmbedder, PrecomputedEmbedder, unit_rows
+from manyheads.bank.vectors import CachedEmbedder, PrecomputedEmbedder, QueryEmbedder, unit_rows
 from manyheads.errors import EmbeddingError
 from support.qdrant import QdrantServer
 
@@ -191,6 +191,24 @@ def test_a_broken_cache_is_named(tmp_path: Path) -> None:
     path.write_bytes(b"not a database, and long enough to be one " * 100)
     with pytest.raises(EmbeddingError, match=r"vectors\.sqlite failed"):
         CachedEmbedder(LexicalEmbedder(8), path)
+
+
+def test_queries_are_embedded_once_even_at_the_same_time() -> None:
+    inner = CountingEmbedder()
+    queries = QueryEmbedder(inner)
+    queries.begin(["a", "b"])
+    found = queries.embed(["b", "c", "a", "c"])
+    assert sorted(inner.asked) == ["a", "b", "c"]
+    assert np.array_equal(found, LexicalEmbedder(32).embed(["b", "c", "a", "c"]))
+    assert queries.embed([]).shape == (0, 32)
+
+
+def test_a_query_that_fails_fails_each_time_it_is_asked() -> None:
+    queries = QueryEmbedder(PrecomputedEmbedder("some/model", 8))
+    queries.begin(["a"])
+    for _ in range(2):
+        with pytest.raises(EmbeddingError, match="1 texts have no precomputed vector"):
+            queries.embed(["a"])
 
 
 def test_precomputed_vectors_stand_without_the_model() -> None:

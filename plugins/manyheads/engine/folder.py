@@ -124,6 +124,7 @@ class RunFolder:
 
     def __init__(self, path: Path, config: RunConfig) -> None:
         self.path, self._config = path, config
+        self._place = path.absolute()
         self._began = time.monotonic()
         with writing(path):
             path.mkdir(parents=True, exist_ok=True)
@@ -138,7 +139,7 @@ class RunFolder:
 
     @property
     def _events_file(self) -> Path:
-        return self.path / (f"{EVENTS}.part" if self._resumed else EVENTS)
+        return self._place / (f"{EVENTS}.part" if self._resumed else EVENTS)
 
     def go_live(self) -> None:
         """The record ends here: from now on the folder tells of this start, and of its config."""

@@ -22,9 +22,9 @@ Safety: TypeAlias = Literal["each write", "process", "none"]
 files that are thrown away."""
 MEMORY = ":memory:"
 _PRAGMAS: dict[Safety, tuple[str, ...]] = {
-    "each write": ("journal_mode=WAL", "synchronous=FULL"),
-    "process": ("journal_mode=WAL", "synchronous=NORMAL"),
-    "none": ("journal_mode=OFF", "synchronous=OFF"),
+    "each write": ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL"),
+    "process": ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL"),
+    "none": ("PRAGMA journal_mode=OFF", "PRAGMA synchronous=OFF"),
 }
 WAIT_SECONDS = 30.0
 
@@ -52,7 +52,7 @@ class Database:
         wait: float = WAIT_SECONDS,
     ) -> None:
         self._path, self._schema, self._wait = path and path.absolute(), schema, wait
-        self._pragmas = _PRAGMAS[safety]
+        self._safety: Safety = safety
         self._lock = threading.RLock()
         self._db: sqlite3.Connection | None = None
         self._claim = _Claim(path) if alone and path is not None else None
@@ -117,23 +117,17 @@ class Database:
         return self._db
 
     def _connect(self) -> sqlite3.Connection:
-        database = sqlite3.connect(
-            self._path or MEMORY, timeout=self._wait, check_same_thread=False, isolation_level=None
-        )
+        if self._claim is None:
+            return connect(self._path, *self._schema, safety=self._safety, wait=self._wait)
+        self._claim.need_free()
+        alone = "PRAGMA locking_mode=EXCLUSIVE"
+        database = connect(self._path, *self._schema, safety=self._safety, wait=self._wait, first=alone)
         try:
-            if self._claim:
-                self._claim.need_free()
-                database.execute("PRAGMA locking_mode=EXCLUSIVE")
-            for pragma in self._pragmas:
-                database.execute(f"PRAGMA {pragma}")
-            for statement in self._schema:
-                database.execute(statement)
-            if self._claim:
-                self._claim.need_free()  # it may have been laid by between the first look and our lock
-                self._claim.drop()
+            self._claim.need_free()  # it may have been laid by between the first look and our lock
         except sqlite3.Error:
             database.close()
             raise
+        self._claim.drop()
         return database
 
     def lay_by(self) -> bool:
@@ -152,6 +146,20 @@ class Database:
         database, self._db = self._db, None
         if database is not None:
             database.close()
+
+
+def connect(
+    path: Path | None, *schema: str, safety: Safety = "process", wait: float = WAIT_SECONDS, first: str = ""
+) -> sqlite3.Connection:
+    """SQLite's own connection to a file, which is made when missing, or to memory; see `Database`."""
+    database = sqlite3.connect(path or MEMORY, timeout=wait, check_same_thread=False, isolation_level=None)
+    try:
+        for statement in (first, *_PRAGMAS[safety], *schema):
+            database.execute(statement)
+    except sqlite3.Error:
+        database.close()
+        raise
+    return database
 
 
 @contextmanager

@@ -191,7 +191,7 @@ def test_a_file_that_is_no_journal_is_one_clear_error(path: Path) -> None:
 
 def test_a_full_disk_is_one_clear_error(path: Path) -> None:
     with closing(Journal(path)) as journal:
-        journal._db.execute("PRAGMA max_page_count = 4")
+        journal._db.rows("PRAGMA max_page_count = 4")
         with pytest.raises(
             JournalError, match=r"topic, turn 1, Ada: topic could not be kept.*full"
         ) as caught:

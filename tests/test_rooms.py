@@ -11,7 +11,7 @@ import pytest
 
 PLUGINS = Path(__file__).parents[1] / "plugins"
 ROOMS = (
-    "errors", "http", "resources",  # what went wrong, and where the data files are
+    "errors", "disk", "pool", "http", "resources",  # what went wrong, what is kept and shared, where the data files are
     "papers",  # what is read
     "replies", "roles", "core",  # what is asked and answered, and the contracts between systems and hosts
     "texts",  # files and runs as texts

@@ -77,7 +77,11 @@ class Given(Inputs):
     text: Annotated[str | None, Slot("last")] = None
 
 
-async def nothing(run: Any) -> dict[str, Any]:
+async def nothing(run: Any) -> None:
+    return
+
+
+def no_needs(of: Any) -> dict[Any, Any]:
     return {}
 
 
@@ -88,8 +92,12 @@ def system(**keys: Any) -> System:
         "about": "Plain.",
         "config": Plain,
         "inputs": Given,
+        "result": Plain,
+        "essence": no_needs,
+        "report": no_needs,
     }
-    return System(**{**known, "run": nothing, "needs": lambda config: {}, **keys})
+    fields: dict[str, Any] = {**known, "run": nothing, "needs": no_needs, **keys}
+    return System(**fields)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +150,7 @@ def test_former_names_are_read() -> None:
 def test_a_system_of_another_package(monkeypatch: pytest.MonkeyPatch) -> None:
     entries = [EntryPoint("gone", "no.such:THING", "manyheads.systems"),
                EntryPoint("wrong", "manyheads.systems.virsci:VIRSCI", "manyheads.systems")]  # fmt: skip
-    monkeypatch.setattr(registry, "entry_points", lambda group: entries)
+    monkeypatch.setattr(registry, "entry_points", lambda **group: entries)
     systems.cache_clear()
     try:
         assert list(systems())[-2:] == ["gone", "wrong"]

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from urllib.parse import urlsplit
 
+from manyheads.bank.corpora import resolve_corpus
 from manyheads.bank.ecosystem import Ecosystem
-from manyheads.bank.named import resolve_corpus
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.config.run import FRAMEWORKS
 from manyheads.discussion import DiscussionSettings, need_members

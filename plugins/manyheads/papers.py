@@ -167,6 +167,10 @@ class Literature(Protocol):
         """The `k` scientists whose profiles are nearest to a query, best first."""
         ...
 
+    def expect(self, *queries: str) -> None:
+        """Queries that will be looked up soon; what they need may be made ready meanwhile."""
+        ...
+
 
 class NoLiterature:
     """The ecosystem of a system that needs none: nobody in it, nothing to find."""
@@ -187,3 +191,6 @@ class NoLiterature:
 
     async def find_scientists(self, query: str, k: int, *, exclude: Collection[str] = ()) -> list[Scientist]:
         return []
+
+    def expect(self, *queries: str) -> None:
+        """Nothing is looked up here."""

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from manyheads.bank.building import build_corpus
+from manyheads.bank.corpora import resolve_corpus
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import KnowledgeBank
 from manyheads.bank.meta import BuildOptions, read_meta
-from manyheads.bank.named import resolve_corpus
 from manyheads.bank.vectors import Embedder
 from manyheads.errors import CorpusError, EmbeddingError
 from support.papers import NAMES, paper, papers, write_corpus

@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from manyheads.bank import fast, minilm
+from manyheads.bank import minilm, onnx_embedding
 from manyheads.bank.building import import_vectors
-from manyheads.bank.embedding import CachedEmbedder, PrecomputedEmbedder, load_embedder
-from manyheads.bank.vectors import LexicalEmbedder, unit_rows
+from manyheads.bank.embedding import load_embedder
+from manyheads.bank.lexical import LexicalEmbedder
+from manyheads.bank.vectors import CachedEmbedder, PrecomputedEmbedder, QueryEmbedder, unit_rows
 from manyheads.errors import EmbeddingError
 from support.qdrant import QdrantServer
 
@@ -60,7 +61,7 @@ def test_without_any_model_the_user_learns_at_once_what_to_do(tmp_path: Path) ->
 
 @pytest.mark.usefixtures("no_models")
 def test_a_hub_that_never_answers_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fast, "PROBE_SECONDS", 0.2)
+    monkeypatch.setattr(onnx_embedding, "PROBE_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
         with pytest.raises(EmbeddingError, match=r"BAAI/bge-small-en-v1\.5 is not to be had") as caught:
@@ -131,7 +132,7 @@ def test_lexical_vectors_put_texts_with_common_words_together() -> None:
 
 def test_lexical_vectors_do_not_depend_on_the_process() -> None:
     code = (
-        "from manyheads.bank.vectors import LexicalEmbedder as L; print(L(8).embed(['many heads']).tolist())"
+        "from manyheads.bank.lexical import LexicalEmbedder as L; print(L(8).embed(['many heads']).tolist())"
     )
     here = LexicalEmbedder(8).embed(["many heads"]).tolist()
     for seed in ("1", "2"):
@@ -190,6 +191,24 @@ def test_a_broken_cache_is_named(tmp_path: Path) -> None:
     path.write_bytes(b"not a database, and long enough to be one " * 100)
     with pytest.raises(EmbeddingError, match=r"vectors\.sqlite failed"):
         CachedEmbedder(LexicalEmbedder(8), path)
+
+
+def test_queries_are_embedded_once_even_at_the_same_time() -> None:
+    inner = CountingEmbedder()
+    queries = QueryEmbedder(inner)
+    queries.begin(["a", "b"])
+    found = queries.embed(["b", "c", "a", "c"])
+    assert sorted(inner.asked) == ["a", "b", "c"]
+    assert np.array_equal(found, LexicalEmbedder(32).embed(["b", "c", "a", "c"]))
+    assert queries.embed([]).shape == (0, 32)
+
+
+def test_a_query_that_fails_fails_each_time_it_is_asked() -> None:
+    queries = QueryEmbedder(PrecomputedEmbedder("some/model", 8))
+    queries.begin(["a"])
+    for _ in range(2):
+        with pytest.raises(EmbeddingError, match="1 texts have no precomputed vector"):
+            queries.embed(["a"])
 
 
 def test_precomputed_vectors_stand_without_the_model() -> None:

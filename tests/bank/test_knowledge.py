@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from manyheads.bank.embedding import PrecomputedEmbedder
 from manyheads.bank.knowledge import Collection, Item, KnowledgeBank, exists, paper_text
+from manyheads.bank.lexical import LexicalEmbedder
 from manyheads.bank.store import MEMORY, Filter
-from manyheads.bank.vectors import LexicalEmbedder
+from manyheads.bank.vectors import PrecomputedEmbedder
 from manyheads.errors import CorpusError, EmbeddingError
 from manyheads.papers import Paper, Scientist
 from support.qdrant import QdrantServer

@@ -10,9 +10,9 @@ from pathlib import Path
 from bench.figures import Figure, Size, Watch
 from bench.memory import _peak
 from manyheads.bank.ecosystem import Ecosystem
-from manyheads.bank.embedding import CachedEmbedder, load_embedder
+from manyheads.bank.embedding import load_embedder
 from manyheads.bank.meta import BuildOptions
-from manyheads.bank.vectors import Embedder
+from manyheads.bank.vectors import CachedEmbedder, Embedder
 
 READ = """\
 import sys

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from bench.figures import Figure, Size, Watch
-from manyheads.bank.embedding import CachedEmbedder, load_embedder
-from manyheads.bank.fast import FastEmbedder
-from manyheads.bank.vectors import Embedder
+from manyheads.bank.embedding import load_embedder
+from manyheads.bank.onnx_embedding import OnnxEmbedder
+from manyheads.bank.vectors import CachedEmbedder, Embedder
 from manyheads.resources import data_file
 
 
@@ -19,7 +19,7 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
         embedder = load_embedder(choice)
         embedder.embed(texts[:1])
         rate = _rate(embedder, texts)
-        if isinstance(embedder, FastEmbedder):
+        if isinstance(embedder, OnnxEmbedder):
             yield _figure(
                 f"embedding: {choice}", rate, _fastembed(embedder, texts), "fastembed, its own batches"
             )
@@ -40,7 +40,11 @@ def _rate(embedder: Embedder, texts: list[str]) -> float:
     return len(texts) / watch.read().wall
 
 
-def _fastembed(embedder: FastEmbedder, texts: list[str]) -> float:
+def _fastembed(embedder: OnnxEmbedder, texts: list[str]) -> float:
+    from fastembed import TextEmbedding
+
+    model = TextEmbedding(embedder.name, specific_model_path=str(embedder.folder))
+    list(model.embed(texts[:1]))
     watch = Watch()
-    list(embedder._load().embed(texts))
+    list(model.embed(texts))
     return len(texts) / watch.read().wall

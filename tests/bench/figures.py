@@ -48,6 +48,8 @@ class Size:
     """Seconds that the model server takes for each answer."""
     rounds: int = 3
     runs: int = 20
+    teams: int = 1000
+    """Small ones, all in one process."""
     papers: int = 29_000
     records: int = 1_000_000
     """Papers in the large file that a corpus reader goes through."""

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.figures import Figure, Size, Watch, typical
-from manyheads.bank.embedding import PrecomputedEmbedder
 from manyheads.bank.knowledge import KnowledgeBank
-from manyheads.bank.vectors import unit_rows
+from manyheads.bank.vectors import PrecomputedEmbedder, unit_rows
 from manyheads.papers import Paper
 
 if TYPE_CHECKING:

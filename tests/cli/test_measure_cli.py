@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from manyheads.bank.ecosystem import Ecosystem
+from manyheads.bank.lexical import LexicalEmbedder
 from manyheads.bank.meta import BuildOptions
-from manyheads.bank.vectors import LexicalEmbedder
 from manyheads.cli import app
 from manyheads.errors import CorpusError, EmbeddingError, MeasureError, SubjectError, UserError
 from manyheads.measures.corpus import MeasuringCorpus

@@ -8,7 +8,7 @@ import pytest
 from manyheads.bank import minilm
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import KnowledgeBank
-from manyheads.bank.vectors import LexicalEmbedder
+from manyheads.bank.lexical import LexicalEmbedder
 from manyheads.measures.corpus import Cutting
 from manyheads.papers import Paper
 from support.qdrant import QdrantServer

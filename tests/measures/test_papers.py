@@ -10,8 +10,8 @@ import pytest
 
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.knowledge import KnowledgeBank
+from manyheads.bank.lexical import LexicalEmbedder
 from manyheads.bank.meta import BuildOptions, read_meta
-from manyheads.bank.vectors import LexicalEmbedder
 from manyheads.errors import CorpusError, EmbeddingError, MeasureError
 from manyheads.measures.corpus import MeasuringCorpus
 from manyheads.measures.papers import FOLDER, load_papers

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from manyheads.bank.corpora import resolve_corpus
 from manyheads.bank.ecosystem import Ecosystem
-from manyheads.bank.named import resolve_corpus
 from manyheads.core.events import Recruited
 from support.llm import LLM
 from support.play import Played, config_for, play, play_now

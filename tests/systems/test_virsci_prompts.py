@@ -160,7 +160,7 @@ class TestAbstract:
 def test_no_prompt_shows_a_real_name(played: Played):
     import json
 
-    from manyheads.bank.named import resolve_corpus
+    from manyheads.bank.corpora import resolve_corpus
 
     names = json.loads((resolve_corpus("sample") / "names.json").read_text(encoding="utf-8")).values()
     text = "\n".join(request.text for request in played.requests)

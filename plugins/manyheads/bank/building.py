@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 from pydantic import BaseModel
 
 from manyheads.bank.corpus import JsonLines, RawPaper, Reader, Rejects
-from manyheads.bank.embedding import CachedEmbedder
 from manyheads.bank.knowledge import CHUNK, PAPERS, Collection, Item, KnowledgeBank, paper_text
+from manyheads.bank.lexical import LEXICAL
 from manyheads.bank.meta import (
     AUTHORS,
     META,
@@ -31,7 +31,7 @@ from manyheads.bank.meta import (
 from manyheads.bank.scientists import Condense, Masker, assign_masks, profile, profile_text, shown, spellings
 from manyheads.bank.selection import SPOOL, Selection, Spool, Spooled, select
 from manyheads.bank.store import FolderLock
-from manyheads.bank.vectors import LEXICAL, Embedder, unit_rows
+from manyheads.bank.vectors import CachedEmbedder, Embedder, unit_rows
 from manyheads.errors import CorpusError, EmbeddingError, UserError
 from manyheads.papers import Paper, Period, Scientist
 

@@ -16,7 +16,7 @@ from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import Collection, KnowledgeBank
 from manyheads.bank.meta import AUTHORS, SCIENTISTS, BuildOptions, Meta, read_json, read_meta, read_names
 from manyheads.bank.store import Closing, Filter
-from manyheads.bank.vectors import Embedder
+from manyheads.bank.vectors import Embedder, QueryEmbedder
 from manyheads.errors import CorpusError
 from manyheads.papers import Hit, Scientist
 
@@ -34,6 +34,8 @@ class Ecosystem(Closing):
     def __init__(self, folder: Path, meta: Meta, papers: KnowledgeBank, authors: Collection) -> None:
         self.folder, self.meta = folder, meta
         self._papers, self._authors = papers, authors
+        self._queries = QueryEmbedder(papers.collection.embedder)
+        papers.collection.queries = authors.queries = self._queries
         self._scientists = _read_scientists(folder)
 
     @classmethod
@@ -135,9 +137,13 @@ class Ecosystem(Closing):
         [found] = await self._authors.search([query], k, Filter(exclude=frozenset(exclude)))
         return [self.scientist(one.id) for one in found]
 
+    def expect(self, *queries: str) -> None:
+        """Queries that will be looked up soon: their embedding begins at once, in a thread."""
+        self._queries.begin(queries)
+
     def warm_up(self) -> None:
         """Load the embedding model now, so that the first look-up does not wait for it."""
-        self._authors.embedder.embed(["warm"])
+        self._queries.embed(["warm"])
 
     def close(self) -> None:
         """Free the folder."""

@@ -1,7 +1,6 @@
 """The default store: the Qdrant engine inside the process, on disk (qdrant-edge-py), no server."""
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -22,6 +21,7 @@ from manyheads.bank.store import (
     ranked,
     stored_payload,
 )
+from manyheads.disk import replace_text
 from manyheads.errors import CorpusError
 
 if TYPE_CHECKING:
@@ -173,26 +173,17 @@ class EdgeStore:
             self._lock.release()
 
     def _write_meta(self) -> None:
-        aside = self._folder / f"{META}.new"
         text = json.dumps({**self._meta, "count": self.count()})
-
-        def write() -> None:
-            aside.write_text(text, encoding="utf-8")
-            os.replace(aside, self._folder / META)
-
-        _said(self._folder, write)
+        _said(self._folder, lambda: replace_text(self._folder / META, text))
 
 
 def _said(folder: Path, call: Callable[[], T]) -> T:
     """Call the engine or the disk; its failures come out as CorpusError."""
     try:
         return call()
-    except OSError as error:
-        raise CorpusError(
-            f"the bank {folder} failed: {error}", hint="look at the disk's space and rights"
-        ) from error
     except Exception as error:
-        if type(error) is not Exception:  # the engine has no exception of its own: it raises the bare class
+        # the engine has no exception of its own: it raises the bare class
+        if not isinstance(error, OSError) and type(error) is not Exception:
             raise
         raise CorpusError(
             f"the bank {folder} failed: {error}", hint="look at the disk's space and rights"

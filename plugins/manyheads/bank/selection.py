@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from manyheads.bank.corpus import RawAuthor, RawPaper, Reader, Rejects
 from manyheads.bank.meta import BuildOptions
+from manyheads.disk import Database
 from manyheads.errors import CorpusError
 from manyheads.papers import Paper, Period
 
@@ -20,20 +21,14 @@ from manyheads.papers import Paper, Period
 
 
 SPOOL = "selected.sqlite"
-MEMORY = ":memory:"
 _Kind = TypeVar("_Kind", bound=BaseModel)
-_TABLES = """
-PRAGMA journal_mode = OFF;
-PRAGMA synchronous = OFF;
-PRAGMA cache_size = -16000;
-CREATE TABLE raw (
+_TABLES = (
+    """CREATE TABLE raw (
     number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, place TEXT NOT NULL, period TEXT NOT NULL,
-    keys TEXT NOT NULL, names TEXT, year INTEGER NOT NULL, citations INTEGER, record TEXT NOT NULL
-);
-CREATE TABLE masked (
-    number INTEGER PRIMARY KEY, id TEXT NOT NULL, period TEXT NOT NULL, record TEXT NOT NULL
-);
-"""
+    keys TEXT NOT NULL, names TEXT, year INTEGER NOT NULL, citations INTEGER, record TEXT NOT NULL)""",
+    """CREATE TABLE masked (
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL, period TEXT NOT NULL, record TEXT NOT NULL)""",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +43,13 @@ class Team:
 class Spooled(Generic[_Kind]):
     """The papers of a period, in the order read: read from the disk again by each pass over them."""
 
-    def __init__(self, db: sqlite3.Connection, table: str, period: Period, kind: type[_Kind]) -> None:
+    def __init__(self, db: Database, table: str, period: Period, kind: type[_Kind]) -> None:
         self._db, self._kind = db, kind
         self._of = f"FROM {table} WHERE period = '{period}'"
 
     def __len__(self) -> int:
         with _said():
-            return int(self._db.execute(f"SELECT COUNT(*) {self._of}").fetchone()[0])
+            return int(self._db.rows(f"SELECT COUNT(*) {self._of}")[0][0])
 
     def __iter__(self) -> Iterator[_Kind]:
         return map(self._kind.model_validate_json, self.records())
@@ -75,9 +70,7 @@ class Spool:
         if path is not None:
             path.unlink(missing_ok=True)  # without a journal, what a killed process left may be broken
         with _said():
-            self._db = sqlite3.connect(path or MEMORY, isolation_level=None)
-            self._db.executescript(_TABLES)
-            self._db.execute("BEGIN")
+            self._db = Database(path, "PRAGMA cache_size = -16000", *_TABLES, "BEGIN", safety="none")
 
     def add(self, paper: RawPaper, period: Period, place: str) -> str | None:
         """Keep a paper read at `place`; where its id is here already, that one's place, and nothing is kept."""
@@ -87,22 +80,20 @@ class Spool:
             paper.model_dump_json(by_alias=True, exclude={"references"}),
         )  # fmt: skip
         with _said():
-            done = self._db.execute(
+            new = self._db.change(
                 "INSERT OR IGNORE INTO raw (id, place, period, keys, names, year, citations, record) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                row,
+                *row,
             )
-            if done.rowcount:
-                return None
-            return str(self._db.execute("SELECT place FROM raw WHERE id = ?", (paper.id,)).fetchone()[0])
+            return None if new else str(self._db.rows("SELECT place FROM raw WHERE id = ?", paper.id)[0][0])
 
     def keep(self, paper: Paper, period: Period) -> None:
         """Keep a paper as the corpus will hold it."""
         with _said():
-            self._db.execute(
+            self._db.change(
                 "INSERT INTO masked (id, period, record) VALUES (?, ?, ?)",
-                (paper.id, period, paper.model_dump_json()),
-            )
+                paper.id, period, paper.model_dump_json(),
+            )  # fmt: skip
 
     def raw(self, period: Period) -> Spooled[RawPaper]:
         return Spooled(self._db, "raw", period, RawPaper)
@@ -135,11 +126,9 @@ class Spool:
             self._path.unlink(missing_ok=True)
 
 
-def _rows(db: sqlite3.Connection, query: str, *values: str) -> Iterator[tuple[Any, ...]]:
+def _rows(db: Database, query: str, *values: str) -> Iterator[tuple[Any, ...]]:
     with _said():
-        # `yield from` would close the cursor when this is not read to its end: maybe after the database.
-        for row in db.execute(query, values):  # noqa: UP028
-            yield row
+        yield from db.each(query, *values)
 
 
 @contextmanager

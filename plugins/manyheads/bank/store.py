@@ -9,8 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
-import portalocker
-
+from manyheads.disk import FileLock, LockedError
 from manyheads.errors import CorpusError, EmbeddingError
 
 if TYPE_CHECKING:
@@ -164,23 +163,17 @@ class FolderLock:
     """Held from `writer` or `reader` until `release`."""
 
     def __init__(self, folder: Path, *, shared: bool) -> None:
-        self.shared = shared
-        self._folder = folder
-        self._held = ExitStack()
-        kind = portalocker.LockFlags.SHARED if shared else portalocker.LockFlags.EXCLUSIVE
+        self.shared, self._folder = shared, folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            file = self._held.enter_context((folder / _USE).open("a+"))
-            portalocker.lock(file, kind | portalocker.LockFlags.NON_BLOCKING)
-        except portalocker.LockException as error:
-            self._held.close()
+            self._lock = FileLock(folder / _USE, shared=shared)
+        except LockedError as error:
             raise CorpusError(
                 f"the bank {folder} is in use by another process"
                 + ("" if shared else ", or open here already"),
                 hint="wait for it or end it; finished banks can be read by many when opened read_only",
             ) from error
         except OSError as error:
-            self._held.close()
             raise _unusable(folder, error, shared) from error
 
     @classmethod
@@ -196,8 +189,7 @@ class FolderLock:
     @contextmanager
     def alone(self) -> Generator[None]:
         """Readers one at a time: the engine rewrites small files when it loads and closes a shard."""
-        with (self._folder / _LOADING).open("a+") as file:
-            portalocker.lock(file, portalocker.LockFlags.EXCLUSIVE)
+        with FileLock(self._folder / _LOADING, wait=True):
             yield
 
     @contextmanager
@@ -210,7 +202,7 @@ class FolderLock:
 
     def release(self) -> None:
         """Let go; twice is allowed."""
-        self._held.close()
+        self._lock.release()
 
 
 def _unusable(folder: Path, error: OSError, shared: bool) -> CorpusError:

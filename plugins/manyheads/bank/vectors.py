@@ -1,15 +1,18 @@
-"""Vectors and who makes them: the one protocol of embedding models, and the names of two of them."""
+"""Vectors of texts: what an embedding model is, and its vectors kept by text: on disk for what corpora are built from,
+in memory for what runs look up."""
 
 import hashlib
-import math
-import os
-import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+import sqlite3
+import threading
+from collections import OrderedDict
+from collections.abc import Generator, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from manyheads.disk import Database, cache_folder
 from manyheads.errors import EmbeddingError
 
 if TYPE_CHECKING:
@@ -18,9 +21,7 @@ if TYPE_CHECKING:
 
     Vectors: TypeAlias = NDArray[np.float32]
 
-
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
-LEXICAL = "lexical"
 
 
 class Embedder(Protocol):
@@ -46,111 +47,146 @@ def unit_rows(vectors: "NDArray[Any]") -> "Vectors":
     return np.divide(rows, lengths, out=rows.copy(), where=lengths > 0)
 
 
-# The user's cache folder, and the fingerprints of the files kept in it.
+class PrecomputedEmbedder:
+    """Stands for a model that is not here, so that a bank can be built from its vectors without it."""
+
+    def __init__(self, name: str, dim: int) -> None:
+        self.name, self.dim = name, dim
+
+    def embed(self, texts: Sequence[str]) -> "Vectors":
+        """Raises EmbeddingError unless `texts` is empty: there is no model to embed them with."""
+        import numpy as np
+
+        if texts:
+            raise EmbeddingError(
+                f"{len(texts)} texts have no precomputed vector, and the model {self.name} is not loaded",
+                hint="add their vectors to the file, or build without --vectors",
+            )
+        return np.zeros((0, self.dim), dtype=np.float32)
 
 
-def cache_folder() -> Path:
-    """The user's cache folder, made if it is not there: `MANYHEADS_CACHE`, else the system's place for caches.
+# On disk.
+
+_MOST_KEYS = 500
+_TABLE = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID"
+
+
+class CachedEmbedder:
+    """Another embedder with a memory on disk; several threads and processes may share one file.
+
+    Args:
+        embedder: asked for the texts that the memory does not hold.
+        path: the SQLite file; `vectors.sqlite` in the user's cache folder if not given.
 
     Raises:
-        EmbeddingError: the folder cannot be made.
-    """
-    import platformdirs
-
-    named = os.environ.get("MANYHEADS_CACHE")
-    folder = Path(named).expanduser() if named else platformdirs.user_cache_path("manyheads")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise unwritable(folder, error) from error
-    return folder
-
-
-def unwritable(path: Path, error: OSError) -> EmbeddingError:
-    """The message for a cache that cannot be written: full disk, read-only disk, no permission."""
-    return EmbeddingError(
-        f"the cache {path} cannot be written: {error.strerror or error}",
-        hint="set MANYHEADS_CACHE to a folder that can be written and has 200 MB free",
-    )
-
-
-def sha256_of(path: Path) -> str:
-    """Hexadecimal sha256 of a file's content."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-# Word hashing: a vector for every text without any model, for machines that have none.
-#
-# It matches words, not meanings. Nothing chooses it but the user, and its name says what it is.
-
-
-_WORD = re.compile(r"[^\W_]+(?:[-'][^\W_]+)*")
-_SUFFIXES = ("ations", "ation", "ings", "ing", "ies", "ed", "es", "s")
-_SHORTEST_STEM = 4
-_SLOTS = 4  # each word sets four places, so that one collision costs a quarter of it
-_STOP_TEXT = (
-    "a also an and are as at be been both but by can do each for from had has have how if in into is it its "
-    "may more most not of on or other our over some such than that the their then there these they this to "
-    "used using via was we were what when which while who will with within without you your"
-)
-STOP_WORDS = frozenset(_STOP_TEXT.split())
-
-
-class LexicalEmbedder:
-    """Signed feature hashing of word stems, damped by log frequency (Weinberger et al., ICML 2009).
-
-    Deterministic over processes and machines. A text without words becomes the first unit vector.
+        EmbeddingError: the file cannot be opened or written.
     """
 
-    def __init__(self, dim: int = 384) -> None:
-        self.dim = dim
-        self.name = f"lexical-hash-{dim}"
+    def __init__(self, embedder: Embedder, path: Path | None = None) -> None:
+        self.name, self.dim = embedder.name, embedder.dim
+        self._embedder = embedder
+        self._path = path or cache_folder() / "vectors.sqlite"
+        with self._explained():
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = Database(self._path, _TABLE)
 
-    @classmethod
-    def from_name(cls, name: str) -> "LexicalEmbedder":
-        """`lexical` or `lexical-hash-<dim>`; raises EmbeddingError for another form."""
-        if name == LEXICAL:
-            return cls()
-        dim = name.removeprefix("lexical-hash-")
-        if not dim.isdecimal() or not 1 <= int(dim) <= 65_536:
+    def embed(self, texts: Sequence[str]) -> "Vectors":
+        """(n, dim) float32 with rows of length one; each text not known before is embedded once and kept."""
+        import numpy as np
+
+        if not texts:
+            return np.zeros((0, self.dim), dtype=np.float32)
+        keys = [self._key(text) for text in texts]
+        known = self._read(list(dict.fromkeys(keys)))
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+        if new:
+            fresh = dict(zip(new, self._embedder.embed(list(new.values())), strict=True))
+            rows = [(key, vector.astype("<f4").tobytes()) for key, vector in fresh.items()]
+            with self._explained():
+                self._db.change_all("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
+            known |= fresh
+        return np.stack([known[key] for key in keys])
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def _key(self, text: str) -> bytes:
+        return hashlib.blake2b(f"{self.name}\0{text}".encode(errors="surrogatepass"), digest_size=16).digest()
+
+    def _read(self, keys: list[bytes]) -> "dict[bytes, NDArray[Any]]":
+        import numpy as np
+
+        known: dict[bytes, NDArray[Any]] = {}
+        for start in range(0, len(keys), _MOST_KEYS):
+            some = keys[start : start + _MOST_KEYS]
+            marks = ",".join("?" * len(some))
+            with self._explained():
+                rows = self._db.rows(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", *some)
+            known |= {key: np.frombuffer(vector, dtype="<f4") for key, vector in rows}
+        return known
+
+    @contextmanager
+    def _explained(self) -> Generator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
             raise EmbeddingError(
-                f"no embedding is called {name}", hint="use lexical, or lexical-hash-384 with another size"
-            )
-        return cls(int(dim))
+                f"the vector cache {self._path} failed: {error}",
+                hint="set MANYHEADS_CACHE to a folder that can be written, or remove the file",
+            ) from error
+
+
+# In memory.
+
+MOST_QUERIES = 2048
+"""Vectors of queries that are remembered: some 3 MB."""
+
+
+@cache
+def _ahead() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, thread_name_prefix="manyheads-embedding")
+
+
+class QueryEmbedder:
+    """Another embedder with a memory of the last queries: no text is embedded twice, not even at the same time.
+
+    Each text is embedded by itself, so that its vector does not hang on what else is looked up at that moment.
+    """
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.name, self.dim, self.embedder = embedder.name, embedder.dim, embedder
+        self._lock = threading.Lock()
+        self._vectors: OrderedDict[str, Future[NDArray[Any]]] = OrderedDict()
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
         """(n, dim) float32 with rows of length one."""
         import numpy as np
 
-        rows = np.zeros((len(texts), self.dim), dtype=np.float32)
-        for row, text in zip(rows, texts, strict=True):
-            for stem, count in Counter(stems(text)).items():
-                # long words tell topics apart better than short ones
-                weight = (1 + math.log(count)) * math.sqrt(min(len(stem), 10))
-                for place, sign in _places(stem, self.dim):
-                    row[place] += sign * weight
-            if not row.any():
-                row[0] = 1.0
-        return unit_rows(rows)
+        with self._lock:
+            new = {
+                text: self._vectors.setdefault(text, Future()) for text in texts if text not in self._vectors
+            }
+            vectors = [self._vectors[text] for text in texts]
+            for text in texts:
+                self._vectors.move_to_end(text)
+            while len(self._vectors) > max(MOST_QUERIES, len(texts)):
+                self._vectors.popitem(last=False)
+        try:
+            for text, vector in new.items():
+                vector.set_result(self.embedder.embed([text])[0])
+        except BaseException as error:
+            for text, vector in new.items():
+                if not vector.done():
+                    vector.set_exception(error)
+                    with self._lock:
+                        self._vectors.pop(text, None)
+            raise
+        if not vectors:
+            return np.zeros((0, self.dim), dtype=np.float32)
+        return np.stack([vector.result() for vector in vectors])
 
-
-def stems(text: str) -> Iterator[str]:
-    """A text's words in lower case without their endings, stop words left out."""
-    for word in _WORD.findall(text.lower()):
-        if len(word) > 1 and word not in STOP_WORDS:
-            yield _stem(word)
-
-
-def _stem(word: str) -> str:
-    for suffix in _SUFFIXES:
-        if word.endswith(suffix) and len(word) - len(suffix) >= _SHORTEST_STEM:
-            return word[: -len(suffix)]
-    return word
-
-
-@lru_cache(maxsize=100_000)
-def _places(stem: str, dim: int) -> tuple[tuple[int, float], ...]:
-    digest = hashlib.blake2b(stem.encode(), digest_size=4 * _SLOTS).digest()
-    numbers = [int.from_bytes(digest[i : i + 4], "little") for i in range(0, 4 * _SLOTS, 4)]
-    return tuple(((number >> 1) % dim, 1.0 if number & 1 else -1.0) for number in numbers)
+    def begin(self, texts: Iterable[str]) -> None:
+        """Embed texts that will be asked for soon, in a thread of its own; what fails is said when they are."""
+        some = list(texts)
+        _ahead().submit(lambda: self.embed(some))

@@ -111,8 +111,8 @@ def _in_sources(
 
 
 def _in_corpus(corpus: str, embedding: str, wish: "Wish", tell: "Progress") -> "Targets":
+    from manyheads.bank.corpora import resolve_corpus
     from manyheads.bank.ecosystem import Ecosystem
-    from manyheads.bank.named import resolve_corpus
     from manyheads.literature.targets import targets_in
 
     with Ecosystem.open(resolve_corpus(corpus, embedding=embedding, progress=tell)) as ecosystem:
@@ -125,7 +125,7 @@ def _configured(config: str, source: list[str] | None, sets: list[str] | None) -
 
 
 async def _named(papers: list[str], wish: "Wish", config: "RunConfig") -> "Targets":
-    from manyheads.bank.vectors import cache_folder
+    from manyheads.disk import cache_folder
     from manyheads.literature.opening import CACHE, open_library
     from manyheads.literature.targets import targets_named
 
@@ -259,7 +259,7 @@ def _librarian(
         )
     if interests == "keywords":
         return None
-    from manyheads.bank.vectors import cache_folder
+    from manyheads.disk import cache_folder
     from manyheads.engine.interests import Librarian
     from manyheads.hosts import host_factory
     from manyheads.literature.cache import LookupCache
@@ -288,8 +288,8 @@ def info(
     embedding: Embedding = "auto",
 ) -> None:
     """Say what is in a corpus. A shipped one is built on first use, with an embedding model of your choice."""
+    from manyheads.bank.corpora import resolve_corpus
     from manyheads.bank.meta import read_meta
-    from manyheads.bank.named import resolve_corpus
 
     with naming_the_option(), showing_progress() as tell:
         folder = resolve_corpus(corpus, embedding=embedding, progress=tell)

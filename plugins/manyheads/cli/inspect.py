@@ -172,7 +172,7 @@ def search(
 
 
 async def _look(config: "RunConfig", query: str, limit: int) -> "Findings":
-    from manyheads.bank.vectors import cache_folder
+    from manyheads.disk import cache_folder
     from manyheads.literature.opening import CACHE, open_library
 
     with ExitStack() as held:
@@ -192,8 +192,8 @@ async def _look(config: "RunConfig", query: str, limit: int) -> "Findings":
 
 def _corpus(config: "RunConfig", held: ExitStack) -> "Ecosystem | None":
     """The config's corpus, where its papers are searched or its year bounds the search."""
+    from manyheads.bank.corpora import resolve_corpus
     from manyheads.bank.ecosystem import Ecosystem
-    from manyheads.bank.named import resolve_corpus
 
     if "local" not in config.literature.cascade and config.literature.before != "bound":
         return None

@@ -149,8 +149,8 @@ def _by_services(
 async def _ask(
     config: "LiteratureConfig", model: "Embedder", subjects: "Sequence[Subject]", how: dict[str, Any]
 ) -> "list[Score]":
-    from manyheads.bank.vectors import cache_folder
     from manyheads.cli.options import show_look_up
+    from manyheads.disk import cache_folder
     from manyheads.literature.opening import CACHE
     from manyheads.measures.scores import MeasuringServices
 

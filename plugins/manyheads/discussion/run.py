@@ -207,6 +207,11 @@ class Run(Generic[Result, C, G]):
         evidence = self.evidence.cite(hit.paper.id, hit.paper.title, query, **found, **place)
         return Cited(hit.paper, hit.score, evidence)
 
+    def expect(self, *queries: str, recall: bool = False) -> None:
+        """Begin to embed queries that will be looked up soon; of `recall`, those of the retrieval hook."""
+        if self.config.invitation.enabled or not recall:
+            self.literature.expect(*queries)
+
     def warn(self, stage: str, message: str) -> None:
         """Tell the user of something that fell back; it also goes into the result."""
         self.warned.setdefault(stage, []).append(message)

@@ -24,13 +24,14 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TextIO
+from typing import Any, Self
 
 import yaml
 
 from manyheads.config import RunConfig
 from manyheads.core.events import AnyEvent, Result, Stage
 from manyheads.core.results import RESULT, RunResult
+from manyheads.disk import replace_text
 from manyheads.errors import JournalError
 
 CONFIG, JOURNAL, EVENTS, REPORT = "config.yaml", "journal.sqlite", "events.jsonl", "report.html"
@@ -95,13 +96,14 @@ class RunFolder:
     def __init__(self, path: Path, config: RunConfig) -> None:
         self.path, self._config = path, config
         self.so_far: Callable[[], RunResult[Any]] | None = None
+        self._place = path.absolute()
         self._began = time.monotonic()
         with writing(path):
             path.mkdir(parents=True, exist_ok=True)
             self._resumed = (path / CONFIG).exists()
             if not self._resumed:
                 self._keep_config()
-            self._log: TextIO = self._events_file.open("w", encoding="utf-8")
+            self._events_file.write_text("", encoding="utf-8")
 
     @property
     def journal(self) -> Path:
@@ -109,17 +111,15 @@ class RunFolder:
 
     @property
     def _events_file(self) -> Path:
-        return self.path / (f"{EVENTS}.part" if self._resumed else EVENTS)
+        return self._place / (f"{EVENTS}.part" if self._resumed else EVENTS)
 
     def go_live(self) -> None:
         """The record ends here: from now on the folder tells of this start, and of its config."""
         if not self._resumed:
             return
         with writing(self.path):
-            self._log.close()
             os.replace(self._events_file, self.path / EVENTS)
             self._resumed = False
-            self._log = self._events_file.open("a", encoding="utf-8")
             self._keep_config()
             for stale in (RESULT, REPORT):
                 (self.path / stale).unlink(missing_ok=True)
@@ -127,9 +127,9 @@ class RunFolder:
     def note(self, event: AnyEvent) -> None:
         """Keep an event; a `Result` is kept in its own file too, and where a stage begins what has come so far."""
         line = {"at": round(time.monotonic() - self._began, 3), **event.model_dump(mode="json")}
-        with writing(self.path):
-            self._log.write(json.dumps(line, ensure_ascii=False) + "\n")
-            self._log.flush()
+        # Opened for each event: a thousand runs of one process would hold a thousand files open.
+        with writing(self.path), self._events_file.open("a", encoding="utf-8") as log:
+            log.write(json.dumps(line, ensure_ascii=False) + "\n")
         if isinstance(event, Result):
             self.go_live()
             self._keep_result(event.data)
@@ -144,11 +144,8 @@ class RunFolder:
         self._replace(CONFIG, yaml.safe_dump(data, sort_keys=False, allow_unicode=True))
 
     def _replace(self, name: str, text: str) -> None:
-        """Write a file so that a kill leaves the old one or the new one, never half of one."""
-        beside = self.path / f"{name}.part"
         with writing(self.path):
-            beside.write_text(text, encoding="utf-8")
-            os.replace(beside, self.path / name)
+            replace_text(self.path / name, text)
 
     def __enter__(self) -> Self:
         return self
@@ -158,8 +155,6 @@ class RunFolder:
     ) -> None:
         from manyheads.systems.results import write_report
 
-        with suppress(OSError):  # of an event that the disk could not take, which was said when it was noted
-            self._log.close()
         if self._resumed:
             self._events_file.unlink(missing_ok=True)
         elif error is None:

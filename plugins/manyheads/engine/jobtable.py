@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 from uuid import uuid4
 
-import portalocker
-
 from manyheads.core import Usage
+from manyheads.disk import FileLock, LockedError, connect
 from manyheads.errors import JournalError
 
 TABLE = "jobs.sqlite"
@@ -30,16 +29,16 @@ SILENCE = 6
 PATIENCE = 30.0
 """Seconds for which a write waits for those of others."""
 Standing: TypeAlias = Literal["pending", "running", "done", "failed", "left out"]
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS worker (id TEXT PRIMARY KEY, beats INTEGER NOT NULL DEFAULT 0);
-CREATE TABLE IF NOT EXISTS job (
+SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS worker (id TEXT PRIMARY KEY, beats INTEGER NOT NULL DEFAULT 0)",
+    """CREATE TABLE IF NOT EXISTS job (
     key TEXT PRIMARY KEY, state TEXT NOT NULL, worker TEXT, reason TEXT NOT NULL DEFAULT '', cause TEXT NOT NULL DEFAULT ''
-);
-CREATE TABLE IF NOT EXISTS payment (
+)""",
+    """CREATE TABLE IF NOT EXISTS payment (
     job TEXT PRIMARY KEY, calls INTEGER NOT NULL DEFAULT 0, input_tokens INTEGER NOT NULL DEFAULT 0,
     output_tokens INTEGER NOT NULL DEFAULT 0, cost REAL, asking INTEGER NOT NULL DEFAULT 0
-);
-"""
+)""",
+)
 
 
 @dataclass(frozen=True)
@@ -71,14 +70,8 @@ class JobTable:
         self._silent = dict[str, tuple[int, int]]()
         """Of other workers, their last beat, and for how many of ours it has been the last one."""
         try:
-            self._alive = self._life(self._worker).open("a")
-            portalocker.lock(
-                self._alive, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING
-            )
-            self._db = sqlite3.connect(self._path, isolation_level=None, timeout=PATIENCE)
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=NORMAL")
-            self._db.executescript(SCHEMA)
+            self._alive = FileLock(self._life(self._worker))
+            self._db = connect(self._path, *SCHEMA, wait=PATIENCE)
         except (OSError, sqlite3.Error) as error:
             raise self._error(error) from error
 
@@ -260,10 +253,9 @@ def in_use(folder: Path) -> bool:
 
 def _is_locked(path: Path) -> bool:
     try:
-        with path.open("r+") as file:
-            portalocker.lock(file, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
+        FileLock(path, mode="r+").release()
     except FileNotFoundError:
         return False
-    except portalocker.LockException:
+    except LockedError:
         return True
     return False

@@ -4,15 +4,19 @@ A turn's key is its place in the run; beside it stands a hash of the request. Ru
 recorded turns at once. A place whose request has changed means that a prompt or a config was edited.
 """
 
+import asyncio
 import hashlib
 import json
 import sqlite3
 from collections.abc import Callable, Container, Generator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 from manyheads.core import NOTHING, Host, Message, Place, Reply, ToolCall, Turn, Usage
+from manyheads.disk import Database, reading
 from manyheads.errors import ChangedError, JournalError
 from manyheads.replies import ReplyModel
 from manyheads.replies.form import schema_of
@@ -40,31 +44,35 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._writes: set[Future[None]] = set()
+        self._lost: Usage | None = None
         try:
-            self._db = sqlite3.connect(path, isolation_level=None, timeout=1)
-            self._db.execute("PRAGMA locking_mode=EXCLUSIVE")
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=FULL")
-            self._db.execute(TABLE)
-            self._db.execute(FACTS)
+            self._db = Database(path, TABLE, FACTS, safety="each write", alone=True, wait=1)
         except sqlite3.Error as error:
             raise JournalError(f"{path}: {error}", hint=_hint(error)) from error
 
     def get(self, place: Place) -> tuple[str, dict[str, Any]] | None:
         """The recorded hash and reply of a place, or None."""
         with self._speaking("it cannot be read"):
-            row = self._db.execute(f"SELECT hash, reply FROM turn WHERE {WHERE}", _key(place)).fetchone()
+            row = self._db.row(f"SELECT hash, reply FROM turn WHERE {WHERE}", *_key(place))
             return (row[0], json.loads(row[1])) if row else None
 
     def put(self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]) -> None:
         """Record a finished turn; it is on the disk when this returns."""
         values = (*_key(place), digest, _dump(request), _dump(reply))
         with self._speaking(f"{place} could not be kept"):
-            self._db.execute(
+            self._db.change(
                 "INSERT OR REPLACE INTO turn (stage, turn, speaker, task, ordinal, hash, request, reply)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                values,
+                *values,
             )
+
+    async def keep(self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]) -> None:
+        """`put`, while other runs go on. Who is cancelled meanwhile no longer waits, but the turn is kept all the same."""
+        write = _writers().submit(self.put, place, digest, request, reply)
+        self._writes.add(write)
+        write.add_done_callback(self._writes.discard)
+        await asyncio.shield(asyncio.wrap_future(write))
 
     @property
     def course(self) -> dict[str, Any]:
@@ -93,7 +101,7 @@ class Journal:
     def _first_asked_with(self, models: Container[dict[str, Any]]) -> Place | None:
         query = "SELECT stage, turn, speaker, task, ordinal, json_extract(request, '$.model') FROM turn ORDER BY rowid"
         with self._speaking("it cannot be read"):
-            rows = self._db.execute(query).fetchall()
+            rows = self._db.rows(query)
             return next((Place(*row[:5]) for row in rows if json.loads(row[5]) in models), None)
 
     def changed(self, place: Place, keys: Sequence[str]) -> ChangedError:
@@ -108,21 +116,24 @@ class Journal:
     @property
     def lost(self) -> Usage:
         """What was paid, in earlier starts of the run, for replies that could not be used."""
-        return Usage.model_validate(self._fact("lost"))
+        if self._lost is None:
+            self._lost = Usage.model_validate(self._fact("lost"))
+        return self._lost
 
     def lose(self, usage: Usage) -> None:
         """Keep what was lost so far; on the disk when this returns."""
         if usage != self.lost:
             self._state("lost", usage.model_dump())
+            self._lost = usage
 
     def _fact(self, name: str) -> dict[str, Any]:
         with self._speaking("it cannot be read"):
-            row = self._db.execute("SELECT value FROM fact WHERE name = ?", (name,)).fetchone()
+            row = self._db.row("SELECT value FROM fact WHERE name = ?", name)
             return json.loads(row[0]) if row else {}
 
     def _state(self, name: str, value: dict[str, Any]) -> None:
         with self._speaking("it cannot be written"):
-            self._db.execute("INSERT OR REPLACE INTO fact VALUES (?, ?)", (name, _dump(value)))
+            self._db.change("INSERT OR REPLACE INTO fact VALUES (?, ?)", name, _dump(value))
 
     @contextmanager
     def _speaking(self, what: str) -> Generator[None]:
@@ -133,8 +144,15 @@ class Journal:
             raise JournalError(f"{self.path}: {what}: {error}", hint=_hint(error)) from error
 
     def close(self) -> None:
-        with suppress(sqlite3.Error):
-            self._db.close()
+        """Free the file, once every turn that has ended is in it."""
+        wait(self._writes.copy())
+        self._db.close()
+
+
+@cache
+def _writers() -> ThreadPoolExecutor:
+    """Threads that wait for the disk."""
+    return ThreadPoolExecutor(4, thread_name_prefix="manyheads-journal")
 
 
 DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
@@ -158,7 +176,7 @@ def read_turns(path: Path) -> list[tuple[Place, dict[str, Any], dict[str, Any]]]
     """
     query = "SELECT stage, turn, speaker, task, ordinal, request, reply FROM turn ORDER BY rowid"
     try:
-        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=1)) as database:
+        with reading(path) as database:
             rows = database.execute(query).fetchall()
     except sqlite3.Error as error:
         raise JournalError(
@@ -175,7 +193,7 @@ def spent_in(path: Path) -> Usage:
     """
     turns = "SELECT json_extract(reply, '$.usage') FROM turn"
     try:
-        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=1)) as database:
+        with reading(path) as database:
             rows = database.execute(
                 f"{turns} UNION ALL SELECT value FROM fact WHERE name = 'lost'"
             ).fetchall()
@@ -263,7 +281,7 @@ class Recorded:
                 raise self._changed(turn.place)
             self._go_live(turn.place)
             reply = await self._host.ask(turn)
-            self._journal.put(turn.place, digest, request, _save(reply))
+            await self._journal.keep(turn.place, digest, request, _save(reply))
             if recorded:
                 self._on_replayed(Usage.model_validate(recorded[1]["usage"]))
         self.useful += reply.usage

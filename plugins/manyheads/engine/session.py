@@ -9,15 +9,15 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from manyheads.bank.corpora import open_corpus
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
-from manyheads.bank.named import resolve_corpus
-from manyheads.bank.vectors import cache_folder
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import NOTHING, UNMETERED, Host, ManagedHost, Meter, Recall, Usage
 from manyheads.core.events import AnyEvent, Emit, Searched, Warned, stream
 from manyheads.core.results import RunResult, RunUsage
 from manyheads.discussion import DiscussionSettings, Run, need_members
+from manyheads.disk import cache_folder
 from manyheads.engine.budget import Budgeted, Ledger, Meters
 from manyheads.engine.folder import JOURNAL, RunFolder, fresh, new_folder
 from manyheads.engine.journal import Journal, Recorded
@@ -169,17 +169,10 @@ class Session:
         """The ecosystem, open and warm until the stack closes; nothing for a system that needs none."""
         if not self.system.corpus(self.config):
             return NoLiterature()
-        ecosystem = await self._ecosystem()
-        stack.callback(ecosystem.close)
+        ecosystem = await stack.enter_async_context(open_corpus(self.config.corpus, self.config.embedding))
         if isinstance(self.config.settings, DiscussionSettings):
             need_members(self.config.settings.team, ecosystem)
-        await asyncio.to_thread(ecosystem.warm_up)
         return ecosystem
-
-    async def _ecosystem(self) -> Ecosystem:
-        folder = await asyncio.to_thread(resolve_corpus, self.config.corpus, embedding=self.config.embedding)
-        chosen = None if self.config.embedding == "auto" else load_embedder(self.config.embedding)
-        return await asyncio.to_thread(Ecosystem.open, folder, chosen)
 
     def _guarded(self, host: Host, journal: Journal, folder: RunFolder, paid: Ledger) -> Recorded:
         """The host behind the budget, behind the journal: what is recorded is counted but never asked again."""

@@ -17,13 +17,13 @@ from typing import Any, Generic, Literal, TypeVar
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from manyheads.bank.store import Closing
-from manyheads.bank.vectors import cache_folder
 from manyheads.config import SourceName
+from manyheads.disk import Database, cache_folder
 from manyheads.errors import CacheError, LiteratureError
 from manyheads.literature.source import Part, Source
 from manyheads.papers import Author, Publication, Window
 
-_WAIT_SECONDS = 30
+_TABLE = "CREATE TABLE IF NOT EXISTS lookups (key BLOB PRIMARY KEY, at REAL NOT NULL, value TEXT NOT NULL) WITHOUT ROWID"
 
 
 @dataclass(frozen=True)
@@ -52,17 +52,16 @@ class LookupCache(Closing):
     def __init__(self, path: Path | None = None, max_age: timedelta | None = None) -> None:
         self._path = path or cache_folder() / "literature.sqlite"
         self._max_age = max_age
-        self._lock = threading.Lock()
         with self._said():
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = self._open()
+            self._db = Database(self._path, _TABLE)
 
     def get(self, source: str, operation: str, request: JsonValue) -> Kept | None:
         """What was kept and is not too old; None where nothing is."""
-        with self._lock, self._said():
-            row = self._db.execute(
-                "SELECT at, value FROM lookups WHERE key = ?", (_key(source, operation, request),)
-            ).fetchone()
+        with self._said():
+            row = self._db.row(
+                "SELECT at, value FROM lookups WHERE key = ?", _key(source, operation, request)
+            )
             if row is None or not self._is_fresh(row[0]):
                 return None
             return Kept(json.loads(row[1]), datetime.fromtimestamp(row[0], UTC))
@@ -70,32 +69,13 @@ class LookupCache(Closing):
     def put(self, source: str, operation: str, request: JsonValue, value: JsonValue) -> None:
         """Keep an answer, in the place of an older one."""
         text = json.dumps(value, ensure_ascii=True, allow_nan=False)
-        with self._lock, self._said():
-            self._db.execute(
-                "INSERT OR REPLACE INTO lookups VALUES (?, ?, ?)",
-                (_key(source, operation, request), time.time(), text),
-            )
+        key = _key(source, operation, request)
+        with self._said():
+            self._db.change("INSERT OR REPLACE INTO lookups VALUES (?, ?, ?)", key, time.time(), text)
 
     def close(self) -> None:
         """Close the file."""
-        with self._lock:
-            self._db.close()
-
-    def _open(self) -> sqlite3.Connection:
-        database = sqlite3.connect(
-            self._path, timeout=_WAIT_SECONDS, check_same_thread=False, isolation_level=None
-        )
-        try:
-            database.execute("PRAGMA journal_mode=WAL")
-            database.execute("PRAGMA synchronous=NORMAL")
-            database.execute(
-                "CREATE TABLE IF NOT EXISTS lookups (key BLOB PRIMARY KEY, at REAL NOT NULL, value TEXT NOT NULL)"
-                " WITHOUT ROWID"
-            )
-        except sqlite3.Error:
-            database.close()
-            raise
-        return database
+        self._db.close()
 
     def _is_fresh(self, at: float) -> bool:
         """Whether an answer may still be given; one from the future (a clock set back) may not."""

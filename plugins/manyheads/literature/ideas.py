@@ -313,8 +313,8 @@ def _known(config: Mapping[str, Any], references: Sequence[Evidence]) -> Iterato
 
 def _in_corpus(config: Mapping[str, Any], ids: Sequence[str]) -> Mapping[str, Paper]:
     """What the corpus of a run knows of papers; nothing where it is not to be had any more."""
+    from manyheads.bank.corpora import resolve_corpus
     from manyheads.bank.ecosystem import Ecosystem
-    from manyheads.bank.named import resolve_corpus
 
     if not config or not any(ids):
         return {}

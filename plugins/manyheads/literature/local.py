@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Collection
 
 from manyheads.bank.knowledge import KnowledgeBank, Years, paper_text
-from manyheads.bank.vectors import stems
+from manyheads.bank.lexical import stems
 from manyheads.config import SourceName
 from manyheads.literature.source import ALL, Part
 from manyheads.literature.watch import lacks

@@ -225,6 +225,9 @@ class ServicesInstead:
     async def find_scientists(self, query: str, k: int, *, exclude: Collection[str] = ()) -> list[Scientist]:
         return await self._ecosystem.find_scientists(query, k, exclude=exclude)
 
+    def expect(self, *queries: str) -> None:
+        self._ecosystem.expect(*queries)
+
     async def past(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """The k papers nearest to each query, best first; fewer where the services know fewer.
 

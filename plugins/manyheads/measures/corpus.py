@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
+from manyheads.bank.corpora import SHIPPED, resolve_corpus
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.meta import Meta, read_meta
-from manyheads.bank.named import SHIPPED, resolve_corpus
 from manyheads.bank.vectors import Embedder
 from manyheads.config import LiteratureConfig
 from manyheads.core.results import Part, read_result

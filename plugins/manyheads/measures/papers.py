@@ -1,9 +1,7 @@
 """The papers that texts are held against, with all their vectors: read from a corpus once, then mapped from disk."""
 
 import json
-import os
 import shutil
-import tempfile
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +13,7 @@ from numpy.typing import NDArray
 
 from manyheads.bank.meta import Meta
 from manyheads.bank.vectors import Embedder
+from manyheads.disk import folder_beside
 from manyheads.errors import CorpusError, MeasureError
 from manyheads.papers import Period
 
@@ -320,14 +319,12 @@ def _fingerprint(kept: Path) -> str | None:
 def _keep(kept: Path, papers: dict[Period, Papers], fingerprint: str) -> None:
     """Write aside and move into place, whole: another process may do the same at the same time."""
     try:
-        with tempfile.TemporaryDirectory(dir=kept.parent, prefix=f"{FOLDER}-") as workplace:
-            made = Path(workplace) / FOLDER
+        with folder_beside(kept) as made:
             for period, some in papers.items():
                 _write(made / period, some)
             (made / TABLE).write_text(json.dumps({"fingerprint": fingerprint}), encoding="utf-8")
             if _fingerprint(kept) != fingerprint:
                 shutil.rmtree(kept, ignore_errors=True)
-                os.replace(made, kept)
     except OSError as error:
         if _fingerprint(kept) != fingerprint:  # else another process was faster: the same papers
             raise CorpusError(

@@ -1,7 +1,6 @@
 """What was measured, as it is kept, a text a line: `manyheads measure … --out measures.jsonl`."""
 
 import math
-import os
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from manyheads.bank.vectors import Embedder
 from manyheads.config import LiteratureConfig, SourceName
 from manyheads.core.results import Idea, Part, read_result
+from manyheads.disk import replace_text
 from manyheads.errors import LiteratureError, MeasureError, describe
 from manyheads.literature.library import Library, Note, ignore
 from manyheads.literature.opening import PARTS, as_paper, open_library, window
@@ -212,10 +212,8 @@ def write_scores(path: Path, found: Sequence[Score]) -> None:
     Raises:
         MeasureError: it cannot be written.
     """
-    beside = path.with_name(f"{path.name}.part")
     try:
-        beside.write_text(as_lines(found), encoding="utf-8")
-        os.replace(beside, path)
+        replace_text(path, as_lines(found))
     except OSError as error:
         raise MeasureError(
             f"{path}: cannot be written: {error.strerror}", hint="choose another --out"

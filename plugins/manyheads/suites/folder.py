@@ -18,12 +18,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
-import portalocker
-
+from manyheads.bank.corpora import resolve_corpus
 from manyheads.bank.meta import read_meta
-from manyheads.bank.named import resolve_corpus
 from manyheads.config import RunConfig
 from manyheads.core.results import RESULT
+from manyheads.disk import FileLock, replace_text
 from manyheads.engine.folder import writing
 from manyheads.engine.jobs import Job
 from manyheads.engine.jobtable import in_use
@@ -248,10 +247,8 @@ class SuiteFolder:
 
     def write(self, name: str, text: str) -> Path:
         """Write a file as a whole, or not at all."""
-        beside = self.path / f"{name}.part"
         with writing(self.path):
-            beside.write_text(text, encoding="utf-8", newline="")
-            beside.replace(self.path / name)
+            replace_text(self.path / name, text, newline="")
         return self.path / name
 
     def begin(self, record: Record, *, accept_changes: bool) -> None:
@@ -300,7 +297,6 @@ def locked(path: Path) -> Generator[None]:
         JournalError: the folder cannot be written.
     """
     with writing(path):
-        file = (path / _LOCK).open("a")
-    with file:
-        portalocker.lock(file, portalocker.LockFlags.EXCLUSIVE)
+        lock = FileLock(path / _LOCK, wait=True)
+    with lock:
         yield

@@ -12,6 +12,7 @@ from typing import Any, cast
 from pydantic import TypeAdapter, ValidationError
 
 from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, sifted
+from manyheads.disk import Database
 from manyheads.errors import CorpusError, LiteratureError
 from manyheads.literature.cache import LookupCache
 from manyheads.literature.readers.common import Record, each, objects, paper, whole
@@ -24,14 +25,14 @@ from manyheads.papers import Publication, Window
 class Join:
     """A table of papers by corpusid, in a database that is thrown away afterwards."""
 
-    def __init__(self, database: sqlite3.Connection) -> None:
-        self._db = database
-        # Nothing here outlives the build, so nothing need survive a crash.
-        self._db.execute("PRAGMA journal_mode=OFF")
-        self._db.execute("PRAGMA synchronous=OFF")
-        self._db.execute(
+    def __init__(self, path: Path) -> None:
+        table = (
             "CREATE TABLE papers (id TEXT PRIMARY KEY, file TEXT, number INTEGER, paper TEXT) WITHOUT ROWID"
         )
+        self._db = Database(path, table, safety="none")
+
+    def close(self) -> None:
+        self._db.close()
 
     @classmethod
     @contextmanager
@@ -44,9 +45,9 @@ class Join:
         try:
             with (
                 tempfile.TemporaryDirectory(dir=folder, prefix=".join-") as place,
-                closing(sqlite3.connect(Path(place) / "papers.sqlite", isolation_level=None)) as database,
+                closing(cls(Path(place) / "papers.sqlite")) as join,
             ):
-                yield cls(database)
+                yield join
         except sqlite3.Error as wrong:
             raise CorpusError(
                 f"papers and abstracts cannot be joined on the disk: {wrong}",
@@ -56,31 +57,28 @@ class Join:
     def wait(self, file: str, number: int, paper: RawPaper) -> bool:
         """Put a paper; False if its id is there already."""
         row = (paper.id, file, number, paper.model_dump_json(by_alias=True))
-        return self._db.execute("INSERT OR IGNORE INTO papers VALUES (?, ?, ?, ?)", row).rowcount == 1
+        return self._db.change("INSERT OR IGNORE INTO papers VALUES (?, ?, ?, ?)", *row) == 1
 
     def take(self, corpusid: object) -> tuple[str, int, RawPaper] | None:
         """The paper that waits under an id, with its file and number, once."""
-        found = self._db.execute(
-            "DELETE FROM papers WHERE id = ? RETURNING file, number, paper", (str(corpusid),)
-        ).fetchone()
+        found = self._db.row("DELETE FROM papers WHERE id = ? RETURNING file, number, paper", str(corpusid))
         return found and (found[0], found[1], RawPaper.model_validate_json(found[2]))
 
     def cite(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Put who cites whom: ids of the citing and of the cited papers."""
-        self._db.execute("CREATE TABLE cites (citing TEXT, cited TEXT)")
-        self._db.execute("BEGIN")
-        self._db.executemany("INSERT INTO cites VALUES (?, ?)", pairs)
-        self._db.execute("CREATE INDEX by_citing ON cites (citing)")
-        self._db.execute("COMMIT")
+        with self._db.together() as database:
+            database.execute("CREATE TABLE cites (citing TEXT, cited TEXT)")
+            database.executemany("INSERT INTO cites VALUES (?, ?)", pairs)
+            database.execute("CREATE INDEX by_citing ON cites (citing)")
 
     def cited(self, corpusid: str) -> tuple[str, ...]:
         """What a paper cites, in the order put."""
-        found = self._db.execute("SELECT cited FROM cites WHERE citing = ? ORDER BY rowid", (corpusid,))
+        found = self._db.each("SELECT cited FROM cites WHERE citing = ? ORDER BY rowid", corpusid)
         return tuple(cited for (cited,) in found)
 
     def left(self) -> Iterator[tuple[str, int, RawPaper]]:
         """The papers that have found no abstract."""
-        for file, number, line in self._db.execute("SELECT file, number, paper FROM papers ORDER BY id"):
+        for file, number, line in self._db.each("SELECT file, number, paper FROM papers ORDER BY id"):
             yield file, number, RawPaper.model_validate_json(line)
 
 

@@ -93,6 +93,7 @@ async def propose_ideas(
         if archive.replies:
             archive.summaries.append(await summarise(run, team, STAGE, last, archive.replies))
             archive.replies = []
+            run.expect(archive.gist, recall=True)
         for member in speaking_order(team.members, run.settings.topology, run.rng, archive.speaker):
             await _propose(run, team, archive, member, turn)
         last = turn
@@ -125,6 +126,7 @@ async def _propose(
     proposed = scored(reply.value, number, member.name, turn, references, weight, round=held)
     archive.ideas.append(proposed)
     run.result.ideas.append(proposed)
+    run.expect(proposed.text)  # the next speaker's query; in a turn's end the summary is asked for first
     archive.replies.append(Remark(member.name, proposed.text))
     archive.replies += [Remark(guest.name, guest.advice, guest=True) for guest in guests]
     archive.speaker = member

@@ -39,10 +39,12 @@ async def most_novel(
     Turns are counted on from those `before`.
     """
     run.emit(stage_event(run.config, STAGE))
-    queries = [idea.text for idea in ideas]
+    queries, titles = [idea.text for idea in ideas], [idea.title for idea in ideas]
+    recall = " / ".join(titles)
+    run.expect(recall, *titles, recall=True)  # the titles are for the abstract stage
     references = await run.references(STAGE, before + 1, queries, run.settings.novelty.references)
     candidates = [Candidate(idea, hits) for idea, hits in zip(ideas, references, strict=True)]
-    ballots = await _vote(run, team, candidates, " / ".join(idea.title for idea in ideas), before)
+    ballots = await _vote(run, team, candidates, recall, before)
     return _count(run, ideas, ballots)
 
 

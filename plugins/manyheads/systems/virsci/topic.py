@@ -51,6 +51,7 @@ async def find_topic(run: Run[VirSciResult, VirSciConfig], team: Team) -> str:
             run.warn(STAGE, f"no majority after {attempt + 1} discussions; the leader decides the topic")
     topic = await _settle(run, team, thread)
     run.result.topic = results.Topic(topic=topic.topic, rationale=topic.rationale, fixed=False)
+    run.expect(topic.topic)
     if run.settings.topics.may_leave:
         await _who_stays(run, team, topic, turns)
     return topic.topic
@@ -63,6 +64,7 @@ async def _discuss(run: Run, team: Team, before: int) -> Thread:
         if thread.replies:
             thread.summaries.append(await summarise(run, team, STAGE, thread.turn, thread.replies))
             thread.replies = []
+            run.expect(thread.summaries[-1], recall=True)
         thread.turn = turn
         for member in speaking_order(team.members, run.settings.topology, run.rng, thread.speaker):
             await _remark(run, team, thread, member)

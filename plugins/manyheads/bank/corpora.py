@@ -1,20 +1,48 @@
-"""Corpora by name: the sample that ships, built on first use, and folders that were built."""
+"""Corpora by name: the sample that ships, built on first use, and folders that were built; each opened once a process."""
 
 import hashlib
 import re
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 
 from manyheads.bank.building import Progress
+from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.meta import META, BuildOptions
-from manyheads.bank.vectors import Embedder, cache_folder
+from manyheads.bank.vectors import Embedder
+from manyheads.disk import FileLock, cache_folder
 from manyheads.errors import CorpusError
+from manyheads.pool import Pool
 from manyheads.resources import data_file
 
 SHIPPED = {"sample": BuildOptions(bound=2021)}
 """Corpora that ship as `configs/corpora/<name>.jsonl`, and how they are built."""
+
+
+_open: Pool[Ecosystem] = Pool(Ecosystem.close)
+
+
+def open_corpus(name_or_path: str, embedding: str = "auto") -> AbstractAsyncContextManager[Ecosystem]:
+    """A corpus, warm, for the length of a block; all runs of the process that name the same one share it.
+
+    Args:
+        name_or_path: see `resolve_corpus`, where errors are told of too.
+        embedding: a choice for `load_embedder`; `auto` is the model that the corpus was built with.
+    """
+    name = name_or_path if name_or_path in SHIPPED else str(Path(name_or_path).expanduser().absolute())
+
+    def opening() -> Ecosystem:
+        folder = resolve_corpus(name_or_path, embedding=embedding)
+        ecosystem = Ecosystem.open(folder, None if embedding == "auto" else load_embedder(embedding))
+        try:
+            ecosystem.warm_up()
+        except BaseException:
+            ecosystem.close()
+            raise
+        return ecosystem
+
+    return _open.lent_in_thread((name, embedding, cache_folder()), opening)
 
 
 def resolve_corpus(
@@ -53,8 +81,6 @@ def resolve_corpus(
 
 
 def _shipped(name: str, cache: Path, embedder: Embedder, progress: Progress | None) -> Path:
-    from manyheads.bank.ecosystem import Ecosystem
-
     source = data_file(f"configs/corpora/{name}.jsonl")
     folder = cache / "corpora" / f"{name}-{_key(source)}-{_slug(embedder.name)}"
     if not (folder / META).is_file():
@@ -67,12 +93,9 @@ def _shipped(name: str, cache: Path, embedder: Embedder, progress: Progress | No
 @contextmanager
 def _only_one(folder: Path) -> Generator[None]:
     """Processes that want the same corpus wait for the one that builds it."""
-    import portalocker
-
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with folder.with_name(folder.name + ".lock").open("a+") as file:
-            portalocker.lock(file, portalocker.LockFlags.EXCLUSIVE)
+        with FileLock(folder.with_name(folder.name + ".lock"), wait=True):
             yield
     except OSError as wrong:
         raise CorpusError(

@@ -1,0 +1,351 @@
+"""What is kept on disk: SQLite files, files replaced as a whole, locks, the user's cache folder."""
+
+import atexit
+import hashlib
+import os
+import sqlite3
+import tempfile
+import threading
+from collections import OrderedDict
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import portalocker
+
+from manyheads.errors import CacheError
+
+Safety: TypeAlias = Literal["each write", "process", "none"]
+"""What survives: `each write` outlives the machine's death, `process` what a killed process has written, `none` is for
+files that are thrown away."""
+MEMORY = ":memory:"
+_PRAGMAS: dict[Safety, tuple[str, ...]] = {
+    "each write": ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL"),
+    "process": ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL"),
+    "none": ("PRAGMA journal_mode=OFF", "PRAGMA synchronous=OFF"),
+}
+WAIT_SECONDS = 30.0
+
+
+class Database:
+    """One SQLite file; threads may share it, each statement commits by itself.
+
+    Args:
+        path: the file, made when missing, with its folder's help: that must be there.
+        schema: statements that make its tables, harmless where they are there already.
+        alone: no other process may use it while it is open. Of these a process holds a bounded number of files open
+            at once: the longest unused is closed, stays ours (see `_Claim`), and opens again with its next use.
+        wait: seconds that a statement waits for another process.
+
+    Raises:
+        sqlite3.Error: from each call, where the file cannot be opened, read or written, or is another process's.
+    """
+
+    def __init__(
+        self,
+        path: Path | None,
+        *schema: str,
+        safety: Safety = "process",
+        alone: bool = False,
+        wait: float = WAIT_SECONDS,
+    ) -> None:
+        self._path, self._schema, self._wait = path and path.absolute(), schema, wait
+        self._safety: Safety = safety
+        self._lock = threading.RLock()
+        self._db: sqlite3.Connection | None = None
+        self._claim = _Claim(path) if alone and path is not None else None
+        self._closed = False
+        self._connection()
+
+    def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        """What a statement gives; a change is on the disk when this returns, as far as `safety` says."""
+        with self._lock:
+            return self._connection().execute(sql, values).fetchall()
+
+    def row(self, sql: str, *values: Any) -> tuple[Any, ...] | None:
+        """The first of them."""
+        return next(iter(self.rows(sql, *values)), None)
+
+    def each(self, sql: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+        """The rows one by one, for more than fit in memory; of a file that one thread uses."""
+        # `yield from` would close the cursor when this is not read to its end: maybe after the database.
+        for row in self._connection().execute(sql, values):  # noqa: UP028
+            yield row
+
+    def change(self, sql: str, *values: Any) -> int:
+        """Rows that a statement has changed."""
+        with self._lock:
+            return self._connection().execute(sql, values).rowcount
+
+    def change_all(self, sql: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """A statement for each row: all of them, or none."""
+        with self.together() as database:
+            database.executemany(sql, rows)
+
+    @contextmanager
+    def together(self) -> Generator[sqlite3.Connection]:
+        """Statements that hold all, or none of them."""
+        with self._lock:
+            database = self._connection()
+            database.execute("BEGIN IMMEDIATE")
+            try:
+                yield database
+            except BaseException:
+                database.execute("ROLLBACK")
+                raise
+            database.execute("COMMIT")
+
+    def close(self) -> None:
+        """Free the file for others; twice is allowed."""
+        with self._lock:
+            self._closed = True
+            _forget(self)
+            with suppress(sqlite3.Error):
+                self._disconnect()
+            if self._claim:
+                self._claim.drop()
+
+    def _connection(self) -> sqlite3.Connection:
+        if self._closed:
+            raise sqlite3.ProgrammingError("it is closed already")
+        if self._db is None:
+            self._db = self._connect()
+        if self._claim:
+            _used(self)
+        return self._db
+
+    def _connect(self) -> sqlite3.Connection:
+        if self._claim is None:
+            return connect(self._path, *self._schema, safety=self._safety, wait=self._wait)
+        self._claim.need_free()
+        alone = "PRAGMA locking_mode=EXCLUSIVE"
+        database = connect(self._path, *self._schema, safety=self._safety, wait=self._wait, first=alone)
+        try:
+            self._claim.need_free()  # it may have been laid by between the first look and our lock
+        except sqlite3.Error:
+            database.close()
+            raise
+        self._claim.drop()
+        return database
+
+    def lay_by(self) -> bool:
+        """Close the file until it is used again, though it stays ours; False while another thread uses it."""
+        if self._claim is None or not self._lock.acquire(blocking=False):
+            return False
+        try:
+            if self._db is not None:
+                self._claim.make()
+                self._disconnect()
+            return True
+        finally:
+            self._lock.release()
+
+    def _disconnect(self) -> None:
+        database, self._db = self._db, None
+        if database is not None:
+            database.close()
+
+
+def connect(
+    path: Path | None, *schema: str, safety: Safety = "process", wait: float = WAIT_SECONDS, first: str = ""
+) -> sqlite3.Connection:
+    """SQLite's own connection to a file, which is made when missing, or to memory; see `Database`."""
+    database = sqlite3.connect(path or MEMORY, timeout=wait, check_same_thread=False, isolation_level=None)
+    try:
+        for statement in (first, *_PRAGMAS[safety], *schema):
+            database.execute(statement)
+    except sqlite3.Error:
+        database.close()
+        raise
+    return database
+
+
+@contextmanager
+def reading(path: Path, wait: float = 1) -> Generator[sqlite3.Connection]:
+    """A SQLite file of which nothing is changed; raises sqlite3.Error where it cannot be read."""
+    database = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=wait)
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+# Files held open at once, of databases that one process has to itself: as many as the system's limit allows for.
+
+_open_files: "OrderedDict[int, Database]" = OrderedDict()
+_open_files_lock = threading.Lock()
+
+
+@cache
+def most_open() -> int:
+    """Databases of `alone` that are open at once: each holds two files, and half of what is allowed is for others."""
+    try:
+        import resource
+    except ImportError:
+        return 256
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 4096 if allowed == resource.RLIM_INFINITY else max(8, min(allowed // 4, 4096))
+
+
+def _used(database: Database) -> None:
+    with _open_files_lock:
+        _open_files[id(database)] = database
+        _open_files.move_to_end(id(database))
+        surplus = [*_open_files.values()][: max(0, len(_open_files) - most_open())]
+    for other in surplus:
+        if other is not database and other.lay_by():
+            _forget(other)
+
+
+def _forget(database: Database) -> None:
+    with _open_files_lock:
+        _open_files.pop(id(database), None)
+
+
+class _Claim:
+    """Says, in a file beside a database that is laid by, that it still belongs to this process.
+
+    The file names another one, which the process has locked for as long as it lives: what a dead one has left
+    holds nobody up.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.with_name(f"{path.name}.claim")
+        self._made = False
+
+    def make(self) -> None:
+        self._file.write_text(str(_sign_of_life().path), encoding="utf-8")
+        self._made = True
+
+    def need_free(self) -> None:
+        """Raises sqlite3.OperationalError where another that lives has claimed the database."""
+        if self._made:
+            return
+        try:
+            FileLock(Path(self._file.read_text(encoding="utf-8")), mode="r").release()
+        except LockedError as held:
+            raise sqlite3.OperationalError("database is locked") from held
+        except (OSError, ValueError):  # no claim, or one that a dead process has left
+            return
+
+    def drop(self) -> None:
+        with suppress(OSError):
+            self._file.unlink(missing_ok=True)
+        self._made = False
+
+
+@cache
+def _sign_of_life() -> "FileLock":
+    """A file that this process keeps locked until it ends."""
+    handle, name = tempfile.mkstemp(prefix="manyheads-", suffix=".lock")
+    os.close(handle)
+    atexit.register(Path(name).unlink, missing_ok=True)
+    return FileLock(Path(name))
+
+
+# Locks on files.
+
+
+class LockedError(Exception):
+    """Another process holds a lock, or this one in another place."""
+
+
+class FileLock:
+    """A lock that the system frees when its process dies. Held from the start until `release`.
+
+    Args:
+        path: the file that is locked, made when missing.
+        shared: others may hold it too, as long as nobody wants it alone.
+        wait: until it is free.
+        mode: how the file is opened; `r` makes none.
+
+    Raises:
+        LockedError: it is held by another, and this does not wait.
+        OSError: the file cannot be made.
+    """
+
+    def __init__(self, path: Path, *, shared: bool = False, wait: bool = False, mode: str = "a+") -> None:
+        self.path, self.shared = path, shared
+        self._held = ExitStack()
+        flags = portalocker.LockFlags.SHARED if shared else portalocker.LockFlags.EXCLUSIVE
+        if not wait:
+            flags |= portalocker.LockFlags.NON_BLOCKING
+        file = self._held.enter_context(path.open(mode))
+        try:
+            portalocker.lock(file, flags)
+        except portalocker.LockException as error:
+            self.release()
+            raise LockedError(str(path)) from error
+
+    def release(self) -> None:
+        """Let go; twice is allowed."""
+        self._held.close()
+
+    def __enter__(self) -> "FileLock":
+        return self
+
+    def __exit__(self, *ended: object) -> None:
+        self.release()
+
+
+# Files and folders that appear as a whole.
+
+
+def replace_text(path: Path, text: str, *, newline: str | None = None) -> None:
+    """Write a file so that a kill leaves the old one or the new one, never half of one. Raises OSError."""
+    beside = path.with_name(f"{path.name}.part")
+    beside.write_text(text, encoding="utf-8", newline=newline)
+    os.replace(beside, path)
+
+
+@contextmanager
+def folder_beside(target: Path) -> Generator[Path]:
+    """A new folder to fill; at the end of the block it is moved to `target`, whole.
+
+    One who makes the same folder at the same time and was quicker is right: theirs stays. Raises OSError.
+    """
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f"{target.name}-") as workplace:
+        made = Path(workplace) / target.name
+        made.mkdir()
+        yield made
+        try:
+            os.replace(made, target)
+        except OSError:
+            if not target.is_dir():
+                raise
+
+
+def sha256_of(path: Path) -> str:
+    """Hexadecimal sha256 of a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def cache_folder() -> Path:
+    """The user's cache folder, made if it is not there: `MANYHEADS_CACHE`, else the system's place for caches.
+
+    Raises:
+        CacheError: the folder cannot be made.
+    """
+    named = os.environ.get("MANYHEADS_CACHE")
+    if named:
+        folder = Path(named).expanduser()
+    else:
+        import platformdirs
+
+        folder = platformdirs.user_cache_path("manyheads")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    return folder
+
+
+def unwritable(path: Path, error: OSError) -> CacheError:
+    """The message for a cache that cannot be written: full disk, read-only disk, no permission."""
+    return CacheError(
+        f"the cache {path} cannot be written: {error.strerror or error}",
+        hint="set MANYHEADS_CACHE to a folder that can be written and has 200 MB free",
+    )

@@ -1,0 +1,92 @@
+"""What the runs of one process share: opened once, counted, closed by the last who uses it."""
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Callable, Generator, Hashable
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass
+class _Entry(Generic[T]):
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    users: int = 0
+    things: list[T] = field(default_factory=list[T])
+    """The one thing, once it is open."""
+
+
+class Pool(Generic[T]):
+    """Things by key, for any number of threads and event loops.
+
+        corpora = Pool(Ecosystem.close)
+        with corpora.lent(folder, lambda: Ecosystem.open(folder)) as ecosystem: ...
+
+    What belongs to one event loop, such as an HTTP client, has the loop in its key.
+
+    Args:
+        close: closes a thing that nobody uses any more.
+    """
+
+    def __init__(self, close: Callable[[T], object]) -> None:
+        self._close = close
+        self._lock = threading.Lock()
+        self._entries: dict[Hashable, _Entry[T]] = {}
+
+    def __len__(self) -> int:
+        """How many things are open."""
+        return len(self._entries)
+
+    def take(self, key: Hashable, make: Callable[[], T]) -> T:
+        """The thing of a key, made by the first who asks while the others wait; `give_back` must follow.
+
+        Raises:
+            Exception: whatever `make` raises; the next who asks tries again.
+        """
+        with self._lock:
+            entry = self._entries.setdefault(key, _Entry[T]())
+            entry.users += 1
+        try:
+            with entry.lock:
+                if not entry.things:
+                    entry.things.append(make())
+                return entry.things[0]
+        except BaseException:
+            self.give_back(key)
+            raise
+
+    def give_back(self, key: Hashable) -> None:
+        """One user less; the last one's leaving closes the thing."""
+        with self._lock:
+            entry = self._entries[key]
+            entry.users -= 1
+            if entry.users:
+                return
+            del self._entries[key]
+        for thing in entry.things:
+            self._close(thing)
+
+    @contextmanager
+    def lent(self, key: Hashable, make: Callable[[], T]) -> Generator[T]:
+        """The thing of a key for the length of a block."""
+        thing = self.take(key, make)
+        try:
+            yield thing
+        finally:
+            self.give_back(key)
+
+    @asynccontextmanager
+    async def lent_in_thread(self, key: Hashable, make: Callable[[], T]) -> AsyncGenerator[T]:
+        """The same, opened and closed in a thread, for what takes long: the loop goes on meanwhile."""
+        opening = asyncio.ensure_future(asyncio.to_thread(self.take, key, make))
+        try:
+            thing = await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            opening.add_done_callback(lambda done: done.exception() or self.give_back(key))
+            raise
+        try:
+            yield thing
+        finally:
+            await asyncio.shield(asyncio.to_thread(self.give_back, key))

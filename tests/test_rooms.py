@@ -11,7 +11,7 @@ import pytest
 
 PLUGINS = Path(__file__).parents[1] / "plugins"
 ROOMS = (
-    "errors", "http", "resources",  # what went wrong, and where the data files are
+    "errors", "limiter", "retry", "resources",  # what went wrong, what is sent again, and where the data files are
     "papers", "texts",  # what is read
     "replies", "roles", "core",  # what is asked and answered, and the contracts between systems and hosts
     "config",  # a run's config

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from bench.figures import Figure, Size, Watch
 from manyheads.config import LiteratureConfig
+from manyheads.limiter import Limiter, Pace
 from manyheads.literature.opening import open_library
 from manyheads.literature.semantic_scholar import SemanticScholar
-from manyheads.literature.service import Limiter, Pace, Service
+from manyheads.literature.service import Service
 from support.scholar import Scholar, record
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
 
 async def _searches(scholar: Scholar, words: Sequence[str], base: Path) -> AsyncIterator[Figure]:
     service = Service("semantic_scholar", AT_ONCE, retries=4, patience=60, address=scholar.url)
-    source = SemanticScholar(service, address=scholar.url)
+    source = SemanticScholar(service)
     bare, kept = _library(scholar, None), _library(scholar, base / "cache.sqlite")
     async with AsyncExitStack() as stack:
         for one in (source, bare, kept):

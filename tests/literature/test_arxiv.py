@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from manyheads.errors import LiteratureError
-from manyheads.literature.arxiv import Arxiv
-from manyheads.literature.service import ARXIV, Pace, Service
+from manyheads.limiter import Pace
+from manyheads.literature.arxiv import PACE, Arxiv
+from manyheads.literature.service import Service
 from manyheads.literature.watch import LackingError
 from manyheads.papers import Publication, Window
 from support.arxiv import ArxivServer, entry
@@ -40,7 +41,7 @@ def server() -> Iterator[ArxivServer]:
 
 def asking(url: str, **changes: Any) -> Arxiv:
     given: dict[str, Any] = {"retries": 2, "patience": 5.0, "backoff": 0.01, "pace": Pace(0)} | changes
-    return Arxiv(Service(name="arxiv", address=url, **given), address=url)
+    return Arxiv(Service(name="arxiv", address=url, **given))
 
 
 @pytest.fixture
@@ -198,4 +199,4 @@ async def test_a_slow_service_is_given_up_in_time(server: ArxivServer) -> None:
 
 
 def test_its_pace_is_that_of_its_terms() -> None:
-    assert Pace(3.0, alone=True) == ARXIV
+    assert Pace(3.0, at_once=1) == PACE

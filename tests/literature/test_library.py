@@ -11,10 +11,10 @@ from pydantic import ValidationError
 from manyheads.config import LiteratureConfig, SourceName
 from manyheads.core.events import Searched
 from manyheads.errors import ConfigError, LiteratureError
+from manyheads.limiter import Pace
 from manyheads.literature.cache import CachedSource
 from manyheads.literature.library import Cascade
 from manyheads.literature.opening import connect, open_library, window
-from manyheads.literature.service import Pace
 from manyheads.literature.watch import Watched
 from manyheads.papers import Paper, Window
 from support.scholar import Trouble

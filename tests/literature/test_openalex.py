@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from manyheads.errors import LiteratureError
+from manyheads.limiter import Pace
 from manyheads.literature.openalex import OpenAlex
-from manyheads.literature.service import Pace, Service
+from manyheads.literature.service import Service
 from manyheads.papers import Publication, Window
 from support.openalex import OpenAlexServer, work
 from support.scholar import Trouble
@@ -79,7 +80,7 @@ def server() -> Iterator[OpenAlexServer]:
 def asking(url: str, key: str | None = None, mailto: str | None = None, **changes: Any) -> OpenAlex:
     given: dict[str, Any] = {"retries": 2, "patience": 5.0, "backoff": 0.01, "pace": Pace(0)} | changes
     service = Service(name="openalex", address=url, key_env="OPENALEX_API_KEY", has_key=bool(key), **given)
-    return OpenAlex(service, address=url, key=key, mailto=mailto)
+    return OpenAlex(service, key=key, mailto=mailto)
 
 
 @pytest.fixture

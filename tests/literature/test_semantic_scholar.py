@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyheads.errors import LiteratureError
+from manyheads.limiter import Pace
 from manyheads.literature.semantic_scholar import SemanticScholar
-from manyheads.literature.service import Pace, Service
+from manyheads.literature.service import Service
 from manyheads.literature.source import ALL
 from manyheads.papers import Author, Publication, Window
 from support.scholar import Record, Scholar, Trouble, record
@@ -64,7 +65,7 @@ def scholar() -> Iterator[Scholar]:
 def asking(url: str, key: str | None = None, **settings: Any) -> SemanticScholar:
     given: dict[str, Any] = {"retries": 2, "patience": 5.0, "backoff": 0.002, "pace": Pace(0)} | settings
     service = Service("semantic_scholar", address=url, key_env="S2_KEY", has_key=bool(key), **given)
-    return SemanticScholar(service, address=url, key=key)
+    return SemanticScholar(service, key=key)
 
 
 @pytest.fixture

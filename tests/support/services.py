@@ -10,9 +10,9 @@ from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import KnowledgeBank
 from manyheads.config import LiteratureConfig, SourceName
 from manyheads.core.events import Searched
+from manyheads.limiter import Pace
 from manyheads.literature.library import Findings, Library
 from manyheads.literature.opening import open_library
-from manyheads.literature.service import Pace
 from manyheads.papers import Paper
 from support.arxiv import ArxivServer, entry
 from support.openalex import OpenAlexServer, work

@@ -12,9 +12,9 @@ from manyheads.core.events import Retrieved, Searched, Warned
 from manyheads.errors import LiteratureError, ModelError
 from manyheads.hosts.agentscope.pipeline import words
 from manyheads.hosts.autogen.team import as_message
-from manyheads.literature import opening
+from manyheads.limiter import Pace
+from manyheads.literature import semantic_scholar
 from manyheads.literature.opening import title_of
-from manyheads.literature.service import Pace
 from manyheads.resources import Resources
 from support.faults import Fault
 from support.llm import LLM
@@ -42,7 +42,7 @@ def scholar() -> Iterator[Scholar]:
 
 @pytest.fixture
 def run(llm: LLM, scholar: Scholar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.setattr(opening, "SHARED_POOL", Pace(0.0))
+    monkeypatch.setattr(semantic_scholar, "SHARED_POOL", Pace(0.0))
     monkeypatch.setenv("MANYHEADS_CACHE", str(tmp_path / "cache"))
     llm.answers["title"] = TITLE
 

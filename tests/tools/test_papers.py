@@ -8,9 +8,9 @@ import pytest
 
 from manyheads.config import LiteratureConfig
 from manyheads.core import Tool
+from manyheads.limiter import Pace
 from manyheads.literature.library import Library
 from manyheads.literature.opening import open_library
-from manyheads.literature.service import Pace
 from manyheads.tools import PAPER, REFERENCES, SEARCH, ToolRefusedError, literature_tools
 from support.scholar import Scholar, Trouble, record
 

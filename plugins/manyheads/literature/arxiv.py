@@ -3,20 +3,25 @@
 import datetime as dt
 import re
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element, ParseError
 
 from manyheads.config import SourceName
+from manyheads.limiter import Pace
 from manyheads.literature.queries import salient
-from manyheads.literature.service import Fetcher, GarbledError, RefusedError, Service
+from manyheads.literature.service import Service
 from manyheads.literature.source import ALL, Part
 from manyheads.literature.watch import LackingError, lacks
 from manyheads.papers import ANY_TIME, Author, Publication, Window
+from manyheads.retry import GarbledError, RefusedError
 
 if TYPE_CHECKING:
     import httpx
 
 ADDRESS = "https://export.arxiv.org"
+PACE = Pace(3.0, at_once=1)
+"""arXiv's terms of use: one request every three seconds, over a single connection."""
 NUMBER = re.compile(r"(?:\d{4}\.\d{4,5}|[a-z-]+(?:\.[A-Z]{2})?/\d{7})", re.ASCII)
 """`2101.00001`, or `hep-th/9901001` of before April 2007; without a version."""
 
@@ -36,15 +41,13 @@ class Arxiv:
     first version.
 
     Args:
-        service: paces and repeats the requests; arXiv's terms ask for one at a time, three seconds apart.
-        address: of the service or a mirror.
+        service: sends the requests, to arXiv or a mirror.
     """
 
     name: SourceName = "arxiv"
 
-    def __init__(self, service: Service, *, address: str = ADDRESS) -> None:
-        self._address = address.rstrip("/")
-        self._fetcher = Fetcher(service, self._address, connections=1)
+    def __init__(self, service: Service) -> None:
+        self._service = replace(service, connections=1)
 
     async def search(
         self, query: str, limit: int = 10, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
@@ -52,7 +55,7 @@ class Arxiv:
         """Papers that hold all the words, stop words aside, most relevant first."""
         if not (asked := _worded(query, window)):
             return []
-        until, found, start, total = self._fetcher.service.deadline(), list[Publication](), 0, 1
+        until, found, start, total = self._service.deadline(), list[Publication](), 0, 1
         size = min(limit, _PAGE)
         while start < total and len(found) < limit:
             params = {"search_query": asked, "sortBy": "relevance", "start": start, "max_results": size}
@@ -67,7 +70,7 @@ class Arxiv:
         if number is None:
             return None
         params = {"id_list": number, "max_results": 1}
-        papers, _ = await self._feed(params, f"paper {number}", self._fetcher.service.deadline())
+        papers, _ = await self._feed(params, f"paper {number}", self._service.deadline())
         return next((paper for paper in papers if paper.id == f"arxiv:{number}"), None)
 
     async def references(
@@ -90,14 +93,14 @@ class Arxiv:
 
     async def close(self) -> None:
         """Close the connection."""
-        await self._fetcher.close()
+        await self._service.close()
 
     async def _feed(
         self, params: dict[str, str | int], what: str, until: float
     ) -> tuple[list[Publication], int]:
         """The papers of one page, and how many there are in all."""
-        url = f"{self._address}/api/query"
-        return await self._fetcher.get(url, params, _read, what, until=until)
+        url = f"{self._service.address.rstrip('/')}/api/query"
+        return await self._service.get(url, params, _read, what, until=until)
 
 
 def _worded(query: str, window: Window) -> str:

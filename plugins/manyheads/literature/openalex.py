@@ -4,6 +4,7 @@ import datetime as dt
 import html
 import re
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -11,8 +12,9 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel
 
 from manyheads.config import SourceName
+from manyheads.limiter import Pace
 from manyheads.literature.queries import words_of
-from manyheads.literature.service import Fetcher, Service, parsed
+from manyheads.literature.service import Service, parsed
 from manyheads.literature.source import ALL, Part
 from manyheads.papers import ANY_TIME, Author, Publication, Window, year_of
 
@@ -149,6 +151,8 @@ def _abstract(index: dict[str, list[int]] | None) -> str:
 
 
 ADDRESS = "https://api.openalex.org"
+PACE = Pace(0.1)
+"""Ten requests a second, OpenAlex' limit for one caller."""
 KEY_ENV, MAILTO_ENV = "OPENALEX_API_KEY", "OPENALEX_MAILTO"
 MOST = 100
 """Results on a page, and ids in one filter."""
@@ -165,21 +169,17 @@ class OpenAlex:
     Papers are taken by `W…`, `DOI:…` and `ARXIV:…`. Without a key the service gives some hundred answers a day.
 
     Args:
-        service: paces and repeats the requests.
-        address: of the service or a mirror.
+        service: sends the requests, to OpenAlex or a mirror.
         key: sent in a header.
         mailto: an address at which the service may reach the user.
     """
 
     name: SourceName = "openalex"
 
-    def __init__(
-        self, service: Service, *, address: str = ADDRESS, key: str | None = None, mailto: str | None = None
-    ) -> None:
+    def __init__(self, service: Service, *, key: str | None = None, mailto: str | None = None) -> None:
         headers = {"Authorization": f"Bearer {key}" if key else "", "From": mailto or ""}
-        self._address = address.rstrip("/")
-        given = {name: value for name, value in headers.items() if value}
-        self._fetcher = Fetcher(service, self._address, given)
+        self._service = replace(service, headers={name: value for name, value in headers.items() if value})
+        self._address = service.address.rstrip("/")
         self._is_openalex = self._address == ADDRESS
 
     async def search(
@@ -243,10 +243,10 @@ class OpenAlex:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._fetcher.close()
+        await self._service.close()
 
     def _deadline(self) -> float:
-        return self._fetcher.service.deadline()
+        return self._service.deadline()
 
     async def _work(self, paper_id: str, fields: Sequence[str], until: float) -> Work | None:
         """One work; None for one that is not there.
@@ -260,7 +260,7 @@ class OpenAlex:
         request: Any = Works({})
         request.params = named
         params, what = {"select": ",".join(fields)}, f"work {paper_id}"
-        work = await self._fetcher.find(self._url(request), params, partial(parsed, Work), what, until=until)
+        work = await self._service.find(self._url(request), params, partial(parsed, Work), what, until=until)
         if work is None and not self._is_openalex:
             await self._page(Works().select(["id"]), "*", 1, WorksPage, until)
         self._is_openalex = True
@@ -301,7 +301,7 @@ class OpenAlex:
     async def _page(self, request: Any, cursor: str, limit: int, shape: type[M], until: float) -> M:
         url = self._url(request)
         params = {"per-page": min(limit, MOST), "cursor": cursor}
-        page = await self._fetcher.get(url, params, partial(parsed, shape), "search", until=until)
+        page = await self._service.get(url, params, partial(parsed, shape), "search", until=until)
         self._is_openalex = True
         return page
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from manyheads.bank.vectors import Embedder
 from manyheads.config import LiteratureConfig, SourceName
 from manyheads.errors import ConfigError
+from manyheads.limiter import Pace
 from manyheads.literature import arxiv, openalex, semantic_scholar
 from manyheads.literature.arxiv import Arxiv
 from manyheads.literature.cache import CachedSource, Shelf
@@ -17,7 +18,7 @@ from manyheads.literature.library import Cascade, Findings, Library, Note, ignor
 from manyheads.literature.local import LocalSource
 from manyheads.literature.openalex import OpenAlex
 from manyheads.literature.semantic_scholar import SemanticScholar
-from manyheads.literature.service import ARXIV, OPENALEX, SHARED_POOL, WITH_KEY, Pace, Service
+from manyheads.literature.service import Service
 from manyheads.literature.source import ALL, Part, Source
 from manyheads.literature.watch import Watched
 from manyheads.papers import Author, Hit, Literature, Paper, Publication, Scientist, Window
@@ -37,29 +38,29 @@ def connect(
     Args:
         paces: other paces than the services ask for.
     """
-    address = config.endpoints.get(name, "")
 
-    def service(pace: Pace, key_env: str | None = None, key: str | None = None) -> Service:
+    def service(address: str, pace: Pace, key_env: str | None = None, key: str | None = None) -> Service:
         return Service(
             name=name,
             pace=(paces or {}).get(name, pace),
             retries=config.retries,
             patience=config.patience,
-            address=address,
+            address=config.endpoints.get(name) or address,
             key_env=key_env,
             has_key=key is not None,
         )
 
     if name == "arxiv":
-        return Arxiv(service(ARXIV), address=address or arxiv.ADDRESS)
+        return Arxiv(service(arxiv.ADDRESS, arxiv.PACE))
     if name == "openalex":
         key, mailto = _secret(openalex.KEY_ENV), _secret(openalex.MAILTO_ENV)
-        asked = service(OPENALEX, openalex.KEY_ENV, key)
-        return OpenAlex(asked, address=address or openalex.ADDRESS, key=key, mailto=mailto)
+        return OpenAlex(
+            service(openalex.ADDRESS, openalex.PACE, openalex.KEY_ENV, key), key=key, mailto=mailto
+        )
     variable = config.semantic_scholar_key_env
     key = _secret(variable)
-    asked = service(WITH_KEY if key else SHARED_POOL, variable, key)
-    return SemanticScholar(asked, address=address or semantic_scholar.ADDRESS, key=key)
+    pace = semantic_scholar.WITH_KEY if key else semantic_scholar.SHARED_POOL
+    return SemanticScholar(service(semantic_scholar.ADDRESS, pace, variable, key), key=key)
 
 
 def _secret(variable: str) -> str | None:

@@ -3,6 +3,7 @@
 import datetime as dt
 import re
 from collections.abc import Awaitable, Callable, Collection
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar, cast
 from urllib.parse import parse_qsl, quote
 
@@ -11,9 +12,11 @@ from pydantic.alias_generators import to_camel
 
 from manyheads.config import SourceName
 from manyheads.errors import LiteratureError
-from manyheads.literature.service import MISSING, Fetcher, RefusedError, Service, parsed
+from manyheads.limiter import Pace
+from manyheads.literature.service import MISSING, Service, parsed
 from manyheads.literature.source import ALL, Part
 from manyheads.papers import ANY_TIME, Author, Publication, Window, year_of
+from manyheads.retry import RefusedError
 
 if TYPE_CHECKING:
     import httpx
@@ -164,14 +167,14 @@ class CheckedRequester:
     """Of one look-up. An answer is what its shape says, or an error.
 
     Args:
-        fetcher: sends.
+        service: sends.
         shape: the model of the answers.
         what: is looked up, for messages.
         until: the look-up's deadline, of `Service.deadline`.
     """
 
-    def __init__(self, fetcher: Fetcher, shape: type[BaseModel], what: str, until: float) -> None:
-        self._fetcher, self._shape, self._what, self._until = fetcher, shape, what, until
+    def __init__(self, service: Service, shape: type[BaseModel], what: str, until: float) -> None:
+        self._service, self._shape, self._what, self._until = service, shape, what, until
 
     async def get_data_async(
         self, url: str, parameters: str, headers: object, payload: object = None
@@ -184,7 +187,7 @@ class CheckedRequester:
         """
         params = dict(parse_qsl(parameters.lstrip("&"), keep_blank_values=True))
         try:
-            return await self._fetcher.get(url, params, self._read, self._what, until=self._until)
+            return await self._service.get(url, params, self._read, self._what, until=self._until)
         except LiteratureError as error:
             if _is_absence(error.__cause__):
                 raise AbsentError from error
@@ -199,7 +202,7 @@ class CheckedRequester:
         return data
 
     def _withheld(self) -> NoReturn:
-        source = self._fetcher.service.name
+        source = self._service.name
         raise LiteratureError(
             f"{source}: {self._what}: withheld by the publisher",
             source=source,
@@ -226,6 +229,10 @@ def _told(cause: BaseException | None, status: int, *words: str) -> bool:
 
 
 ADDRESS = "https://api.semanticscholar.org"
+WITH_KEY = Pace(1.0)
+"""A key grants one request a second, over all endpoints together."""
+SHARED_POOL = Pace(3.0)
+"""Without a key everybody shares one pool; a hundred requests in five minutes was each address' share of it."""
 
 _SEARCH_PAGE, _SEARCH_MOST = 100, 1000
 _LINKS_PAGE, _LINKS_MOST = 1000, 9999
@@ -249,8 +256,7 @@ class SemanticScholar:
     Works that are cited but not held (they have no id) are left out.
 
     Args:
-        service: paces and repeats the requests.
-        address: of the service or a mirror.
+        service: sends the requests, to Semantic Scholar or a mirror.
         key: sent in the header `x-api-key`.
 
     Raises:
@@ -259,15 +265,14 @@ class SemanticScholar:
 
     name: SourceName = "semantic_scholar"
 
-    def __init__(self, service: Service, *, address: str = ADDRESS, key: str | None = None) -> None:
+    def __init__(self, service: Service, *, key: str | None = None) -> None:
         if key and not (key.isascii() and key.isprintable()):
             raise LiteratureError(
                 f"{self.name}: the key in {service.key_env} has letters that no key has",
                 source=self.name,
                 hint=f"export {service.key_env}=… anew, on one line",
             )
-        self._address = address.rstrip("/")
-        self._fetcher = Fetcher(service, self._address, {"x-api-key": key} if key else None)
+        self._service = replace(service, headers={"x-api-key": key} if key else {})
 
     async def search(
         self, query: str, limit: int = 10, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
@@ -345,15 +350,15 @@ class SemanticScholar:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._fetcher.close()
+        await self._service.close()
 
     def _asking(self, shape: type[BaseModel], what: str) -> "AsyncSemanticScholar":
         """The package's client for one look-up, with its whole patience before it."""
         from semanticscholar import AsyncSemanticScholar
 
-        client = AsyncSemanticScholar(api_url=self._address, retry=False)
-        until = self._fetcher.service.deadline()
-        vars(client)["_requester"] = CheckedRequester(self._fetcher, shape, what, until)
+        client = AsyncSemanticScholar(api_url=self._service.address.rstrip("/"), retry=False)
+        until = self._service.deadline()
+        vars(client)["_requester"] = CheckedRequester(self._service, shape, what, until)
         return client
 
 

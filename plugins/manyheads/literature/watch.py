@@ -10,10 +10,11 @@ from typing import Any, Generic, Literal, NoReturn, TypeVar
 from manyheads.config import SourceName
 from manyheads.core.events import Searched
 from manyheads.errors import LiteratureError
+from manyheads.limiter import OverdueError
 from manyheads.literature.cache import Answer, CachedSource, Listing, Operation
-from manyheads.literature.service import GarbledError, OverdueError, RefusedError
 from manyheads.literature.source import ALL, Part
 from manyheads.papers import ANY_TIME, Author, Publication, Window
+from manyheads.retry import GarbledError, RefusedError
 
 # Look-ups that a source does not have: known beforehand, so that nobody is asked in vain.
 

@@ -14,7 +14,7 @@ from manyheads.hosts.agentscope.pipeline import words
 from manyheads.hosts.autogen.team import as_message
 from manyheads.limiter import Pace
 from manyheads.literature import semantic_scholar
-from manyheads.literature.opening import title_of
+from manyheads.literature.retrieval import title_of
 from manyheads.resources import Resources
 from support.faults import Fault
 from support.llm import LLM

@@ -126,14 +126,12 @@ def _configured(config: str, source: list[str] | None, sets: list[str] | None) -
 
 async def _named(papers: list[str], wish: "Wish", config: "RunConfig") -> "Targets":
     from manyheads.bank.vectors import cache_folder
-    from manyheads.literature.opening import CACHE, open_library
+    from manyheads.literature.cache import CACHE
+    from manyheads.literature.library import Library
     from manyheads.literature.targets import targets_named
 
-    library = open_library(config.literature, note=show_look_up, cache=cache_folder() / CACHE)
-    try:
+    async with Library(config.literature, note=show_look_up, cache=cache_folder() / CACHE) as library:
         return await targets_named(library, papers, wish)
-    finally:
-        await library.close()
 
 
 def _show_targets(found: "Targets", out: Path) -> None:

@@ -2,18 +2,17 @@
 
 import datetime as dt
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 from xml.etree.ElementTree import Element, ParseError
 
 from manyheads.config import SourceName
 from manyheads.limiter import Pace
 from manyheads.literature.queries import salient
 from manyheads.literature.service import Service
-from manyheads.literature.source import ALL, Part
-from manyheads.literature.watch import LackingError, lacks
-from manyheads.papers import ANY_TIME, Author, Publication, Window
+from manyheads.literature.source import ALL, LackingError, Part, Source
+from manyheads.papers import ANY_TIME, Paper, Window
 from manyheads.retry import GarbledError, RefusedError
 
 if TYPE_CHECKING:
@@ -34,8 +33,8 @@ _ARXIV = "{http://arxiv.org/schemas/atom}"
 OWN_DOI = "10.48550/arxiv."
 
 
-class Arxiv:
-    """Preprints by words and by number; arXiv knows no references, citations, recommendations or authors' records.
+class Arxiv(Source):
+    """Preprints by words and by number; arXiv knows no references, citations or recommendations.
 
     Papers are taken by number, by `ARXIV:…` and by arXiv's own `DOI:10.48550/arXiv.…`. The date of a paper is that of its
     first version.
@@ -45,17 +44,22 @@ class Arxiv:
     """
 
     name: SourceName = "arxiv"
+    lacking: ClassVar[Mapping[str, str]] = {
+        "references": "arXiv keeps no references",
+        "citations": "arXiv keeps no citing papers",
+        "recommendations": "arXiv recommends nothing",
+    }
 
     def __init__(self, service: Service) -> None:
         self._service = replace(service, connections=1)
 
     async def search(
         self, query: str, limit: int = 10, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
-    ) -> list[Publication]:
+    ) -> list[Paper]:
         """Papers that hold all the words, stop words aside, most relevant first."""
         if not (asked := _worded(query, window)):
             return []
-        until, found, start, total = self._service.deadline(), list[Publication](), 0, 1
+        until, found, start, total = self._service.deadline(), list[Paper](), 0, 1
         size = min(limit, _PAGE)
         while start < total and len(found) < limit:
             params = {"search_query": asked, "sortBy": "relevance", "start": start, "max_results": size}
@@ -64,7 +68,7 @@ class Arxiv:
             start += size
         return found[:limit]
 
-    async def paper(self, paper_id: str, *, parts: Collection[Part] = ALL) -> Publication | None:
+    async def paper(self, paper_id: str, *, parts: Collection[Part] = ALL) -> Paper | None:
         """One paper by its number; a version at its end is left out."""
         number = _number(paper_id)
         if number is None:
@@ -73,31 +77,11 @@ class Arxiv:
         papers, _ = await self._feed(params, f"paper {number}", self._service.deadline())
         return next((paper for paper in papers if paper.id == f"arxiv:{number}"), None)
 
-    async def references(
-        self, paper_id: str, limit: int = 100, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
-    ) -> list[Publication]:
-        lacks(self.name, "references")
-
-    async def citations(
-        self, paper_id: str, limit: int = 100, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
-    ) -> list[Publication]:
-        lacks(self.name, "citations")
-
-    async def recommendations(
-        self, paper_id: str, limit: int = 10, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
-    ) -> list[Publication]:
-        lacks(self.name, "recommendations")
-
-    async def authors(self, query: str, limit: int = 10) -> list[Author]:
-        lacks(self.name, "authors")
-
     async def close(self) -> None:
         """Close the connection."""
         await self._service.close()
 
-    async def _feed(
-        self, params: dict[str, str | int], what: str, until: float
-    ) -> tuple[list[Publication], int]:
+    async def _feed(self, params: dict[str, str | int], what: str, until: float) -> tuple[list[Paper], int]:
         """The papers of one page, and how many there are in all."""
         url = f"{self._service.address.rstrip('/')}/api/query"
         return await self._service.get(url, params, _read, what, until=until)
@@ -127,7 +111,7 @@ def _number(paper_id: str) -> str | None:
     return bare if NUMBER.fullmatch(bare) else None
 
 
-def _read(response: "httpx.Response") -> tuple[list[Publication], int]:
+def _read(response: "httpx.Response") -> tuple[list[Paper], int]:
     """Raises `GarbledError` for what is no feed, and for an empty page in the midst of a list, which arXiv knows."""
     feed = _parsed(response.content)
     entries = feed.findall(f"{_ATOM}entry")
@@ -152,7 +136,7 @@ def _parsed(content: bytes) -> Element:
     return feed
 
 
-def _papers(entries: list[Element]) -> Iterator[Publication]:
+def _papers(entries: list[Element]) -> Iterator[Paper]:
     """The entries that tell of a paper; for a number that it does not know, arXiv may send an empty one."""
     for entry in entries:
         number = re.sub(r"v\d+$", "", _text(entry, f"{_ATOM}id").partition("/abs/")[2])
@@ -161,10 +145,10 @@ def _papers(entries: list[Element]) -> Iterator[Publication]:
             yield _publication(entry, number, title)
 
 
-def _publication(entry: Element, number: str, title: str) -> Publication:
+def _publication(entry: Element, number: str, title: str) -> Paper:
     published = _date(_text(entry, f"{_ATOM}published"))
     names = [_text(one, f"{_ATOM}name") for one in entry.findall(f"{_ATOM}author")]
-    return Publication(
+    return Paper(
         id=f"arxiv:{number}",
         source="arxiv",
         title=title,

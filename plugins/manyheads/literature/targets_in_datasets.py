@@ -11,7 +11,7 @@ from pathlib import Path
 from manyheads.bank.building import Progress, counted
 from manyheads.bank.corpus import RawPaper, Reader, Rejects
 from manyheads.errors import CorpusError
-from manyheads.literature.names import named
+from manyheads.literature.identifiers import identify
 from manyheads.literature.readers.opening import Opening, is_search, open_corpus
 from manyheads.literature.targets import Case, Draw, Targets, Wish, before, case_of, later, reasons
 
@@ -142,7 +142,7 @@ def _bits(mask: int) -> Iterator[int]:
 
 def _name(paper_id: str) -> int | None:
     """An id that is a DOI or an arXiv number."""
-    name = named(paper_id)
+    name = identify(paper_id)
     return hash((name.kind, name.value.casefold())) if name.kind in ("doi", "arxiv") else None
 
 

@@ -12,14 +12,15 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from manyheads.bank.vectors import Embedder
 from manyheads.config import LiteratureConfig, SourceName
 from manyheads.errors import LiteratureError, MeasureError, describe
-from manyheads.literature.library import Library, Note, ignore
-from manyheads.literature.opening import PARTS, as_paper, open_library, window
+from manyheads.literature.library import Library, ignore, window
+from manyheads.literature.lookup import Note
 from manyheads.literature.queries import first_sentence, widen
+from manyheads.literature.retrieval import PARTS, comparable
 from manyheads.measures.agreement import Interval, interval
 from manyheads.measures.corpus import Measured, MeasuringCorpus, Search, unread
 from manyheads.measures.novelty import NEIGHBOURS, Neighbour, Normalise, look
 from manyheads.measures.papers import Papers
-from manyheads.papers import Paper, Publication, fold
+from manyheads.papers import Paper, fold
 from manyheads.texts import Subject, read_result
 
 # Records as JSON Lines, one a line: what is measured is kept and read back so.
@@ -278,7 +279,7 @@ async def retrieve(library: Library, query: str, wanted: int, left_out: LeftOut)
     Raises:
         LiteratureError: no source could be asked.
     """
-    found, degraded, queries = dict[str, Publication](), dict[str, None](), dict[str, None]()
+    found, degraded, queries = dict[str, Paper](), dict[str, None](), dict[str, None]()
     for form in widen(query):
         if form in queries:
             continue
@@ -303,9 +304,9 @@ async def retrieve(library: Library, query: str, wanted: int, left_out: LeftOut)
     )
 
 
-def _papers(found: Iterable[Publication], left_out: LeftOut) -> list[Paper]:
+def _papers(found: Iterable[Paper], left_out: LeftOut) -> list[Paper]:
     """Those that count, and that a text can be held against."""
-    return [paper for one in found if not left_out(one.id, one.title) and (paper := as_paper(one))]
+    return [paper for one in found if not left_out(one.id, one.title) and (paper := comparable(one))]
 
 
 # CD and CI of texts against what the literature services know of their ideas (VirSci 2025, App. C.3; 2024, §4.2).
@@ -340,12 +341,9 @@ class MeasuringServices:
     async def open(
         cls, config: LiteratureConfig, model: Embedder, *, note: Note = ignore, cache: Path | None = None
     ) -> "AsyncGenerator[MeasuringServices]":
-        """Open the services of a config; see `open_library`. None is contacted before a text is measured."""
-        library = open_library(config, note=note, cache=cache)
-        try:
+        """Open the services of a config. None is contacted before a text is measured."""
+        async with Library(config, note=note, cache=cache).open() as library:
             yield cls(library, config, model)
-        finally:
-            await library.close()
 
     async def scores(
         self,

@@ -11,7 +11,7 @@ from manyheads.config import LiteratureConfig
 from manyheads.errors import CorpusError, LiteratureError
 from manyheads.limiter import Pace
 from manyheads.literature.cache import LookupCache
-from manyheads.literature.opening import connect as connected
+from manyheads.literature.connection import connect as connected
 from manyheads.literature.readers.semantic_scholar import Searched
 from manyheads.literature.semantic_scholar import SemanticScholar
 from manyheads.literature.service import Service

@@ -24,7 +24,7 @@ from manyheads.bank.corpus import (
 from manyheads.config import LiteratureConfig
 from manyheads.errors import CorpusError
 from manyheads.literature.cache import LookupCache
-from manyheads.literature.opening import connect
+from manyheads.literature.connection import connect
 from manyheads.literature.readers.aminer import AMiner
 from manyheads.literature.readers.anthology import Anthology
 from manyheads.literature.readers.bibtex import BEGIN, BibTeX

@@ -135,7 +135,9 @@ async def _named(papers: list[str], wish: "Wish", config: "RunConfig") -> "Targe
 
 
 def _show_targets(found: "Targets", out: Path) -> None:
-    if passed := found.told():
+    from manyheads.literature.targets import reasons
+
+    if passed := reasons(found.passed):
         typer.echo(f"papers passed over: {passed}", err=True)
     show_silent(found.silent)
     typer.echo(f"{out}: {len(found.cases)} of {found.fit:,} papers that can be targets")
@@ -204,7 +206,7 @@ def build(
     from manyheads.bank.ecosystem import Ecosystem
     from manyheads.bank.embedding import load_embedder
     from manyheads.bank.meta import PRESET_FORMATS, BuildOptions
-    from manyheads.literature.readers.opening import Opening, name_of, open_sources
+    from manyheads.literature.readers.formats import Opening, name_of, open_sources
     from manyheads.literature.readers.table import column_option
 
     if (vectors is None) != (ids is None):
@@ -272,7 +274,7 @@ def _librarian(
 @app.command()
 def formats() -> None:
     """List the formats that a corpus can be built from."""
-    from manyheads.literature.readers.opening import FORMATS
+    from manyheads.literature.readers.formats import FORMATS
 
     for one in FORMATS.values():
         typer.echo(f"{one.name:<22}{one.about}\n{'':<22}such as {one.example}")

@@ -20,7 +20,7 @@ _OF_THE_MOMENT = {*_PLACE, "at", "seconds", "cached"}
 
 
 class SearchLedger:
-    """Look-ups in the order in which they came. Give `note` to `open_library`.
+    """Look-ups in the order in which they came. Give `note` to a `Library`.
 
     Args:
         path: a file to which each is appended; what an earlier start of the run has left there is read first.

@@ -71,6 +71,7 @@ def _runs(text: str) -> set[tuple[str, ...]]:
 # A case of a suite: a paper as the target, and the abstracts from which ideas beside it begin.
 
 _T = TypeVar("_T")
+WITHOUT_ABSTRACT = "without an abstract"
 SPARE = 10
 """Drawn beyond what is wanted, for those whose texts turn out not to be enough."""
 
@@ -97,7 +98,7 @@ class Wish:
     def unfit(self, abstract: str, year: int | None, citations: int | None) -> str | None:
         """Why a paper is no target, whatever it cites."""
         if not abstract.strip():
-            return "without an abstract"
+            return WITHOUT_ABSTRACT
         if self.after is not None and (year is None or year <= self.after):
             return f"not known to be later than {self.after}"
         if self.citations is not None and citations is None:
@@ -185,10 +186,6 @@ class Targets:
     fit: int
     passed: Counter[str]
     silent: tuple[str, ...] = ()
-
-    def told(self) -> str:
-        """The papers passed over, in words; empty where there were none."""
-        return reasons(self.passed)
 
 
 def reasons(passed: Counter[str]) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from manyheads.bank.corpus import RawPaper, Reader, Rejects
 from manyheads.errors import CorpusError
-from manyheads.literature.readers.opening import (
+from manyheads.literature.readers.formats import (
     FORMATS,
     Opening,
     detect,

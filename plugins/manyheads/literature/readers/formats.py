@@ -227,7 +227,7 @@ class Opening:
     """How datasets are to be read.
 
     Attributes:
-        format: one of `formats.FORMATS`, or `auto`.
+        format: one of `FORMATS`, or `auto`.
         preset: the format of a preset's dataset, which a folder is taken for.
         columns: of tables, field to column.
         years: the first and the last of interest; what is known of them spares work, the papers are filtered later.

@@ -142,10 +142,10 @@ def _papers(entries: list[Element]) -> Iterator[Paper]:
         number = re.sub(r"v\d+$", "", _text(entry, f"{_ATOM}id").partition("/abs/")[2])
         title = _text(entry, f"{_ATOM}title")
         if number and title:
-            yield _publication(entry, number, title)
+            yield _paper(entry, number, title)
 
 
-def _publication(entry: Element, number: str, title: str) -> Paper:
+def _paper(entry: Element, number: str, title: str) -> Paper:
     published = _date(_text(entry, f"{_ATOM}published"))
     names = [_text(one, f"{_ATOM}name") for one in entry.findall(f"{_ATOM}author")]
     return Paper(

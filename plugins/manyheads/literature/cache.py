@@ -54,13 +54,13 @@ class LookupCache(Closing):
         self._path = path or cache_folder() / CACHE
         self._max_age = max_age
         self._lock = threading.Lock()
-        with self._said():
+        with self._errors():
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._db = self._open()
 
     def get(self, source: str, operation: str, request: JsonValue) -> Kept | None:
         """What was kept and is not too old; None where nothing is."""
-        with self._lock, self._said():
+        with self._lock, self._errors():
             row = self._db.execute(
                 "SELECT at, value FROM lookups WHERE key = ?", (_key(source, operation, request),)
             ).fetchone()
@@ -71,7 +71,7 @@ class LookupCache(Closing):
     def put(self, source: str, operation: str, request: JsonValue, value: JsonValue) -> None:
         """Keep an answer, in the place of an older one."""
         text = json.dumps(value, ensure_ascii=True, allow_nan=False)
-        with self._lock, self._said():
+        with self._lock, self._errors():
             self._db.execute(
                 "INSERT OR REPLACE INTO lookups VALUES (?, ?, ?)",
                 (_key(source, operation, request), time.time(), text),
@@ -103,7 +103,7 @@ class LookupCache(Closing):
         return self._max_age is None or 0 <= time.time() - at < self._max_age.total_seconds()
 
     @contextmanager
-    def _said(self) -> Generator[None]:
+    def _errors(self) -> Generator[None]:
         try:
             yield
         except (sqlite3.Error, OSError, json.JSONDecodeError, UnicodeDecodeError) as error:

@@ -37,12 +37,12 @@ class LocalSource(Source):
         """Past papers that hold the query's words, nearest in meaning first."""
         wanted = set(stems(query))
         hits = await self._nearest(query, max(_LOOKED_AT, 2 * limit), window)
-        return _taken([hit.paper for hit in hits if _holds(hit.paper, wanted)], window, limit)
+        return _inside([hit.paper for hit in hits if _holds(hit.paper, wanted)], window, limit)
 
     async def paper(self, paper_id: str, *, parts: Collection[Part] = ALL) -> Paper | None:
         """A past paper by its id in the corpus."""
         paper = await self._past(paper_id)
-        return paper and _named(paper)
+        return paper and _with_source(paper)
 
     async def recommendations(
         self, paper_id: str, limit: int = 10, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
@@ -52,7 +52,7 @@ class LocalSource(Source):
         if paper is None:
             return []
         hits = await self._nearest(paper_text(paper), limit, window, exclude=(paper.id,))
-        return _taken([hit.paper for hit in hits], window, limit)
+        return _inside([hit.paper for hit in hits], window, limit)
 
     async def _nearest(
         self, text: str, count: int, window: Window, *, exclude: Collection[str] = ()
@@ -72,7 +72,7 @@ class LocalSource(Source):
         return await asyncio.to_thread(look)
 
 
-def _named(paper: Paper) -> Paper:
+def _with_source(paper: Paper) -> Paper:
     """A paper of the bank under the id by which a library knows it."""
     return paper.model_copy(update={"id": f"local:{paper.id}"})
 
@@ -90,6 +90,6 @@ def _years(window: Window) -> Years | None:
     return (window.after and window.after.year, window.before and window.before.year)
 
 
-def _taken(papers: list[Paper], window: Window, limit: int) -> list[Paper]:
-    found = map(_named, papers)
+def _inside(papers: list[Paper], window: Window, limit: int) -> list[Paper]:
+    found = map(_with_source, papers)
     return [one for one in found if window.holds(one)][:limit]

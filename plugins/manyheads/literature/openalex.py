@@ -12,13 +12,22 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel
 
 from manyheads.config import SourceName
+from manyheads.errors import LiteratureError
 from manyheads.limiter import Pace
 from manyheads.literature.queries import words_of
 from manyheads.literature.service import Service, parsed
 from manyheads.literature.source import ALL, Part, Source
 from manyheads.papers import ANY_TIME, Paper, Window, year_of
+from manyheads.retry import RefusedError
 
-# OpenAlex' records as they come, and as papers. What is null there is unknown here.
+ADDRESS = "https://api.openalex.org"
+PACE = Pace(0.1)
+"""Ten requests a second, OpenAlex' limit for one caller."""
+KEY_ENV, MAILTO_ENV = "OPENALEX_API_KEY", "OPENALEX_MAILTO"
+MOST = 100
+"""Results on a page, and ids in one filter."""
+
+_OWN_ID = re.compile(r"[Ww]\d+")
 
 _ALWAYS = ("id", "title", "publication_year", "publication_date")
 """The date is needed to hold the bound, whether it is asked for or not."""
@@ -34,6 +43,9 @@ _MARKUP = re.compile(
     r"</?(?:i|b|u|em|strong|italic|bold|sub|sup|sc|scp|tt|(?:jats|mml):[a-z]+)(?:\s[^<>]*)?>", re.IGNORECASE
 )
 """Publishers hand it in with their titles; it would make another title of each."""
+
+
+# The service's records; what is null in them is unknown.
 
 
 class _Named(BaseModel):
@@ -80,7 +92,7 @@ def _selected(parts: Collection[Part]) -> list[str]:
 
 
 def _paper(work: _Work) -> Paper | None:
-    """A work as a publication; None for one without a title, which no reader could use."""
+    """A work as a paper; None for one without a title, which no reader could use."""
     title = " ".join(_MARKUP.sub("", html.unescape(work.title or "")).split())
     if not title:
         return None
@@ -115,16 +127,6 @@ def _abstract(index: dict[str, list[int]] | None) -> str:
     return text or ""
 
 
-ADDRESS = "https://api.openalex.org"
-PACE = Pace(0.1)
-"""Ten requests a second, OpenAlex' limit for one caller."""
-KEY_ENV, MAILTO_ENV = "OPENALEX_API_KEY", "OPENALEX_MAILTO"
-MOST = 100
-"""Results on a page, and ids in one filter."""
-
-_OWN_ID = re.compile(r"[Ww]\d+")
-
-
 class OpenAlex(Source):
     """Works of OpenAlex (docs: developers.openalex.org).
 
@@ -150,10 +152,10 @@ class OpenAlex(Source):
         """Works that hold all the words in title, abstract or full text, most relevant first."""
         from pyalex import Works
 
-        if not (words := _plain(query)):
+        if not (words := _words(query)):
             return []
         request: Any = _bounded(Works().search(words), window).select(_selected(parts))
-        return await self._listed(request, limit, window, self._deadline())
+        return await self._works(request, limit, window, self._deadline())
 
     async def paper(self, paper_id: str, *, parts: Collection[Part] = ALL) -> Paper | None:
         """One work."""
@@ -166,7 +168,7 @@ class OpenAlex(Source):
         """The works that a work cites, in the order in which OpenAlex lists them."""
         until = self._deadline()
         work = await self._work(paper_id, ["id", "referenced_works"], until)
-        return await self._among(work and work.referenced_works, limit, window, parts, until)
+        return await self._works_of(work and work.referenced_works, limit, window, parts, until)
 
     async def citations(
         self, paper_id: str, limit: int = 100, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
@@ -179,7 +181,7 @@ class OpenAlex(Source):
         if work is None:
             return []
         request: Any = _bounded(Works().filter(cites=_tail(work.id)), window).sort(cited_by_count="desc")
-        return await self._listed(request.select(_selected(parts)), limit, window, until)
+        return await self._works(request.select(_selected(parts)), limit, window, until)
 
     async def recommendations(
         self, paper_id: str, limit: int = 10, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
@@ -187,7 +189,7 @@ class OpenAlex(Source):
         """The works that OpenAlex holds to be related to a work."""
         until = self._deadline()
         work = await self._work(paper_id, ["id", "related_works"], until)
-        return await self._among(work and work.related_works, limit, window, parts, until)
+        return await self._works_of(work and work.related_works, limit, window, parts, until)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -208,13 +210,22 @@ class OpenAlex(Source):
         request: Any = Works({})
         request.params = named
         params, what = {"select": ",".join(fields)}, f"work {paper_id}"
-        work = await self._service.find(self._url(request), params, partial(parsed, _Work), what, until=until)
+        try:
+            work = await self._service.get(
+                self._url(request), params, partial(parsed, _Work), what, until=until
+            )
+        except LiteratureError as error:
+            match error.__cause__:
+                case RefusedError(status=404):
+                    work = None
+                case _:
+                    raise
         if work is None and not self._is_openalex:
             await self._page(Works().select(["id"]), "*", 1, until)
         self._is_openalex = True
         return work
 
-    async def _listed(self, request: Any, limit: int, window: Window, until: float) -> list[Paper]:
+    async def _works(self, request: Any, limit: int, window: Window, until: float) -> list[Paper]:
         """Page after page until there are enough; the window has the last word, whatever the service filters by."""
         found, cursor = list[Paper](), "*"
         while cursor and len(found) < limit:
@@ -223,7 +234,7 @@ class OpenAlex(Source):
             cursor = page.meta.next_cursor if page.results else None
         return found[:limit]
 
-    async def _among(
+    async def _works_of(
         self,
         ids: Sequence[str] | None,
         limit: int,
@@ -242,7 +253,7 @@ class OpenAlex(Source):
                 break
             request: Any = _bounded(Works().filter_or(openalex_id=some), window).select(_selected(parts))
             place = {f"openalex:{one}": number for number, one in enumerate(some)}
-            papers = await self._listed(request, len(some), window, until)
+            papers = await self._works(request, len(some), window, until)
             found += sorted(papers, key=lambda paper: place.get(paper.id, len(place)))
         return found[:limit]
 
@@ -259,7 +270,7 @@ class OpenAlex(Source):
         return f"{self._address}{asked.path}" + (f"?{asked.query}" if asked.query else "")
 
 
-def _plain(query: str) -> str:
+def _words(query: str) -> str:
     """The words alone: quotes, wildcards and capital operators would make it another query."""
     return " ".join(word.lower() if word in ("AND", "OR", "NOT") else word for word in words_of(query))
 

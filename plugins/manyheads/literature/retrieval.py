@@ -70,8 +70,8 @@ def title_of(query: str) -> str:
 
 
 def comparable(paper: Paper) -> Paper | None:
-    """A paper as prompts show it, its authors left out; None without an abstract or a year."""
+    """A paper as prompts show it, who wrote it left out; None without an abstract or a year."""
     year = paper.date.year if paper.date else paper.year
     if year is None or not paper.abstract.strip():
         return None
-    return paper.model_copy(update={"year": year, "authors": (), "author_ids": ()})
+    return paper.model_copy(update={"year": year, "authors": (), "author_ids": (), "affiliations": ()})

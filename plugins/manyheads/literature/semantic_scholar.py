@@ -237,7 +237,7 @@ class SemanticScholar(Source):
             limit=size,
         )
         first = cast("Awaitable[PaginatedResults]", first)  # it would be one paper for `match_title` alone
-        return await _listed(first, requester, limit, size, _SEARCH_MOST, window)
+        return await _pages(first, requester, limit, size, _SEARCH_MOST, window)
 
     async def paper(self, paper_id: str, *, parts: Collection[Part] = ALL) -> Paper | None:
         """One paper."""
@@ -255,14 +255,14 @@ class SemanticScholar(Source):
     ) -> list[Paper]:
         """What a paper cites; the service takes no date bounds here, so what lies outside is read and left out."""
         client, requester = self._client(_Page, f"references of {paper_id}")
-        return await _linked(client.get_paper_references, requester, paper_id, limit, window, parts)
+        return await _links(client.get_paper_references, requester, paper_id, limit, window, parts)
 
     async def citations(
         self, paper_id: str, limit: int = 100, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
     ) -> list[Paper]:
         """What cites a paper; as with references, what lies outside the window is read and left out."""
         client, requester = self._client(_Page, f"citations of {paper_id}")
-        return await _linked(client.get_paper_citations, requester, paper_id, limit, window, parts)
+        return await _links(client.get_paper_citations, requester, paper_id, limit, window, parts)
 
     async def recommendations(
         self, paper_id: str, limit: int = 10, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
@@ -294,7 +294,7 @@ class SemanticScholar(Source):
         return client, requester
 
 
-async def _linked(
+async def _links(
     ask: Callable[[str, list[str], int], Awaitable["PaginatedResults"]],
     requester: _Requester,
     paper_id: str,
@@ -308,12 +308,12 @@ async def _linked(
     size = _LINKS_PAGE if window != ANY_TIME else min(limit, _LINKS_PAGE)
     try:
         first = ask(path, _fields(parts, window), size)
-        return await _listed(first, requester, limit, size, _LINKS_MOST, window)
+        return await _pages(first, requester, limit, size, _LINKS_MOST, window)
     except AbsentError:
         return []
 
 
-async def _listed(
+async def _pages(
     first: Awaitable["PaginatedResults"],
     requester: _Requester,
     limit: int,

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
 
-MISSING = 404
 _LONGEST_BACKOFF = 20.0
 _SECONDS_A_TRY = 30.0
 _MOST_OF_A_REFUSAL = 200
@@ -106,23 +105,6 @@ class Service:
 
         async def send() -> T:
             return read(_accepted(await self._send(url, params)))
-
-        return await self.call(send, what, until=until)
-
-    async def find(
-        self,
-        url: str,
-        params: Mapping[str, str | int],
-        read: Callable[["httpx.Response"], T],
-        what: str,
-        *,
-        until: float,
-    ) -> T | None:
-        """The same for one thing by its name; None when the service says that there is no such thing (404)."""
-
-        async def send() -> T | None:
-            response = await self._send(url, params)
-            return None if response.status_code == MISSING else read(_accepted(response))
 
         return await self.call(send, what, until=until)
 

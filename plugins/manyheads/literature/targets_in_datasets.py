@@ -224,8 +224,8 @@ class Entries:
 
 
 def _entry(line: bytes) -> Entry:
-    *known, references = json.loads(line)
-    return Entry(*known, tuple(references))
+    source, paper_id, title, abstract, year, citations, references = json.loads(line)
+    return Entry(source, paper_id, title, abstract, year, citations, tuple(references))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,9 @@ from openai import AsyncOpenAI
 
 from manyheads.config import ModelConfig
 from manyheads.errors import ModelError
-from manyheads.models.governor import Governor, key_variable, retry_after
+from manyheads.models.governor import Governor
+from manyheads.models.requests import key_variable
+from manyheads.retry import retry_after
 from support.faults import Fault, Kind, refuses_format
 from support.llm import LLM
 

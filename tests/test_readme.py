@@ -37,7 +37,7 @@ async def test_block_runs(
         await _finish(done)
     shown = capsys.readouterr().out
     assert shown.strip()
-    asks_nobody = "KnowledgeBank" in block or "open_library" in block
+    asks_nobody = "KnowledgeBank" in block or "Library(" in block
     assert asks_nobody or "no language model" in shown
 
 

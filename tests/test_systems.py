@@ -150,7 +150,11 @@ def test_former_names_are_read() -> None:
 def test_a_system_of_another_package(monkeypatch: pytest.MonkeyPatch) -> None:
     entries = [EntryPoint("gone", "no.such:THING", "manyheads.systems"),
                EntryPoint("wrong", "manyheads.systems.virsci:VIRSCI", "manyheads.systems")]  # fmt: skip
-    monkeypatch.setattr(registry, "entry_points", lambda **group: entries)
+
+    def found(group: str) -> list[EntryPoint]:
+        return entries
+
+    monkeypatch.setattr(registry, "entry_points", found)
     systems.cache_clear()
     try:
         assert list(systems())[-2:] == ["gone", "wrong"]

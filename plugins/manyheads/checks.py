@@ -123,12 +123,12 @@ def _corpus(config: RunConfig) -> list[Finding]:
 
 def _sources(config: RunConfig, corpus: Ecosystem | None = None) -> list[Finding]:
     """Where papers are looked up, for a run that may; nobody is asked."""
-    from manyheads.literature.opening import open_library
+    from manyheads.literature.library import Library
 
     if not _looks_up(config):
         return []
     try:
-        open_library(config.literature, bank=corpus and corpus.papers)
+        Library(config.literature, bank=corpus and corpus.papers).open()
     except UserError as error:
         return [Finding(False, "literature", str(error))]
     return [Finding(True, "literature", ", ".join(config.literature.cascade))]

@@ -1,4 +1,4 @@
-"""A paper as any source gives it, and the dates between which one is looked for."""
+"""Papers, the dates between which they are looked for, and scientists: what the bank and the services give."""
 
 import datetime as dt
 import re
@@ -14,44 +14,38 @@ from manyheads.errors import CorpusError
 SourceName = Literal["local", "semantic_scholar", "openalex", "arxiv"]
 
 
-class Publication(BaseModel):
-    """A paper found. What its source does not know is None or empty, never made up."""
+class Paper(BaseModel):
+    """A paper of a knowledge bank or of a literature service. What is not known of it is None or empty, never made up.
+
+    A bank masks its authors (`Scientist17`) before it keeps them; those of a service stand under their own names.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
-    """`source:identifier`, such as `semantic_scholar:649def34f8be…`; what look-ups by id take."""
-    source: SourceName
+    """In a bank its id in the corpus; of a library `source:identifier`, such as `semantic_scholar:649def34f8be…`."""
+    source: SourceName = "local"
+    """Where it was found; `local` is the corpus."""
     title: str
     abstract: str = ""
     year: int | None = None
+    """Every paper of a bank has one."""
     date: dt.date | None = None
     """Day of publication."""
     citations: int | None = None
     authors: tuple[str, ...] = ()
     author_ids: tuple[str, ...] = ()
-    """Beside the authors, as `Author.id`; empty for one whom the source does not tell from namesakes."""
+    """Beside the authors, their ids in the source; empty for one whom the source does not tell from namesakes."""
     venue: str | None = None
+    keywords: tuple[str, ...] = ()
+    affiliations: tuple[str, ...] = ()
     doi: str | None = None
     url: str | None = None
 
     @property
     def key(self) -> str:
-        """The same for a paper found in two sources: its title's letters and digits."""
+        """The same for a paper of two sources: its title's letters and digits."""
         return fold(self.title)
-
-
-class Author(BaseModel):
-    """A person found by name."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    id: str
-    source: SourceName
-    name: str
-    affiliations: tuple[str, ...] = ()
-    papers: int | None = None
-    citations: int | None = None
 
 
 def year_of(year: int | None, date: dt.date | None) -> int | None:
@@ -74,7 +68,7 @@ class Window:
     after: dt.date | None = None
     before: dt.date | None = None
 
-    def holds(self, paper: Publication) -> bool:
+    def holds(self, paper: Paper) -> bool:
         """Whether a paper surely lies inside: of one with a year alone, the whole year must; undated ones do not."""
         if self.after is None and self.before is None:
             return True
@@ -92,27 +86,10 @@ class Window:
 ANY_TIME = Window()
 
 
-# Papers and scientists as the knowledge bank keeps them (VirSci 2025, §3.1).
+# Scientists as the knowledge bank keeps them (VirSci 2025, §3.1).
 
 
 Period = Literal["past", "contemporary"]
-
-
-class Paper(BaseModel):
-    """One paper of B_past or B_con. `authors` hold masked names once an ecosystem is built."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    id: str
-    title: str
-    abstract: str
-    year: int
-    citations: int | None = None
-    """None where the corpus does not say."""
-    authors: tuple[str, ...] = ()
-    venue: str | None = None
-    keywords: tuple[str, ...] = ()
-    affiliations: tuple[str, ...] = ()
 
 
 class Scientist(BaseModel):

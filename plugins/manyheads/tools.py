@@ -8,9 +8,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from manyheads.config import SourceName
 from manyheads.core import Tool
 from manyheads.errors import LiteratureError
-from manyheads.literature.library import Findings, Library
+from manyheads.literature.library import Library
+from manyheads.literature.lookup import Findings
 from manyheads.literature.source import Part
-from manyheads.papers import Literature, Publication, Scientist
+from manyheads.papers import Literature, Paper, Scientist
 from manyheads.roles import quoted
 
 __all__ = [
@@ -153,7 +154,7 @@ def _missing(degraded: Sequence[SourceName]) -> str:
     return f"Not asked, as they could not be reached: {', '.join(degraded)}. There may be papers that are not listed."
 
 
-def _entry(paper: Publication, *, whole: bool = False) -> str:
+def _entry(paper: Paper, *, whole: bool = False) -> str:
     cited = "citations unknown" if paper.citations is None else f"cited {paper.citations} times"
     about = [str(paper.year or "year unknown"), paper.venue or "", cited]
     abstract = paper.abstract or "not on record"

@@ -52,8 +52,8 @@ async def test_past_and_contemporary_are_found_apart(ecosystem: Ecosystem) -> No
     queries = ["tactile grasping", "dense retrieval"]
     past, contemporary = await ecosystem.past(queries, 5), await ecosystem.contemporary(queries, 5)
     assert [len(hits) for hits in (*past, *contemporary)] == [5, 5, 5, 5]
-    assert all(hit.paper.year < 2014 for hits in past for hit in hits)
-    assert all(hit.paper.year >= 2014 for hits in contemporary for hit in hits)
+    assert all((hit.paper.year or 9999) < 2014 for hits in past for hit in hits)
+    assert all((hit.paper.year or 0) >= 2014 for hits in contemporary for hit in hits)
     assert "grasping" in past[0][0].paper.abstract
 
 

@@ -14,7 +14,7 @@ from bench.figures import Figure, Size, Watch
 from bench.overhead import plain_cost, questions_of
 from bench.runs import Timed, config_for, timed
 from bench.server import TESTS, model_server
-from manyheads.config import validate
+from manyheads.systems.loading import validate
 
 OPEN_FILES = 1024
 """What a process may usually hold open."""

@@ -10,8 +10,8 @@ from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import KnowledgeBank
 from manyheads.config import LiteratureConfig
 from manyheads.literature.ledger import SearchLedger
-from manyheads.literature.library import Note, ignore
-from manyheads.literature.opening import open_library
+from manyheads.literature.library import Library, ignore
+from manyheads.literature.lookup import Note
 from manyheads.papers import Paper
 
 PAPERS = 200
@@ -59,7 +59,7 @@ async def _typical(
 ) -> list[float]:
     """Milliseconds of the median query, for each way to note it; query by query, so that all share the machine's moods."""
     config = LiteratureConfig(cascade=("local",), before="any")
-    libraries = [open_library(config, bank=bank, note=note, kept=kept) for note, kept in notes]
+    libraries = [Library(config, bank=bank, note=note, record=kept) for note, kept in notes]
     taken: list[list[float]] = [[] for _ in notes]
     for library in libraries:
         await library.search(WARM_UP)

@@ -7,17 +7,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
 
 from bench.figures import Figure, Size, Watch
 from manyheads.config import LiteratureConfig
-from manyheads.literature.opening import open_library
+from manyheads.limiter import Limiter, Pace
+from manyheads.literature.library import Library
 from manyheads.literature.semantic_scholar import SemanticScholar
-from manyheads.literature.service import Limiter, Pace, Service
+from manyheads.literature.service import Service
 from support.scholar import Scholar, record
-
-if TYPE_CHECKING:
-    from manyheads.literature.library import Library
 
 PAPERS, TURNS = 10, 2_000
 AT_ONCE = Pace(0)
@@ -36,7 +33,7 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
 
 async def _searches(scholar: Scholar, words: Sequence[str], base: Path) -> AsyncIterator[Figure]:
     service = Service("semantic_scholar", AT_ONCE, retries=4, patience=60, address=scholar.url)
-    source = SemanticScholar(service, address=scholar.url)
+    source = SemanticScholar(service)
     bare, kept = _library(scholar, None), _library(scholar, base / "cache.sqlite")
     async with AsyncExitStack() as stack:
         for one in (source, bare, kept):
@@ -60,7 +57,7 @@ def _library(scholar: Scholar, cache: Path | None) -> "Library":
     config = LiteratureConfig(
         cascade=("semantic_scholar",), endpoints={"semantic_scholar": scholar.url}, before="any"
     )
-    return open_library(config, cache=cache, paces={"semantic_scholar": AT_ONCE})
+    return Library(config, cache=cache, paces={"semantic_scholar": AT_ONCE})
 
 
 def _package(url: str) -> Ask:

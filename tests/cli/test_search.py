@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.literature import opening
-from manyheads.literature.service import Pace
+from manyheads.limiter import Pace
+from manyheads.literature import semantic_scholar
 from support.command import Done, manyheads_command, manyheads_process
 from support.scholar import Scholar, Trouble, record
 
@@ -21,7 +21,7 @@ PAPERS = (
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """No pause between two searches of this process."""
-    monkeypatch.setattr(opening, "SHARED_POOL", Pace(0.0))
+    monkeypatch.setattr(semantic_scholar, "SHARED_POOL", Pace(0.0))
 
 
 def search(

@@ -8,8 +8,8 @@ import pytest
 import typer
 
 from manyheads.cli.options import going_on_later
-from manyheads.literature import opening
-from manyheads.literature.service import Pace
+from manyheads.limiter import Pace
+from manyheads.literature import semantic_scholar
 from manyheads.suites.spec import read_cases
 from support.command import Done, manyheads_command
 from support.openalex import OpenAlexServer, work
@@ -29,7 +29,7 @@ CITES = {IDS[0]: ["9" * 40, "8" * 40, *IDS[1:4]], IDS[4]: IDS[:1]}
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """No pause between two requests of this process."""
-    monkeypatch.setattr(opening, "SHARED_POOL", Pace(0.0))
+    monkeypatch.setattr(semantic_scholar, "SHARED_POOL", Pace(0.0))
 
 
 def targets(tmp_path: Path, *arguments: str, **endpoints: str) -> Done:

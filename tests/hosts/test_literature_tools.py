@@ -4,9 +4,8 @@ from agentscope.message import UserMsg
 
 from manyheads.config import LiteratureConfig
 from manyheads.hosts import agentscope, autogen
+from manyheads.limiter import Pace
 from manyheads.literature.library import Library
-from manyheads.literature.opening import open_library
-from manyheads.literature.service import Pace
 from support.llm import LLM
 from support.scholar import Scholar, Trouble, record
 from support.turns import model
@@ -20,7 +19,7 @@ def library(scholar: Scholar) -> Library:
     config = LiteratureConfig(
         cascade=("semantic_scholar",), before="any", retries=0, endpoints={"semantic_scholar": scholar.url}
     )
-    return open_library(config, paces={"semantic_scholar": Pace(0)})
+    return Library(config, paces={"semantic_scholar": Pace(0)})
 
 
 async def on_autogen(llm: LLM, found: Library) -> str:

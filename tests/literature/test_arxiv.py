@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from manyheads.errors import LiteratureError
-from manyheads.literature.arxiv import Arxiv
-from manyheads.literature.service import ARXIV, Pace, Service
-from manyheads.literature.watch import LackingError
-from manyheads.papers import Publication, Window
+from manyheads.limiter import Pace
+from manyheads.literature.arxiv import PACE, Arxiv
+from manyheads.literature.service import Service
+from manyheads.literature.source import LackingError
+from manyheads.papers import Paper, Window
 from support.arxiv import ArxivServer, entry
 from support.scholar import Trouble
 
@@ -40,7 +41,7 @@ def server() -> Iterator[ArxivServer]:
 
 def asking(url: str, **changes: Any) -> Arxiv:
     given: dict[str, Any] = {"retries": 2, "patience": 5.0, "backoff": 0.01, "pace": Pace(0)} | changes
-    return Arxiv(Service(name="arxiv", address=url, **given), address=url)
+    return Arxiv(Service(name="arxiv", address=url, **given))
 
 
 @pytest.fixture
@@ -50,13 +51,13 @@ async def source(server: ArxivServer) -> AsyncIterator[Arxiv]:
     await source.close()
 
 
-def ids(papers: list[Publication]) -> list[str]:
+def ids(papers: list[Paper]) -> list[str]:
     return [paper.id.removeprefix("arxiv:") for paper in papers]
 
 
 async def test_a_paper_is_given_with_all_that_is_known_of_it(source: Arxiv) -> None:
     [paper] = await source.search("tactile nuts")
-    assert paper == Publication(
+    assert paper == Paper(
         id="arxiv:1406.00001",
         source="arxiv",
         title="Tactile fingers for fruit & <nuts>",
@@ -131,7 +132,7 @@ async def test_what_arxiv_does_not_have_is_said_to_be_lacking(source: Arxiv, ser
     number = "1406.00001"
     for look_up in (
         source.references(number), source.citations(number), source.recommendations(number),
-        source.authors("Ada"), source.paper("DOI:10.1000/a"),
+        source.paper("DOI:10.1000/a"),
     ):  # fmt: skip
         with pytest.raises(LackingError, match="arXiv"):
             await look_up
@@ -198,4 +199,4 @@ async def test_a_slow_service_is_given_up_in_time(server: ArxivServer) -> None:
 
 
 def test_its_pace_is_that_of_its_terms() -> None:
-    assert Pace(3.0, alone=True) == ARXIV
+    assert Pace(3.0, at_once=1) == PACE

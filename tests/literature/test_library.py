@@ -11,11 +11,8 @@ from pydantic import ValidationError
 from manyheads.config import LiteratureConfig, SourceName
 from manyheads.core.events import Searched
 from manyheads.errors import ConfigError, LiteratureError
-from manyheads.literature.cache import CachedSource
-from manyheads.literature.library import Cascade
-from manyheads.literature.opening import connect, open_library, window
-from manyheads.literature.service import Pace
-from manyheads.literature.watch import Watched
+from manyheads.limiter import Pace
+from manyheads.literature.library import Library, window
 from manyheads.papers import Paper, Window
 from support.scholar import Trouble
 from support.services import AT_ONCE, A, B, C, Services, down, ids, open_work, running, scholarly, steps
@@ -215,7 +212,7 @@ async def test_nothing_newer_than_the_bound_leaks_by_any_way(services: Services)
 
 def test_a_library_needs_a_source(services: Services) -> None:
     with pytest.raises(ConfigError, match=r"literature\.cascade: there is no corpus"):
-        open_library(services.config("local"))
+        Library(services.config("local")).open()
 
 
 @pytest.mark.parametrize("key", ["max_age", "patience"])
@@ -252,7 +249,7 @@ async def test_a_paper_that_is_known_to_be_cited_by_none_stays_so(services: Serv
 async def test_a_source_for_which_too_many_stand_in_line_is_not_given_up(services: Services) -> None:
     config = services.config("semantic_scholar", patience=0.2)
     paces: dict[SourceName, Pace] = {"semantic_scholar": Pace(0.3)}
-    hasty = open_library(config, paces=paces)
+    hasty = Library(config, paces=paces)
     await hasty.search("tactile fruit", 1)
     with pytest.raises(LiteratureError, match="too many ask it"):
         await hasty.search("weighing fruit", 1)
@@ -284,8 +281,7 @@ async def test_a_paper_found_in_wider_words_first_takes_its_place_by_the_narrowe
 async def test_a_source_that_was_given_up_is_asked_again_after_a_rest(services: Services) -> None:
     services.scholar.troubles.append(down())
     config = services.config("semantic_scholar")
-    watched = Watched(CachedSource(connect("semantic_scholar", config, AT_ONCE)), config.patience, rest=0.3)
-    library = Cascade([watched])
+    library = Library(config, paces=AT_ONCE, rest=0.3)
     with pytest.raises(LiteratureError, match="503"):
         await library.search("tactile fruit")
     services.scholar.troubles.clear()
@@ -312,7 +308,7 @@ async def test_a_key_makes_semantic_scholar_faster(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def twice() -> None:
-        library = open_library(services.config("semantic_scholar", patience=2.0))
+        library = Library(services.config("semantic_scholar", patience=2.0))
         await library.search("tactile fruit", 1)
         await library.search("weighing fruit", 1)
         await library.close()

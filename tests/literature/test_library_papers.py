@@ -110,20 +110,6 @@ async def test_where_nobody_keeps_references_that_is_said(services: Services) ->
                 await look_up
 
 
-async def test_people_come_from_the_first_who_knows_them(services: Services) -> None:
-    services.openalex.people = [{
-        "id": "https://openalex.org/A1", "display_name": "Ada Abel", "works_count": 3,
-        "cited_by_count": 4, "last_known_institutions": [],
-    }]  # fmt: skip
-    async with services.library() as library:
-        assert [person.id for person in await library.authors("ada")] == ["openalex:A1"]
-        assert await library.authors("nobody") == []
-    services.scholar.troubles.append(down())
-    async with services.library() as library:
-        with pytest.raises(LiteratureError, match="503"):
-            await library.authors("nobody")
-
-
 async def test_a_paper_found_by_its_title_is_known_to_the_next_source_by_its_doi(services: Services) -> None:
     services.scholar.cites = {}
     doi = "https://doi.org/10.1000/b"

@@ -8,7 +8,7 @@ import pytest
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import KnowledgeBank
 from manyheads.literature.local import LocalSource
-from manyheads.literature.watch import LackingError
+from manyheads.literature.source import LackingError
 from manyheads.papers import Paper, Window
 
 PAST = (
@@ -67,7 +67,6 @@ async def test_a_paper_is_given_as_it_is_stored(source: LocalSource) -> None:
     assert paper is not None
     assert paper.model_dump(exclude_defaults=True) == {
         "id": "local:a:/b 3",
-        "source": "local",
         "title": "Dense retrieval",
         "abstract": "Retrieval of rare languages.",
         "year": 2014,
@@ -84,6 +83,6 @@ async def test_papers_like_one_paper_are_its_neighbours(source: LocalSource) -> 
 
 
 async def test_what_a_corpus_does_not_keep_is_said_to_be_lacking(source: LocalSource) -> None:
-    for look_up in (source.references("p1"), source.citations("p1"), source.authors("Ada")):
+    for look_up in (source.references("p1"), source.citations("p1")):
         with pytest.raises(LackingError, match="a corpus keeps"):
             await look_up

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from manyheads.errors import LiteratureError
+from manyheads.limiter import Pace
 from manyheads.literature.openalex import OpenAlex
-from manyheads.literature.service import Pace, Service
-from manyheads.papers import Publication, Window
+from manyheads.literature.service import Service
+from manyheads.papers import Paper, Window
 from support.openalex import OpenAlexServer, work
 from support.scholar import Trouble
 
@@ -42,22 +43,6 @@ MANY = [
     work(100 + number, f"Grain {number}", publication_year=2011, publication_date="2011-01-01")
     for number in range(230)
 ]
-PEOPLE = (
-    {
-        "id": "https://openalex.org/A1",
-        "display_name": "Ada Abel",
-        "works_count": 3,
-        "cited_by_count": 40,
-        "last_known_institutions": [{"display_name": "Sea U"}],
-    },
-    {
-        "id": "https://openalex.org/A2",
-        "display_name": "Ada Cole",
-        "works_count": None,
-        "cited_by_count": None,
-        "last_known_institutions": None,
-    },
-)
 BEFORE = Window(before=dt.date(2015, 1, 1))
 LookUp = Callable[[OpenAlex], Coroutine[Any, Any, object]]
 LOOK_UPS: dict[str, LookUp] = {
@@ -66,20 +51,19 @@ LOOK_UPS: dict[str, LookUp] = {
     "references": lambda source: source.references("W1"),
     "citations": lambda source: source.citations("W1"),
     "recommendations": lambda source: source.recommendations("W1"),
-    "authors": lambda source: source.authors("ada"),
 }
 
 
 @pytest.fixture
 def server() -> Iterator[OpenAlexServer]:
-    with OpenAlexServer(papers=[*WORKS, *MANY], people=PEOPLE) as server:
+    with OpenAlexServer(papers=[*WORKS, *MANY]) as server:
         yield server
 
 
 def asking(url: str, key: str | None = None, mailto: str | None = None, **changes: Any) -> OpenAlex:
     given: dict[str, Any] = {"retries": 2, "patience": 5.0, "backoff": 0.01, "pace": Pace(0)} | changes
     service = Service(name="openalex", address=url, key_env="OPENALEX_API_KEY", has_key=bool(key), **given)
-    return OpenAlex(service, address=url, key=key, mailto=mailto)
+    return OpenAlex(service, key=key, mailto=mailto)
 
 
 @pytest.fixture
@@ -89,13 +73,13 @@ async def source(server: OpenAlexServer) -> AsyncIterator[OpenAlex]:
     await source.close()
 
 
-def ids(papers: list[Publication]) -> list[str]:
+def ids(papers: list[Paper]) -> list[str]:
     return [paper.id.removeprefix("openalex:") for paper in papers]
 
 
 async def test_a_work_is_given_with_all_that_is_known_of_it(source: OpenAlex) -> None:
     [paper] = await source.search("tactile fingers")
-    assert paper == Publication(
+    assert paper == Paper(
         id="openalex:W1",
         source="openalex",
         title="Tactile fingers for fruit",
@@ -198,7 +182,6 @@ async def test_what_cannot_be_an_id_is_not_sent(source: OpenAlex, server: OpenAl
         None
     ] * 4
     assert await source.search('"?!" (*)') == []
-    assert await source.authors("?") == []
     assert not server.requests
 
 
@@ -206,14 +189,6 @@ async def test_operators_in_a_query_are_words(source: OpenAlex, server: OpenAlex
     assert ids(await source.search('"tactile" AND (fing*ers OR fruit) & select=id#')) == []
     assert server.requests[-1].params["search"] == "tactile and fing ers or fruit select id"
     assert set(server.requests[-1].params) == {"search", "select", "per-page", "cursor"}
-
-
-async def test_authors_are_found_by_name(source: OpenAlex) -> None:
-    known, unknown = await source.authors("ada")
-    assert (known.id, known.name, known.affiliations) == ("openalex:A1", "Ada Abel", ("Sea U",))
-    assert (known.papers, known.citations) == (3, 40)
-    assert (unknown.affiliations, unknown.papers, unknown.citations) == ((), None, None)
-    assert len(await source.authors("ada", 1)) == 1
 
 
 async def test_key_and_address_go_into_headers(server: OpenAlexServer) -> None:
@@ -259,13 +234,10 @@ async def test_a_failure_is_never_an_empty_answer(
     assert len(server.requests) == count
 
 
-@pytest.mark.parametrize("look_up", ["search", "authors"])
-async def test_an_address_without_lists_is_a_failure(
-    source: OpenAlex, server: OpenAlexServer, look_up: str
-) -> None:
+async def test_an_address_without_lists_is_a_failure(source: OpenAlex, server: OpenAlexServer) -> None:
     server.troubles.append(Trouble("status", None, status=404))
     with pytest.raises(LiteratureError, match="404"):
-        await LOOK_UPS[look_up](source)
+        await source.search("fruit")
 
 
 @pytest.mark.parametrize("look_up", LOOK_UPS)

@@ -13,10 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyheads.errors import LiteratureError
+from manyheads.limiter import Pace
 from manyheads.literature.semantic_scholar import SemanticScholar
-from manyheads.literature.service import Pace, Service
+from manyheads.literature.service import Service
 from manyheads.literature.source import ALL
-from manyheads.papers import Author, Publication, Window
+from manyheads.papers import Paper, Window
 from support.scholar import Record, Scholar, Trouble, record
 
 A, B, C, D, E = ("abcde"[number] * 40 for number in range(5))
@@ -39,11 +40,6 @@ PAPERS = (
     record(E, "Weighing fruit", year=2010, publicationDate="2010-02-03", abstract="Scales."),
 )
 CITES = {A: [E, "A book that is not held", B, D], D: [A], B: None, E: [A]}
-PEOPLE: tuple[Record, ...] = (
-    {"authorId": "1", "name": "Ada Abel", "affiliations": ["Sea U"], "paperCount": 3, "citationCount": 40},
-    {"authorId": "2", "name": "Ada Cole", "affiliations": None, "paperCount": None, "citationCount": None},
-    {"authorId": None, "name": "Ada Dane", "affiliations": [], "paperCount": 0, "citationCount": 0},
-)
 LookUp = Callable[[SemanticScholar], Coroutine[Any, Any, object]]
 LOOK_UPS: dict[str, LookUp] = {
     "search": lambda source: source.search("fruit"),
@@ -51,20 +47,19 @@ LOOK_UPS: dict[str, LookUp] = {
     "references": lambda source: source.references(A),
     "citations": lambda source: source.citations(A),
     "recommendations": lambda source: source.recommendations(A),
-    "authors": lambda source: source.authors("ada"),
 }
 
 
 @pytest.fixture
 def scholar() -> Iterator[Scholar]:
-    with Scholar(papers=PAPERS, cites=CITES, people=PEOPLE) as scholar:
+    with Scholar(papers=PAPERS, cites=CITES) as scholar:
         yield scholar
 
 
 def asking(url: str, key: str | None = None, **settings: Any) -> SemanticScholar:
     given: dict[str, Any] = {"retries": 2, "patience": 5.0, "backoff": 0.002, "pace": Pace(0)} | settings
     service = Service("semantic_scholar", address=url, key_env="S2_KEY", has_key=bool(key), **given)
-    return SemanticScholar(service, address=url, key=key)
+    return SemanticScholar(service, key=key)
 
 
 @pytest.fixture
@@ -74,12 +69,12 @@ async def source(scholar: Scholar) -> AsyncIterator[SemanticScholar]:
     await source.close()
 
 
-def ids(papers: list[Publication]) -> list[str]:
+def ids(papers: list[Paper]) -> list[str]:
     return [paper.id.removeprefix("semantic_scholar:")[0] for paper in papers]
 
 
 async def test_a_paper_comes_with_all_that_is_known(source: SemanticScholar) -> None:
-    assert await source.paper(A) == Publication(
+    assert await source.paper(A) == Paper(
         id=f"semantic_scholar:{A}",
         source="semantic_scholar",
         title="Tactile fingers for fruit",
@@ -96,7 +91,7 @@ async def test_a_paper_comes_with_all_that_is_known(source: SemanticScholar) -> 
 
 
 async def test_what_is_not_known_is_not_made_up(source: SemanticScholar) -> None:
-    bare = Publication(
+    bare = Paper(
         id=f"semantic_scholar:{C}", source="semantic_scholar", title="Fruit of which nothing is known"
     )
     assert await source.paper(C) == bare
@@ -159,7 +154,7 @@ def test_all_that_surely_lies_inside_the_window_is_found_and_nothing_else(
     papers = [record(f"{number:040x}", f"Paper {number}", **one) for number, one in enumerate(known)]
     start = record("f" * 40, "Paper of papers")
 
-    async def look_up() -> tuple[list[Publication], list[Publication]]:
+    async def look_up() -> tuple[list[Paper], list[Paper]]:
         source = asking(scholar.url)
         linked = await source.references(start["paperId"], window=window)
         searched = await source.search("paper", window=window)
@@ -244,13 +239,11 @@ async def test_nothing_found_is_an_empty_list_after_one_request(
     scholar: Scholar, source: SemanticScholar
 ) -> None:
     assert await source.search("vegetables") == []
-    assert await source.authors("nobody") == []
     assert await source.citations(C) == []
     assert await source.references(C) == []
-    assert len(scholar.requests) == 4
+    assert len(scholar.requests) == 3
     assert await source.search("  \n") == []
-    assert await source.authors(" ") == []
-    assert len(scholar.requests) == 4
+    assert len(scholar.requests) == 3
 
 
 async def test_a_paper_that_is_not_there_is_none(scholar: Scholar, source: SemanticScholar) -> None:
@@ -283,20 +276,6 @@ async def test_recommendations_look_beyond_recent_papers_where_dates_are_bounded
         ("recent", "3"),
         ("all-cs", "500"),
     ]
-
-
-async def test_people_are_found_by_name(source: SemanticScholar) -> None:
-    ada = Author(
-        id="semantic_scholar:1",
-        source="semantic_scholar",
-        name="Ada Abel",
-        affiliations=("Sea U",),
-        papers=3,
-        citations=40,
-    )
-    cole = Author(id="semantic_scholar:2", source="semantic_scholar", name="Ada Cole")
-    assert await source.authors("ada") == [ada, cole]
-    assert await source.authors("ada", 1) == [ada]
 
 
 @pytest.mark.parametrize(
@@ -340,7 +319,6 @@ async def test_what_is_no_id_is_never_sent(scholar: Scholar, source: SemanticSch
 )
 async def test_words_stay_words(scholar: Scholar, source: SemanticScholar, words: str) -> None:
     await source.search(words, 7)
-    await source.authors(words, 7)
     for asked in scholar.requests:
         assert asked.params["query"] == words.replace("\ud800", "?")
         assert asked.params["limit"] == "7"
@@ -526,7 +504,7 @@ async def test_a_wrong_address_is_said_so_at_once(url: str) -> None:
 async def test_connections_are_kept_between_requests(scholar: Scholar, source: SemanticScholar) -> None:
     for look_up in LOOK_UPS.values():
         await look_up(source)
-    assert (len(scholar.requests), scholar.connections) == (6, 1)
+    assert (len(scholar.requests), scholar.connections) == (5, 1)
 
 
 async def test_fifty_look_ups_at_once_keep_the_pace(scholar: Scholar) -> None:

@@ -16,26 +16,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manyheads.errors import LiteratureError
-from manyheads.http import asked_to_wait
-from manyheads.literature.service import (
-    GarbledError,
-    Limiter,
-    OverdueError,
-    Pace,
-    RefusedError,
-    Service,
-    limiter,
-)
+from manyheads.limiter import Limiter, OverdueError, Pace, limiter
+from manyheads.literature.service import Service
+from manyheads.retry import GarbledError, RefusedError, seconds_of
 
 EARLY = 0.005
 """Seconds by which a start may seem too early: a busy machine notes the one before it late."""
 addresses = (f"test{number}" for number in count())
 
 
-def service(seconds: float = 0.0, *, alone: bool = False, address: str = "", **settings: Any) -> Service:
+def service(
+    seconds: float = 0.0, *, at_once: int | None = None, address: str = "", **settings: Any
+) -> Service:
     """Of an address of its own, so that no test waits for another's turns."""
     given: dict[str, Any] = {"retries": 2, "patience": 5.0, "backoff": 0.01} | settings
-    return Service("openalex", Pace(seconds, alone=alone), address=address or next(addresses), **given)
+    return Service("openalex", Pace(seconds, at_once=at_once), address=address or next(addresses), **given)
 
 
 def starts() -> tuple[list[float], Callable[[], Awaitable[None]]]:
@@ -82,8 +77,8 @@ async def test_services_do_not_wait_for_each_other() -> None:
     at, send = starts()
     await asyncio.gather(*(service(5.0).call(send, "search") for _ in range(5)))
     assert at[-1] - at[0] < 1.0
-    assert limiter("arxiv", "", Pace(3)) is limiter("arxiv", "", Pace(3))
-    assert limiter("arxiv", "", Pace(3)) is not limiter("openalex", "", Pace(3))
+    assert limiter("arxiv", Pace(3)) is limiter("arxiv", Pace(3))
+    assert limiter("arxiv", Pace(3)) is not limiter("openalex", Pace(3))
 
 
 async def test_turns_that_are_cancelled_are_taken_by_others() -> None:
@@ -125,10 +120,49 @@ async def test_a_service_that_wants_one_request_at_a_time_gets_it() -> None:
         under_way -= 1
         ends.append(time.monotonic())
 
-    asked = service(0.02, alone=True)
+    asked = service(0.02, at_once=1)
     await asyncio.gather(*(asked.call(send, "search") for _ in range(4)))
     assert most == 1
     assert min(gaps(ends)) >= 0.1 - EARLY
+
+
+async def test_a_place_goes_to_the_first_who_waits_and_past_those_who_gave_up() -> None:
+    turns, at = Limiter(Pace(at_once=2)), list[int]()
+
+    async def one(number: int) -> None:
+        async with turns.turn():
+            at.append(number)
+            await asyncio.sleep(0.05)
+
+    tasks = [asyncio.create_task(one(number)) for number in range(6)]
+    await asyncio.sleep(0.02)
+    tasks[2].cancel()
+    with pytest.raises(OverdueError):
+        async with turns.turn(time.monotonic() + 0.01):
+            pass
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert at == [0, 1, 3, 4, 5]
+    await asyncio.wait_for(asyncio.gather(one(6), one(7)), 0.1)
+
+
+def test_threads_and_their_loops_share_the_places() -> None:
+    turns, under_way, most = Limiter(Pace(at_once=1)), 0, 0
+
+    async def some() -> None:
+        nonlocal under_way, most
+        for _ in range(20):
+            async with turns.turn():
+                under_way += 1
+                most = max(most, under_way)
+                await asyncio.sleep(0.001)
+                under_way -= 1
+
+    threads = [threading.Thread(target=lambda: asyncio.run(some())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == 1
 
 
 async def test_a_pause_moves_all_who_wait_and_they_keep_their_distance() -> None:
@@ -370,20 +404,20 @@ async def test_cancelling_ends_a_call_at_once() -> None:
     ],
 )
 def test_retry_after_in_seconds(value: str | None, seconds: float | None) -> None:
-    assert asked_to_wait(value) == seconds
+    assert seconds_of(value) == seconds
 
 
 @given(st.integers(-3600, 3600))
 def test_retry_after_as_a_date(ahead: int) -> None:
     moment = time.time() + ahead
     expected = pytest.approx(max(0, ahead), abs=1.5)
-    assert asked_to_wait(formatdate(moment, usegmt=True)) == expected
-    assert asked_to_wait(formatdate(moment)) == expected  # -0000: no zone named, so UTC
+    assert seconds_of(formatdate(moment, usegmt=True)) == expected
+    assert seconds_of(formatdate(moment)) == expected  # -0000: no zone named, so UTC
 
 
 @given(st.text())
 def test_retry_after_of_any_text_is_seconds_or_nothing(value: str) -> None:
-    seconds = asked_to_wait(value)
+    seconds = seconds_of(value)
     assert seconds is None or seconds >= 0
 
 

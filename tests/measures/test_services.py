@@ -10,8 +10,8 @@ import pytest
 
 from manyheads.config import LiteratureConfig, SourceName
 from manyheads.errors import LiteratureError
-from manyheads.literature.library import Note, ignore
-from manyheads.literature.opening import open_library
+from manyheads.literature.library import Library, ignore
+from manyheads.literature.lookup import Note
 from manyheads.measures.novelty import Normalise
 from manyheads.measures.papers import Floats
 from manyheads.measures.scores import MeasuringServices, Score, query_of
@@ -68,7 +68,7 @@ async def services(
     endpoints = {"semantic_scholar": scholar.url, **({"openalex": openalex} if openalex else {})}
     given: dict[str, Any] = {"before": "any", "retries": 0, "endpoints": endpoints, **changes}
     config = LiteratureConfig(cascade=("semantic_scholar", *more), **given)
-    library = open_library(config, cache=cache, note=note, paces=AT_ONCE)
+    library = Library(config, cache=cache, note=note, paces=AT_ONCE)
     yield MeasuringServices(library, config, Placed())
     await library.close()
 

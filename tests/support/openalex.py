@@ -26,7 +26,6 @@ KNOWN = {
     "related_works",
     "title",
 }
-PERSON = {"cited_by_count", "display_name", "id", "last_known_institutions", "works_count"}
 PARAMS = {"cursor", "filter", "per-page", "search", "select", "sort"}
 
 
@@ -60,9 +59,6 @@ class OpenAlexServer(Scholar):
             return _shown(self._work(found[1]), asked.params, KNOWN)
         if asked.path == "/works":
             return self._listed([one for one in self.papers if _fits(one, asked.params)], asked.params, KNOWN)
-        if asked.path == "/authors":
-            people = [one for one in self.people if _holds(str(one["display_name"]), asked.params["search"])]
-            return self._listed(people, asked.params, PERSON)
         raise RefusedError(404, "Not Found")
 
     def _work(self, name: str) -> Record:

@@ -34,7 +34,6 @@ PAPER = {
     "year",
 }
 BEYOND = "Requested data for this limit and/or offset is not available"
-PERSON = {"affiliations", "authorId", "citationCount", "name", "paperCount"}
 
 
 def record(paper_id: str, title: str | None, **known: Any) -> Record:
@@ -95,7 +94,6 @@ class Scholar:
     Args:
         papers: what it holds.
         cites: ids of the papers that a paper cites; None where the publisher withholds them.
-        people: records of authors.
         key: the only key that it takes, if any is sent.
         ungiven: further matches that a search counts and never gives: it refuses the pages that would hold them.
         troubles: how to misbehave; each request meets the first that takes it.
@@ -103,7 +101,6 @@ class Scholar:
 
     papers: Sequence[Record] = ()
     cites: Mapping[str, Sequence[str] | None] = field(default_factory=dict[str, Sequence[str] | None])
-    people: Sequence[Record] = ()
     key: str = "right"
     ungiven: int = 0
     troubles: list[Trouble] = field(default_factory=list[Trouble])
@@ -148,7 +145,6 @@ class Scholar:
     def _paths(self) -> Mapping[str, Callable[..., Any]]:
         return {
             "/graph/v1/paper/search": self._search,
-            "/graph/v1/author/search": self._authors,
             "/graph/v1/paper/(.+)/references": self._references,
             "/graph/v1/paper/(.+)/citations": self._citations,
             "/graph/v1/paper/(.+)": self._paper,
@@ -165,13 +161,6 @@ class Scholar:
             raise RefusedError(400, BEYOND)
         end = page["offset"] + len(page["data"])
         return {"total": total, **page, **({"next": end} if end < total else {})}
-
-    def _authors(self, params: Mapping[str, str]) -> Any:
-        words = params["query"].casefold().split()
-        found = [one for one in self.people if all(word in str(one["name"]).casefold() for word in words)]
-        if not found:
-            return {"total": 0, "offset": 0}
-        return {"total": len(found), **_page(found, params, 1000, 1000, PERSON)}
 
     def _paper(self, params: Mapping[str, str], name: str) -> Any:
         return _shown(self._named(name), params)

@@ -10,9 +10,9 @@ from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import KnowledgeBank
 from manyheads.config import LiteratureConfig, SourceName
 from manyheads.core.events import Searched
-from manyheads.literature.library import Findings, Library
-from manyheads.literature.opening import open_library
-from manyheads.literature.service import Pace
+from manyheads.limiter import Pace
+from manyheads.literature.library import Library
+from manyheads.literature.lookup import Findings
 from manyheads.papers import Paper
 from support.arxiv import ArxivServer, entry
 from support.openalex import OpenAlexServer, work
@@ -92,18 +92,18 @@ class Services:
         *cascade: SourceName,
         note: Callable[[Searched], None] = lambda _: None,
         cache: Path | None = None,
-        kept: Path | None = None,
+        record: Path | None = None,
         bound: int | None = None,
         **changes: Any,
     ) -> AsyncGenerator[Library]:
         """A library over the cascade, by default local, Semantic Scholar, OpenAlex; without pauses between requests."""
-        library = open_library(
+        library = Library(
             self.config(*cascade, **changes),
             bank=self.bank,
             bound=bound,
             note=note,
             cache=cache,
-            kept=kept,
+            record=record,
             paces=AT_ONCE,
         )
         try:

@@ -10,9 +10,9 @@ import pytest
 from manyheads.core.events import Retrieved, Searched, Warned, Words, words
 from manyheads.errors import LiteratureError, ModelError
 from manyheads.hosts.autogen.team import as_message
-from manyheads.literature import opening
-from manyheads.literature.opening import title_of
-from manyheads.literature.service import Pace
+from manyheads.limiter import Pace
+from manyheads.literature import semantic_scholar
+from manyheads.literature.retrieval import title_of
 from manyheads.resources import Resources
 from manyheads.systems.loading import load
 from support.faults import Fault
@@ -41,7 +41,7 @@ def scholar() -> Iterator[Scholar]:
 
 @pytest.fixture
 def run(llm: LLM, scholar: Scholar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.setattr(opening, "SHARED_POOL", Pace(0.0))
+    monkeypatch.setattr(semantic_scholar, "SHARED_POOL", Pace(0.0))
     monkeypatch.setenv("MANYHEADS_CACHE", str(tmp_path / "cache"))
     llm.answers["title"] = TITLE
 

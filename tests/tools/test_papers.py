@@ -8,9 +8,8 @@ import pytest
 
 from manyheads.config import LiteratureConfig
 from manyheads.core import Tool
+from manyheads.limiter import Pace
 from manyheads.literature.library import Library
-from manyheads.literature.opening import open_library
-from manyheads.literature.service import Pace
 from manyheads.tools import PAPER, REFERENCES, SEARCH, ToolRefusedError, literature_tools
 from support.scholar import Scholar, Trouble, record
 
@@ -35,7 +34,7 @@ async def over(scholar: Scholar) -> AsyncGenerator[Library]:
     config = LiteratureConfig(
         cascade=("semantic_scholar",), before="any", retries=0, endpoints={"semantic_scholar": scholar.url}
     )
-    library = open_library(config, paces={"semantic_scholar": Pace(0)})
+    library = Library(config, paces={"semantic_scholar": Pace(0)})
     try:
         yield library
     finally:
@@ -115,7 +114,7 @@ async def test_a_source_that_could_not_be_asked_is_named() -> None:
             retries=0,
             endpoints={"semantic_scholar": scholar.url, "openalex": "http://127.0.0.1:9"},
         )
-        library = open_library(config, paces={"semantic_scholar": Pace(0), "openalex": Pace(0)})
+        library = Library(config, paces={"semantic_scholar": Pace(0), "openalex": Pace(0)})
         tool = _tool(library, SEARCH)
         shown = await tool.run(tool.arguments.model_validate({"query": "tactile"}))
         await library.close()

@@ -192,7 +192,8 @@ Years: TypeAlias = tuple[int | None, int | None]
 Where: TypeAlias = Mapping[str, str | int]
 
 PAPERS = "papers"
-_FIELDS = set(Paper.model_fields)
+STORED = {"id", "title", "abstract", "year", "citations", "authors", "venue", "keywords", "affiliations"}
+"""What a bank keeps of a paper; a corpus' fingerprint is taken of it."""
 
 
 class KnowledgeBank(Closing):
@@ -301,12 +302,12 @@ def paper_text(paper: Paper) -> str:
 
 
 def _item(paper: Paper, period: Period | None) -> Item:
-    payload: Payload = paper.model_dump(mode="json")
+    payload: Payload = paper.model_dump(mode="json", include=STORED)
     return Item(paper.id, paper_text(paper), payload if period is None else {**payload, "period": period})
 
 
 def _paper(payload: Payload) -> Paper:
-    return Paper.model_validate({key: value for key, value in payload.items() if key in _FIELDS})
+    return Paper.model_validate({key: value for key, value in payload.items() if key in STORED})
 
 
 def _hits(found: list[Found]) -> list[Hit]:

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar, get_args
 from pydantic import BaseModel
 
 from manyheads.bank.corpus import RawAuthor, RawPaper, Reader, Rejects
+from manyheads.bank.knowledge import STORED
 from manyheads.bank.meta import BuildOptions
 from manyheads.disk import Database
 from manyheads.errors import CorpusError
@@ -92,7 +93,7 @@ class Spool:
         with _said():
             self._db.change(
                 "INSERT INTO masked (id, period, record) VALUES (?, ?, ?)",
-                paper.id, period, paper.model_dump_json(),
+                paper.id, period, paper.model_dump_json(include=STORED),
             )  # fmt: skip
 
     def raw(self, period: Period) -> Spooled[RawPaper]:

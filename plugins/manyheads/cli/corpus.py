@@ -126,18 +126,18 @@ def _configured(config: str, source: list[str] | None, sets: list[str] | None) -
 
 async def _named(papers: list[str], wish: "Wish", config: "RunConfig") -> "Targets":
     from manyheads.disk import cache_folder
-    from manyheads.literature.opening import CACHE, open_library
+    from manyheads.literature.cache import CACHE
+    from manyheads.literature.library import Library
     from manyheads.literature.targets import targets_named
 
-    library = open_library(config.literature, note=show_look_up, cache=cache_folder() / CACHE)
-    try:
+    async with Library(config.literature, note=show_look_up, cache=cache_folder() / CACHE) as library:
         return await targets_named(library, papers, wish)
-    finally:
-        await library.close()
 
 
 def _show_targets(found: "Targets", out: Path) -> None:
-    if passed := found.told():
+    from manyheads.literature.targets import reasons
+
+    if passed := reasons(found.passed):
         typer.echo(f"papers passed over: {passed}", err=True)
     show_silent(found.silent)
     typer.echo(f"{out}: {len(found.cases)} of {found.fit:,} papers that can be targets")
@@ -206,7 +206,7 @@ def build(
     from manyheads.bank.ecosystem import Ecosystem
     from manyheads.bank.embedding import load_embedder
     from manyheads.bank.meta import PRESET_FORMATS, BuildOptions
-    from manyheads.literature.readers.opening import Opening, name_of, open_sources
+    from manyheads.literature.readers.formats import Opening, name_of, open_sources
     from manyheads.literature.readers.table import column_option
 
     if (vectors is None) != (ids is None):
@@ -274,7 +274,7 @@ def _librarian(
 @app.command()
 def formats() -> None:
     """List the formats that a corpus can be built from."""
-    from manyheads.literature.readers.opening import FORMATS
+    from manyheads.literature.readers.formats import FORMATS
 
     for one in FORMATS.values():
         typer.echo(f"{one.name:<22}{one.about}\n{'':<22}such as {one.example}")

@@ -26,7 +26,7 @@ from manyheads.errors import ConfigError
 if TYPE_CHECKING:
     from manyheads.bank.ecosystem import Ecosystem
     from manyheads.config import RunConfig
-    from manyheads.literature.library import Findings
+    from manyheads.literature.lookup import Findings
     from manyheads.roles import RoleCard, Roles
 
 
@@ -173,21 +173,19 @@ def search(
 
 async def _look(config: "RunConfig", query: str, limit: int) -> "Findings":
     from manyheads.disk import cache_folder
-    from manyheads.literature.opening import CACHE, open_library
+    from manyheads.literature.cache import CACHE
+    from manyheads.literature.library import Library
 
     with ExitStack() as held:
         corpus = _corpus(config, held)
-        library = open_library(
+        async with Library(
             config.literature,
             bank=corpus and corpus.papers,
             bound=corpus and corpus.meta.options.bound,
             note=show_look_up,
             cache=cache_folder() / CACHE,
-        )
-        try:
+        ) as library:
             return await library.search(query, limit)
-        finally:
-            await library.close()
 
 
 def _corpus(config: "RunConfig", held: ExitStack) -> "Ecosystem | None":

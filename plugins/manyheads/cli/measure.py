@@ -151,7 +151,7 @@ async def _ask(
 ) -> "list[Score]":
     from manyheads.cli.options import show_look_up
     from manyheads.disk import cache_folder
-    from manyheads.literature.opening import CACHE
+    from manyheads.literature.cache import CACHE
     from manyheads.measures.scores import MeasuringServices
 
     kept = cache_folder() / CACHE

@@ -146,9 +146,13 @@ class Run(Generic[Result, C, G]):
 
     def _recall(self, question: Question) -> str | None:
         """The hook shows whom one could invite; without invitations it has nothing to show."""
+        return question.recall if self.invites else None
+
+    @property
+    def invites(self) -> bool:
+        """Whether members may ask outsiders."""
         settings = self.config.settings
-        invites = isinstance(settings, DiscussionSettings) and settings.invitation.enabled
-        return question.recall if invites else None
+        return isinstance(settings, DiscussionSettings) and settings.invitation.enabled
 
     def _account(self, question: Question, reply: Reply[Any]) -> None:
         for message in reply.warnings:
@@ -209,7 +213,7 @@ class Run(Generic[Result, C, G]):
 
     def expect(self, *queries: str, recall: bool = False) -> None:
         """Begin to embed queries that will be looked up soon; of `recall`, those of the retrieval hook."""
-        if self.config.invitation.enabled or not recall:
+        if self.invites or not recall:
             self.literature.expect(*queries)
 
     def warn(self, stage: str, message: str) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import shlex
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, closing
+from contextlib import AsyncExitStack, aclosing, closing
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
@@ -23,9 +23,10 @@ from manyheads.engine.folder import JOURNAL, RunFolder, fresh, new_folder
 from manyheads.engine.journal import Journal, Recorded
 from manyheads.engine.system import System, roles_of, system_of
 from manyheads.errors import UserError
+from manyheads.literature.cache import CACHE, RECORD
 from manyheads.literature.ledger import LEDGER, SearchLedger
 from manyheads.literature.library import Library
-from manyheads.literature.opening import ServicesInstead, Unopened
+from manyheads.literature.retrieval import ServiceLiterature
 from manyheads.models.offline import OFFLINE
 from manyheads.papers import Literature, NoLiterature
 from manyheads.roles import Prompts, Roles
@@ -210,7 +211,7 @@ class Session:
         async def work(emit: Emit) -> Mapping[str, Any]:
             async with self._library(literature, partial(_note, ledger, emit)) as library:
                 if self.system.searches(self.config, roles):
-                    library.opened()  # what is wrong with it is said before anything is paid for
+                    library.open()  # what is wrong with it is said before anything is paid for
                 shown = self._shown(literature, library)
                 run = Run(
                     self.config, host, roles, shown, emit, self.system.result(), recall.insiders,
@@ -222,28 +223,16 @@ class Session:
 
         return work
 
-    @asynccontextmanager
-    async def _library(
-        self, literature: Literature, note: Callable[[Searched], None]
-    ) -> AsyncGenerator[Unopened]:
+    def _library(self, literature: Literature, note: Callable[[Searched], None]) -> Library:
         """The sources of the config, none of which is opened before a look-up."""
-        library = Unopened(partial(self._open_library, literature, note))
-        try:
-            yield library
-        finally:
-            await library.close()
-
-    def _open_library(self, literature: Literature, note: Callable[[Searched], None]) -> Library:
-        from manyheads.literature.opening import CACHE, KEPT, open_library
-
         own = literature if isinstance(literature, Ecosystem) else None
-        return open_library(
+        return Library(
             self.config.literature,
             bank=own and own.papers,
             bound=own.meta.options.bound if own else None,
             note=note,
             cache=cache_folder() / CACHE,
-            kept=self.folder / KEPT,
+            record=self.folder / RECORD,
         )
 
     def _shown(self, literature: Literature, library: Library) -> Literature:
@@ -251,8 +240,8 @@ class Session:
         if self.config.literature.references == "corpus":
             return literature
         if isinstance(literature, Ecosystem):
-            return ServicesInstead(literature, library, lambda: literature.embedder)
-        return ServicesInstead(literature, library, cache(lambda: load_embedder(self.config.embedding)))
+            return ServiceLiterature(literature, library, lambda: literature.embedder)
+        return ServiceLiterature(literature, library, cache(lambda: load_embedder(self.config.embedding)))
 
 
 def _lost(paid: Usage, useful: Usage) -> Usage:

@@ -2,21 +2,25 @@
 
 import datetime as dt
 import re
-from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
 from xml.etree.ElementTree import Element, ParseError
 
 from manyheads.config import SourceName
+from manyheads.limiter import Pace
 from manyheads.literature.queries import salient
-from manyheads.literature.service import Fetcher, GarbledError, RefusedError, Service
-from manyheads.literature.source import ALL, Part
-from manyheads.literature.watch import LackingError, lacks
-from manyheads.papers import ANY_TIME, Author, Publication, Window
+from manyheads.literature.service import Service
+from manyheads.literature.source import ALL, LackingError, Part, Source
+from manyheads.papers import ANY_TIME, Paper, Window
+from manyheads.retry import GarbledError, RefusedError
 
 if TYPE_CHECKING:
     import httpx
 
 ADDRESS = "https://export.arxiv.org"
+PACE = Pace(3.0, at_once=1)
+"""arXiv's terms of use: one request every three seconds, over a single connection."""
 NUMBER = re.compile(r"(?:\d{4}\.\d{4,5}|[a-z-]+(?:\.[A-Z]{2})?/\d{7})", re.ASCII)
 """`2101.00001`, or `hep-th/9901001` of before April 2007; without a version."""
 
@@ -29,30 +33,33 @@ _ARXIV = "{http://arxiv.org/schemas/atom}"
 OWN_DOI = "10.48550/arxiv."
 
 
-class Arxiv:
-    """Preprints by words and by number; arXiv knows no references, citations, recommendations or authors' records.
+class Arxiv(Source):
+    """Preprints by words and by number; arXiv knows no references, citations or recommendations.
 
     Papers are taken by number, by `ARXIV:…` and by arXiv's own `DOI:10.48550/arXiv.…`. The date of a paper is that of its
     first version.
 
     Args:
-        service: paces and repeats the requests; arXiv's terms ask for one at a time, three seconds apart.
-        address: of the service or a mirror.
+        service: sends the requests, to arXiv or a mirror.
     """
 
     name: SourceName = "arxiv"
+    lacking: ClassVar[Mapping[str, str]] = {
+        "references": "arXiv keeps no references",
+        "citations": "arXiv keeps no citing papers",
+        "recommendations": "arXiv recommends nothing",
+    }
 
-    def __init__(self, service: Service, *, address: str = ADDRESS) -> None:
-        self._address = address.rstrip("/")
-        self._fetcher = Fetcher(service, self._address, connections=1)
+    def __init__(self, service: Service) -> None:
+        self._service = replace(service, connections=1)
 
     async def search(
         self, query: str, limit: int = 10, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
-    ) -> list[Publication]:
+    ) -> list[Paper]:
         """Papers that hold all the words, stop words aside, most relevant first."""
         if not (asked := _worded(query, window)):
             return []
-        until, found, start, total = self._fetcher.service.deadline(), list[Publication](), 0, 1
+        until, found, start, total = self._service.deadline(), list[Paper](), 0, 1
         size = min(limit, _PAGE)
         while start < total and len(found) < limit:
             params = {"search_query": asked, "sortBy": "relevance", "start": start, "max_results": size}
@@ -61,43 +68,23 @@ class Arxiv:
             start += size
         return found[:limit]
 
-    async def paper(self, paper_id: str, *, parts: Collection[Part] = ALL) -> Publication | None:
+    async def paper(self, paper_id: str, *, parts: Collection[Part] = ALL) -> Paper | None:
         """One paper by its number; a version at its end is left out."""
         number = _number(paper_id)
         if number is None:
             return None
         params = {"id_list": number, "max_results": 1}
-        papers, _ = await self._feed(params, f"paper {number}", self._fetcher.service.deadline())
+        papers, _ = await self._feed(params, f"paper {number}", self._service.deadline())
         return next((paper for paper in papers if paper.id == f"arxiv:{number}"), None)
-
-    async def references(
-        self, paper_id: str, limit: int = 100, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
-    ) -> list[Publication]:
-        lacks(self.name, "references")
-
-    async def citations(
-        self, paper_id: str, limit: int = 100, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
-    ) -> list[Publication]:
-        lacks(self.name, "citations")
-
-    async def recommendations(
-        self, paper_id: str, limit: int = 10, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
-    ) -> list[Publication]:
-        lacks(self.name, "recommendations")
-
-    async def authors(self, query: str, limit: int = 10) -> list[Author]:
-        lacks(self.name, "authors")
 
     async def close(self) -> None:
         """Close the connection."""
-        await self._fetcher.close()
+        await self._service.close()
 
-    async def _feed(
-        self, params: dict[str, str | int], what: str, until: float
-    ) -> tuple[list[Publication], int]:
+    async def _feed(self, params: dict[str, str | int], what: str, until: float) -> tuple[list[Paper], int]:
         """The papers of one page, and how many there are in all."""
-        url = f"{self._address}/api/query"
-        return await self._fetcher.get(url, params, _read, what, until=until)
+        url = f"{self._service.address.rstrip('/')}/api/query"
+        return await self._service.get(url, params, _read, what, until=until)
 
 
 def _worded(query: str, window: Window) -> str:
@@ -124,7 +111,7 @@ def _number(paper_id: str) -> str | None:
     return bare if NUMBER.fullmatch(bare) else None
 
 
-def _read(response: "httpx.Response") -> tuple[list[Publication], int]:
+def _read(response: "httpx.Response") -> tuple[list[Paper], int]:
     """Raises `GarbledError` for what is no feed, and for an empty page in the midst of a list, which arXiv knows."""
     feed = _parsed(response.content)
     entries = feed.findall(f"{_ATOM}entry")
@@ -149,19 +136,19 @@ def _parsed(content: bytes) -> Element:
     return feed
 
 
-def _papers(entries: list[Element]) -> Iterator[Publication]:
+def _papers(entries: list[Element]) -> Iterator[Paper]:
     """The entries that tell of a paper; for a number that it does not know, arXiv may send an empty one."""
     for entry in entries:
         number = re.sub(r"v\d+$", "", _text(entry, f"{_ATOM}id").partition("/abs/")[2])
         title = _text(entry, f"{_ATOM}title")
         if number and title:
-            yield _publication(entry, number, title)
+            yield _paper(entry, number, title)
 
 
-def _publication(entry: Element, number: str, title: str) -> Publication:
+def _paper(entry: Element, number: str, title: str) -> Paper:
     published = _date(_text(entry, f"{_ATOM}published"))
     names = [_text(one, f"{_ATOM}name") for one in entry.findall(f"{_ATOM}author")]
-    return Publication(
+    return Paper(
         id=f"arxiv:{number}",
         source="arxiv",
         title=title,

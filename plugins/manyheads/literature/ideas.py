@@ -243,7 +243,7 @@ def _begins_with_a_paper(path: Path) -> bool:
 
 def _papers(path: Path, named: str, most: int) -> Background:
     """The abstracts of a file of papers; what is no paper, or has no abstract, is counted."""
-    from manyheads.literature.readers.opening import open_corpus
+    from manyheads.literature.readers.formats import open_corpus
 
     rejects = Rejects()
     papers = (paper for _, paper in open_corpus(path).papers(rejects))

@@ -20,7 +20,7 @@ _OF_THE_MOMENT = {*_PLACE, "at", "seconds", "cached"}
 
 
 class SearchLedger:
-    """Look-ups in the order in which they came. Give `note` to `open_library`.
+    """Look-ups in the order in which they came. Give `note` to a `Library`.
 
     Args:
         path: a file to which each is appended; what an earlier start of the run has left there is read first.
@@ -60,7 +60,7 @@ class SearchLedger:
     def _take(self, entry: Searched, line: str) -> None:
         self._known.add(line)
         self._entries.append(entry)
-        asked = _asked(entry)
+        asked = _question(entry)
         if entry.outcome in ("found", "empty"):
             self._answered.add(asked)
             self._unanswered.pop(asked, None)
@@ -90,7 +90,7 @@ def _counts(source: str, entries: list[Searched]) -> dict[str, int]:
     return {**counts, "hits": sum(entry.hits for entry in of_it)}
 
 
-def _asked(entry: Searched) -> Key:
+def _question(entry: Searched) -> Key:
     return (entry.source, entry.operation, entry.query, entry.asked, entry.window)
 
 

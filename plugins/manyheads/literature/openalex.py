@@ -3,27 +3,35 @@
 import datetime as dt
 import html
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel
 
 from manyheads.config import SourceName
+from manyheads.errors import LiteratureError
+from manyheads.limiter import Pace
 from manyheads.literature.queries import words_of
-from manyheads.literature.service import Fetcher, Service, parsed
-from manyheads.literature.source import ALL, Part
-from manyheads.papers import ANY_TIME, Author, Publication, Window, year_of
+from manyheads.literature.service import Service, parsed
+from manyheads.literature.source import ALL, Part, Source
+from manyheads.papers import ANY_TIME, Paper, Window, year_of
+from manyheads.retry import RefusedError
 
-# OpenAlex' records as they come, and as publications and authors. What is null there is unknown here.
+ADDRESS = "https://api.openalex.org"
+PACE = Pace(0.1)
+"""Ten requests a second, OpenAlex' limit for one caller."""
+KEY_ENV, MAILTO_ENV = "OPENALEX_API_KEY", "OPENALEX_MAILTO"
+MOST = 100
+"""Results on a page, and ids in one filter."""
 
+_OWN_ID = re.compile(r"[Ww]\d+")
 
-T = TypeVar("T")
-
-ALWAYS = ("id", "title", "publication_year", "publication_date")
+_ALWAYS = ("id", "title", "publication_year", "publication_date")
 """The date is needed to hold the bound, whether it is asked for or not."""
-FIELDS: dict[Part, str] = {
+_FIELDS: dict[Part, str] = {
     "abstract": "abstract_inverted_index",
     "authors": "authorships",
     "venue": "primary_location",
@@ -37,20 +45,23 @@ _MARKUP = re.compile(
 """Publishers hand it in with their titles; it would make another title of each."""
 
 
-class Named(BaseModel):
+# The service's records; what is null in them is unknown.
+
+
+class _Named(BaseModel):
     display_name: str | None = None
 
 
-class Authorship(BaseModel):
-    author: Named | None = None
+class _Authorship(BaseModel):
+    author: _Named | None = None
     raw_author_name: str | None = None
 
 
-class Location(BaseModel):
-    source: Named | None = None
+class _Location(BaseModel):
+    source: _Named | None = None
 
 
-class Work(BaseModel):
+class _Work(BaseModel):
     """A work with the fields that were selected."""
 
     id: str
@@ -58,51 +69,38 @@ class Work(BaseModel):
     publication_year: int | None = None
     publication_date: dt.date | None = None
     abstract_inverted_index: dict[str, list[int]] | None = None
-    authorships: list[Authorship] | None = None
-    primary_location: Location | None = None
+    authorships: list[_Authorship] | None = None
+    primary_location: _Location | None = None
     cited_by_count: int | None = None
     doi: str | None = None
     referenced_works: list[str] | None = None
     related_works: list[str] | None = None
 
 
-class Person(BaseModel):
-    id: str
-    display_name: str | None = None
-    works_count: int | None = None
-    cited_by_count: int | None = None
-    last_known_institutions: list[Named] | None = None
-
-
-class Meta(BaseModel):
+class _Meta(BaseModel):
     next_cursor: str | None = None
 
 
-class WorksPage(BaseModel):
-    meta: Meta
-    results: list[Work]
+class _Page(BaseModel):
+    meta: _Meta
+    results: list[_Work]
 
 
-class PeoplePage(BaseModel):
-    meta: Meta
-    results: list[Person]
-
-
-def selected(parts: Collection[Part]) -> list[str]:
+def _selected(parts: Collection[Part]) -> list[str]:
     """The fields to ask for."""
-    return [*ALWAYS, *(field for part, field in FIELDS.items() if part in parts)]
+    return [*_ALWAYS, *(field for part, field in _FIELDS.items() if part in parts)]
 
 
-def publication(work: Work) -> Publication | None:
-    """A work as a publication; None for one without a title, which no reader could use."""
+def _paper(work: _Work) -> Paper | None:
+    """A work as a paper; None for one without a title, which no reader could use."""
     title = " ".join(_MARKUP.sub("", html.unescape(work.title or "")).split())
     if not title:
         return None
     names = [one.author.display_name if one.author else None for one in work.authorships or ()]
     raw = [one.raw_author_name for one in work.authorships or ()]
     place = work.primary_location.source if work.primary_location else None
-    return Publication(
-        id=f"openalex:{tail(work.id)}",
+    return Paper(
+        id=f"openalex:{_tail(work.id)}",
         source="openalex",
         title=title,
         abstract=_abstract(work.abstract_inverted_index),
@@ -116,26 +114,7 @@ def publication(work: Work) -> Publication | None:
     )
 
 
-def author(person: Person) -> Author | None:
-    """A person as an author; None for one without a name."""
-    if not person.display_name:
-        return None
-    return Author(
-        id=f"openalex:{tail(person.id)}",
-        source="openalex",
-        name=person.display_name,
-        affiliations=known(one.display_name for one in person.last_known_institutions or ()),
-        papers=person.works_count,
-        citations=person.cited_by_count,
-    )
-
-
-def known(values: Iterable[T | None]) -> tuple[T, ...]:
-    """Those that are not None."""
-    return tuple(value for value in values if value is not None)
-
-
-def tail(url: str) -> str:
+def _tail(url: str) -> str:
     """`W2741809807` of `https://openalex.org/W2741809807`."""
     return url.rpartition("/")[2]
 
@@ -148,67 +127,52 @@ def _abstract(index: dict[str, list[int]] | None) -> str:
     return text or ""
 
 
-ADDRESS = "https://api.openalex.org"
-KEY_ENV, MAILTO_ENV = "OPENALEX_API_KEY", "OPENALEX_MAILTO"
-MOST = 100
-"""Results on a page, and ids in one filter."""
-
-M = TypeVar("M", bound=BaseModel)
-
-_OWN_ID = re.compile(r"[Ww]\d+")
-_PERSON_FIELDS = ["id", "display_name", "works_count", "cited_by_count", "last_known_institutions"]
-
-
-class OpenAlex:
-    """Works and authors of OpenAlex (docs: developers.openalex.org).
+class OpenAlex(Source):
+    """Works of OpenAlex (docs: developers.openalex.org).
 
     Papers are taken by `W…`, `DOI:…` and `ARXIV:…`. Without a key the service gives some hundred answers a day.
 
     Args:
-        service: paces and repeats the requests.
-        address: of the service or a mirror.
+        service: sends the requests, to OpenAlex or a mirror.
         key: sent in a header.
         mailto: an address at which the service may reach the user.
     """
 
     name: SourceName = "openalex"
 
-    def __init__(
-        self, service: Service, *, address: str = ADDRESS, key: str | None = None, mailto: str | None = None
-    ) -> None:
+    def __init__(self, service: Service, *, key: str | None = None, mailto: str | None = None) -> None:
         headers = {"Authorization": f"Bearer {key}" if key else "", "From": mailto or ""}
-        self._address = address.rstrip("/")
-        given = {name: value for name, value in headers.items() if value}
-        self._fetcher = Fetcher(service, self._address, given)
+        self._service = replace(service, headers={name: value for name, value in headers.items() if value})
+        self._address = service.address.rstrip("/")
         self._is_openalex = self._address == ADDRESS
 
     async def search(
         self, query: str, limit: int = 10, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
-    ) -> list[Publication]:
+    ) -> list[Paper]:
         """Works that hold all the words in title, abstract or full text, most relevant first."""
         from pyalex import Works
 
-        if not (words := _plain(query)):
+        if not (words := _words(query)):
             return []
-        request: Any = _bounded(Works().search(words), window).select(selected(parts))
-        return await self._listed(request, limit, window, self._deadline())
+        request: Any = _bounded(Works().search(words), window).select(_selected(parts))
+        return await self._works(request, limit, window, self._deadline())
 
-    async def paper(self, paper_id: str, *, parts: Collection[Part] = ALL) -> Publication | None:
+    async def paper(self, paper_id: str, *, parts: Collection[Part] = ALL) -> Paper | None:
         """One work."""
-        work = await self._work(paper_id, selected(parts), self._deadline())
-        return work and publication(work)
+        work = await self._work(paper_id, _selected(parts), self._deadline())
+        return work and _paper(work)
 
     async def references(
         self, paper_id: str, limit: int = 100, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
-    ) -> list[Publication]:
+    ) -> list[Paper]:
         """The works that a work cites, in the order in which OpenAlex lists them."""
         until = self._deadline()
         work = await self._work(paper_id, ["id", "referenced_works"], until)
-        return await self._among(work and work.referenced_works, limit, window, parts, until)
+        return await self._works_of(work and work.referenced_works, limit, window, parts, until)
 
     async def citations(
         self, paper_id: str, limit: int = 100, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
-    ) -> list[Publication]:
+    ) -> list[Paper]:
         """The works that cite a work, most cited first."""
         from pyalex import Works
 
@@ -216,39 +180,25 @@ class OpenAlex:
         work = await self._work(paper_id, ["id"], until)
         if work is None:
             return []
-        request: Any = _bounded(Works().filter(cites=tail(work.id)), window).sort(cited_by_count="desc")
-        return await self._listed(request.select(selected(parts)), limit, window, until)
+        request: Any = _bounded(Works().filter(cites=_tail(work.id)), window).sort(cited_by_count="desc")
+        return await self._works(request.select(_selected(parts)), limit, window, until)
 
     async def recommendations(
         self, paper_id: str, limit: int = 10, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
-    ) -> list[Publication]:
+    ) -> list[Paper]:
         """The works that OpenAlex holds to be related to a work."""
         until = self._deadline()
         work = await self._work(paper_id, ["id", "related_works"], until)
-        return await self._among(work and work.related_works, limit, window, parts, until)
-
-    async def authors(self, query: str, limit: int = 10) -> list[Author]:
-        """People by name."""
-        from pyalex import Authors
-
-        if not (words := _plain(query)):
-            return []
-        request: Any = Authors().search(words).select(_PERSON_FIELDS)
-        until, found, cursor = self._deadline(), list[Author](), "*"
-        while cursor and len(found) < limit:
-            page = await self._page(request, cursor, limit, PeoplePage, until)
-            found += known(author(person) for person in page.results)
-            cursor = page.meta.next_cursor if page.results else None
-        return found[:limit]
+        return await self._works_of(work and work.related_works, limit, window, parts, until)
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._fetcher.close()
+        await self._service.close()
 
     def _deadline(self) -> float:
-        return self._fetcher.service.deadline()
+        return self._service.deadline()
 
-    async def _work(self, paper_id: str, fields: Sequence[str], until: float) -> Work | None:
+    async def _work(self, paper_id: str, fields: Sequence[str], until: float) -> _Work | None:
         """One work; None for one that is not there.
 
         A wrong address says 404 too: one that has never answered as OpenAlex does must list works as well.
@@ -260,48 +210,57 @@ class OpenAlex:
         request: Any = Works({})
         request.params = named
         params, what = {"select": ",".join(fields)}, f"work {paper_id}"
-        work = await self._fetcher.find(self._url(request), params, partial(parsed, Work), what, until=until)
+        try:
+            work = await self._service.get(
+                self._url(request), params, partial(parsed, _Work), what, until=until
+            )
+        except LiteratureError as error:
+            match error.__cause__:
+                case RefusedError(status=404):
+                    work = None
+                case _:
+                    raise
         if work is None and not self._is_openalex:
-            await self._page(Works().select(["id"]), "*", 1, WorksPage, until)
+            await self._page(Works().select(["id"]), "*", 1, until)
         self._is_openalex = True
         return work
 
-    async def _listed(self, request: Any, limit: int, window: Window, until: float) -> list[Publication]:
+    async def _works(self, request: Any, limit: int, window: Window, until: float) -> list[Paper]:
         """Page after page until there are enough; the window has the last word, whatever the service filters by."""
-        found, cursor = list[Publication](), "*"
+        found, cursor = list[Paper](), "*"
         while cursor and len(found) < limit:
-            page = await self._page(request, cursor, limit, WorksPage, until)
-            found += filter(window.holds, known(publication(work) for work in page.results))
+            page = await self._page(request, cursor, limit, until)
+            found += filter(window.holds, filter(None, map(_paper, page.results)))
             cursor = page.meta.next_cursor if page.results else None
         return found[:limit]
 
-    async def _among(
+    async def _works_of(
         self,
         ids: Sequence[str] | None,
         limit: int,
         window: Window,
         parts: Collection[Part],
         until: float,
-    ) -> list[Publication]:
+    ) -> list[Paper]:
         """The works of these ids, in their order, a hundred at a time."""
         from pyalex import Works
 
-        wanted = list(dict.fromkeys(tail(one) for one in ids or ()))
-        found: list[Publication] = []
+        wanted = list(dict.fromkeys(_tail(one) for one in ids or ()))
+        found: list[Paper] = []
         for start in range(0, len(wanted), MOST):
             some = wanted[start : start + MOST]
             if len(found) >= limit:
                 break
-            request: Any = _bounded(Works().filter_or(openalex_id=some), window).select(selected(parts))
+            request: Any = _bounded(Works().filter_or(openalex_id=some), window).select(_selected(parts))
             place = {f"openalex:{one}": number for number, one in enumerate(some)}
-            papers = await self._listed(request, len(some), window, until)
+            papers = await self._works(request, len(some), window, until)
             found += sorted(papers, key=lambda paper: place.get(paper.id, len(place)))
         return found[:limit]
 
-    async def _page(self, request: Any, cursor: str, limit: int, shape: type[M], until: float) -> M:
+    async def _page(self, request: Any, cursor: str, limit: int, until: float) -> _Page:
         url = self._url(request)
         params = {"per-page": min(limit, MOST), "cursor": cursor}
-        page = await self._fetcher.get(url, params, partial(parsed, shape), "search", until=until)
+        page = await self._service.get(url, params, partial(parsed, _Page), "search", until=until)
         self._is_openalex = True
         return page
 
@@ -311,7 +270,7 @@ class OpenAlex:
         return f"{self._address}{asked.path}" + (f"?{asked.query}" if asked.query else "")
 
 
-def _plain(query: str) -> str:
+def _words(query: str) -> str:
     """The words alone: quotes, wildcards and capital operators would make it another query."""
     return " ".join(word.lower() if word in ("AND", "OR", "NOT") else word for word in words_of(query))
 

@@ -14,8 +14,9 @@ from typing import Generic, Protocol, TypeVar
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.knowledge import paper_text
 from manyheads.errors import CorpusError, LiteratureError
-from manyheads.literature.library import Findings, Library
-from manyheads.papers import Paper, Publication, fold
+from manyheads.literature.library import Library
+from manyheads.literature.lookup import Findings
+from manyheads.papers import Paper, fold
 
 # What was known before a paper: nothing later than it, and nothing that tells the paper's own idea.
 
@@ -70,6 +71,7 @@ def _runs(text: str) -> set[tuple[str, ...]]:
 # A case of a suite: a paper as the target, and the abstracts from which ideas beside it begin.
 
 _T = TypeVar("_T")
+WITHOUT_ABSTRACT = "without an abstract"
 SPARE = 10
 """Drawn beyond what is wanted, for those whose texts turn out not to be enough."""
 
@@ -96,7 +98,7 @@ class Wish:
     def unfit(self, abstract: str, year: int | None, citations: int | None) -> str | None:
         """Why a paper is no target, whatever it cites."""
         if not abstract.strip():
-            return "without an abstract"
+            return WITHOUT_ABSTRACT
         if self.after is not None and (year is None or year <= self.after):
             return f"not known to be later than {self.after}"
         if self.citations is not None and citations is None:
@@ -184,10 +186,6 @@ class Targets:
     fit: int
     passed: Counter[str]
     silent: tuple[str, ...] = ()
-
-    def told(self) -> str:
-        """The papers passed over, in words; empty where there were none."""
-        return reasons(self.passed)
 
 
 def reasons(passed: Counter[str]) -> str:
@@ -326,7 +324,7 @@ async def targets_named(library: Library, names: Sequence[str], wish: Wish) -> T
     return Targets(tuple(cases.values()), len(cases), passed, tuple(silent))
 
 
-async def _case(library: Library, paper: Publication, wish: Wish, silent: dict[str, None]) -> Case | str:
+async def _case(library: Library, paper: Paper, wish: Wish, silent: dict[str, None]) -> Case | str:
     """The paper as a target, or why it is none; services that could not be asked are put to `silent`."""
     if why := wish.unfit(paper.abstract, paper.year, paper.citations):
         return why
@@ -340,7 +338,7 @@ async def _case(library: Library, paper: Publication, wish: Wish, silent: dict[s
     return case_of(paper, wish.some(paper.id, told), f"its {len(findings.papers)} references")
 
 
-def _need_all(paper: Publication, findings: Findings) -> None:
+def _need_all(paper: Paper, findings: Findings) -> None:
     """Too few references are no fact about a paper where a source was silent."""
     if findings.degraded:
         raise LiteratureError(

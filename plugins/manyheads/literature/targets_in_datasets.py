@@ -1,19 +1,32 @@
 """Targets among the papers of datasets, with those of their references that stand in the same datasets."""
 
+import json
 import re
+import tempfile
 import unicodedata
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, NamedTuple
 
 from manyheads.bank.building import Progress, counted
 from manyheads.bank.corpus import RawPaper, Reader, Rejects
 from manyheads.errors import CorpusError
-from manyheads.literature.names import named
-from manyheads.literature.readers.opening import Opening, is_search, open_corpus
-from manyheads.literature.targets import Case, Draw, Targets, Wish, before, case_of, later, reasons
+from manyheads.literature.identifiers import identify
+from manyheads.literature.readers.formats import Opening, is_search, open_corpus
+from manyheads.literature.targets import (
+    WITHOUT_ABSTRACT,
+    Case,
+    Draw,
+    Targets,
+    Wish,
+    before,
+    case_of,
+    later,
+    reasons,
+)
 
 # From a reference to the paper it means: by id, by DOI or arXiv number, else by a title that stands in it.
 #
@@ -21,6 +34,7 @@ from manyheads.literature.targets import Case, Draw, Targets, Wish, before, case
 # bibliography is read once, word by word: the time does not grow with the number of titles.
 
 
+READ_BEFORE = "that were read before"
 FEWEST = 3
 """Words of a title below which it is no proof: "Deep learning" stands in many other titles."""
 WORD = re.compile(r"[^\W_]+")
@@ -73,10 +87,10 @@ class Index:
     def __len__(self) -> int:
         return len(self._keys)
 
-    def add(self, source: int, paper: RawPaper) -> None:
-        """Put a paper of a source; of two with one id, or one title, the first is meant."""
+    def add(self, source: int, paper: RawPaper) -> bool:
+        """Put a paper of a source, unless there is one of its id; of two with one title, the first is meant."""
         if (own := hash((source, paper.id))) in self._ids:
-            return
+            return False
         number, title = len(self), Words.of(paper.title)
         self._ids[own] = number
         if (name := _name(paper.id)) is not None:
@@ -87,6 +101,7 @@ class Index:
             self._lengths[first] = self._lengths.get(first, 0) | 1 << len(title.words)
         self._keys.append(title.key())
         self._years.append(paper.year)
+        return True
 
     def number(self, source: int, paper_id: str) -> int | None:
         """The paper of that id in a source."""
@@ -96,7 +111,7 @@ class Index:
         """Whether a paper before this one has the same title."""
         return self._titles[self._keys[number]] != number
 
-    def cited(self, source: int, paper: RawPaper) -> list[int]:
+    def cited(self, source: int, paper: "RawPaper | Entry") -> list[int]:
         """The papers that a paper's references mean, each title once, in their order.
 
         Never the paper itself, nor later ones: a bibliography may be that of the paper's last version.
@@ -142,7 +157,7 @@ def _bits(mask: int) -> Iterator[int]:
 
 def _name(paper_id: str) -> int | None:
     """An id that is a DOI or an arXiv number."""
-    name = named(paper_id)
+    name = identify(paper_id)
     return hash((name.kind, name.value.casefold())) if name.kind in ("doi", "arxiv") else None
 
 
@@ -156,16 +171,69 @@ def _names_in(reference: str) -> Sequence[int]:
     return [name for name in names if name is not None]
 
 
-STEPS = ("titles", "references", "abstracts")
+# The papers of one reading, on the disk: no text of millions of papers is kept in memory.
+
+
+READING, MATCHING = "papers", "references"
+
+
+class Entry(NamedTuple):
+    """What targets need of a paper; `source` is the number of its dataset."""
+
+    source: int
+    id: str
+    title: str
+    abstract: str
+    year: int
+    citations: int | None
+    references: tuple[str, ...]
+
+
+class Entries:
+    """Papers in a file, by number from 0."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._starts, self._size = file, array("q"), 0
+
+    def add(self, source: int, paper: RawPaper) -> None:
+        """Put a paper at the end."""
+        entry = (source, paper.id, paper.title, paper.abstract, paper.year, paper.citations, paper.references)
+        self._starts.append(self._size)
+        self._size += self._write(json.dumps(entry).encode() + b"\n")
+
+    def __getitem__(self, number: int) -> Entry:
+        self._file.seek(self._starts[number])
+        return _entry(self._file.readline())
+
+    def __iter__(self) -> Iterator[Entry]:
+        self._write(b"")
+        self._file.seek(0)
+        return map(_entry, self._file)
+
+    def _write(self, line: bytes) -> int:
+        """Write a line, or all that waits to be written; how many bytes that were."""
+        try:
+            if not line:
+                self._file.flush()
+            return self._file.write(line)
+        except OSError as error:
+            raise CorpusError(
+                f"papers cannot be kept on the disk while references are matched: {error.strerror or error}",
+                hint="make room there, or set TMPDIR to a folder with more, and run the same command again",
+            ) from error
+
+
+def _entry(line: bytes) -> Entry:
+    source, paper_id, title, abstract, year, citations, references = json.loads(line)
+    return Entry(source, paper_id, title, abstract, year, citations, tuple(references))
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A paper that can be a target, the papers of its background, and how many references it lists."""
+    """A paper that can be a target, and the papers of its background, by their numbers."""
 
     number: int
     background: tuple[int, ...]
-    listed: int
 
 
 def open_datasets(sources: Sequence[str], format: str, columns: Mapping[str, str]) -> list[Reader]:  # noqa: A002
@@ -183,33 +251,32 @@ def open_datasets(sources: Sequence[str], format: str, columns: Mapping[str, str
 def targets_of(readers: Sequence[Reader], wish: Wish, tell: Progress) -> Targets:
     """Draw targets among papers that have an abstract and enough references with abstracts in these datasets.
 
-    A dataset's ids mean papers of its own; DOIs, arXiv numbers and titles mean papers of all. Everything is read three
-    times, and no text is kept but those of the targets that were drawn and of their backgrounds.
+    A dataset's ids mean papers of its own; DOIs, arXiv numbers and titles mean papers of all. Each dataset is read once; what
+    is needed of it waits in a temporary file until the references are matched.
 
     Raises:
-        CorpusError: a dataset cannot be read, or none of its papers can be a target.
+        CorpusError: a dataset cannot be read, the disk is full, or none of the papers can be a target.
     """
-    told, index = Rejects(), Index()
-    for source, paper in _papers(readers, told, STEPS[0], tell):
-        if paper.abstract.strip():
-            index.add(source, paper)
-    passed = Counter({"that are no papers": told.total})
-    draw = Draw[Candidate](wish.count)
-    for source, paper in _papers(readers, Rejects(), STEPS[1], tell):
-        found = _candidate(source, paper, index, wish)
-        if isinstance(found, str):
-            passed[found] += 1
-        else:
-            draw.offer(wish.draw(str(source), paper.id), found)
-    texts = _texts(readers, {n for one in draw.drawn for n in (one.number, *one.background)}, index, tell)
-    cases = list[Case]()
-    for one in draw.drawn:
-        if len(cases) == wish.count:
-            break
-        if case := _case(one, texts, wish):
-            cases.append(case)
-        else:
-            passed[wish.too_few] += 1
+    with tempfile.TemporaryFile() as file:
+        entries, index, passed = Entries(file), Index(), Counter[str]()
+        _read(readers, entries, index, passed, tell)
+        draw = Draw[Candidate](wish.count)
+        for number, entry in counted(enumerate(entries), MATCHING, tell):
+            found = _candidate(number, entry, index, wish)
+            if isinstance(found, str):
+                passed[found] += 1
+            else:
+                draw.offer(wish.draw(str(entry.source), entry.id), found)
+        cases = list[Case]()
+        for one in draw.drawn:
+            if len(cases) == wish.count:
+                break
+            paper = entries[one.number]
+            background = before(paper, [entries[number] for number in one.background])
+            if len(background) < wish.least:
+                passed[wish.too_few] += 1
+            else:
+                cases.append(case_of(paper, background, f"its {len(paper.references)} references"))
     if not cases:
         raise CorpusError(
             f"{', '.join(reader.name for reader in readers)}: no paper in it can be a target",
@@ -220,50 +287,29 @@ def targets_of(readers: Sequence[Reader], wish: Wish, tell: Progress) -> Targets
     return Targets(tuple(cases), draw.offered, passed)
 
 
-def _candidate(source: int, paper: RawPaper, index: Index, wish: Wish) -> Candidate | str:
-    """What a paper can be the target of, or why of nothing."""
-    if why := wish.unfit(paper.abstract, paper.year, paper.citations):
-        return why
-    if not paper.references:
-        return "without references"
-    number = index.number(source, paper.id)
-    if number is None or index.again(number):
-        return "that were read before"
-    cited = index.cited(source, paper)
-    if len(cited) < wish.least:
-        return wish.too_few
-    return Candidate(number, wish.some(paper.id, cited), len(paper.references))
-
-
-def _papers(
-    readers: Sequence[Reader], rejects: Rejects, step: str, tell: Progress
-) -> Iterator[tuple[int, RawPaper]]:
-    """All papers, each with the number of its dataset."""
+def _read(
+    readers: Sequence[Reader], entries: Entries, index: Index, passed: Counter[str], tell: Progress
+) -> None:
+    """Put the papers that have an abstract into the entries and the index, which number them alike."""
+    rejects = Rejects()
     every = ((source, paper) for source, reader in enumerate(readers) for _, paper in reader.papers(rejects))
-    return counted(every, step, tell)
+    for source, paper in counted(every, READING, tell):
+        if not paper.abstract.strip():
+            passed[WITHOUT_ABSTRACT] += 1
+        elif index.add(source, paper):
+            entries.add(source, paper)
+        else:
+            passed[READ_BEFORE] += 1
+    passed["that are no papers"] = rejects.total
 
 
-def _texts(
-    readers: Sequence[Reader], wanted: set[int], index: Index, tell: Progress
-) -> Mapping[int, RawPaper]:
-    """The papers of these numbers; reading ends with the last of them."""
-    found: dict[int, RawPaper] = {}
-    if not wanted:
-        return found
-    for source, paper in _papers(readers, Rejects(), STEPS[2], tell):
-        number = index.number(source, paper.id)
-        if number in wanted and paper.abstract.strip():
-            found.setdefault(number, paper)
-            if len(found) == len(wanted):
-                return found
-    names = ", ".join(reader.name for reader in readers)
-    raise CorpusError(f"{names}: changed while it was read", hint="run the same command again")
-
-
-def _case(one: Candidate, papers: Mapping[int, RawPaper], wish: Wish) -> Case | None:
-    """None where what is left of a background, once its texts are known, is too little."""
-    paper = papers[one.number]
-    background = before(paper, (papers[number] for number in one.background))
-    return (
-        case_of(paper, background, f"its {one.listed} references") if len(background) >= wish.least else None
-    )
+def _candidate(number: int, entry: Entry, index: Index, wish: Wish) -> Candidate | str:
+    """What a paper can be the target of, or why of nothing."""
+    if why := wish.unfit(entry.abstract, entry.year, entry.citations):
+        return why
+    if not entry.references:
+        return "without references"
+    if index.again(number):
+        return READ_BEFORE
+    cited = index.cited(entry.source, entry)
+    return Candidate(number, wish.some(entry.id, cited)) if len(cited) >= wish.least else wish.too_few

@@ -14,14 +14,15 @@ from manyheads.config import LiteratureConfig, SourceName
 from manyheads.core.results import Idea, Part, read_result
 from manyheads.disk import replace_text
 from manyheads.errors import LiteratureError, MeasureError, describe
-from manyheads.literature.library import Library, Note, ignore
-from manyheads.literature.opening import PARTS, as_paper, open_library, window
+from manyheads.literature.library import Library, ignore, window
+from manyheads.literature.lookup import Note
 from manyheads.literature.queries import first_sentence, widen
+from manyheads.literature.retrieval import PARTS, comparable
 from manyheads.measures.corpus import Measured, MeasuringCorpus, Search, unread
 from manyheads.measures.novelty import NEIGHBOURS, Neighbour, Normalise, look
 from manyheads.measures.papers import Papers
 from manyheads.measures.statistics import Mean, mean_of
-from manyheads.papers import Paper, Publication, fold
+from manyheads.papers import Paper, fold
 from manyheads.texts import Subject
 
 # Records as JSON Lines, one a line: what is measured is kept and read back so.
@@ -281,7 +282,7 @@ async def retrieve(library: Library, query: str, wanted: int, left_out: LeftOut)
     Raises:
         LiteratureError: no source could be asked.
     """
-    found, degraded, queries = dict[str, Publication](), dict[str, None](), dict[str, None]()
+    found, degraded, queries = dict[str, Paper](), dict[str, None](), dict[str, None]()
     for form in widen(query):
         if form in queries:
             continue
@@ -306,9 +307,9 @@ async def retrieve(library: Library, query: str, wanted: int, left_out: LeftOut)
     )
 
 
-def _papers(found: Iterable[Publication], left_out: LeftOut) -> list[Paper]:
+def _papers(found: Iterable[Paper], left_out: LeftOut) -> list[Paper]:
     """Those that count, and that a text can be held against."""
-    return [paper for one in found if not left_out(one.id, one.title) and (paper := as_paper(one))]
+    return [paper for one in found if not left_out(one.id, one.title) and (paper := comparable(one))]
 
 
 # CD and CI of texts against what the literature services know of their ideas (VirSci 2025, App. C.3; 2024, §4.2).
@@ -343,12 +344,9 @@ class MeasuringServices:
     async def open(
         cls, config: LiteratureConfig, model: Embedder, *, note: Note = ignore, cache: Path | None = None
     ) -> "AsyncGenerator[MeasuringServices]":
-        """Open the services of a config; see `open_library`. None is contacted before a text is measured."""
-        library = open_library(config, note=note, cache=cache)
-        try:
+        """Open the services of a config. None is contacted before a text is measured."""
+        async with Library(config, note=note, cache=cache).open() as library:
             yield cls(library, config, model)
-        finally:
-            await library.close()
 
     async def scores(
         self,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from manyheads.bank.corpus import RawPaper, Rejects
 from manyheads.errors import CorpusError
 from manyheads.literature.readers.bibtex import NotTeXError, decoded, names
-from manyheads.literature.readers.opening import FORMATS, Opening, detect, open_corpus
+from manyheads.literature.readers.formats import FORMATS, Opening, detect, open_corpus
 from manyheads.literature.readers.table import fields
 
 FILES = ("jsonl", "unarxive", "anthology", "bibtex", "csv", "parquet")

@@ -9,11 +9,11 @@ import pytest
 
 from manyheads.bank.corpus import RawPaper, Reader, Rejects
 from manyheads.errors import CorpusError
-from manyheads.literature.readers.opening import (
+from manyheads.literature.readers.formats import (
     FORMATS,
     Opening,
     detect,
-    listed,
+    format_examples,
     name_of,
     open_corpus,
     open_sources,
@@ -95,8 +95,8 @@ def test_an_unknown_format_lists_those_that_are_known(tmp_path: Path, content: s
     for path in (tmp_path / "a.doc", tmp_path):
         with pytest.raises(CorpusError) as told:
             detect(path)
-        assert told.value.tried == listed()
-    assert all(f"{one.name} ({one.example})" in listed() for one in FORMATS.values())
+        assert told.value.tried == format_examples()
+    assert all(f"{one.name} ({one.example})" in format_examples() for one in FORMATS.values())
     with pytest.raises(CorpusError, match="no such file or folder"):
         detect(tmp_path / "nowhere")
     with pytest.raises(CorpusError, match="no such format"):

@@ -12,7 +12,7 @@ from manyheads.bank.corpus import RawPaper, Rejects, as_paper
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.meta import BuildOptions
-from manyheads.literature.readers.opening import open_corpus
+from manyheads.literature.readers.formats import open_corpus
 from support.papers import paper, papers, write_corpus
 
 AMINER = "#index 7\n#* Pears\n#@ Jo Berg\n#t 2015\n#% 3\n#% 12\n#! About pears.\n"

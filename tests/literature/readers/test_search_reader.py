@@ -9,11 +9,12 @@ import pytest
 from manyheads.bank.corpus import RawPaper, Rejects
 from manyheads.config import LiteratureConfig
 from manyheads.errors import CorpusError, LiteratureError
+from manyheads.limiter import Pace
 from manyheads.literature.cache import LookupCache
-from manyheads.literature.opening import connect as connected
+from manyheads.literature.connection import connect as connected
 from manyheads.literature.readers.semantic_scholar import Searched
 from manyheads.literature.semantic_scholar import SemanticScholar
-from manyheads.literature.service import Pace, Service
+from manyheads.literature.service import Service
 from support.scholar import Scholar, Trouble, record
 
 PAPERS = tuple(
@@ -42,7 +43,7 @@ def search(scholar: Scholar, tmp_path: Path) -> Callable[..., Searched]:
 
     def connect() -> SemanticScholar:
         service = Service("semantic_scholar", Pace(0.001), retries=0, patience=5, address=scholar.url)
-        return SemanticScholar(service, address=scholar.url)
+        return SemanticScholar(service)
 
     return partial(Searched, connect=connect, cache=lambda: LookupCache(tmp_path / "kept.sqlite"))
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from manyheads.bank.corpus import RawPaper, Rejects
-from manyheads.literature.readers.opening import detect, open_corpus
+from manyheads.literature.readers.formats import detect, open_corpus
 
 
 def row(**changes: Any) -> dict[str, Any]:

@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manyheads.literature.targets import before, later, retells
-from manyheads.papers import Publication
+from manyheads.papers import Paper
 
 TOLD = "We let salt move through a bed of clay and weigh what has come out of it after a year."
 
 
-def publication(number: int, year: int | None, abstract: str) -> Publication:
-    return Publication(
+def publication(number: int, year: int | None, abstract: str) -> Paper:
+    return Paper(
         id=f"openalex:W{number}", source="openalex", title=f"Salt {number}", abstract=abstract, year=year
     )
 

@@ -13,7 +13,7 @@ from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.meta import BuildOptions
 from manyheads.errors import CorpusError
-from manyheads.literature.targets import SPARE, Draw, Targets, Wish, targets_in, write_cases
+from manyheads.literature.targets import SPARE, Draw, Targets, Wish, reasons, targets_in, write_cases
 from manyheads.literature.targets_in_datasets import open_datasets, targets_of
 from support.papers import paper, papers, write_corpus
 
@@ -73,7 +73,7 @@ def test_what_is_passed_over_is_counted_by_its_reason(tmp_path: Path) -> None:
         "with nobody telling how often they are cited": 1,
         "that were read before": 1,
     }
-    assert "4 not known to be later than 2012; 1 " in found.told()
+    assert "4 not known to be later than 2012; 1 " in reasons(found.passed)
 
 
 def test_a_reference_without_an_abstract_is_none_and_the_target_never_tells_of_itself(tmp_path: Path) -> None:

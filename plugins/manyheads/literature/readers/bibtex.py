@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, lines, sifted
-from manyheads.literature.readers.common import Record, each, first_of, paper, shards, shown, terms
+from manyheads.literature.readers.common import Record, each, first_of, one_line, paper, shards, terms
 
 if TYPE_CHECKING:
     from bibtexparser.model import Entry
@@ -172,7 +172,7 @@ def _paper(block: _Block, macros: _Macros) -> RawPaper | tuple[str, str]:
     except UnicodeDecodeError as wrong:
         made = "encoding", f"byte {wrong.start} is not UTF-8"
     except NotTeXError as wrong:
-        made = "entry", shown(wrong)
+        made = "entry", one_line(wrong)
     return made if isinstance(made, RawPaper) else (made[0], f"{made[1]} (line {block.line})")
 
 
@@ -183,7 +183,7 @@ def _entry(text: str) -> "Entry | tuple[str, str]":
     library = parse_string(text)
     if library.failed_blocks:
         error = str(library.failed_blocks[0].error).partition(". Note:")[0]
-        return "entry", shown(error) or "its braces do not close"
+        return "entry", one_line(error) or "its braces do not close"
     if len(library.entries) > 1:
         return "entry", "another entry begins inside of it: begin each on a line of its own"
     return library.entries[0] if library.entries else ("entry", "no entry")

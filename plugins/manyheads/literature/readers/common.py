@@ -103,7 +103,7 @@ def year_of(value: object) -> int | None:
     return whole(value)
 
 
-def shown(text: object) -> str:
+def one_line(text: object) -> str:
     """What a dataset or a library says, in one line that a terminal can take."""
     line = " ".join(str(text).split())
     return "".join(letter if letter.isprintable() else "?" for letter in line)[:300]

@@ -17,7 +17,7 @@ from manyheads.errors import CorpusError, LiteratureError
 from manyheads.literature.cache import LookupCache
 from manyheads.literature.readers.common import Record, each, objects, paper, whole
 from manyheads.literature.source import Part, Source
-from manyheads.papers import Publication, Window
+from manyheads.papers import Paper, Window
 
 # Papers that wait for their abstracts, and who cites whom, on the disk instead of in memory.
 
@@ -232,7 +232,7 @@ KEPT = "corpus with ids"
 MOST_A_YEAR = 1000
 """Semantic Scholar's search gives no more papers than this to one query."""
 API_PARTS: tuple[Part, ...] = ("abstract", "authors", "venue", "citations", "date")
-PUBLICATIONS = TypeAdapter(list[Publication])
+_PAPERS = TypeAdapter(list[Paper])
 
 
 class Searched:
@@ -298,7 +298,7 @@ class Searched:
                             source.name,
                             KEPT,
                             self._request(year),
-                            PUBLICATIONS.dump_python(found, mode="json"),
+                            _PAPERS.dump_python(found, mode="json"),
                         )
                     rejects.file = f"{source.name} {year}"
                     for rank, one in enumerate(found, 1):
@@ -310,15 +310,15 @@ class Searched:
         asked = {"query": self._query, "year": year, "limit": self._limit, "parts": list(API_PARTS)}
         return asked | ({"address": self._address} if self._address else {})
 
-    def _kept(self, cache: LookupCache, source: Source, year: int) -> list[Publication] | None:
+    def _kept(self, cache: LookupCache, source: Source, year: int) -> list[Paper] | None:
         """What was kept of a year; None too where an earlier version kept it otherwise."""
         kept = cache.get(source.name, KEPT, self._request(year))
         try:
-            return None if kept is None else PUBLICATIONS.validate_python(kept.value)
+            return None if kept is None else _PAPERS.validate_python(kept.value)
         except ValidationError:
             return None
 
-    async def _ask(self, source: Source, year: int) -> list[Publication]:
+    async def _ask(self, source: Source, year: int) -> list[Paper]:
         window = Window(dt.date(year, 1, 1), dt.date(year + 1, 1, 1))
         try:
             return await source.search(self._query, self._limit, window=window, parts=API_PARTS)
@@ -332,7 +332,7 @@ class Searched:
         return {}
 
 
-def _fields_of_hit(one: Publication) -> dict[str, Any]:
+def _fields_of_hit(one: Paper) -> dict[str, Any]:
     return {
         "id": one.id,
         "title": one.title,

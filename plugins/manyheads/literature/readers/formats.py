@@ -24,7 +24,7 @@ from manyheads.bank.corpus import (
 from manyheads.config import LiteratureConfig
 from manyheads.errors import CorpusError
 from manyheads.literature.cache import LookupCache
-from manyheads.literature.opening import connect
+from manyheads.literature.connection import connect
 from manyheads.literature.readers.aminer import AMiner
 from manyheads.literature.readers.anthology import Anthology
 from manyheads.literature.readers.bibtex import BEGIN, BibTeX
@@ -76,16 +76,16 @@ FORMAT_ENDINGS = (
 )  # fmt: skip
 
 
-def known(name: str) -> str:
+def format_name(name: str) -> str:
     """A format's name; raises `CorpusError`, which lists them all, for one that is none."""
     if name not in FORMATS:
         raise CorpusError(
-            f"--format {name!r}: no such format", tried=listed(), hint="manyheads corpus formats"
+            f"--format {name!r}: no such format", tried=format_examples(), hint="manyheads corpus formats"
         )
     return name
 
 
-def listed() -> str:
+def format_examples() -> str:
     """The formats with an example each."""
     return "; ".join(f"{one.name} ({one.example})" for one in FORMATS.values())
 
@@ -105,7 +105,9 @@ def detect(path: Path) -> str:
     if found := _of_folder(path) if path.is_dir() else _of_file(path):
         return found
     raise CorpusError(
-        f"{path}: not of a format that is known", tried=listed(), hint="say which it is: --format NAME"
+        f"{path}: not of a format that is known",
+        tried=format_examples(),
+        hint="say which it is: --format NAME",
     )
 
 
@@ -227,7 +229,7 @@ class Opening:
     """How datasets are to be read.
 
     Attributes:
-        format: one of `formats.FORMATS`, or `auto`.
+        format: one of `FORMATS`, or `auto`.
         preset: the format of a preset's dataset, which a folder is taken for.
         columns: of tables, field to column.
         years: the first and the last of interest; what is known of them spares work, the papers are filtered later.
@@ -278,7 +280,7 @@ def open_corpus(path: Path, format: str = AUTO, opening: Opening | None = None) 
         CorpusError: nothing is there, or its format is not known.
     """
     how = opening or Opening()
-    name = _told(path, how.preset) if format == AUTO else known(format)
+    name = _preset_or_detected(path, how.preset) if format == AUTO else format_name(format)
     if how.columns and name not in ("csv", "parquet"):
         raise CorpusError(f"{path}: {name} has no columns", hint="leave --columns out, or say --format csv")
     readers: dict[str, Callable[[], Reader]] = {
@@ -303,7 +305,7 @@ def _open(source: str, opening: Opening) -> Reader:
     return open_corpus(Path(source), opening.format, opening)
 
 
-def _told(path: Path, preset: str | None) -> str:
+def _preset_or_detected(path: Path, preset: str | None) -> str:
     return preset if preset and path.is_dir() else detect(path)
 
 

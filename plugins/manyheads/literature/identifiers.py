@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from manyheads.config import SourceName
 from manyheads.literature.arxiv import NUMBER, OWN_DOI
-from manyheads.papers import Publication, fold
+from manyheads.papers import Paper, fold
 
 _DOI = re.compile(r"10\.\d{4,9}/\S+", re.ASCII)
 _ARXIV_PLACES = (
@@ -21,7 +21,7 @@ _DOI_PLACES = ("doi:", "https://doi.org/", "http://doi.org/", "https://dx.doi.or
 
 
 @dataclass(frozen=True)
-class Named:
+class Identifier:
     """A paper's name.
 
     Args:
@@ -48,37 +48,37 @@ class Named:
             case "title":
                 return None
 
-    def means(self, paper: Publication) -> bool:
+    def means(self, paper: Paper) -> bool:
         """Whether a paper found bears this title."""
         return self.kind == "title" and paper.key == fold(self.value) != ""
 
 
-def named(text: str) -> Named:
+def identify(text: str) -> Identifier:
     """How a paper is named, told by its form; what is nothing else is a title."""
     text = text.strip()
     prefix, _, rest = text.partition(":")
     if prefix == "arxiv" or _behind(text, _ARXIV_PLACES) is not None or NUMBER.fullmatch(_bare(text)):
         number = _bare(_behind(text, _ARXIV_PLACES) or text)
         if NUMBER.fullmatch(number):
-            return Named("arxiv", number)
+            return Identifier("arxiv", number)
     for source in get_args(SourceName):
         if prefix == source and rest.strip() == rest != "":
-            return Named("own", rest, source)
+            return Identifier("own", rest, source)
     doi = _behind(text, _DOI_PLACES) or text
     if _DOI.fullmatch(doi):
         own = doi.casefold().startswith(OWN_DOI)
-        return Named("arxiv", _bare(doi[len(OWN_DOI) :])) if own else Named("doi", doi)
-    return Named("title", " ".join(text.split()))
+        return Identifier("arxiv", _bare(doi[len(OWN_DOI) :])) if own else Identifier("doi", doi)
+    return Identifier("title", " ".join(text.split()))
 
 
-def names_of(paper: Publication) -> tuple[Named, ...]:
+def identifiers_of(paper: Paper) -> tuple[Identifier, ...]:
     """The names by which other sources may know a paper, surest first."""
-    found: list[Named] = []
+    found: list[Identifier] = []
     if paper.source == "arxiv":
-        found.append(Named("arxiv", paper.id.partition(":")[2]))
+        found.append(Identifier("arxiv", paper.id.partition(":")[2]))
     if paper.doi:
-        found.append(named(paper.doi))
-    return (*found, Named("title", paper.title))
+        found.append(identify(paper.doi))
+    return (*found, Identifier("title", paper.title))
 
 
 def _behind(text: str, places: tuple[str, ...]) -> str | None:

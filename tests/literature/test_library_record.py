@@ -8,7 +8,7 @@ import pytest
 
 from manyheads.errors import CacheError, LiteratureError
 from manyheads.literature.ledger import SearchLedger
-from manyheads.literature.library import Findings
+from manyheads.literature.lookup import Findings
 from manyheads.literature.source import ALL, Part
 from support.scholar import Scholar, Trouble
 from support.services import A, C, Services, down, running
@@ -64,7 +64,7 @@ async def test_a_failure_is_not_kept_but_an_empty_answer_is(services: Services, 
 
 
 async def test_nothing_is_opened_or_asked_before_it_is_used(services: Services, tmp_path: Path) -> None:
-    async with services.library(cache=tmp_path / "a" / "cache.sqlite", kept=tmp_path / "kept.sqlite"):
+    async with services.library(cache=tmp_path / "a" / "cache.sqlite", record=tmp_path / "kept.sqlite"):
         pass
     assert not any((tmp_path / name).exists() for name in ("a", "kept.sqlite"))
     assert services.asked == [0, 0, 0]
@@ -81,7 +81,7 @@ async def test_a_resumed_run_sees_what_it_saw(services: Services, tmp_path: Path
     kept, ledgers = tmp_path / "kept.sqlite", [tmp_path / "searches.jsonl", tmp_path / "whole.jsonl"]
 
     async def run(ledger: SearchLedger, *queries: str) -> list[Findings]:
-        async with services.library(kept=kept, note=ledger.note) as library:
+        async with services.library(record=kept, note=ledger.note) as library:
             found = [await library.search(query) for query in queries]
             return [*found, await library.references("local:p1")]
 
@@ -126,13 +126,13 @@ async def test_what_is_kept_answers_its_own_question_only(services: Services, tm
 
 async def test_a_run_s_record_answers_its_own_question_only(services: Services, tmp_path: Path) -> None:
     kept = tmp_path / "kept.sqlite"
-    async with services.library("semantic_scholar", kept=kept) as library:
+    async with services.library("semantic_scholar", record=kept) as library:
         everything = (await library.search("tactile fruit", 5)).papers
         assert len((await library.search("tactile fruit", 1)).papers) == 1
         assert (await library.search("tactile fruit", 5)).papers == everything
-    async with services.library("semantic_scholar", kept=kept, before="2015") as library:
+    async with services.library("semantic_scholar", record=kept, before="2015") as library:
         assert f"semantic_scholar:{C}" not in [
             paper.id for paper in (await library.search("tactile fruit", 5)).papers
         ]
-    async with services.library("openalex", kept=kept) as library:
+    async with services.library("openalex", record=kept) as library:
         assert {paper.source for paper in (await library.search("tactile fruit", 5)).papers} == {"openalex"}

@@ -5,17 +5,17 @@ from typing import Any
 import pytest
 
 from manyheads.config import SourceName
-from manyheads.literature.library import Merged
-from manyheads.papers import Publication
+from manyheads.literature.merge import Merged
+from manyheads.papers import Paper
 
 LONG = "Tactile fingers for soft fruit"
 
 
-def found(source: SourceName, title: str = "Editorial", number: int = 1, **known: Any) -> Publication:
-    return Publication(id=f"{source}:{number}", source=source, title=title, **known)
+def found(source: SourceName, title: str = "Editorial", number: int = 1, **known: Any) -> Paper:
+    return Paper(id=f"{source}:{number}", source=source, title=title, **known)
 
 
-def merged(*papers: Publication) -> list[str]:
+def merged(*papers: Paper) -> list[str]:
     all_of_them = Merged()
     for paper in papers:
         all_of_them.add([paper])
@@ -23,7 +23,7 @@ def merged(*papers: Publication) -> list[str]:
 
 
 BY_LOVELACE: dict[str, Any] = {"authors": ("Ada Lovelace", "Grace Hopper")}
-SAME: dict[str, tuple[Publication, Publication]] = {
+SAME: dict[str, tuple[Paper, Paper]] = {
     "a long title": (found("arxiv", LONG), found("openalex", LONG.upper(), year=2011)),
     "the DOI": (found("arxiv", doi="10.1/A"), found("openalex", "A word from the editors", doi="10.1/a")),
     "the year": (found("arxiv", year=2011), found("openalex", year=2011)),
@@ -31,7 +31,7 @@ SAME: dict[str, tuple[Publication, Publication]] = {
     "an author, a year later": (found("arxiv", year=2011, **BY_LOVELACE), found("openalex", year=2012, **BY_LOVELACE)),
     "the year of a masked paper": (found("local", year=2011, authors=("Scientist1",)), found("openalex", year=2011, **BY_LOVELACE)),
 }  # fmt: skip
-OTHER: dict[str, tuple[Publication, Publication]] = {
+OTHER: dict[str, tuple[Paper, Paper]] = {
     "nothing but a short title": (found("arxiv"), found("openalex")),
     "another year": (found("arxiv", year=2011), found("openalex", year=2012)),
     "other authors": (found("arxiv", year=2011, authors=("Alan Turing",)), found("openalex", year=2011, **BY_LOVELACE)),
@@ -43,13 +43,13 @@ OTHER: dict[str, tuple[Publication, Publication]] = {
 
 
 @pytest.mark.parametrize("pair", SAME.values(), ids=SAME)
-def test_one_paper_of_two_sources_is_listed_once(pair: tuple[Publication, Publication]) -> None:
+def test_one_paper_of_two_sources_is_listed_once(pair: tuple[Paper, Paper]) -> None:
     assert merged(*pair) == [pair[0].id]
     assert merged(*reversed(pair)) == [pair[1].id]
 
 
 @pytest.mark.parametrize("pair", OTHER.values(), ids=OTHER)
-def test_papers_that_share_a_short_title_stay_apart(pair: tuple[Publication, Publication]) -> None:
+def test_papers_that_share_a_short_title_stay_apart(pair: tuple[Paper, Paper]) -> None:
     assert merged(*pair) == [paper.id for paper in pair]
 
 

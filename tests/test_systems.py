@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import pytest
 
 from manyheads import systems as registry
-from manyheads.config import Inputs, Section, Slot
-from manyheads.engine.system import System
+from manyheads.config import Inputs, RunConfig, Section, Slot
+from manyheads.engine.system import Needs, System
 from manyheads.errors import ConfigError
 from manyheads.resources import shipped
 from manyheads.systems import system_of, systems
@@ -81,15 +81,14 @@ async def nothing(run: Any) -> dict[str, Any]:
     return {}
 
 
-def system(**keys: Any) -> System:
-    known: dict[str, Any] = {
-        "name": "plain",
-        "title": "Plain",
-        "about": "Plain.",
-        "config": Plain,
-        "inputs": Given,
-    }
-    return System(**{**known, "run": nothing, "needs": lambda config: {}, **keys})
+def no_needs(config: RunConfig) -> Needs:
+    return {}
+
+
+def system(
+    name: str = "plain", config: type[Section] = Plain, retired: dict[str, str | None] | None = None
+) -> System:
+    return System(name, "Plain", "Plain.", config, Given, nothing, no_needs, retired=retired or {})
 
 
 @pytest.mark.parametrize(
@@ -105,7 +104,7 @@ def system(**keys: Any) -> System:
 def test_each_key_goes_where_it_belongs(
     data: dict[str, Any], lifted: dict[str, Any], rest: dict[str, Any]
 ) -> None:
-    retired = {"old": "plain", "gone": None, "theirs.height": "plain.size"}
+    retired: dict[str, str | None] = {"old": "plain", "gone": None, "theirs.height": "plain.size"}
     assert system(retired=retired).lift(data) == (lifted, rest)
 
 
@@ -142,7 +141,11 @@ def test_former_names_are_read() -> None:
 def test_a_system_of_another_package(monkeypatch: pytest.MonkeyPatch) -> None:
     entries = [EntryPoint("gone", "no.such:THING", "manyheads.systems"),
                EntryPoint("wrong", "manyheads.systems.virsci:VIRSCI", "manyheads.systems")]  # fmt: skip
-    monkeypatch.setattr(registry, "entry_points", lambda group: entries)
+
+    def entry_points(group: str) -> list[EntryPoint]:
+        return entries
+
+    monkeypatch.setattr(registry, "entry_points", entry_points)
     systems.cache_clear()
     try:
         assert list(systems())[-2:] == ["gone", "wrong"]

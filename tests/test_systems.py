@@ -7,9 +7,10 @@ from typing import Annotated, Any
 import pytest
 
 from manyheads import systems as registry
-from manyheads.config import Inputs, Section, Slot
-from manyheads.engine.system import System
+from manyheads.config import Inputs, RunConfig, Section, Slot
+from manyheads.engine.system import Needs, System
 from manyheads.errors import ConfigError
+from manyheads.report.html import View
 from manyheads.resources import shipped
 from manyheads.systems import system_of, systems
 from manyheads.systems.loading import load, validate
@@ -81,23 +82,34 @@ async def nothing(run: Any) -> None:
     return
 
 
-def no_needs(of: Any) -> dict[Any, Any]:
+def no_needs(config: RunConfig) -> Needs:
     return {}
 
 
-def system(**keys: Any) -> System:
-    known: dict[str, Any] = {
-        "name": "plain",
-        "title": "Plain",
-        "about": "Plain.",
-        "config": Plain,
-        "inputs": Given,
-        "result": Plain,
-        "essence": no_needs,
-        "report": no_needs,
-    }
-    fields: dict[str, Any] = {**known, "run": nothing, "needs": no_needs, **keys}
-    return System(**fields)
+def no_lines(result: Any) -> list[tuple[str, str]]:
+    return []
+
+
+def no_view(record: Any) -> View:
+    raise AssertionError("no report is written here")
+
+
+def system(
+    name: str = "plain", config: type[Section] = Plain, retired: dict[str, str | None] | None = None
+) -> System:
+    return System(
+        name,
+        "Plain",
+        "Plain.",
+        config,
+        Given,
+        Plain,
+        nothing,
+        no_needs,
+        no_lines,
+        no_view,
+        retired=retired or {},
+    )
 
 
 @pytest.mark.parametrize(
@@ -113,7 +125,7 @@ def system(**keys: Any) -> System:
 def test_each_key_goes_where_it_belongs(
     data: dict[str, Any], lifted: dict[str, Any], rest: dict[str, Any]
 ) -> None:
-    retired = {"old": "plain", "gone": None, "theirs.height": "plain.size"}
+    retired: dict[str, str | None] = {"old": "plain", "gone": None, "theirs.height": "plain.size"}
     assert system(retired=retired).lift(data) == (lifted, rest)
 
 
@@ -151,10 +163,10 @@ def test_a_system_of_another_package(monkeypatch: pytest.MonkeyPatch) -> None:
     entries = [EntryPoint("gone", "no.such:THING", "manyheads.systems"),
                EntryPoint("wrong", "manyheads.systems.virsci:VIRSCI", "manyheads.systems")]  # fmt: skip
 
-    def found(group: str) -> list[EntryPoint]:
+    def entry_points(group: str) -> list[EntryPoint]:
         return entries
 
-    monkeypatch.setattr(registry, "entry_points", found)
+    monkeypatch.setattr(registry, "entry_points", entry_points)
     systems.cache_clear()
     try:
         assert list(systems())[-2:] == ["gone", "wrong"]

@@ -58,4 +58,4 @@ def test_a_journal_that_is_damaged(home: Path) -> None:
 def test_an_empty_topic_is_no_topic_discussion(home: Path) -> None:
     said = manyheads_command("run", "virsci", "--topic", " ", cwd=home).message
     assert "--topic: empty" in said
-    assert "leave --topic out" in said
+    assert "leave it out" in said

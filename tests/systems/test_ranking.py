@@ -512,7 +512,7 @@ async def test_both_hosts_give_the_same_result(rank: Play, tmp_path: Path) -> No
         (
             ("rebuttal.indicator=charm",),
             ConfigError,
-            r"rebuttal\.indicator 'charm': nothing tells its traits",
+            r"ranking\.improved\.indicator 'charm': nothing tells its traits",
         ),
         (("ranking.ideas=[nowhere.md]",), SubjectError, r"nowhere\.md: no such file"),
         (("ranking.target=./nowhere",), SubjectError, r"nowhere: no such file"),

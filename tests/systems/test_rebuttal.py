@@ -281,7 +281,7 @@ async def test_an_indicator_whose_file_tells_nothing_is_no_choice(
 )
 def test_a_check_counts_what_it_begins_with(llm: LLM, sets: tuple[str, ...], told: str) -> None:
     found = findings(config_for(llm, "system=rebuttal", *sets))
-    assert [each.message for each in found if each.subject == "background"] == [told]
+    assert [each.message for each in found if each.subject == "inputs"] == [told]
 
 
 async def test_without_a_background_nothing_is_begun(run: Play, llm: LLM, tmp_path: Path) -> None:
@@ -293,7 +293,7 @@ async def test_without_a_background_nothing_is_begun(run: Play, llm: LLM, tmp_pa
     config = config_for(llm, "system=rebuttal")
     assert [each.subject for each in findings(config) if not each.ok] == ["rebuttal"]
     config = config_for(llm, "system=rebuttal", "background=nowhere.bib")
-    [finding] = [each for each in findings(config) if each.subject == "background"]
+    [finding] = [each for each in findings(config) if each.subject == "inputs"]
     assert (finding.ok, "no such file" in finding.message) == (False, True)
 
 

@@ -20,6 +20,7 @@ from support.command import Done, finish, manyheads_command, start
 from support.llm import LLM
 from support.play import Played, play
 from support.requests import Request
+from support.results import but_for_the_host
 
 DELAY = 0.02
 BY_FIELD = "models.default.tools=false"
@@ -128,7 +129,7 @@ def assert_goes_on(llm: LLM, home: Path, whole: Played, *more: str) -> None:
     done = manyheads_command("resume", "run", *more, cwd=home)
     assert (done.code, done.err) == (0, "".join(f"warning: {text}\n" for text in whole.result["warnings"]))
     assert questions(llm.requests[before:]) == questions(whole.requests) - kept
-    results = [(folder / "result.json").read_bytes() for folder in (home / "run", whole.folder)]
+    results = [but_for_the_host(folder) for folder in (home / "run", whole.folder)]
     assert results[0] == results[1]
 
 

@@ -144,7 +144,7 @@ def test_a_judge_that_ranks_too_few_ideas_ends_in_words(home: Path) -> None:
         (("ranking", "judge", "many.jsonl:3", "--target", "target.md"), "many.jsonl:3: no such line"),
         (("ranking", "judge", ".", "--target", "target.md"), "no run folder"),
         (("ranking", "judge", "review", "--target", "target.md"), "this run has come to no idea"),
-        (("ranking", "judge", "hand", "--target", "target.md"), "idea.references.0: should be a mapping"),
+        (("ranking", "judge", "hand", "--target", "target.md"), "idea.number: field required"),
         (("ranking", "judge", "Owls.", "--target", "hand"), "wrote no abstract"),
         (
             ("ranking", "judge", "Owls.", "--target", "target.md", "--indicator", "charm"),

@@ -19,7 +19,7 @@ from support.faults import Fault
 from support.llm import LLM
 from support.native import ANSWERS, ASKED, PAPER, TOPIC, Native, small
 from support.requests import Request
-from support.results import unfinished
+from support.results import but_for_the_host, unfinished
 
 REVIEW = "conference-review"
 Made = Callable[..., Native]
@@ -46,8 +46,8 @@ def made(request: pytest.FixtureRequest, llm: LLM, tmp_path: Path) -> Made:
 
 
 def kept(folder: Path) -> str:
-    """A run's result without the name of its folder."""
-    return (folder / "result.json").read_text(encoding="utf-8").replace(str(folder), "RUN")
+    """A run's result without the names of its folder and its host."""
+    return but_for_the_host(folder).replace(str(folder), "RUN")
 
 
 @pytest.mark.parametrize("system", systems())

@@ -97,8 +97,11 @@ def test_a_run_is_read_as_its_judge_saw_it(tmp_path: Path) -> None:
     ("changes", "told"),
     [
         ({"system": "rebuttal"}, "a run of rebuttal, not of ranking"),
-        ({"orders": [{"ranked": None}]}, "no order has a ranking"),
-        ({"orders": [{"ranked": [0, 1, 1]}]}, "does not hold each idea once"),
+        ({"orders": [{"ranked": None, "shown": [0, 1, 2], "target_place": 1}]}, "no order has a ranking"),
+        (
+            {"orders": [{"ranked": [0, 1, 1], "shown": [0, 1, 2], "target_place": 1}]},
+            "does not hold each idea once",
+        ),
         ({"ideas": []}, "ideas"),
     ],
 )

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from manyheads.core.results import is_finished
 from manyheads.engine.journal import read_turns
 from manyheads.measures.scores import read_lines
 from manyheads.suites.measuring import Row
@@ -141,7 +142,7 @@ def test_a_project_that_is_moved_goes_on_where_it_was(tmp_path: Path) -> None:
         assert evaluated(llm, suite, "--path", before, "--budget", "calls=7").code == 1
         moved = before.rename(tmp_path / "after")
         assert {path.parent for path in moved.glob("out/cells/*/journal.sqlite")} > {
-            path.parent for path in moved.glob("out/cells/*/result.json")
+            path.parent for path in moved.glob("out/cells/*/result.json") if is_finished(path.parent)
         }, "one was stopped in the middle"
         done = evaluated(llm, moved / "mine", "--path", moved)
         assert done.code == 0, done.err

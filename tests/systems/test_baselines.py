@@ -84,7 +84,7 @@ class TestReflection:
     def test_the_result_has_a_teams_shape(self, played: Played) -> None:
         result = played.result
         assert result["topic"] == {"topic": TOPIC, "rationale": None, "fixed": True}
-        assert result["team"] == [{"name": "Researcher", "role": "researcher"}]
+        assert [(each["name"], each["role"]) for each in result["team"]] == [("Researcher", "researcher")]
         sections = [result["abstract"][name] for name in SECTIONS]
         assert result["abstract"]["text"] == " ".join(sections)
         assert [draft["title"] for draft in result["drafts"]] == [result["abstract"]["title"]]

@@ -84,7 +84,7 @@ def result(folder: Path, **parts: Any) -> str:
 def rebuttal(folder: Path, *versions: str) -> str:
     """A finished review and rebuttal with these versions of its idea, all but the first in six fields."""
     ideas = [
-        {"title": "", "idea": text} if not number else {**dict.fromkeys(FIELDS, text), "idea": text}
+        {"by": "", "title": "", **(dict.fromkeys(FIELDS, text) if number else {}), "idea": text}
         for number, text in enumerate(versions)
     ]
     rounds = [{"round": number, "idea": idea} for number, idea in enumerate(ideas)]
@@ -480,7 +480,7 @@ async def test_the_quality_is_that_which_the_ideas_were_improved_for_or_another(
 async def test_a_quality_that_an_idea_was_not_improved_for_is_told_unless_asked_for(
     rank: Play, tmp_path: Path
 ) -> None:
-    idea = {**dict.fromkeys(FIELDS, OWLS), "idea": OWLS}
+    idea = {"number": 1, "by": "", **dict.fromkeys(FIELDS, OWLS), "idea": OWLS}
     run = result(tmp_path / "owls", system="rebuttal", idea=idea, rebuttal={"indicator": "feasibility"})
     told = (await rank("ranking.orders=3", ideas=(run, BATS))).result["warnings"]
     assert told == [

@@ -54,7 +54,7 @@ def outcomes(played: Played) -> list[str]:
 async def test_without_it_nothing_is_asked_and_nothing_told(llm: LLM, tmp_path: Path):
     played = await play(config_for(llm, "turns=1"), tmp_path / "run", llm)
     assert not played.asked(REVIEW)
-    assert "self_review" not in played.result
+    assert played.result["self_review"] is None
     assert {(event.stage, event.total) for event in played.of(Stage)} >= {("abstract", 5)}
     assert "review" not in {event.stage for event in played.of(Stage)}
 
@@ -100,7 +100,8 @@ async def test_too_close_the_first_time_is_revised_and_reviewed_again(run: Run):
     assert all(drafts[5][key] in request.asking for key in ("title", "methods", "conclusion"))
     assert played.result["idea"]["idea"] not in request.asking
     for overlap in review["reviews"][0]["overlaps"]:
-        assert overlap["title"] in request.asking
+        [paper] = played.run.cited([overlap["evidence"]])
+        assert paper.title in request.asking
         assert overlap["reason"] in request.asking
         assert f"similarity {overlap['similarity']} of 100" in request.asking
     assert request.asking.count(": too close") == 1
@@ -151,7 +152,7 @@ async def test_the_team_is_told_what_was_discarded_and_why(run: Run):
         told = request.asking.split("## Given up")[1].split("## ")[0]
         assert gone["idea"]["idea"] in told
         assert "85 of 100" in told
-        assert overlap["title"] in told
+        assert played.run.cited([overlap["evidence"]])[0].title in told
         assert overlap["reason"] in told
         assert told.count("<paper>") == 1
     assert not any("Given up" in request.asking for request in first)

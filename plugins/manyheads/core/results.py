@@ -53,9 +53,15 @@ class EvidenceList:
     entries: list[Evidence] = field(default_factory=list[Evidence])
     _ids: dict[tuple[str, str, object], str] = field(default_factory=dict[tuple[str, str, object], str])
 
-    def cite(self, paper: str, title: str, query: str | None = None, **found: Any) -> str:
-        """The id of a paper found by a query; the same paper by the same query is one piece of evidence."""
-        key = (paper, title, query if query is not None else found.get("score"))
+    def cite(
+        self, paper: str, title: str, query: str | None = None, *, mark: object = None, **found: Any
+    ) -> str:
+        """The id of a paper found by a query; the same paper by the same query is one piece of evidence.
+
+        Args:
+            mark: tells apart what has no query.
+        """
+        key = (paper, title, query or mark)
         if key not in self._ids:
             self._ids[key] = f"e{len(self.entries) + 1}"
             line = query and query.split("\n", 1)[0]
@@ -328,9 +334,16 @@ def result_data(folder: Path, *, unfinished: bool = False) -> dict[str, Any]:
 
 
 def is_finished(folder: Path) -> bool:
-    """Whether a run has come to its end; raises `FileNotFoundError` where there is no result at all."""
-    data = json.loads((folder / RESULT).read_text(encoding="utf-8"))
-    return bool(modern(data, str(folder / RESULT)).get("finished"))
+    """Whether a run has come to its end; one whose result is damaged has, which is said where it is read.
+
+    Raises:
+        FileNotFoundError: there is no result at all.
+    """
+    try:
+        data = json.loads((folder / RESULT).read_text(encoding="utf-8"))
+    except ValueError:
+        return True
+    return "format" not in data or bool(data.get("finished"))
 
 
 # Results of version 0.1.0, which have no format: everything in one object, references in full where they are cited.
@@ -377,4 +390,5 @@ def _cited(value: Any, name: str, evidence: EvidenceList) -> Any:
 
 
 def _paper(old: Mapping[str, Any], evidence: EvidenceList) -> str:
-    return evidence.cite(old["id"], old["title"], year=old.get("year"), score=old.get("score"))
+    score = old.get("score")
+    return evidence.cite(old["id"], old["title"], mark=score, year=old.get("year"), score=score)

@@ -68,7 +68,7 @@ class Panel:
         background, result = run.given, run.result
         source = background.source or None
         works = [
-            run.evidence.cite(work.source, work.title, "", source=source, stage=INITIAL)
+            run.evidence.cite(work.source, work.title, mark=work.sha256, source=source, stage=INITIAL)
             for work in background.works
         ]
         result.team = [Person(name=each.name, role=role) for role, each in people.items()]

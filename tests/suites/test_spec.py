@@ -17,7 +17,16 @@ from manyheads.config import load
 from manyheads.errors import ConfigError
 from manyheads.resources import Resources, shipped
 from manyheads.suites.cells import Cell, cells_of
-from manyheads.suites.spec import Absent, Suite, SuiteSpec, MeasurePath, at, read_cases, read_suite, suite_names
+from manyheads.suites.spec import (
+    Absent,
+    MeasurePath,
+    Suite,
+    SuiteSpec,
+    at,
+    read_cases,
+    read_suite,
+    suite_names,
+)
 from support.suites import SPEC, write_suite
 
 AXES = {

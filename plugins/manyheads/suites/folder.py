@@ -13,10 +13,11 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, TextIO, TypeAlias, cast
 
 import portalocker
 
@@ -217,19 +218,14 @@ _LOCK = ".lock"
 
 
 class SuiteFolder:
-    """The folder of a suite, made when missing.
+    """The folder of a suite.
 
     Attributes:
         accepted: changes that were accepted, now or before: results of both sides stand in it.
-
-    Raises:
-        JournalError: it cannot be written.
     """
 
     def __init__(self, path: Path) -> None:
         self.path, self.accepted = path, list[str]()
-        with writing(path):
-            path.mkdir(parents=True, exist_ok=True)
 
     def write(self, name: str, text: str) -> Path:
         """Write a file as a whole, or not at all."""
@@ -279,13 +275,24 @@ class SuiteFolder:
 
 @contextmanager
 def locked(path: Path) -> Generator[None]:
-    """A folder that no other process has until the end of the block; waits for it.
+    """A folder, made when missing, in which no other process begins or writes until the end of the block.
 
     Raises:
         JournalError: the folder cannot be written.
     """
-    with writing(path):
-        file = (path / _LOCK).open("a")
-    with file:
-        portalocker.lock(file, portalocker.LockFlags.EXCLUSIVE)
-        yield
+    while True:
+        with writing(path):
+            path.mkdir(parents=True, exist_ok=True)
+            file = (path / _LOCK).open("a")
+        with file:
+            portalocker.lock(file, portalocker.LockFlags.EXCLUSIVE)
+            if _is_at(file, path / _LOCK):  # nobody has removed the folder while this process waited
+                yield
+                return
+
+
+def _is_at(file: TextIO, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False

@@ -7,8 +7,8 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from shutil import rmtree
 
@@ -41,26 +41,29 @@ class Reviews:
         Raises:
             UserError: the folder or a host cannot be used, or what earlier starts have paid is not known.
         """
-        whole = False
-        with locked(self._folder):
-            jobs = self._jobs()
-            budget.need_prices(jobs.values())
-            table = JobTable(self._folder)
-            first = table.join(finished_jobs(jobs))
-        try:
-            journals = {key: job.folder / JOURNAL for key, job in jobs.items()}
-            budget.open(table, {key: path for key, path in journals.items() if path.exists()}, first=first)
+        budget.need_prices([self._config])
+        with ExitStack() as stack:
+            with locked(self._folder):
+                jobs = self._jobs()
+                table = JobTable(self._folder)
+                stack.callback(self._leave, table, jobs)
+                first = table.join(finished_jobs(jobs))
+                journals = {key: job.folder / JOURNAL for key, job in jobs.items()}
+                budget.open(
+                    table, {key: path for key, path in journals.items() if path.exists()}, first=first
+                )
             scheduler = Scheduler(table, Local(host_factory), budget, listener, at_once=at_once)
             failures = await scheduler.run(jobs)
-            whole = not failures
-        finally:
+        return [(job, failures.get(key)) for key, job in jobs.items()]
+
+    def _leave(self, table: JobTable, jobs: Mapping[str, Job]) -> None:
+        """Remove what nobody needs any more: folders of runs that never began, and the jobs once all are finished."""
+        with locked(self._folder):
             for job in jobs.values():
                 with suppress(OSError):
-                    job.folder.rmdir()  # empty: the run never began
-            with locked(self._folder):
-                if table.close() and whole:
-                    rmtree(self._folder, ignore_errors=True)
-        return [(job, failures.get(key)) for key, job in jobs.items()]
+                    job.folder.rmdir()  # it is empty
+            if table.close() and all(finished_jobs(jobs).values()):
+                rmtree(self._folder, ignore_errors=True)
 
     def _jobs(self) -> dict[str, Job]:
         """A job for each text; its run folder is the one that an earlier start has made."""

@@ -12,7 +12,7 @@ from manyheads.bank.vectors import LexicalEmbedder
 from manyheads.cli import app
 from manyheads.errors import CorpusError, EmbeddingError, MeasureError, SubjectError, UserError
 from manyheads.measures.corpus import MeasuringCorpus
-from manyheads.measures.scores import Score, mean_of, read_lines
+from manyheads.measures.scores import Score, mean_score, read_lines
 from support.command import manyheads_command, manyheads_process
 from support.invoked import mistake, scores
 from support.papers import papers, write_corpus
@@ -64,14 +64,14 @@ def test_several_texts_have_a_mean_with_its_interval(corpus: Path) -> None:
     kept = read_lines(Path("measures.jsonl"), Score)
     assert [one.source for one in kept] == ["idea.txt", *(f"many.jsonl:{line}" for line in (1, 2, 3))]
     assert [one.name for one in kept][1:] == [one["title"] for one in papers(3, seed=9)]
-    mean = mean_of(kept, "rnd")
+    mean = mean_score(kept, "rnd")
     assert not isinstance(mean, str)
     rows = {
         line.split("│")[1].strip(): line.split("│")[-2].strip()
         for line in done.stdout.splitlines()
         if "│" in line
     }
-    assert rows["mean of 4"] == f"{mean.estimate:.3f}"
+    assert rows["mean of 4"] == f"{mean.mean:.3f}"
     assert (rows["95% interval: from"], rows["95% interval: to"]) == (f"{mean.low:.3f}", f"{mean.high:.3f}")
 
 
@@ -137,7 +137,7 @@ def test_missing_measures_are_told_and_not_averaged_over(here: Path) -> None:
     kept = read_lines(Path("measures.jsonl"), Score)
     lacking = [one for one in kept if one.ci is None]
     assert 0 < len(lacking) < 16
-    assert mean_of(kept, "on") == f"{len(lacking)} of 16 texts have none"
+    assert mean_score(kept, "on") == f"{len(lacking)} of 16 texts have none"
     assert done.stderr.count("no CI: the mean citation count") == len(lacking)
     [mean] = [line for line in done.stdout.splitlines() if "mean of 16" in line]
     assert [cell.strip() for cell in mean.split("│")][4:6] == ["–", "–"]

@@ -10,14 +10,15 @@ from typing import Any
 import pytest
 
 from manyheads.errors import RatingError
+from manyheads.measures.forms import Key
 from manyheads.measures.rankings import (
-    COLUMNS,
+    LAYOUT,
     RankedSet,
-    make_ranking_form,
+    doubts,
+    judged_sets,
+    ranking_form,
     read_ranked_set,
-    read_ranking_key,
     read_rankings,
-    write_ranking_form,
 )
 from support.command import manyheads_command
 
@@ -74,7 +75,7 @@ def filled(tmp_path: Path) -> Callable[[Callable[[Cells], None]], tuple[Path, Pa
     """A form of one set, ranked as it stands there, then spoilt; and its key."""
 
     def fill(spoil: Callable[[Cells], None]) -> tuple[Path, Path]:
-        table, _, key = write_ranking_form(make_ranking_form([SET], 1, seed=0), tmp_path / "form.csv")
+        table, _, key = ranking_form([SET], 1, seed=0).write(tmp_path / "form.csv")
         cells = rows(table)
         for rank, row in enumerate(cells, 1):
             row["rank"] = str(rank)
@@ -112,13 +113,11 @@ def test_what_is_no_ranking_is_refused(changes: dict[str, Any], told: str, tmp_p
 
 def test_each_rater_gets_every_set_and_text_in_an_order_of_their_own(tmp_path: Path) -> None:
     sets = [replace(SET, texts=(f"Title: T{n}", *SET.texts[1:])) for n in range(6)]
-    *tables, guide, key = write_ranking_form(
-        make_ranking_form(sets, 3, seed=1), tmp_path / "new" / "form.csv"
-    )
+    *tables, guide, key = ranking_form(sets, 3, seed=1).write(tmp_path / "new" / "form.csv")
     assert [path.name for path in tables] == ["form-1.csv", "form-2.csv", "form-3.csv"]
     assert (guide.name, key.name) == ("form.guide.md", "form.key.csv")
     shown = [rows(path) for path in tables]
-    assert all(tuple(row) == COLUMNS for table in shown for row in table)
+    assert all(tuple(row) == LAYOUT.table for table in shown for row in table)
     assert [{row["rater"] for row in table} for table in shown] == [{"R1"}, {"R2"}, {"R3"}]
     assert all(row["rank"] == row["comment"] == "" for table in shown for row in table)
     asked = [{(row["set"], row["idea"], row["text"]) for row in table} for table in shown]
@@ -132,14 +131,15 @@ def test_each_rater_gets_every_set_and_text_in_an_order_of_their_own(tmp_path: P
 
 def test_nothing_that_raters_get_tells_which_is_the_target(tmp_path: Path) -> None:
     """Neither words nor places: over many forms the target stands under each letter and in each place."""
-    *tables, guide, _ = write_ranking_form(make_ranking_form([SET, OTHER], 2, seed=1), tmp_path / "form.csv")
+    *tables, guide, _ = ranking_form([SET, OTHER], 2, seed=1).write(tmp_path / "form.csv")
     given = "".join(path.read_text(encoding="utf-8") for path in (*tables, guide))
     assert not [word for word in ("/runs", "/papers", "target", "2 3") if word in given]
-    first = [make_ranking_form([SET, OTHER], 1, seed).sets["S1"] for seed in range(100)]
-    assert 30 < first.count(SET) < 70
-    forms = [make_ranking_form([SET], 1, seed) for seed in range(400)]
-    letters = [form.letter("S1", 0) for form in forms]
-    places = [form.orders[0][0][1].index(0) for form in forms]
+    first = [ranking_form([SET, OTHER], 1, seed).items[0]["run"] for seed in range(100)]
+    assert 30 < first.count(SET.run) < 70
+    forms = [ranking_form([SET], 1, seed) for seed in range(400)]
+    targets = [next(at for at, item in enumerate(form.items) if item["number"] == "0") for form in forms]
+    letters = [form.items[target]["idea"] for form, target in zip(forms, targets, strict=True)]
+    places = [form.orders[0].index(target) for form, target in zip(forms, targets, strict=True)]
     assert all(60 < letters.count(letter) < 140 for letter in "ABCD")
     assert all(60 < places.count(place) < 140 for place in range(4))
 
@@ -148,8 +148,8 @@ def test_a_target_that_comes_back_among_other_ideas_is_told() -> None:
     """The same set by two qualities tells nothing: all of its texts come back."""
     changed = replace(SET, run="/runs/changed", texts=(SET.texts[0], "Title: Mice", *SET.texts[2:]))
     apart = replace(changed, target="other", texts=("Title: Eels", *changed.texts[1:]))
-    assert not list(make_ranking_form([SET, OTHER, apart], 1, seed=0).doubts())
-    [doubt] = make_ranking_form([SET, apart, changed], 1, seed=0).doubts()
+    assert not list(doubts(ranking_form([SET, OTHER, apart], 1, seed=0)))
+    [doubt] = doubts(ranking_form([SET, apart, changed], 1, seed=0))
     assert "one target beside different ideas" in doubt
     assert doubt.partition(":")[0].count("S") == 2
 
@@ -163,7 +163,7 @@ def test_the_command_warns_of_it(tmp_path: Path) -> None:
 
 
 def test_the_guideline_names_each_quality_and_its_traits(tmp_path: Path) -> None:
-    _, guide, _ = write_ranking_form(make_ranking_form([SET, OTHER], 1, seed=1), tmp_path / "form.csv")
+    _, guide, _ = ranking_form([SET, OTHER], 1, seed=1).write(tmp_path / "form.csv")
     text = guide.read_text(encoding="utf-8")
     assert text.index("### feasibility") < text.index("- all of it can be had") < text.index("### novelty")
     assert "- nobody has tried it" in text
@@ -171,20 +171,20 @@ def test_the_guideline_names_each_quality_and_its_traits(tmp_path: Path) -> None
 
 
 def test_the_order_of_the_folders_does_not_show() -> None:
-    first, second = make_ranking_form([SET, OTHER], 2, seed=1), make_ranking_form([OTHER, SET], 2, seed=1)
+    first, second = ranking_form([SET, OTHER], 2, seed=1), ranking_form([OTHER, SET], 2, seed=1)
     assert first == second
-    assert first != make_ranking_form([SET, OTHER], 2, seed=2)
+    assert first != ranking_form([SET, OTHER], 2, seed=2)
 
 
 def test_the_same_question_twice_is_refused() -> None:
     turned = replace(SET, run="/runs/turned", texts=(SET.texts[0], *SET.texts[:0:-1]))
     with pytest.raises(RatingError, match="/runs/turned: the same ideas by the same quality as /runs/secret"):
-        make_ranking_form([SET, turned], 1, seed=0)
+        ranking_form([SET, turned], 1, seed=0)
     told_otherwise = replace(SET, run="/runs/2", texts=("Title: Mice", *SET.texts[1:]), traits="- it is odd")
     with pytest.raises(RatingError, match="/runs/2: was judged by other traits of novelty than /runs/secret"):
-        make_ranking_form([SET, told_otherwise], 1, seed=0)
+        ranking_form([SET, told_otherwise], 1, seed=0)
     with pytest.raises(RatingError, match="at least one ranking"):
-        make_ranking_form([], 1, seed=0)
+        ranking_form([], 1, seed=0)
 
 
 def test_a_filled_in_form_is_read_again(
@@ -192,10 +192,10 @@ def test_a_filled_in_form_is_read_again(
 ) -> None:
     shown: list[str] = []
     table, key = filled(lambda cells: shown.extend(row["text"] for row in cells))
-    kept = read_ranking_key(key)
-    assert (kept["S1"].judge_ranks, kept["S1"].indicator) == (((2, 1, 3, 4), (3, 1, 2, 4)), "novelty")
-    found = read_rankings([table], kept)
-    assert found.given == {"S1": {"R1": tuple(shown.index(text) + 1 for text in SET.texts)}}
+    judged = judged_sets(Key.read(key, LAYOUT))["S1"]
+    assert (judged.judge_ranks, judged.indicator) == (((2, 1, 3, 4), (3, 1, 2, 4)), "novelty")
+    found = read_rankings([table], Key.read(key, LAYOUT))
+    assert found.ranks == {"S1": {"R1": tuple(shown.index(text) + 1 for text in SET.texts)}}
     assert found.raters == ["R1"]
 
 
@@ -220,12 +220,12 @@ def repeat_a_row(cells: Cells) -> None:
         (put(1, rank="0"), "'0' is no whole number"),
         (put(1, rank="2.0"), "'2.0' is no whole number"),
         (put(1, rank="second"), "'second' is no whole number"),
-        (put(1, idea="E"), "form.csv:3: column idea: 'E' is none of A, B, C, D"),
-        (put(1, set="S9"), "form.csv:3: the key knows no set 'S9'"),
+        (put(1, idea="E"), "form.csv:3: .*idea 'E'.*form.key.csv"),
+        (put(1, set="S9"), "form.csv:3: set 'S9'.*form.key.csv"),
         (put(1, rater=""), "form.csv:3: column rater: empty"),
         (
             put(1, text="Owls"),
-            "form.csv:3: column text: not idea [A-D] of S1 in the key; is it the key of this form?",
+            "form.csv:3: column text: .*set 'S1', idea '[A-D]'.*form.key.csv",
         ),
         (drop_a_row, "form.csv:2: R1 leaves [A-D] out of S1"),
         (repeat_a_row, "form.csv:6: R1 gives S1 the idea [A-D] again"),
@@ -238,41 +238,38 @@ def test_what_is_no_ranking_is_named_and_never_guessed(
 ) -> None:
     table, key = filled(spoil)
     with pytest.raises(RatingError, match=told) as caught:
-        read_rankings([table], read_ranking_key(key))
+        read_rankings([table], Key.read(key, LAYOUT))
     assert "--exclude FILE:ROW" in (caught.value.hint or "")
 
 
 def test_ranks_are_read_with_the_key_of_their_own_form_whatever_a_spreadsheet_does_to_blanks(
     tmp_path: Path,
 ) -> None:
-    forms = [
-        write_ranking_form(make_ranking_form([SET, OTHER], 1, seed=seed), tmp_path / f"form-{seed}.csv")
-        for seed in (0, 1)
-    ]
+    forms = [ranking_form([SET, OTHER], 1, seed=seed).write(tmp_path / f"form-{seed}.csv") for seed in (0, 1)]
     (table, _, own), (*_, other) = forms
     cells = rows(table)
     for place, row in enumerate(cells):
         row |= {"rank": str(place % 4 + 1), "text": row["text"].replace("\n", "\r\n") + " "}
     write(table, cells)
-    assert len(read_rankings([table], read_ranking_key(own)).given) == 2
-    with pytest.raises(RatingError, match="is it the key of this form"):
-        read_rankings([table], read_ranking_key(other))
+    assert len(read_rankings([table], Key.read(own, LAYOUT)).ranks) == 2
+    with pytest.raises(RatingError, match=r"column text.*form-1\.key\.csv"):
+        read_rankings([table], Key.read(other, LAYOUT))
 
 
 def test_a_set_can_be_left_out_by_one_of_its_rows(tmp_path: Path) -> None:
-    one, two, _, key = write_ranking_form(make_ranking_form([SET, OTHER], 2, seed=0), tmp_path / "form.csv")
+    one, two, _, key = ranking_form([SET, OTHER], 2, seed=0).write(tmp_path / "form.csv")
     for table in (one, two):
         cells = rows(table)
         for place, row in enumerate(cells):
             row["rank"] = str(place % 4 + 1)
         cells[5]["rank"] = "" if table == one else cells[5]["rank"]
         write(table, cells)
-    kept, spoilt = read_ranking_key(key), rows(one)[5]["set"]
+    kept, spoilt = Key.read(key, LAYOUT), rows(one)[5]["set"]
     with pytest.raises(RatingError, match=r"form-1\.csv:7: column rank: empty"):
         read_rankings([one, two], kept)
     found = read_rankings([one, two], kept, [f"{one}:6"])
-    assert {name: sorted(given) for name, given in found.given.items()} == {
-        name: ["R2"] if name == spoilt else ["R1", "R2"] for name in kept
+    assert {name: sorted(given) for name, given in found.ranks.items()} == {
+        name: ["R2"] if name == spoilt else ["R1", "R2"] for name in ("S1", "S2")
     }
     assert found.excluded == (f"{one}:6",)
     with pytest.raises(RatingError, match="no such row"):
@@ -289,16 +286,16 @@ def test_a_set_can_be_left_out_by_one_of_its_rows(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_a_damaged_key_is_refused(spoil: Callable[[Cells], None], tmp_path: Path) -> None:
-    *_, key = write_ranking_form(make_ranking_form([SET], 1, seed=0), tmp_path / "form.csv")
+    *_, key = ranking_form([SET], 1, seed=0).write(tmp_path / "form.csv")
     cells = rows(key)
     spoil(cells)
-    with pytest.raises(RatingError, match=r"form\.key\.csv:2: the key of set S1 is damaged"):
-        read_ranking_key(write(key, cells))
+    with pytest.raises(RatingError, match=r"form\.key\.csv:\d: the key.* damaged"):
+        judged_sets(Key.read(write(key, cells), LAYOUT))
 
 
 def test_a_form_is_no_key(tmp_path: Path) -> None:
-    table, *_ = write_ranking_form(make_ranking_form([SET], 1, seed=0), tmp_path / "form.csv")
+    table, *_ = ranking_form([SET], 1, seed=0).write(tmp_path / "form.csv")
     with pytest.raises(
         RatingError, match=r"form\.csv: no column number, target, judge_ranks, source, run, sha256"
     ):
-        read_ranking_key(table)
+        Key.read(table, LAYOUT)

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from manyheads.errors import RatingError
-from manyheads.measures.ratings import COLUMNS, CRITERIA, make_form, read_key, read_ratings, write_form
+from manyheads.measures.forms import Key
+from manyheads.measures.ratings import CRITERIA, LAYOUT, identities, rating_form, read_ratings
 from manyheads.texts import Subject
 
 SUBJECTS = [Subject(f"/runs/{n}", f"Idea {n}", f"We study {n}, “well”,\nand more.") for n in range(12)]
@@ -18,11 +19,11 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 def test_each_rater_gets_every_text_in_an_order_of_their_own(tmp_path: Path) -> None:
-    *tables, guide, key = write_form(make_form(SUBJECTS, 3, seed=1), tmp_path / "new" / "form.csv")
+    *tables, guide, key = rating_form(SUBJECTS, 3, seed=1).write(tmp_path / "new" / "form.csv")
     assert [path.name for path in tables] == ["form-1.csv", "form-2.csv", "form-3.csv"]
     assert (guide.name, key.name) == ("form.guide.md", "form.key.csv")
     shown = [rows(path) for path in tables]
-    assert all(tuple(row) == COLUMNS for table in shown for row in table)
+    assert all(tuple(row) == LAYOUT.table for table in shown for row in table)
     assert all({row["title"] for row in table} == {s.title for s in SUBJECTS} for table in shown)
     orders = [tuple(row["title"] for row in table) for table in shown]
     assert len({*orders, tuple(s.title for s in SUBJECTS)}) == 4
@@ -31,69 +32,68 @@ def test_each_rater_gets_every_text_in_an_order_of_their_own(tmp_path: Path) -> 
 
 
 def test_nothing_that_raters_get_tells_where_a_text_is_from(tmp_path: Path) -> None:
-    *tables, guide, _ = write_form(make_form(SUBJECTS, 2, seed=1), tmp_path / "form.csv")
+    *tables, guide, _ = rating_form(SUBJECTS, 2, seed=1).write(tmp_path / "form.csv")
     given = "".join(path.read_text(encoding="utf-8") for path in (*tables, guide))
     assert "/runs" not in given
     assert not [subject for subject in SUBJECTS if subject.sha256 in given]
 
 
 def test_the_order_of_the_files_does_not_show() -> None:
-    first, second = make_form(SUBJECTS, 2, seed=1), make_form(SUBJECTS[::-1], 2, seed=1)
+    first, second = rating_form(SUBJECTS, 2, seed=1), rating_form(SUBJECTS[::-1], 2, seed=1)
     assert first == second
-    assert first != make_form(SUBJECTS, 2, seed=2)
+    assert first != rating_form(SUBJECTS, 2, seed=2)
 
 
 def test_a_filled_in_form_is_read_again(tmp_path: Path) -> None:
-    table, _, key = write_form(make_form(SUBJECTS, 1, seed=0), tmp_path / "form.csv")
+    table, _, key = rating_form(SUBJECTS, 1, seed=0).write(tmp_path / "form.csv")
     filled = [{**row, **dict.fromkeys(CRITERIA, "7")} for row in rows(table)]
     with table.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list[str](COLUMNS))
+        writer = csv.DictWriter(file, list(LAYOUT.table))
         writer.writeheader()
         writer.writerows(filled)
     ratings = read_ratings([table])
-    known = read_key(key, ratings)
-    assert len(ratings.given) == 12
+    known = identities(Key.read(key, LAYOUT))
+    assert len(ratings.ratings) == 12
     assert {each["sha256"] for each in known.values()} == {subject.sha256 for subject in SUBJECTS}
 
 
 def test_ratings_are_not_read_with_the_key_of_another_form(tmp_path: Path) -> None:
-    table, _, key = write_form(make_form(SUBJECTS, 1, seed=0), tmp_path / "form.csv")
-    *_, other = write_form(make_form(SUBJECTS, 1, seed=1), tmp_path / "other.csv")
+    table, _, key = rating_form(SUBJECTS, 1, seed=0).write(tmp_path / "form.csv")
+    *_, other = rating_form(SUBJECTS, 1, seed=1).write(tmp_path / "other.csv")
     filled = table.read_text(encoding="utf-8-sig").replace(",,,,", ",7,7,7,")
     table.write_text(filled, encoding="utf-8")
-    ratings = read_ratings([table])
-    assert len(read_key(key, ratings)) == 12
-    with pytest.raises(RatingError, match="were rated under other titles"):
-        read_key(other, ratings)
+    assert len(read_ratings([table], key=Key.read(key, LAYOUT)).ratings) == 12
+    with pytest.raises(RatingError, match=r"form\.csv:\d+: column title(.|\n)*other\.key\.csv"):
+        read_ratings([table], key=Key.read(other, LAYOUT))
 
 
 @pytest.mark.parametrize("title", ["=HYPERLINK(1)", "+1", "-1", "@SUM(1)"])
 def test_no_spreadsheet_calculates_what_a_model_wrote(title: str, tmp_path: Path) -> None:
-    table, *_ = write_form(make_form([Subject("/a", title, title)], 1, seed=0), tmp_path / "form.csv")
+    table, *_ = rating_form([Subject("/a", title, title)], 1, seed=0).write(tmp_path / "form.csv")
     [row] = rows(table)
     assert (row["title"], row["abstract"]) == (f"'{title}", f"'{title}")
 
 
 def test_what_is_there_is_never_written_over(tmp_path: Path) -> None:
-    form = make_form(SUBJECTS, 2, seed=0)
+    form = rating_form(SUBJECTS, 2, seed=0)
     (tmp_path / "form-2.csv").write_text("ratings", encoding="utf-8")
     with pytest.raises(RatingError, match=r"form-2\.csv: is there already"):
-        write_form(form, tmp_path / "form.csv")
+        form.write(tmp_path / "form.csv")
     assert [path.name for path in tmp_path.iterdir()] == ["form-2.csv"]
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(RatingError, match="cannot be written"):
-        write_form(form, tmp_path / "file" / "form.csv")
+        form.write(tmp_path / "file" / "form.csv")
 
 
 def test_the_same_text_twice_is_refused() -> None:
     with pytest.raises(RatingError, match="/b: the same text as /a"):
-        make_form([Subject("/a", "A", "x"), Subject("/b", "A", "x")], 1, seed=0)
+        rating_form([Subject("/a", "A", "x"), Subject("/b", "A", "x")], 1, seed=0)
     with pytest.raises(RatingError, match="at least one text"):
-        make_form([], 1, seed=0)
+        rating_form([], 1, seed=0)
 
 
 def test_the_guideline_explains_every_step_of_every_criterion(tmp_path: Path) -> None:
-    *_, guide, _ = write_form(make_form(SUBJECTS, 1, seed=0), tmp_path / "form.csv")
+    *_, guide, _ = rating_form(SUBJECTS, 1, seed=0).write(tmp_path / "form.csv")
     lines = guide.read_text(encoding="utf-8").splitlines()
     assert all(any(line.startswith(f"- **{name}**") for line in lines) for name in CRITERIA)
     steps = [line.strip("|").split("|") for line in lines if line.startswith("| ")]

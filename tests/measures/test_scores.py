@@ -7,8 +7,20 @@ from typing import Any
 import pytest
 
 from manyheads.errors import RatingError
-from manyheads.measures.comparison import compare, describe_ratings
-from manyheads.measures.ratings import Rating, Ratings, Score, pair, read_key, read_reviews, read_scores
+from manyheads.measures.forms import Key
+from manyheads.measures.ratings import (
+    LAYOUT,
+    Rating,
+    Ratings,
+    Score,
+    compare,
+    describe_ratings,
+    identities,
+    pair,
+    read_ratings,
+    read_reviews,
+    read_scores,
+)
 
 
 def lines(path: Path, *rows: dict[str, Any] | str) -> Path:
@@ -90,12 +102,17 @@ def rated(*items: str) -> Ratings:
 def test_a_key_must_know_every_rated_id(tmp_path: Path) -> None:
     key = tmp_path / "k.csv"
     key.write_text("id,source,title,sha256\nT1,/a,Owls,x\n", encoding="utf-8")
-    assert read_key(key, rated("T1")) == {"T1": {"source": "/a", "sha256": "x"}}
-    with pytest.raises(RatingError, match="does not know T2"):
-        read_key(key, rated("T1", "T2"))
+    assert identities(Key.read(key, LAYOUT)) == {"T1": {"source": "/a", "sha256": "x"}}
+    form = tmp_path / "f.csv"
+    form.write_text("rater,id,novelty\nR1,T1,5\nR1,T2,5\n", encoding="utf-8")
+    with pytest.raises(RatingError, match=r"f\.csv:3: .*'T2'.*k\.csv"):
+        read_ratings([form], key=Key.read(key, LAYOUT))
+    key.write_text("id,source\nT1,/a\nT1,/b\n", encoding="utf-8")
+    with pytest.raises(RatingError, match=r"k\.csv:3: .*T1 twice"):
+        Key.read(key, LAYOUT)
     key.write_text("novelty\n3\n", encoding="utf-8")
     with pytest.raises(RatingError, match="no column id"):
-        read_key(key, rated("T1"))
+        Key.read(key, LAYOUT)
 
 
 def test_reviews_are_ratings_and_scores_too(tmp_path: Path) -> None:
@@ -104,7 +121,7 @@ def test_reviews_are_ratings_and_scores_too(tmp_path: Path) -> None:
     assert ratings.of("overall")["/2.md"] == {"Reviewer1": 3, "Reviewer2": 5}
     assert describe_ratings(ratings).per_text == (2, 2)
     on = lines(tmp_path / "on.jsonl", *({"source": f"/{n}.md", "on": n**2} for n in range(4)))
-    found = compare(ratings, "overall", read_scores([on], "on"), "on", known)
+    found = compare(ratings, read_scores([on], "on"), "on", "overall", known)
     assert found.held is not None
     assert found.held.pairs.ratings == (2, 3, 4, 5)
     assert found.held.agreement.spearman.value == pytest.approx(1)
@@ -144,5 +161,5 @@ def test_what_cannot_be_compared_names_both(tmp_path: Path) -> None:
     ratings = rated("T0", "T1", "T2")
     scores = [Score(str(n), {"id": f"T{n}"}, n) for n in range(3)]
     with pytest.raises(RatingError, match="on and novelty: the ratings are all 5"):
-        compare(ratings, "novelty", scores, "on", {})
+        compare(ratings, scores, "on")
     assert describe_ratings(ratings).criteria["novelty"].alpha is None

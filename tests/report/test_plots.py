@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.errors import RatingError
-from manyheads.measures.comparison import Comparison, compare, describe_ratings
-from manyheads.measures.ratings import Rating, Ratings, Score
+from manyheads.measures.ratings import Comparison, Rating, Ratings, Score, compare, describe_ratings
 from manyheads.report.plots import scatter_plot
 
 RATINGS = Ratings(
@@ -18,7 +17,7 @@ RATINGS = Ratings(
 @pytest.fixture
 def comparison() -> Comparison:
     scores = [Score(str(n), {"id": f"T{n}"}, n + 1.0) for n in range(5)]
-    return compare(RATINGS, "novelty", scores, "on", {})
+    return compare(RATINGS, scores, "on")
 
 
 def test_a_plot_tells_n_and_r(comparison: Comparison, tmp_path: Path) -> None:
@@ -43,7 +42,7 @@ def test_a_picture_for_the_screen(comparison: Comparison, tmp_path: Path) -> Non
 
 def test_names_are_drawn_as_they_are_written(comparison: Comparison, tmp_path: Path) -> None:
     scores = [Score(str(n), {"id": f"T{n}"}, n + 1.0) for n in range(5)]
-    named = compare(RATINGS, "novelty", scores, r"cost $\frac{<b>", {})
+    named = compare(RATINGS, scores, r"cost $\frac{<b>")
     scatter_plot(named, tmp_path / "a.svg")
     assert r"cost $\frac{&lt;b&gt;" in (tmp_path / "a.svg").read_text(encoding="utf-8")
 

@@ -118,7 +118,10 @@ def test_a_bare_on_in_yaml_is_the_measure() -> None:
         ("review.overall", MeasurePath("review.overall", "review", ("means", "overall", "mean"))),
         ("ranking.s_by_place.0", MeasurePath("ranking.s_by_place.0", "ranking", ("s_by_place", "0"))),
         ("ranking", MeasurePath("ranking", "run", ("ranking",))),
-        ("rebuttal.iterations<10", MeasurePath("rebuttal.iterations < 10", "run", ("rebuttal", "iterations"), 10)),
+        (
+            "rebuttal.iterations<10",
+            MeasurePath("rebuttal.iterations < 10", "run", ("rebuttal", "iterations"), 10),
+        ),
         ("on < -1.5e-1", MeasurePath("on < -1.5e-1", "novelty", ("on",), -0.15)),
     ],
 )

@@ -11,7 +11,7 @@ from manyheads.checks import findings
 from manyheads.core.events import Said, Stage
 from manyheads.errors import ChangedError, ConfigError, ModelError, SubjectError
 from manyheads.hosts import FRAMEWORKS
-from manyheads.measures.ratings import make_form, write_form
+from manyheads.measures.ratings import rating_form
 from manyheads.texts import Subject
 from support.faults import Fault
 from support.llm import LLM
@@ -182,7 +182,7 @@ async def test_the_report_shows_the_reviews_side_by_side(review: Play, tmp_path:
 async def test_the_form_that_people_fill_in(review: Play, llm: LLM, tmp_path: Path) -> None:
     llm.answers.update(novelty=score, feasibility=7)
     played = await review("review.form=rating")
-    guide = write_form(make_form([Subject("/a", "A", "b")], 1, seed=0), tmp_path / "form.csv")[1]
+    guide = rating_form([Subject("/a", "A", "b")], 1, seed=0).write(tmp_path / "form.csv")[1]
     scale = guide.read_text(encoding="utf-8").split("## What is rated")[1].strip()
     for request in played.requests:
         assert request.title == "IdeaRating"

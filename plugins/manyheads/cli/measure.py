@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from manyheads.measures.scores import MEASURES, Measure, Score, mean_of
+from manyheads.measures.scores import MEASURES, Measure, Score, mean_score
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -261,8 +261,8 @@ def _shown(found: Sequence[Score]) -> list[Measure]:
 
 
 def _means(found: Sequence[Score], measures: Sequence[Measure]) -> Iterable[tuple[str, list[str]]]:
-    means = [mean_of(found, name) for name in measures]
-    rows = {f"mean of {len(found)}": "estimate", "95% interval: from": "low", "95% interval: to": "high"}
+    means = [mean_score(found, name) for name in measures]
+    rows = {f"mean of {len(found)}": "mean", "95% interval: from": "low", "95% interval: to": "high"}
     for label, end in rows.items():
         yield label, [ABSENT if isinstance(one, str) else _number(getattr(one, end)) for one in means]
 

@@ -1,29 +1,22 @@
 """`manyheads ranking`: ideas held against a target idea, by a judge who does not know which it is."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from manyheads.cli.options import HostName, Model, Paths, Seed, Sets, configured, settings
-from manyheads.cli.rating import count, show_forms
+from manyheads.cli.rating import write
 from manyheads.cli.run import Json, Quiet, go
 from manyheads.errors import ConfigError
 
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
-    from manyheads.measures.rankings import Alignment, Rankings
-    from manyheads.measures.statistics import Mean
 
 
 # `manyheads ranking form` and `agreement`: people rank what a judge has ranked, and the two are compared.
-
-
-ABSENT = "–"
-WIDTH = 38
-"""Characters of a line's name."""
 
 
 def form(
@@ -37,14 +30,13 @@ def form(
     seed: Annotated[int, typer.Option(help="Of the order of the sets and of their ideas.")] = 0,
 ) -> None:
     """Write blind forms for people to rank the same ideas by hand: a table each, a guideline, and the key."""
-    from manyheads.measures.rankings import make_ranking_form, read_ranked_set, write_ranking_form
+    from manyheads.measures.forms import count
+    from manyheads.measures.rankings import doubts, ranking_form, read_ranked_set
 
-    sets = [read_ranked_set(path) for path in rankings]
-    made = make_ranking_form(sets, raters, seed)
-    written = write_ranking_form(made, out)
-    for doubt in made.doubts():
+    made = ranking_form([read_ranked_set(path) for path in rankings], raters, seed)
+    for doubt in doubts(made):
         typer.echo(f"warning: {doubt}", err=True)
-    show_forms(count(len(sets), "set"), raters, written)
+    write(made, out, count(len(rankings), "set"))
 
 
 def agreement(
@@ -61,69 +53,16 @@ def agreement(
     """Say how far the judge ranks as people do: D(S), whole rankings, first places; and people among themselves."""
     from json import dumps
 
-    from manyheads.measures.rankings import alignments, as_data, read_ranking_key, read_rankings
+    from manyheads.measures.alignment import alignments, as_data, as_lines
+    from manyheads.measures.forms import Key
+    from manyheads.measures.rankings import LAYOUT, read_rankings
 
-    given = read_rankings(forms, read_ranking_key(key), exclude or [])
+    given = read_rankings(forms, Key.read(key, LAYOUT), exclude or [])
     found = alignments(given)
     if json:
         typer.echo(dumps(as_data(given, found), indent=2, ensure_ascii=False))
     else:
-        typer.echo("\n".join(_lines(given, found)))
-
-
-def _lines(given: "Rankings", found: "list[Alignment]") -> Iterator[str]:
-    counts = sorted({len(by_rater) for by_rater in given.given.values()})
-    each = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    sets, raters = count(len(given.sets), "set"), count(len(given.raters), "rater")
-    yield f"{sets}, {raters}, rankings a set: {each}"
-    if given.excluded:
-        yield f"Left out, each with its set: {', '.join(given.excluded)}"
-    for one in found:
-        yield ""
-        yield from _told(one)
-    yield ""
-    yield (
-        "D(S) = |S of a person - S of the judge in one order|, alignment = 1 - D(S). Means are over targets, "
-        "each that of its sets, ± their standard error."
-    )
-
-
-def _told(one: "Alignment") -> Iterator[str]:
-    """One quality."""
-    sets, targets = count(len(one.sets), "set"), count(one.targets, "target")
-    people = f"{count(one.raters, 'rater')}, {count(one.rankings, 'ranking')}"
-    yield f"{one.indicator}: {sets} beside {targets}, {people}"
-    yield _line("S of the judge, the mean of its orders", one.s_judge)
-    yield _line("S of people", one.s_human)
-    yield _line("D(S) of judge and people", one.difference, f"alignment {one.alignment:.0%}")
-    yield _line("D(S) between two people", one.between_people)
-    yield _line("D(S) of a judge who guesses", one.by_chance, f"alignment {1 - one.by_chance:.0%}")
-    yield _line("D(S) of the means of both", one.of_means)
-    yield _line("Kendall's tau of judge and people", one.tau)
-    yield _line("Kendall's tau between two people", one.tau_between_people)
-    yield _line("Kendall's W of all people", one.concordance)
-    yield _line("Same first place, judge and people", one.first)
-    yield _line("Same first place, two people", one.first_between_people)
-    yield _line("Same first place, by guessing", one.first_by_chance)
-    for each in one.sets:
-        people = ", ".join(f"{rater} {s:.2f}" for rater, s in sorted(each.s_human.items()))
-        yield f"  {each.name}: S of the judge {each.s_judge:.2f}, of {people}; D(S) {each.difference:.2f}"
-
-
-def _line(name: str, found: "Mean | float | None", more: str = "") -> str:
-    return f"  {name:{WIDTH}}  {_figures(found)}{f'; {more}' if more else ''}"
-
-
-def _figures(found: "Mean | float | None") -> str:
-    if found is None:
-        return ABSENT
-    if isinstance(found, float | int):
-        return f"{found:z.2f}"
-    error = "" if found.se is None else f" ± {found.se:.2f}"
-    if found.low is None or found.high is None:
-        return f"{found.mean:z.2f}{error}"
-    ends = f"{found.level:.0%} interval {found.low:z.2f} to {found.high:z.2f} ({found.method})"
-    return f"{found.mean:z.2f}{error}, {ends}"
+        typer.echo("\n".join(as_lines(given, found)))
 
 
 CONFIG = "ranking"

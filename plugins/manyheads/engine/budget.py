@@ -60,7 +60,7 @@ class Ledger:
 
     def _used(self) -> dict[str, float]:
         return {
-            "tokens": self.spent.input_tokens + self.spent.output_tokens,
+            "tokens": self.spent.tokens,
             "money": self.spent.cost or 0.0,
             "seconds": time.monotonic() - self._began,
             "calls": self.spent.calls + self._under_way,

@@ -1,20 +1,26 @@
-"""Agreement: of raters with each other, and of a measure with their mean (VirSci 2025, §4.2, App. C.4 and E)."""
+"""Agreement: of raters with each other, of rankings, and of a measure with raters (VirSci 2025, §4.2, App. C.4 and E).
 
-from collections.abc import Callable, Mapping, Sequence
+Coefficients: Pearson's r and Spearman's rho with intervals, Krippendorff's alpha, Kendall's tau and W.
+"""
+
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
+from manyheads.errors import RatingError
+from manyheads.measures.statistics import BATCH, FEW, LEVEL, RESAMPLES
 
-from manyheads.errors import MeasureError, RatingError
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
-# How sure a mean is: bootstrap intervals over texts, and over differences between two sets on the same cases.
-
-
-Statistic: TypeAlias = Callable[..., Any]
-"""Such as `numpy.mean` or `numpy.median`: takes an array and `axis=`."""
-RESAMPLES = 9_999
+Floats: TypeAlias = "NDArray[np.float64]"
+LEAST = 3
+"""Pairs below which a correlation says nothing: two points always lie on a line."""
+SAME = 1e-12
+"""Values that differ by no more than this part of their size are equal but for rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,101 +32,6 @@ class Interval:
     high: float
     n: int
     level: float
-
-
-def interval(
-    values: Sequence[float],
-    *,
-    statistic: Statistic = np.mean,
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> Interval:
-    """The bias-corrected and accelerated bootstrap interval (Efron, 1987) of a statistic over independent values.
-
-    The values are one for each text: texts are what could have come out otherwise. The neighbours of one text are
-    not resampled: they are the nearest of a corpus that stays, all five of them, and no sample of five. The same
-    values and seed give the same interval. Values that are all equal have an interval of no width.
-
-    Raises:
-        MeasureError: fewer than two values, one that is not finite, or a level or number of resamples out of range.
-    """
-    data = _checked(values, level, resamples)
-    estimate = float(statistic(data, axis=0))
-    if np.ptp(data) == 0:
-        return Interval(estimate, estimate, estimate, len(data), level)
-    low, high = _ends(data, statistic, level, resamples, seed)
-    return Interval(estimate, low, high, len(data), level)
-
-
-def paired(
-    first: Sequence[float],
-    second: Sequence[float],
-    *,
-    statistic: Statistic = np.mean,
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> Interval:
-    """The interval of `first - second`, where both hold the same cases in the same order.
-
-    Raises:
-        MeasureError: they differ in length, and as `interval`.
-    """
-    if len(first) != len(second):
-        raise MeasureError(f"{len(first)} values cannot be paired with {len(second)}: not the same cases")
-    differences = [one - other for one, other in zip(first, second, strict=True)]
-    return interval(differences, statistic=statistic, level=level, resamples=resamples, seed=seed)
-
-
-def _checked(values: Sequence[float], level: float, resamples: int) -> NDArray[np.float64]:
-    data = np.asarray(values, dtype=np.float64)
-    if len(data) < 2:
-        count = "one value says" if len(data) else "no values say"
-        raise MeasureError(f"{count} nothing of how much values vary", hint="an interval needs two or more")
-    if not np.isfinite(data).all():
-        raise MeasureError("an interval needs numbers: a value is missing or infinite")
-    if not 0 < level < 1 or resamples < 1:
-        raise MeasureError(f"no interval at level {level} with {resamples} resamples")
-    return data
-
-
-def _ends(
-    data: NDArray[np.float64], statistic: Statistic, level: float, resamples: int, seed: int
-) -> tuple[float, float]:
-    from scipy.stats import bootstrap
-
-    found: Any = bootstrap(
-        (data,),
-        statistic,
-        confidence_level=level,
-        n_resamples=resamples,
-        vectorized=True,
-        method="BCa",
-        batch=max(1, 2**20 // len(data)),
-        rng=np.random.default_rng(seed),
-    )
-    low, high = float(found.confidence_interval.low), float(found.confidence_interval.high)
-    if not (np.isfinite(low) and np.isfinite(high)):
-        raise MeasureError(
-            f"no bootstrap interval of {getattr(statistic, '__name__', 'the statistic')} over {len(data)} values",
-            hint="give more values that differ",
-        )
-    return low, high
-
-
-Floats = NDArray[np.float64]
-LEVEL = 0.95
-LEAST = 3
-"""Pairs below which a correlation says nothing: two points always lie on a line."""
-FEW = 10
-"""Pairs below which the bootstrap's intervals are too narrow to go by: the pairs at hand are too few to stand for others."""
-FIRM = 4
-"""Pairs below which Fisher's interval is the whole of -1 to 1."""
-SAME = 1e-12
-"""Values that differ by no more than this part of their size are equal but for rounding."""
-BATCH = 2**20
-"""Numbers that are resampled at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,38 +84,28 @@ def agreement(
         RatingError: x and y differ in length, hold fewer than three pairs, something not finite, or nothing but one
             value, which goes together with nothing.
     """
-    from scipy.stats import linregress, rankdata
+    from scipy.stats import linregress, pearsonr
 
-    one, other = _checked_pairs(x, "the scores"), _checked_pairs(y, "the ratings")
+    one, other = _checked(x, "the scores"), _checked(y, "the ratings")
     if len(one) != len(other):
         raise RatingError(f"{len(one)} scores cannot be paired with {len(other)} ratings")
-    n, r = len(one), _correlate(one, other)
-    rho = _correlate(rankdata(one), rankdata(other))
-    linear, ranked = _resampled(one, other, resamples, seed)
-    fit: Any = linregress(one, other)
+    r: Any = pearsonr(one, other)
+    # Three pairs leave z without any bound.
+    low, high = r.confidence_interval(level) if len(one) > LEAST else (-1, 1)
+    fisher = Interval(float(r.statistic), float(low), float(high), len(one), level)
+    line: Any = linregress(one, other)
     return Agreement(
-        n=n,
-        pearson=Correlation(r, *_percentile(r, linear, n, level), fisher=_fisher(r, n, level)),
-        spearman=Correlation(rho, *_percentile(rho, ranked, n, level)),
-        slope=float(fit.slope),
-        intercept=float(fit.intercept),
+        n=len(one),
+        pearson=_correlation(one, other, False, level, resamples, seed, fisher),
+        spearman=_correlation(one, other, True, level, resamples, seed),
+        slope=float(line.slope),
+        intercept=float(line.intercept),
     )
 
 
-def _resampled(x: Floats, y: Floats, resamples: int, seed: int) -> tuple[Floats, Floats]:
-    """r and rho of resampled pairs, nan where there is none; in batches, so that memory stays bounded."""
-    from scipy.stats import rankdata
+def _checked(values: Sequence[float], name: str) -> Floats:
+    import numpy as np
 
-    rng, batch = np.random.default_rng(seed), max(1, BATCH // len(x))
-    linear, ranked = list[Floats](), list[Floats]()
-    for start in range(0, resamples, batch):
-        drawn = rng.integers(len(x), size=(min(batch, resamples - start), len(x)))
-        linear.append(_rows(x[drawn], y[drawn]))
-        ranked.append(_rows(rankdata(x[drawn], axis=1), rankdata(y[drawn], axis=1)))
-    return np.concatenate(linear), np.concatenate(ranked)
-
-
-def _checked_pairs(values: Sequence[float], name: str) -> Floats:
     data = np.asarray(values, dtype=np.float64)
     if len(data) < LEAST:
         raise RatingError(
@@ -223,49 +124,38 @@ def _checked_pairs(values: Sequence[float], name: str) -> Floats:
 
 def _constant(data: Floats) -> bool:
     """Whether the values are equal but for rounding, of which no correlation is to be made."""
-    return bool(np.ptp(data) <= SAME * np.abs(data).max())
+    return bool(data.max() - data.min() <= SAME * abs(data).max())
 
 
-def _correlate(x: Floats, y: Floats) -> float:
-    return float(_rows(x[None], y[None])[0])
+def _correlation(
+    x: Floats, y: Floats, ranks: bool, level: float, resamples: int, seed: int, fisher: Interval | None = None
+) -> Correlation:
+    """Pearson's r, or Spearman's rho, which is r of the ranks, with the percentile interval over resampled pairs.
 
+    scipy's own interval is none as soon as one resample is constant, which among few texts one always is.
+    """
+    import numpy as np
+    from scipy.stats import bootstrap, pearsonr, rankdata
 
-def _rows(x: Floats, y: Floats) -> Floats:
-    """Pearson's r of each row of two matrices, nan where a row is constant."""
-    (x, no_x), (y, no_y) = _centred(x), _centred(y)
-    constant = no_x | no_y
-    size = np.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1))
-    found = np.clip((x * y).sum(axis=1) / np.where(constant, 1, size), -1, 1)
-    return np.where(constant, np.nan, found)
+    def correlate(x: Floats, y: Floats, axis: int = -1) -> Floats:
+        one, other = (rankdata(x, axis=axis), rankdata(y, axis=axis)) if ranks else (x, y)
+        found: Any = pearsonr(one, other, axis=axis)
+        return found.statistic
 
-
-def _centred(rows: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """Each row less its mean, brought to size 1 so that no square overflows; and which rows are constant."""
-    spread = np.ptp(rows, axis=1)
-    constant = spread <= SAME * np.abs(rows).max(axis=1)
-    centred = (rows - rows.mean(axis=1, keepdims=True)) / np.where(constant, 1, spread)[:, None]
-    return centred, constant
-
-
-def _percentile(value: float, found: Floats, n: int, level: float) -> tuple[Interval, float]:
-    usable = found[~np.isnan(found)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of constant resamples, which are counted
+        found: Any = bootstrap(
+            (x, y), correlate, paired=True, vectorized=True, method="percentile", confidence_level=level,
+            n_resamples=resamples, batch=max(1, BATCH // len(x)), rng=np.random.default_rng(seed),
+        )  # fmt: skip
+    drawn = found.bootstrap_distribution
+    usable = drawn[np.isfinite(drawn)]
     if not len(usable):
-        raise RatingError(f"no resample of {n} texts has a correlation: too many are alike")
+        raise RatingError(f"no resample of {len(x)} texts has a correlation: too many are alike")
     low, high = np.quantile(usable, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(value, float(low), float(high), n, level), 1 - len(usable) / len(found)
-
-
-def _fisher(r: float, n: int, level: float) -> Interval:
-    """tanh(artanh r ± z / sqrt(n - 3)) (Fisher, 1921)."""
-    if n < FIRM:
-        return Interval(r, -1.0, 1.0, n, level)
-    if abs(r) >= 1:
-        return Interval(r, r, r, n, level)
-    from scipy.special import ndtri
-
-    half = float(ndtri((1 + level) / 2)) / (n - 3) ** 0.5
-    z = np.arctanh(r)
-    return Interval(r, float(np.tanh(z - half)), float(np.tanh(z + half)), n, level)
+    value = float(correlate(x, y))
+    interval = Interval(value, float(low), float(high), len(x), level)
+    return Correlation(value, interval, 1 - len(usable) / len(drawn), fisher)
 
 
 def krippendorff_alpha(ratings: Mapping[str, Mapping[str, float]]) -> float | None:
@@ -282,14 +172,38 @@ def krippendorff_alpha(ratings: Mapping[str, Mapping[str, float]]) -> float | No
         None where nothing can be said: no text has two ratings, or all of these are the same, so that agreement
         cannot be told from raters who do not tell texts apart.
     """
-    units = [
-        np.asarray(list(given.values()), dtype=np.float64) for given in ratings.values() if len(given) > 1
-    ]
+    import numpy as np
+
+    units = [np.asarray(list(each.values()), dtype=np.float64) for each in ratings.values() if len(each) > 1]
     if not units:
         return None
     everything = np.concatenate(units)
-    expected = 2 * everything.var(ddof=1)
     if _constant(everything):
         return None
     observed = sum(2 * len(unit) * unit.var(ddof=1) for unit in units) / len(everything)
-    return float(1 - observed / expected)
+    return float(1 - observed / (2 * everything.var(ddof=1)))
+
+
+def kendall_tau(first: Sequence[int], second: Sequence[int]) -> float:
+    """Kendall's tau of two rankings of the same two or more things, -1 to 1."""
+    from scipy.stats import kendalltau
+
+    found: Any = kendalltau(first, second)
+    return float(found.statistic)
+
+
+def kendall_w(ranks: Sequence[Sequence[float]]) -> float | None:
+    """Kendall's W = 12 Σ (R_i - R̄)² / (m² (k³ - k)) of m rankings of k things with rank sums R_i.
+
+    Args:
+        ranks: for each ranking, each thing's rank; without ties.
+
+    Returns:
+        0 to 1, 1 where all rankings are the same; None of a single one, or of fewer than two things.
+    """
+    judged, size = len(ranks), len(ranks[0]) if ranks else 0
+    if judged < 2 or size < 2:
+        return None
+    sums = [sum(rank[thing] for rank in ranks) for thing in range(size)]
+    mean = fmean(sums)
+    return 12 * sum((each - mean) ** 2 for each in sums) / (judged**2 * (size**3 - size))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from manyheads.errors import MeasureError
+from manyheads.measures.agreement import kendall_w
 
 RESAMPLES = 1_999
 """Designs that are drawn anew to tell a bias from chance."""
@@ -45,11 +46,6 @@ def relative_quality(rank: int, ideas: int) -> float:
     if ideas < 1 or not 1 <= rank <= ideas + 1:
         raise MeasureError(f"rank {rank} beside {ideas} ideas: there is none such")
     return (rank - 1) / ideas
-
-
-def ranking_difference(human: float, judge: float) -> float:
-    """D(S) = |S_human - S_judge| (Eq. 4), 0 to 1."""
-    return abs(human - judge)
 
 
 def orders_of(size: int, count: int, rng: random.Random) -> list[tuple[int, ...]]:
@@ -101,24 +97,7 @@ def position_bias(
     drawn = (_bias([design[place] for place in at], ranks) for design in designs)
     as_large = sum(abs(other) >= abs(bias) - 1e-12 for other in drawn)
     by_place = tuple(fmean(rank[order[place]] + 1 for order, rank in pairs) for place in range(size))
-    return PositionBias(bias, (1 + as_large) / (1 + resamples), by_place, concordance(ranks), len(pairs))
-
-
-def concordance(ranks: Sequence[Sequence[float]]) -> float | None:
-    """Kendall's W = 12 Σ (R_i - R̄)² / (m² (k³ - k)) of m rankings of k things with rank sums R_i.
-
-    Args:
-        ranks: for each ranking, each thing's rank; without ties.
-
-    Returns:
-        0 to 1, 1 where all rankings are the same; None of a single one, or of fewer than two things.
-    """
-    judged, size = len(ranks), len(ranks[0]) if ranks else 0
-    if judged < 2 or size < 2:
-        return None
-    sums = [sum(rank[thing] for rank in ranks) for thing in range(size)]
-    mean = fmean(sums)
-    return 12 * sum((each - mean) ** 2 for each in sums) / (judged**2 * (size**3 - size))
+    return PositionBias(bias, (1 + as_large) / (1 + resamples), by_place, kendall_w(ranks), len(pairs))
 
 
 def ranks_of(order: Sequence[int]) -> list[int]:

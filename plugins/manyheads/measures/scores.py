@@ -1,5 +1,6 @@
 """What was measured, as it is kept, a text a line: `manyheads measure … --out measures.jsonl`."""
 
+import math
 import os
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -15,10 +16,10 @@ from manyheads.errors import LiteratureError, MeasureError, describe
 from manyheads.literature.library import Library, Note, ignore
 from manyheads.literature.opening import PARTS, as_paper, open_library, window
 from manyheads.literature.queries import first_sentence, widen
-from manyheads.measures.agreement import Interval, interval
 from manyheads.measures.corpus import Measured, MeasuringCorpus, Search, unread
 from manyheads.measures.novelty import NEIGHBOURS, Neighbour, Normalise, look
 from manyheads.measures.papers import Papers
+from manyheads.measures.statistics import Mean, mean_of
 from manyheads.papers import Paper, Publication, fold
 from manyheads.texts import Subject, read_result
 
@@ -192,17 +193,16 @@ def _measured(subject: Subject, one: Measured) -> dict[str, object]:
     return {**values, **near, "itself": itself, "missing": dict(novelty.missing), "unread": one.unread}
 
 
-def mean_of(
-    found: Sequence[Score], measure: Measure, *, level: float = 0.95, seed: int = 0
-) -> Interval | str:
-    """The mean of a measure over several texts with its bootstrap interval; or why there is none.
+def mean_score(found: Sequence[Score], measure: Measure) -> Mean | str:
+    """The mean of a measure over several texts with its interval; or why there is none.
 
     There is none over the texts that happen to have the measure: those that lack it may be the unusual ones.
     """
     values = [value for one in found if (value := one.value(measure)) is not None]
-    if len(values) < len(found):
+    mean = mean_of(values, within=(0, 1 if measure == "rnd" else math.inf))
+    if mean is None or len(values) < len(found):
         return f"{len(found) - len(values)} of {len(found)} texts have none"
-    return interval(values, level=level, seed=seed)
+    return mean
 
 
 def write_scores(path: Path, found: Sequence[Score]) -> None:

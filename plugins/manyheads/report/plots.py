@@ -9,7 +9,7 @@ from textwrap import fill, wrap
 from typing import Any, Literal
 
 from manyheads.errors import JournalError, RatingError
-from manyheads.measures.comparison import Comparison, Held
+from manyheads.measures.ratings import Comparison, ScoreAgreement
 
 KINDS = (".png", ".svg", ".pdf")
 SIZE = (6.4, 5.2)
@@ -70,7 +70,7 @@ def scatter_plot(comparison: Comparison, path: Path) -> None:
             ) from error
 
 
-def _draw(axes: Any, held: Held) -> None:
+def _draw(axes: Any, held: ScoreAgreement) -> None:
     x, y = held.pairs.scores, held.pairs.ratings
     ends = [min(x), max(x)]
     line = [held.agreement.intercept + held.agreement.slope * end for end in ends]
@@ -83,7 +83,7 @@ def _draw(axes: Any, held: Held) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _caption(held: Held, raters: int) -> str:
+def _caption(held: ScoreAgreement, raters: int) -> str:
     found = held.agreement.pearson
     interval = found.fisher or found.bootstrap
     return (

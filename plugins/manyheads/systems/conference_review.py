@@ -13,7 +13,8 @@ from manyheads.core.events import Stage
 from manyheads.discussion import Run
 from manyheads.discussion.run import Question
 from manyheads.errors import ConfigError, ModelError
-from manyheads.measures.ratings import CRITERIA, mean_of
+from manyheads.measures.ratings import CRITERIA
+from manyheads.measures.statistics import rating_mean
 from manyheads.replies import ConferenceReview, IdeaRating, ReplyModel
 from manyheads.texts import Subject
 
@@ -67,7 +68,8 @@ async def conference_review(run: Run) -> Mapping[str, Any]:
             for name, reply in zip(names, reviews, strict=True)
         ],
         "means": {
-            name: asdict(mean_of([getattr(reply.value, name) for reply in reviews])) for name in form.scores
+            name: asdict(rating_mean([getattr(reply.value, name) for reply in reviews]))
+            for name in form.scores
         },
     }
 

@@ -1,0 +1,207 @@
+"""How far a judge ranks ideas as people do (Review and Rebuttal, App. A.3.1, Eq. 4 and Table 4).
+
+Each order of the judge counts as a ranking of its own, as in the paper: the mean of many lies near the middle, and so
+nearer to anybody's than a single one. Between two people D(S) is not 0 either, and a judge who guesses does not reach 1:
+both stand beside the judge's, without which a share of alignment says little.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations, product
+from math import nan
+from statistics import fmean
+from typing import Any
+
+from manyheads.measures.agreement import kendall_tau, kendall_w
+from manyheads.measures.forms import count
+from manyheads.measures.ranking import relative_quality
+from manyheads.measures.rankings import TARGET, JudgedSet, Rankings
+from manyheads.measures.statistics import Mean, by_group, mean_of
+
+FIGURES: Mapping[str, str] = {
+    "s_judge": "S of the judge, the mean of its orders",
+    "s_human": "S of people",
+    "difference": "D(S) of judge and people",
+    "between_people": "D(S) between two people",
+    "by_chance": "D(S) of a judge who guesses",
+    "of_means": "D(S) of the means of both",
+    "tau": "Kendall's tau of judge and people",
+    "tau_between_people": "Kendall's tau between two people",
+    "concordance": "Kendall's W of all people",
+    "first": "Same first place, judge and people",
+    "first_between_people": "Same first place, two people",
+    "first_by_chance": "Same first place, by guessing",
+}
+"""What is told of judge and people. Each is the mean over raters and orders, or over pairs of raters, of
+
+S, the share of ideas above the target (Eq. 3); D(S) = |S_human - S_judge| (Eq. 4), 0 to 1; Kendall's tau, -1 to 1, and W,
+0 to 1, of whole rankings; and the share that ranks the same first. A judge who guesses puts the target into any place as
+likely. Where there is a single rater, there is nothing between people.
+"""
+CHANCE = ("by_chance", "first_by_chance")
+"""Known, and no sample of anything: without intervals."""
+
+
+@dataclass(frozen=True)
+class SetAgreement:
+    """One set, ranked by a judge and by people.
+
+    Attributes:
+        name, run, indicator, target: of the set.
+        ideas: n, without the target.
+        orders: the judge's rankings.
+        raters: S of each.
+        figures: those of `FIGURES`; None where a single rater cannot tell.
+    """
+
+    name: str
+    run: str
+    indicator: str
+    target: str
+    ideas: int
+    orders: int
+    raters: Mapping[str, float]
+    figures: Mapping[str, float | None]
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """All sets of one quality.
+
+    Attributes:
+        means: of each of `FIGURES` over targets: sets beside one target are alike, so that their mean counts once.
+    """
+
+    indicator: str
+    sets: tuple[SetAgreement, ...]
+    targets: int
+    raters: int
+    rankings: int
+    means: Mapping[str, Mean | None]
+
+    @property
+    def alignment(self) -> float:
+        """1 - D(S), the share by which judge and people agree where the target stands (Table 4)."""
+        difference = self.means["difference"]
+        return 1 - difference.mean if difference else nan
+
+
+def alignments(rankings: Rankings) -> list[Alignment]:
+    """The judge beside people, quality by quality."""
+    sets = [_agreement(name, each, rankings.ranks[name]) for name, each in rankings.sets.items()]
+    indicators = sorted({each.indicator for each in sets})
+    return [_alignment(name, [each for each in sets if each.indicator == name]) for name in indicators]
+
+
+def as_data(rankings: Rankings, qualities: Sequence[Alignment]) -> dict[str, Any]:
+    """All of it as JSON data."""
+    return {
+        "raters": rankings.raters,
+        "sets": len(rankings.sets),
+        "rankings": sum(map(len, rankings.ranks.values())),
+        "excluded": list(rankings.excluded),
+        "qualities": {each.indicator: _data(each) for each in qualities},
+    }
+
+
+def _data(quality: Alignment) -> dict[str, Any]:
+    data = asdict(quality)
+    means = {name: mean["mean"] if name in CHANCE else mean for name, mean in data.pop("means").items()}
+    sets = [{**each.pop("figures"), "s_human": each.pop("raters"), **each} for each in data.pop("sets")]
+    return {**data, **means, "sets": sets, "alignment": quality.alignment}
+
+
+def as_lines(rankings: Rankings, qualities: Sequence[Alignment]) -> Iterator[str]:
+    """All of it to read."""
+    counts = sorted({len(by_rater) for by_rater in rankings.ranks.values()})
+    each = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    sets, raters = count(len(rankings.sets), "set"), count(len(rankings.raters), "rater")
+    yield f"{sets}, {raters}, rankings a set: {each}"
+    if rankings.excluded:
+        yield f"Left out, each with its set: {', '.join(rankings.excluded)}"
+    for quality in qualities:
+        yield ""
+        sets, targets = count(len(quality.sets), "set"), count(quality.targets, "target")
+        people = f"{count(quality.raters, 'rater')}, {count(quality.rankings, 'ranking')}"
+        yield f"{quality.indicator}: {sets} beside {targets}, {people}"
+        for name, label in FIGURES.items():
+            mean = quality.means[name]
+            aligned = (
+                f"; alignment {1 - mean.mean:.0%}" if mean and name in ("difference", "by_chance") else ""
+            )
+            yield f"  {label:38}  {_shown(mean, name in CHANCE)}{aligned}"
+        for one in quality.sets:
+            people = ", ".join(f"{rater} {s:.2f}" for rater, s in sorted(one.raters.items()))
+            judge, difference = one.figures["s_judge"], one.figures["difference"]
+            yield f"  {one.name}: S of the judge {judge:.2f}, of {people}; D(S) {difference:.2f}"
+    yield ""
+    yield (
+        "D(S) = |S of a person - S of the judge in one order|, alignment = 1 - D(S). Means are over targets, "
+        "each that of its sets, ± their standard error."
+    )
+
+
+def _shown(mean: Mean | None, alone: bool) -> str:
+    if mean is None:
+        return "–"
+    error = "" if alone or mean.se is None else f" ± {mean.se:.2f}"
+    if alone or mean.low is None or mean.high is None:
+        return f"{mean.mean:z.2f}{error}"
+    interval = f"{mean.level:.0%} interval {mean.low:z.2f} to {mean.high:z.2f} ({mean.method})"
+    return f"{mean.mean:z.2f}{error}, {interval}"
+
+
+def _agreement(name: str, judged: JudgedSet, ranks: Mapping[str, tuple[int, ...]]) -> SetAgreement:
+    ideas, people = len(judged.numbers) - 1, list(ranks.values())
+    pairs, both = list(combinations(people, 2)), list(product(people, judged.judge_ranks))
+    raters = {rater: relative_quality(each[TARGET], ideas) for rater, each in ranks.items()}
+    s_human, s_judge = (
+        list(raters.values()),
+        [relative_quality(each[TARGET], ideas) for each in judged.judge_ranks],
+    )
+    anywhere = [relative_quality(rank, ideas) for rank in range(1, ideas + 2)]
+    figures = {
+        "s_judge": fmean(s_judge),
+        "s_human": fmean(s_human),
+        "difference": _difference(product(s_human, s_judge)),
+        "between_people": _difference(combinations(s_human, 2)),
+        "by_chance": _difference(product(s_human, anywhere)),
+        "of_means": abs(fmean(s_human) - fmean(s_judge)),
+        "tau": _mean(kendall_tau(*two) for two in both),
+        "tau_between_people": _mean(kendall_tau(*two) for two in pairs),
+        "concordance": kendall_w(people),
+        "first": _mean(one.index(1) == other.index(1) for one, other in both),
+        "first_between_people": _mean(one.index(1) == other.index(1) for one, other in pairs),
+        "first_by_chance": 1 / (ideas + 1),
+    }
+    return SetAgreement(
+        name, judged.run, judged.indicator, judged.target, ideas, len(s_judge), raters, figures
+    )
+
+
+def _difference(pairs: Iterable[tuple[float, float]]) -> float | None:
+    """Mean D(S) = |S_human - S_judge| (Eq. 4)."""
+    return _mean(abs(one - other) for one, other in pairs)
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    there = list(values)
+    return fmean(there) if there else None
+
+
+def _alignment(indicator: str, sets: Sequence[SetAgreement]) -> Alignment:
+    targets = {each.name: each.target for each in sets}
+
+    def mean(figure: str) -> Mean | None:
+        values = {each.name: value for each in sets if (value := each.figures[figure]) is not None}
+        ends = (-1, 1) if figure.startswith("tau") else (0, 1)
+        return mean_of(list(by_group(values, targets.__getitem__).values()), within=ends)
+
+    return Alignment(
+        indicator=indicator,
+        sets=tuple(sets),
+        targets=len(set(targets.values())),
+        raters=len({rater for each in sets for rater in each.raters}),
+        rankings=sum(len(each.raters) for each in sets),
+        means={figure: mean(figure) for figure in FIGURES},
+    )

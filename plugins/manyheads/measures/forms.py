@@ -1,0 +1,309 @@
+"""Blind forms for people: items × columns, with one writer, one reader and one key.
+
+A rater gets a table with a row for each item, named by an anonymous id, and the guideline. The key says what the ids
+stand for, and is not for raters. Tables are written so that spreadsheets show what stands there, and read strictly.
+"""
+
+import csv
+import io
+import random
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from manyheads.errors import RatingError
+
+T = TypeVar("T")
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""How a cell begins that a spreadsheet would calculate instead of show."""
+DELIMITERS = (",", ";", "\t")
+"""Between the cells of a spreadsheet's CSV, by the country that it is set to."""
+LISTED = 8
+"""Problems of a message, at most."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The columns of one kind of form.
+
+    Attributes:
+        command: what makes such forms, for hints.
+        table: columns of a rater's table.
+        key: columns of the key.
+        names: columns of both that name an item.
+        answers: columns that raters fill in.
+        optional: whether a table may lack some of the answers' columns, not all, and a key what names no item.
+        proof: the column of the table and that of the key by which they are known to be of one form, and whether two
+            cells of these are of the same item, for spreadsheets change blanks.
+        answer: what raters give for an item, in the plural.
+        exclusion: what leaving out a row does.
+    """
+
+    command: str
+    table: tuple[str, ...]
+    key: tuple[str, ...]
+    names: tuple[str, ...]
+    answers: tuple[str, ...]
+    proof: tuple[str, str, Callable[[str, str], bool]]
+    answer: str
+    optional: bool = False
+    exclusion: str = "leave a row out by its name"
+
+
+@dataclass(frozen=True)
+class Form:
+    """What is asked, and in which order of whom.
+
+    Attributes:
+        items: each with its cells by column, of the tables and of the key; what raters fill in is left empty.
+        orders: for each rater, the items by number.
+        guide: the guideline, Markdown.
+    """
+
+    layout: Layout
+    items: tuple[Mapping[str, str], ...]
+    orders: tuple[tuple[int, ...], ...]
+    guide: str
+
+    def write(self, out: Path) -> list[Path]:
+        """Write a table for each rater, the guideline and the key; raters must get their table and the guideline only.
+
+        Several raters get a table each, `form-1.csv` and so on for `form.csv`, so that nobody sees what another wrote.
+
+        Returns:
+            What was written: the tables, `form.guide.md`, `form.key.csv`.
+
+        Raises:
+            RatingError: a file is there already, which may have been filled in, or cannot be written.
+        """
+        numbered = len(self.orders) > 1
+        files = {
+            out.with_name(f"{out.stem}-{rater}{out.suffix}") if numbered else out: csv_text(
+                self.layout.table, ({**self.items[item], "rater": f"R{rater}"} for item in order)
+            )
+            for rater, order in enumerate(self.orders, 1)
+        }
+        files[out.with_name(f"{out.stem}.guide.md")] = self.guide
+        files[out.with_name(f"{out.stem}.key.csv")] = csv_text(self.layout.key, self.items)
+        if present := next((path for path in files if path.exists()), None):
+            raise RatingError(f"{present}: is there already, and may hold answers", hint="name another --out")
+        for path, text in files.items():
+            _write(path, text)
+        return list(files)
+
+
+def anonymous(things: Mapping[str, T], letter: str, rng: random.Random) -> dict[str, T]:
+    """Things by an id such as `T07`, in an order that tells nothing.
+
+    Args:
+        things: by a digest of their content: from that, and not from the order of files, the shuffle starts.
+    """
+    shuffled = [things[digest] for digest in sorted(things)]
+    rng.shuffle(shuffled)
+    width = len(str(len(shuffled)))
+    return {f"{letter}{number:0{width}}": thing for number, thing in enumerate(shuffled, 1)}
+
+
+def count(things: int, word: str) -> str:
+    """`1 text`, `1000 texts`."""
+    return f"{things} {word}{'' if things == 1 else 's'}"
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
+    """CSV that spreadsheets show as it is: with a mark that it is UTF-8, and no cell that they would calculate."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(header)
+    for row in rows:
+        cells = (row.get(column, "") for column in header)
+        writer.writerow([f"'{cell}" if cell.startswith(FORMULA) else cell for cell in cells])
+    return "\ufeff" + text.getvalue()
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table, its cells stripped; `place` is `file:row`, where row 1 is the header."""
+
+    place: str
+    cells: Mapping[str, str]
+
+    def __getitem__(self, column: str) -> str:
+        return self.cells.get(column, "")
+
+    def problems_of(self, column: str, lowest: int, highest: int) -> Iterator[str]:
+        """What is wrong with a cell that should hold a whole number."""
+        cell = self[column]
+        if not cell:
+            yield f"{self.place}: column {column}: empty"
+        elif not re.fullmatch(r"[0-9]{1,9}", cell) or not lowest <= int(cell) <= highest:
+            yield f"{self.place}: column {column}: {cell!r} is no whole number from {lowest} to {highest}"
+
+
+@dataclass(frozen=True)
+class Key:
+    """What the ids of a form stand for: the rows of its key, by the cells that name an item."""
+
+    layout: Layout
+    path: Path
+    rows: Mapping[tuple[str, ...], Row]
+
+    @classmethod
+    def read(cls, path: Path, layout: Layout) -> "Key":
+        """The key of a form.
+
+        Raises:
+            RatingError: it cannot be read, lacks columns, is empty, or has an item twice.
+        """
+        hint = f"name the .key.csv of a form that {layout.command} has made"
+        rows: dict[tuple[str, ...], Row] = {}
+        needed = layout.names if layout.optional else layout.key
+        for row in read_table(path, [(name,) for name in needed], hint):
+            item = tuple(row[name] for name in layout.names)
+            if item in rows:
+                raise RatingError(f"{row.place}: the key is damaged: {' '.join(item)} twice", hint=hint)
+            rows[item] = row
+        if not rows:
+            raise RatingError(f"{path}: empty", hint=hint)
+        return cls(layout, path, rows)
+
+    def problems_of(self, row: Row) -> Iterator[str]:
+        """What shows that a row is not of this key's form."""
+        column, proof, same = self.layout.proof
+        known = self.rows.get(tuple(row[name] for name in self.layout.names))
+        item = ", ".join(f"{name} {row[name]!r}" for name in self.layout.names)
+        if known is None:
+            yield f"{row.place}: {item} is not in the key {self.path}"
+        elif row[column] and known[proof] and not same(row[column], known[proof]):
+            yield f"{row.place}: column {column}: not that of {item} in {self.path}; is it the key of this form?"
+
+
+@dataclass(frozen=True)
+class Filled:
+    """What raters have filled in.
+
+    Attributes:
+        rows: of all tables.
+        answers: columns that all tables have.
+        excluded: places of rows that the caller named to be left out.
+    """
+
+    layout: Layout
+    rows: tuple[Row, ...]
+    answers: tuple[str, ...]
+    excluded: tuple[str, ...]
+
+    @classmethod
+    def read(cls, paths: Sequence[Path], layout: Layout, exclude: Collection[str] = ()) -> "Filled":
+        """Filled-in tables: CSV files in UTF-8, parted by comma, semicolon or tab.
+
+        Args:
+            exclude: rows to leave out, as `row` or `file:row`.
+
+        Raises:
+            RatingError: a file cannot be read, is empty or no CSV, a column is missing or stands there twice, or a row
+                to leave out is not there.
+        """
+        asked = [layout.answers] if layout.optional else [(name,) for name in layout.answers]
+        hint = f"fill in a form that {layout.command} has made"
+        needed = [("rater",), *((name,) for name in layout.names), *asked]
+        tables = [read_table(path, needed, hint) for path in paths]
+        rows = tuple(row for table in tables for row in table)
+        answers = tuple(name for name in layout.answers if all(name in row.cells for row in rows))
+        if not answers:
+            raise RatingError(f"the tables have none of {', '.join(layout.answers)} in common", hint=hint)
+        return cls(layout, rows, answers, _places(exclude, paths, rows))
+
+    def refuse(self, problems: Sequence[str]) -> None:
+        """Say all that is wrong, or the first of it.
+
+        Raises:
+            RatingError: there are problems.
+        """
+        if not problems:
+            return
+        empty = sum(problem.endswith(": empty") for problem in problems)
+        listed = "\n  ".join(problems[:LISTED])
+        more = f"\n  and {len(problems) - LISTED} more" if len(problems) > LISTED else ""
+        raise RatingError(
+            f"{len(problems)} {self.layout.answer} cannot be used, {empty} for an empty cell:\n  {listed}{more}",
+            hint=f"mend the cells, or {self.layout.exclusion}: --exclude FILE:ROW",
+        )
+
+
+def read_table(path: Path, needed: Sequence[Sequence[str]], hint: str) -> list[Row]:
+    """The rows of a CSV file that have anything in them; columns are known by their names in lower case.
+
+    Args:
+        needed: columns, of each group at least one.
+        hint: what to do with a file that is none of these.
+
+    Raises:
+        RatingError: it cannot be read, is empty or no CSV, or a column is missing or stands there twice.
+    """
+    text = read_text(path)
+    if not text.strip():
+        raise RatingError(f"{path}: empty", hint=hint)
+    delimiter = max(DELIMITERS, key=text.partition("\n")[0].count)
+    # Strict: a quotation mark that is never closed would swallow the rows after it, answers and all.
+    records = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
+    try:
+        header, *rest = [[cell.strip() for cell in record] for record in records]
+    except csv.Error as error:
+        raise RatingError(
+            f"{path}: not a CSV file: {error}", hint="look for a quotation mark that is not closed"
+        ) from error
+    names = [name.lower() for name in header]
+    if missing := [" or ".join(group) for group in needed if not set(group) & set(names)]:
+        columns = f"its columns: {', '.join(names)}"
+        raise RatingError(f"{path}: no column {', '.join(missing)}", tried=columns, hint=hint)
+    if twice := sorted({name for name in names if name and names.count(name) > 1}):
+        raise RatingError(f"{path}: the column {', '.join(twice)} stands there twice")
+    return [_row(f"{path}:{number}", names, record) for number, record in enumerate(rest, 2) if any(record)]
+
+
+def read_text(path: Path) -> str:
+    """The text of a file that a spreadsheet may have written.
+
+    Raises:
+        RatingError: it cannot be read, or is not UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise RatingError(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise RatingError(f"{path}: not UTF-8", hint="save it as “CSV UTF-8”") from error
+
+
+def _row(place: str, names: Sequence[str], record: Sequence[str]) -> Row:
+    """A record as long as the header: spreadsheets leave out empty cells at the end of a row."""
+    if any(record[len(names) :]):
+        raise RatingError(
+            f"{place}: more cells than the header has columns", hint="put texts with commas in quotes"
+        )
+    return Row(place, dict(zip(names, [*record, *[""] * len(names)], strict=False)))
+
+
+def _places(exclude: Collection[str], paths: Sequence[Path], rows: Sequence[Row]) -> tuple[str, ...]:
+    numbers = [each for each in exclude if each.isdigit()]
+    if numbers and len(paths) > 1:
+        raise RatingError(
+            f"--exclude {numbers[0]}: of which file?", hint=f"--exclude {paths[0]}:{numbers[0]}"
+        )
+    places = {f"{paths[0]}:{each}" if each in numbers else each for each in exclude}
+    if strange := sorted(places - {row.place for row in rows}):
+        raise RatingError(f"--exclude {', '.join(strange)}: no such row", hint="row 1 is the header")
+    return tuple(sorted(places))
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8", newline="") as file:
+            file.write(text)
+    except OSError as error:
+        raise RatingError(
+            f"{path}: cannot be written: {error.strerror}", hint="name another --out"
+        ) from error

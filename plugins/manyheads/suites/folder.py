@@ -101,7 +101,7 @@ def _varied(suite: Suite, of: Callable[[str], bool]) -> Record:
     """What a suite varies of some config keys."""
 
     def these(keys: Mapping[str, Any]) -> Record:
-        return {key: _told(value) for key, value in keys.items() if of(key)}
+        return {key: _portable(value) for key, value in keys.items() if of(key)}
 
     return {
         "grid": these(suite.spec.grid),
@@ -135,15 +135,15 @@ def _course(config: RunConfig) -> Record:
     models = {alias: model.identity() for alias, model in config.models.items()}
     course = {**config.course(), "host": config.host, "models": models}
     course |= config.model_dump(mode="json", include={"roles", "background", "rebuttal"})
-    return _told({key: value for key, value in course.items() if key not in judged_in(config) | {"seed"}})
+    return _portable({key: value for key, value in course.items() if key not in judged_in(config) | {"seed"}})
 
 
 def _section(config: RunConfig, kind: str) -> Record:
     """How runs are judged."""
-    return _told(config.model_dump(mode="json", include={kind}))
+    return _portable(config.model_dump(mode="json", include={kind}))
 
 
-def _told(value: Any) -> Any:
+def _portable(value: Any) -> Any:
     """The same with files and runs by name and content, as they may lie elsewhere and hold something else one day."""
     return mapped(value, _with_content)
 
@@ -164,10 +164,10 @@ def _wording(jobs: Iterable[Job]) -> dict[str, str]:
     for job in jobs:
         needed = {role for role, _ in SYSTEMS[job.config.system].needs(job.config)}
         asked.setdefault(job.config.paths, set()).update(needed)
-    found: dict[str, str] = {}
+    marks: dict[str, str] = {}
     for paths, needed in asked.items():
-        found |= _of_roles(Resources.of(paths), sorted(needed))
-    return found
+        marks |= _of_roles(Resources.of(paths), sorted(needed))
+    return marks
 
 
 def _of_roles(resources: Resources, needed: Collection[str]) -> dict[str, str]:
@@ -204,10 +204,10 @@ def _mark(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:MARK]
 
 
-def _shown(found: Mapping[str, Any], key: str) -> str:
-    if key not in found:
+def _shown(record: Mapping[str, Any], key: str) -> str:
+    if key not in record:
         return "not there"
-    text = json.dumps(found[key], ensure_ascii=False)
+    text = json.dumps(record[key], ensure_ascii=False)
     return text if len(text) <= 80 else f"{text[:77]}…"
 
 

@@ -272,12 +272,20 @@ class FileLock:
         flags = portalocker.LockFlags.SHARED if shared else portalocker.LockFlags.EXCLUSIVE
         if not wait:
             flags |= portalocker.LockFlags.NON_BLOCKING
-        file = self._held.enter_context(path.open(mode))
+        self._file = self._held.enter_context(path.open(mode))
         try:
-            portalocker.lock(file, flags)
+            portalocker.lock(self._file, flags)
         except portalocker.LockException as error:
             self.release()
             raise LockedError(str(path)) from error
+
+    @property
+    def stands(self) -> bool:
+        """Whether the file is still at its place, and nobody has removed it while this one waited."""
+        try:
+            return os.path.samestat(os.fstat(self._file.fileno()), self.path.stat())
+        except FileNotFoundError:
+            return False
 
     def release(self) -> None:
         """Let go; twice is allowed."""

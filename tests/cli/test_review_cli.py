@@ -77,3 +77,45 @@ def test_nothing_is_paid_for_before_all_texts_are_read(home: Path, llm: LLM) -> 
     assert "gone.txt: No such file" in done.message
     assert llm.calls == 0
     assert not (home / "runs").exists()
+
+
+def test_the_same_reviews_go_on_with_what_has_failed(home: Path, llm: LLM) -> None:
+    llm.faults.append(Fault("status", times=None, when=lambda request: "owls" in request.asking, status=403))
+    command = ("review", "owls.md", "bats.txt", "--repeats", "2", *served_by(llm))
+    assert manyheads_command(*command, cwd=home).code == 2
+    folders, before = set((home / "runs").glob("*-review-*")), llm.calls
+    llm.faults.clear()
+    done = manyheads_command(*command, cwd=home)
+    assert (done.code, done.err) == (0, "")
+    assert llm.calls - before == 2
+    assert done.out.index("Owls for planning") < done.out.index("bats"), "in the order of the command"
+    assert set((home / "runs").iterdir()) == folders
+    assert manyheads_command(*command, cwd=home).code == 0, "all were finished: they are done anew"
+    assert len(set((home / "runs").iterdir())) == 4
+
+
+def test_reviews_go_side_by_side_under_one_budget(home: Path) -> None:
+    texts = [f"idea{number}.md" for number in range(4)]
+    for text in texts:
+        (home / text).write_text(f"# {text}\n\nWe plan.\n", encoding="utf-8")
+    with LLM(delay=0.05) as llm:
+        command = ("review", *texts, "--repeats", "1", "--jobs", "2", *served_by(llm), "--budget")
+        done = manyheads_command(*command, "calls=3", cwd=home)
+        assert (done.code, llm.calls, llm.peak) == (2, 3, 2)
+        assert "calls 3, used are 3" in done.err
+        assert "1 of 4 texts have no score" in done.err
+        assert manyheads_command(*command, "calls=3", cwd=home).code == 2
+        assert llm.calls == 3
+        assert manyheads_command(*command, "calls=4", cwd=home).code == 0
+        assert llm.calls == 4
+
+
+def test_events_of_texts_are_printed_one_text_after_the_other(home: Path) -> None:
+    command = ("review", "owls.md", "bats.txt", "--repeats", "2", "--json")
+    done = manyheads_command(*command, cwd=home)
+    assert done.code == 0
+    kinds = [event["kind"] for event in done.events]
+    assert kinds.count("result") == 2
+    first = done.events[: kinds.index("result") + 1]
+    assert "Owls for planning" in json.dumps(first)
+    assert "bats" not in json.dumps(first)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from manyheads import __version__
-from manyheads.cli import corpus, evaluate, inspect, measure, ranking, rating, run
+from manyheads.cli import corpus, evaluate, inspect, measure, ranking, rating, review, run
 from manyheads.cli.inputs import SystemCommand
 from manyheads.errors import UserError
 
@@ -37,7 +37,7 @@ app = typer.Typer(
 )
 app.command("run", cls=SystemCommand)(run.run)
 app.command("resume")(run.resume)
-app.command("review")(run.review)
+app.command("review")(review.review)
 app.command("report")(run.report)
 app.command("measure")(measure.measure)
 app.command("search")(inspect.search)

@@ -1,16 +1,14 @@
 """`manyheads eval`: a suite of runs, and what they come to."""
 
 import asyncio
-import sys
-from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from manyheads.cli.options import HostName, Model, Paths, Sets, configured, settings
-from manyheads.cli.progress import plain
+from manyheads.cli.options import Budget, HostName, Model, Paths, Sets, configured, going_on_later, settings
+from manyheads.cli.progress import jobs_progress, plain
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,12 +18,9 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from manyheads.config import RunConfig
-    from manyheads.engine.jobs import JobNews, Listener
     from manyheads.suites.evaluate import Evaluation
     from manyheads.suites.report import Entry
     from manyheads.suites.spec import Suite
-
-T = TypeVar("T")
 
 
 def evaluate(
@@ -50,13 +45,7 @@ def evaluate(
             metavar="FILE", help="Other cases: JSON Lines like the suite's own.", show_default=False
         ),
     ] = None,
-    budget: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE",
-            help="What the whole suite may cost: calls, tokens, money, or minutes of this start. Repeatable.",
-        ),
-    ] = None,
+    budget: Budget = None,
     jobs: Annotated[int, typer.Option(min=1, help="Runs at a time.")] = 4,
     accept_changes: Annotated[
         bool, typer.Option("--accept-changes", help="Go on although suite, config or prompts have changed.")
@@ -80,24 +69,18 @@ def evaluate(
 
     cells = cells_of(suite, times, load, flags)
     folder = out or Path("runs") / "-".join(["eval", suite.name, *([cases.stem] if cases else [])])
-    with jobs_progress("runs", len(jobs_of(plans_of(suite.spec, cells, folder)))) as listener:
+    with (
+        going_on_later(),
+        jobs_progress("runs", len(jobs_of(plans_of(suite.spec, cells, folder)))) as listener,
+    ):
         work = evaluate(
             suite, cells, folder, repeats=times, jobs=jobs, accept_changes=accept_changes, listener=listener,
             budget=limits, settings=sets or (),
         )  # fmt: skip
-        evaluation = driven(work)
+        evaluation = asyncio.run(work)
     _show(suite, evaluation)
     if evaluation.failed or evaluation.lacking:
         raise typer.Exit(1)
-
-
-def driven(work: Coroutine[Any, Any, T]) -> T:
-    """Run jobs; an interrupt says how to go on, and exits with 130."""
-    try:
-        return asyncio.run(work)
-    except KeyboardInterrupt:
-        typer.echo("manyheads: stopped; what was said is kept: the same command goes on", err=True)
-        raise typer.Exit(130) from None
 
 
 def _show(suite: "Suite", evaluation: "Evaluation") -> None:
@@ -146,86 +129,12 @@ def _explain(suite: "Suite", evaluation: "Evaluation") -> None:
 
 def _by_reason(said: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Of what was said of cells, for what reason which."""
-    from manyheads.cli.progress import plain
     from manyheads.suites.report import cells_by
 
     return {
         why: f"{cells[0]} and {len(cells) - 1} more" if cells[1:] else cells[0]
         for why, cells in cells_by((plain(why), cell) for why, cell in said).items()
     }
-
-
-# What is shown while jobs run: a bar and the jobs under way on a terminal, a line each finished job elsewhere.
-
-
-@contextmanager
-def jobs_progress(what: str, total: int) -> "Generator[Listener]":
-    """Tells of jobs on standard error."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    if not console.is_terminal or console.is_dumb_terminal:
-        yield _lines(total)
-        return
-    with _live(console, what, total) as listener:
-        yield listener
-
-
-def _lines(total: int) -> "Listener":
-    ended = 0
-
-    def listener(news: "JobNews") -> None:
-        nonlocal ended
-        if news.state in ("kept", "finished", "failed", "left out"):
-            ended += 1
-        if news.state in ("finished", "failed", "lacks"):
-            print(f"{ended}/{total} {_line(news)}", file=sys.stderr, flush=True)
-
-    return listener
-
-
-@contextmanager
-def _live(console: "Console", what: str, total: int) -> "Generator[Listener]":
-    from rich.console import Group
-    from rich.live import Live
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        SpinnerColumn,
-        TextColumn,
-        TimeElapsedColumn,
-    )
-
-    whole = Progress(TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    text = TextColumn("{task.description}", markup=False)
-    jobs = Progress(SpinnerColumn(), text, TimeElapsedColumn())
-    with Live(Group(whole, jobs), console=console, transient=True, redirect_stdout=False):
-        yield _bars(console, whole, whole.add_task("", total=total), jobs)
-
-
-def _bars(console: "Console", whole: Any, all_jobs: Any, jobs: Any) -> "Listener":
-    under_way: dict[str, Any] = {}
-
-    def listener(news: "JobNews") -> None:
-        key, label = news.job.key, plain(news.job.label)
-        if news.state in ("failed", "lacks"):
-            console.print(_line(news), markup=False, highlight=False)
-        if news.state == "began":
-            under_way[key] = jobs.add_task(label, total=None)
-        elif news.state == "goes on":
-            if news.text:
-                jobs.update(under_way[key], description=f"{label}: {plain(news.text)}")
-        elif news.state != "lacks":
-            if key in under_way:
-                jobs.remove_task(under_way.pop(key))
-            whole.advance(all_jobs)
-
-    return listener
-
-
-def _line(news: "JobNews") -> str:
-    return f"{news.state}: {plain(news.job.label)}{f': {plain(news.text)}' if news.text else ''}"
 
 
 # A suite's means as a table: a column for each measure where the terminal is wide enough, else a line.

@@ -37,6 +37,13 @@ Model = Annotated[
     str | None,
     typer.Option("--model", metavar="PROVIDER/NAME", help="Such as openai/gpt-4o-mini or ollama/llama3."),
 ]
+Budget = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="KEY=VALUE",
+        help="What all runs together may cost: calls, tokens, money, or minutes of this start. Repeatable.",
+    ),
+]
 Seed = Annotated[int | None, typer.Option("--seed", help="Seed of the run's one random generator.")]
 
 

@@ -7,10 +7,11 @@ import json
 import re
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import MappingProxyType, TracebackType
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -34,6 +35,9 @@ from manyheads.core.events import (
     Words,
     words,
 )
+
+if TYPE_CHECKING:
+    from manyheads.engine.jobs import JobNews, Listener
 
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
 NAMES_SHOWN = 6
@@ -261,3 +265,73 @@ def _figures(usage: Usage, seconds: float) -> str:
     cost = f" · cost {usage.cost:.4f}" if usage.cost is not None else ""
     tokens = f"{usage.input_tokens:,} tokens in · {usage.output_tokens:,} out · {usage.calls:,} call{'' if usage.calls == 1 else 's'}"
     return f"{minutes}:{rest:02d} · {tokens}{cost}"
+
+
+# What is shown while jobs run: a bar and the jobs under way on a terminal, a line each finished job elsewhere.
+
+
+@contextmanager
+def jobs_progress(what: str, total: int) -> "Generator[Listener]":
+    """Tells of jobs on standard error."""
+    with jobs_bars(what, total) as bars:
+        yield bars or _lines(total)
+
+
+def _lines(total: int) -> "Listener":
+    ended = 0
+
+    def listener(news: "JobNews") -> None:
+        nonlocal ended
+        if news.state in ("kept", "finished", "failed", "left out"):
+            ended += 1
+        if news.state in ("finished", "failed", "lacks"):
+            print(f"{ended}/{total} {_job_line(news)}", file=sys.stderr, flush=True)
+
+    return listener
+
+
+@contextmanager
+def jobs_bars(what: str, total: int, *, hidden: bool = False) -> "Generator[Listener | None]":
+    """Shows how far jobs are, and those under way, at the foot of a terminal; None where there is none."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
+    console = Console(stderr=True)
+    if hidden or not console.is_terminal or console.is_dumb_terminal:
+        yield None
+        return
+    whole = Progress(TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    text = TextColumn("{task.description}", markup=False)
+    jobs = Progress(SpinnerColumn(), text, TimeElapsedColumn())
+    with Live(Group(whole, jobs), console=console, transient=True, redirect_stdout=False):
+        yield _bars(console, whole, whole.add_task("", total=total), jobs)
+
+
+def _bars(console: "Console", whole: Any, all_jobs: Any, jobs: Any) -> "Listener":
+    under_way: dict[str, Any] = {}
+
+    def listener(news: "JobNews") -> None:
+        key, label = news.job.key, plain(news.job.label)
+        if news.state in ("failed", "lacks"):
+            console.print(_job_line(news), markup=False, highlight=False)
+        if news.state == "began":
+            under_way[key] = jobs.add_task(label, total=None)
+        elif news.state == "goes on":
+            if news.text:
+                jobs.update(under_way[key], description=f"{label}: {plain(news.text)}")
+        elif news.state != "lacks":
+            if key in under_way:
+                jobs.remove_task(under_way.pop(key))
+            whole.advance(all_jobs)
+
+    return listener
+
+
+def _job_line(news: "JobNews") -> str:
+    return f"{news.state}: {plain(news.job.label)}{f': {plain(news.text)}' if news.text else ''}"

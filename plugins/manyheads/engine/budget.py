@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Generator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -11,7 +11,7 @@ from manyheads.config.sections import BudgetConfig
 from manyheads.core import Host, Meter, Reply, Turn, Usage
 from manyheads.engine.jobtable import JobTable
 from manyheads.engine.journal import spent_in
-from manyheads.errors import BudgetError
+from manyheads.errors import BudgetError, JournalError
 from manyheads.replies import ReplyModel
 
 R = TypeVar("R", bound=ReplyModel)
@@ -79,19 +79,21 @@ class JobsBudget(Ledger):
 
         Args:
             journals: by key, those that jobs have left, earlier ones too.
-            first: whether no other process is at work, whose journals could not be read.
+            first: whether no other process is at work, which has counted already, and whose journals cannot be read.
 
         Raises:
             BudgetError: money is limited, and what was paid earlier is not known.
             JournalError: what was paid cannot be read.
         """
         self._table = table
-        if self.limits == BudgetConfig():
-            return
+        limited = self.limits != BudgetConfig()
         counted = {key for key, usage, _ in table.payments() if usage.calls}
-        for key, journal in journals.items():
-            if first or key not in counted:
+        for key, journal in journals.items() if first else ():
+            if limited:
                 table.account(key, spent_in(journal))
+            elif key not in counted:
+                with suppress(JournalError):  # a damaged one stops its own run alone
+                    table.account(key, spent_in(journal))
         for key, usage, _ in table.payments():
             if self.limits.money is not None and usage.calls and usage.cost is None:
                 raise BudgetError(

@@ -269,6 +269,7 @@ class Scheduler:
             case _ if not self._table.claim(job.key):
                 return False
             case _:
+                self._listener(JobNews(job, "began"))
                 self._running[asyncio.create_task(self._run(job))] = job
         return True
 
@@ -295,7 +296,6 @@ class Scheduler:
             stage = f"{event.number}/{event.total} {event.title}" if isinstance(event, Stage) else ""
             self._listener(JobNews(job, "goes on", stage, event))
 
-        self._listener(JobNews(job, "began"))
         return await self._executor.run(job, self._budget.meter(job.key), note)
 
     def _ended(self, job: Job, task: asyncio.Task[Failure | None]) -> None:

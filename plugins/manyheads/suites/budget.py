@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import ValidationError
 
+from manyheads.config import RunConfig
 from manyheads.config.sections import BudgetConfig
 from manyheads.engine.budget import JobsBudget
-from manyheads.engine.jobs import Job
 from manyheads.errors import BudgetError, ConfigError, describe
 
 MINUTE = 60
@@ -50,9 +50,9 @@ class SuiteBudget(JobsBudget):
             hint=f"go on with more: the same command with --budget {key}=<larger>",
         )
 
-    def need_prices(self, jobs: Iterable[Job]) -> None:
+    def need_prices(self, configs: Iterable[RunConfig]) -> None:
         """Raises `ConfigError` where money is limited, and a model has no price."""
-        models = ((alias, model) for job in jobs for alias, model in job.config.models.items())
+        models = ((alias, model) for config in configs for alias, model in config.models.items())
         unpriced = next((alias for alias, model in models if model.price is None), None)
         if self.limits.money is not None and unpriced:
             raise ConfigError(

@@ -29,7 +29,7 @@ class Coverage:
         for job in jobs.values():
             self._forms[job.kind].add(_form(job))
         self._seen = set[str]()
-        self._lacking: dict[str, set[str]] = defaultdict(set)
+        self._gaps: dict[str, set[str]] = defaultdict(set)
 
     def __call__(self, news: JobNews) -> None:
         """Pass news on, and look at the result of a job that has one.
@@ -56,15 +56,15 @@ class Coverage:
         self._seen |= {each.name for each, value in values.items() if not isinstance(value, Absent)}
         absent = {each: value for each, value in values.items() if isinstance(value, Absent) and value.never}
         for measure, value in absent.items():
-            if measure.name not in self._lacking:
+            if measure.name not in self._gaps:
                 self._listener(JobNews(job, "lacks", f"no {measure.name}: {value.why}"))
-            self._lacking[measure.name].add(_form(job))
+            self._gaps[measure.name].add(_form(job))
         if self._pending:
             self._check(absent)
 
     def _check(self, absent: Mapping[MeasurePath, Absent]) -> None:
         for measure, value in absent.items():
-            if self._lacking[measure.name] < self._forms[measure.of]:
+            if self._gaps[measure.name] < self._forms[measure.of]:
                 continue
             near = get_close_matches(measure.path[-1], value.there, 1)
             raise ConfigError(

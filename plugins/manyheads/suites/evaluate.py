@@ -78,7 +78,7 @@ async def evaluate(
     for host in {job.config.host for job in graph.values()}:
         need_framework(host)
     need_all(suite, graph.values())
-    budget.need_prices(graph.values())
+    budget.need_prices(job.config for job in graph.values())
     record = record_of(suite, plans)
     folder = SuiteFolder(out)
     with ExitStack() as stack:

@@ -22,7 +22,7 @@ from manyheads.bank.corpora import resolve_corpus
 from manyheads.bank.meta import read_meta
 from manyheads.config import RunConfig
 from manyheads.core.results import RESULT
-from manyheads.disk import FileLock, replace_text
+from manyheads.disk import replace_text
 from manyheads.engine.folder import writing
 from manyheads.engine.jobs import Job
 from manyheads.engine.jobtable import in_use
@@ -100,7 +100,7 @@ def _varied(suite: Suite, of: Callable[[str], bool]) -> Record:
     """What a suite varies of some config keys."""
 
     def these(keys: Mapping[str, Any]) -> Record:
-        return {key: _told(value) for key, value in keys.items() if of(key)}
+        return {key: _portable(value) for key, value in keys.items() if of(key)}
 
     return {
         "grid": these(suite.spec.grid),
@@ -139,12 +139,12 @@ def _course(config: RunConfig) -> Record:
     models = {alias: model.identity() for alias, model in config.models.items()}
     course = {**config.course(), "host": config.host, "models": models}
     course |= config.model_dump(mode="json", include={"roles", "inputs"})
-    return _told({key: value for key, value in course.items() if key != "seed"})
+    return _portable({key: value for key, value in course.items() if key != "seed"})
 
 
 def _section(config: RunConfig) -> Record:
     """How runs are judged."""
-    return _told(config.model_dump(mode="json", include={"settings", "inputs"}))
+    return _portable(config.model_dump(mode="json", include={"settings", "inputs"}))
 
 
 def _place(config: RunConfig, key: str) -> str:
@@ -156,7 +156,7 @@ def _place(config: RunConfig, key: str) -> str:
     return next((place for place, _ in leaves(lifted)), key)
 
 
-def _told(value: Any) -> Any:
+def _portable(value: Any) -> Any:
     """The same with files and runs by name and content, as they may lie elsewhere and hold something else one day."""
     return mapped(value, _with_content)
 
@@ -177,10 +177,10 @@ def _wording(jobs: Iterable[Job]) -> dict[str, str]:
     for job in jobs:
         needed = {role for role, _ in system_of(job.config).needs(job.config)}
         asked.setdefault(job.config.paths, set()).update(needed)
-    found: dict[str, str] = {}
+    marks: dict[str, str] = {}
     for paths, needed in asked.items():
-        found |= _of_roles(Resources.of(paths), sorted(needed))
-    return found
+        marks |= _of_roles(Resources.of(paths), sorted(needed))
+    return marks
 
 
 def _of_roles(resources: Resources, needed: Collection[str]) -> dict[str, str]:
@@ -217,10 +217,10 @@ def _mark(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:MARK]
 
 
-def _shown(found: Mapping[str, Any], key: str) -> str:
-    if key not in found:
+def _shown(record: Mapping[str, Any], key: str) -> str:
+    if key not in record:
         return "not there"
-    text = json.dumps(found[key], ensure_ascii=False)
+    text = json.dumps(record[key], ensure_ascii=False)
     return text if len(text) <= 80 else f"{text[:77]}…"
 
 
@@ -231,19 +231,14 @@ _LOCK = ".lock"
 
 
 class SuiteFolder:
-    """The folder of a suite, made when missing.
+    """The folder of a suite.
 
     Attributes:
         accepted: changes that were accepted, now or before: results of both sides stand in it.
-
-    Raises:
-        JournalError: it cannot be written.
     """
 
     def __init__(self, path: Path) -> None:
         self.path, self.accepted = path, list[str]()
-        with writing(path):
-            path.mkdir(parents=True, exist_ok=True)
 
     def write(self, name: str, text: str) -> Path:
         """Write a file as a whole, or not at all."""
@@ -291,12 +286,16 @@ class SuiteFolder:
 
 @contextmanager
 def locked(path: Path) -> Generator[None]:
-    """A folder that no other process has until the end of the block; waits for it.
+    """A folder, made when missing, in which no other process begins or writes until the end of the block.
 
     Raises:
         JournalError: the folder cannot be written.
     """
-    with writing(path):
-        lock = FileLock(path / _LOCK, wait=True)
-    with lock:
-        yield
+    while True:
+        with writing(path):
+            path.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(path / _LOCK, wait=True)
+        with lock:
+            if lock.stands:
+                yield
+                return

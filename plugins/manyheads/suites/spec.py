@@ -37,7 +37,7 @@ class MeasurePath:
         name: as tables call it.
         of: `novelty` of the abstract, `review` of it, the `ranking` of a cell's ideas, or the `run` itself.
         path: where in the result of that the value stands; for novelty, the name of the measure.
-        below: what the value is held against, where it is a share that is wanted.
+        below: what the value is held against, where it is a share that counts.
     """
 
     name: str
@@ -48,12 +48,12 @@ class MeasurePath:
     @classmethod
     def parse(cls, text: str) -> "MeasurePath":
         """Raises `ValueError` where the text is neither a path nor `path < number`."""
-        found = MEASURE.fullmatch(text.strip())
-        if found is None:
+        match = MEASURE.fullmatch(text.strip())
+        if match is None:
             raise ValueError(
                 f"{text!r}: a measure is a path such as usage.calls, or a share such as rebuttal.iterations < 10"
             )
-        path, below = found["path"], found["below"]
+        path, below = match["path"], match["below"]
         path = path.lower() if path.lower() in NOVELTY else path  # tables write HD
         name = path if below is None else f"{path} < {below}"
         first, *rest = path.split(".")
@@ -66,9 +66,9 @@ class MeasurePath:
             return cls(name, "ranking", tuple(rest), bound)
         return cls(name, "run", (first, *rest), bound)
 
-    def value(self, found: float | bool) -> float | bool:
-        """What counts of a value that was found: itself, or whether it is below the bound."""
-        return found if self.below is None else found < self.below
+    def value(self, number: float | bool) -> float | bool:
+        """What counts of a number in a result: itself, or whether it is below the bound."""
+        return number if self.below is None else number < self.below
 
 
 VARIANT = "variant"
@@ -283,16 +283,16 @@ def read_cases(path: Path) -> dict[str, dict[str, Any]]:
             f"{path}: cannot be read: {why}",
             hint="cases are in a file beside the suite, or --cases names one",
         ) from error
-    found: dict[str, dict[str, Any]] = {}
+    cases: dict[str, dict[str, Any]] = {}
     for number, line in enumerate(lines, 1):
         if line.strip():
             case, keys = _case(f"{path}:{number}", line)
-            if case in found:
+            if case in cases:
                 raise ConfigError(f"{path}:{number}: there is a case {case!r} already")
-            found[case] = {key: _beside(path.parent, key, value) for key, value in keys.items()}
-    if not found:
+            cases[case] = {key: _beside(path.parent, key, value) for key, value in keys.items()}
+    if not cases:
         raise ConfigError(f"{path}: no cases in it")
-    return found
+    return cases
 
 
 def _case(where: str, line: str) -> tuple[str, dict[str, Any]]:

@@ -1,0 +1,179 @@
+"""`manyheads review`: a run of conference-review for each text, many side by side."""
+
+import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from manyheads.cli.options import (
+    Budget,
+    HostName,
+    Model,
+    Paths,
+    Seed,
+    Sets,
+    configured,
+    going_on_later,
+    settings,
+)
+from manyheads.cli.run import Json, Quiet, closing, go
+from manyheads.errors import ConfigError
+
+if TYPE_CHECKING:
+    from manyheads.config import RunConfig
+    from manyheads.engine.jobs import JobNews, Listener
+    from manyheads.measures.statistics import RatingMean
+
+CONFIG = "conference-review"
+
+
+def review(
+    texts: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="TEXT|RUN…", help="Text, Markdown or JSON files, .jsonl of many texts, or run folders."
+        ),
+    ],
+    form: Annotated[
+        str | None,
+        typer.Option(
+            help="conference, or rating: what people rate too. [default: conference]", show_default=False
+        ),
+    ] = None,
+    repeats: Annotated[
+        int | None,
+        typer.Option(min=1, help="Independent reviews of each text. [default: 3]", show_default=False),
+    ] = None,
+    host: HostName = None,
+    model: Model = None,
+    seed: Seed = None,
+    sets: Sets = None,
+    path: Paths = None,
+    out: Annotated[Path, typer.Option(help="Where the run folders go, one for each text.")] = Path("runs"),
+    budget: Budget = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Texts at a time.")] = 4,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Review texts on a conference's form, each several times over, and score them from 1 to 10.
+
+    The same command again goes on with what was stopped or has failed.
+    """
+    from manyheads.engine.session import Session, new_folder
+    from manyheads.suites.budget import SuiteBudget
+    from manyheads.suites.reviews import Reviews, review_of
+    from manyheads.texts import read_subjects
+
+    limits = SuiteBudget.parse(budget or (), whose="the reviews'")
+    # All are read before the first of them is paid for.
+    subjects = [subject for text in texts for subject in read_subjects(text)]
+    chosen = {f"{CONFIG}.form": form, f"{CONFIG}.repeats": repeats}
+    flags = [f"{key}={value}" for key, value in chosen.items() if value is not None]
+    config = configured([CONFIG], (*flags, *settings(sets, host, model, seed)), path)
+    _need_a_review(config)
+    if len(subjects) == 1 and not budget:
+        config = review_of(config, subjects[0])
+        go(Session(config, new_folder(config, out)), json, quiet)
+        return
+    reviews = Reviews(config, subjects, out)
+    with going_on_later(), _outcomes(len(subjects), json, quiet) as listener:
+        done = asyncio.run(reviews.run(at_once=jobs, budget=limits, listener=listener))
+    finished = [job.folder for job, failure in done if failure is None]
+    if not json:
+        _show(finished)
+    if failed := len(done) - len(finished):
+        typer.echo(f"manyheads: {failed} of {len(done)} texts have no score, see above", err=True)
+        raise typer.Exit(2)
+
+
+def _need_a_review(config: "RunConfig") -> None:
+    """Raises `ConfigError` where the settings ask for what is not done here."""
+    if config.system != CONFIG:
+        raise ConfigError(f"system: {config.system} is no review", hint="manyheads run takes every system")
+    if config.inputs.subject is not None:
+        raise ConfigError(
+            f"subject: {config.inputs.subject} would be passed over", hint="name texts after manyheads review"
+        )
+
+
+class _Outcomes:
+    """Prints what came of each text, in their order; with `json`, the events of one after those of another."""
+
+    def __init__(self, json: bool) -> None:
+        self._json = json
+        self._news: dict[str, list[JobNews]] = {}
+
+    def note(self, news: "JobNews") -> None:
+        """Keep what is to be printed of a text; its warnings are printed at once."""
+        from manyheads.cli.progress import Progress
+
+        notes = self._news.setdefault(news.job.key, [])
+        if news.event and not self._json:
+            Progress().show(news.event)
+        else:
+            notes.append(news)
+
+    def print(self) -> None:
+        """Print what has ended, up to the first text that has not."""
+        for key, notes in list(self._news.items()):
+            if notes[-1].state in ("began", "goes on"):
+                return
+            for news in self._news.pop(key):
+                self._print(news)
+
+    def _print(self, news: "JobNews") -> None:
+        from manyheads.cli.progress import JsonProgress, printable
+
+        if news.event:
+            JsonProgress().show(news.event)
+        elif news.failure:
+            text = f"manyheads: {news.job.config.inputs.subject}: {news.failure.reason}"
+            typer.echo(printable(text), err=True)
+        elif news.state != "began" and not self._json:
+            typer.echo(closing(news.job.folder))
+
+
+@contextmanager
+def _outcomes(texts: int, json: bool, quiet: bool) -> "Generator[Listener]":
+    """Prints what came of texts: below a bar where that is shown, else as they end."""
+    from manyheads.cli.progress import jobs_bars
+
+    outcomes = _Outcomes(json)
+    with jobs_bars("texts", texts, hidden=json or quiet) as bars:
+
+        def listener(news: "JobNews") -> None:
+            outcomes.note(news)
+            if bars:
+                bars(news)
+            else:
+                outcomes.print()
+
+        yield listener
+    outcomes.print()
+
+
+def _show(folders: list[Path]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from manyheads.cli.progress import plain
+    from manyheads.core.results import read_result
+    from manyheads.systems.conference_review.result import ReviewResult
+
+    found = {folder: read_result(folder, ReviewResult).result for folder in folders}
+    names = list(dict.fromkeys(name for each in found.values() for name in each.means))
+    table = Table(title="Mean scores, with their 95% intervals", title_justify="left")
+    for heading in ("text", *names, "run"):
+        table.add_column(heading, overflow="fold")
+    for folder, each in found.items():
+        title = plain(each.title or (Path(each.subject.source).name if each.subject else ""))
+        table.add_row(title, *(_cell(each.means[name]) for name in names), str(folder))
+    Console().print(table, markup=False)
+
+
+def _cell(mean: "RatingMean") -> str:
+    interval = "" if mean.low is None else f"\n{mean.low:.2f} to {mean.high:.2f}"
+    return f"{mean.mean:.2f}{interval}"

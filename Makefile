@@ -12,10 +12,10 @@ run: $(READY)  ## one VirSci run on the embedded defaults; prints the path of it
 	@echo 'Next      source $(BIN)/activate && manyheads run virsci --topic "Robust retrieval for robots"'
 
 test: $(READY)  ## the default suite
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 test-slow: $(READY)  ## the slow suite: a real browser, kills in the middle, built wheels
-	$(BIN)/python -m pytest -n auto -m slow
+	$(BIN)/python -m pytest -n auto --dist worksteal -m slow
 
 test-all: test test-slow
 

@@ -1,4 +1,4 @@
-"""A third party's pack, really installed, adds a role and takes the place of single prompts."""
+"""Packages of a third party, really installed: a pack adds roles and replies, and takes the place of single prompts."""
 
 import json
 from pathlib import Path
@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import manyheads
-from support.packages import build, install, run_python
+from support.packages import build, install, run_python, write_pack
 
-PACK = Path(__file__).parent / "plugin_package"
+DEBATE = Path(__file__).parent / "plugin_package"
 SOURCE = Path(manyheads.__file__).parents[1]
 LOOK = """
 import json, sys
@@ -19,56 +19,99 @@ roles = Roles(Resources.of(sys.argv[1:]))
 print(json.dumps({
     "roles": sorted(roles.cards),
     "problems": roles.problems(),
-    "historian": roles.system("historian", {}),
+    "reply": roles.reply("advocate", "argue").__name__,
+    "advocate": roles.system("advocate", {"side": "against"}),
     "reviewer": roles.system("reviewer", {}),
     "review": roles.prompt("reviewer", "review", {"idea": "An idea."}),
-    "imported": "manyheads_demo_pack" in sys.modules,
+    "imported": "odd_pack" in sys.modules,
 }))
 """
+CARD = """
+name: {role}
+description: Reads.
+tasks:
+  read: {{description: Reads., reply: {reply}}}
+"""
+ODD = {
+    "prompts/reviewer/system.md.j2": "You review as the pack wants it: {{ indicator }} in {{ area }}.",
+    "roles/reader.yaml": CARD.format(role="reader", reply="Review"),
+    "prompts/reader/system.md.j2": "You read.",
+    "prompts/reader/read.md.j2": "# Read",
+}
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the debate and a pack without code."""
     folder = tmp_path_factory.mktemp("pack")
-    return install(build(PACK, folder), folder / "site")
+    return write_pack(install(build(DEBATE, folder), folder / "site"), "odd", ODD)
 
 
 def look(installed: Path, folder: Path, *mine: Path) -> dict[str, Any]:
     return json.loads(run_python("-c", LOOK, *map(str, mine), path=[installed, SOURCE], folder=folder))
 
 
-def test_a_pack_adds_roles_without_being_imported(installed: Path, tmp_path: Path) -> None:
+def test_packs_add_roles_with_replies_of_their_own(installed: Path, tmp_path: Path) -> None:
     seen = look(installed, tmp_path)
-    assert {"historian", "leader", "scientist"} <= set(seen["roles"])
+    assert {"advocate", "arbiter", "reader", "leader", "scientist"} <= set(seen["roles"])
     assert seen["problems"] == []
-    assert seen["historian"].startswith("You are a historian of physics.\n")
-    assert "{%" not in seen["historian"]
-    assert not seen["imported"]
+    assert seen["reply"] == "Argument"
+    assert seen["advocate"].startswith("You argue against the claim")
+    assert "{%" not in seen["advocate"]
+
+
+def test_a_pack_of_data_is_never_imported(installed: Path, tmp_path: Path) -> None:
+    assert not look(installed, tmp_path)["imported"]
 
 
 def test_a_pack_takes_the_place_of_one_prompt_and_leaves_the_others(installed: Path, tmp_path: Path) -> None:
     seen = look(installed, tmp_path)
-    assert seen["reviewer"] == "You review as the demo pack wants it: novelty in computer science.\n"
+    assert seen["reviewer"] == "You review as the pack wants it: novelty in computer science.\n"
     assert "<idea>\nAn idea.\n</idea>" in seen["review"]
 
 
 def test_the_users_folder_is_stronger_than_a_pack(installed: Path, folder: Path) -> None:
-    (folder / "prompts/historian").mkdir()
-    (folder / "prompts/historian/system.md.j2").write_text("My historian of {{ field }}.")
+    (folder / "prompts/advocate").mkdir()
+    (folder / "prompts/advocate/system.md.j2").write_text("My advocate {{ side }}.")
     seen = look(installed, folder, folder)
-    assert seen["historian"] == "My historian of physics.\n"
-    assert seen["reviewer"].startswith("You review as the demo pack wants it")
+    assert seen["advocate"] == "My advocate against.\n"
+    assert seen["reviewer"].startswith("You review as the pack wants it")
 
 
 def test_the_command_lists_a_packs_roles(installed: Path, tmp_path: Path) -> None:
     listed = run_python("-m", "manyheads", "roles", path=[installed, SOURCE], folder=tmp_path)
-    assert "historian" in listed
+    assert {"advocate", "arbiter"} <= set(listed.split())
 
 
-def test_a_packs_suite_runs_with_the_files_that_its_cases_name(installed: Path, tmp_path: Path) -> None:
-    told = run_python("-m", "manyheads", "eval", "history", path=[installed, SOURCE], folder=tmp_path)
-    assert "history: mean ± standard error over n cells" in told
-    [run] = tmp_path.glob("runs/eval-history/cells/*")
-    result = json.loads((run / "result.json").read_text(encoding="utf-8"))
-    assert [work["title"] for work in result["background"]["works"]] == ["On the ether"]
-    assert Path(result["background"]["source"]) == installed / "manyheads_demo_pack/evals/history/ether.md"
+@pytest.mark.parametrize(
+    ("reply", "replies", "words"),
+    [
+        ("own.Note", "", "own brings: none"),
+        ("own.Note", "from manyheads.replies import ReplyModel\nclass Letter(ReplyModel): ...", "own brings: Letter"),
+        ("other.Note", "", "no pack 'other' is installed"),
+        ("Note", "", "unknown reply type 'Note'"),
+    ],
+)  # fmt: skip
+def test_a_reply_that_no_pack_brings_is_one_clear_error(
+    tmp_path: Path, reply: str, replies: str, words: str
+) -> None:
+    files = {"roles/reader.yaml": CARD.format(role="reader", reply=reply), "replies.py": replies}
+    site = write_pack(tmp_path / "site", "own", files)
+    told = run_python("-m", "manyheads", "roles", path=[site, SOURCE], folder=tmp_path, fails=True)
+    assert words in told
+    assert "roles/reader.yaml" in told
+    assert "Traceback" not in told
+
+
+def test_two_packs_of_a_name_are_one_clear_error(tmp_path: Path) -> None:
+    sites = [write_pack(tmp_path / f"site{n}", "twin", {}) for n in (1, 2)]
+    points = sites[1] / "twin_pack-1.0.dist-info"
+    points.rename(sites[1] / "other_pack-1.0.dist-info")
+    (sites[1] / "other_pack-1.0.dist-info/METADATA").write_text(
+        "Metadata-Version: 2.1\nName: other\nVersion: 1\n"
+    )
+    (sites[1] / "other_pack-1.0.dist-info/entry_points.txt").write_text(
+        "[manyheads.packs]\ntwin = other_pack\n"
+    )
+    told = run_python("-m", "manyheads", "roles", path=[*sites, SOURCE], folder=tmp_path, fails=True)
+    assert "twin_pack and other_pack" in told

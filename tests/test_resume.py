@@ -133,7 +133,7 @@ def assert_goes_on(llm: LLM, home: Path, whole: Played, *more: str) -> None:
 
 
 KILLS = [
-    pytest.param("autogen", BY_TOOL, 1, 8),
+    pytest.param("autogen", BY_TOOL, 1, 8, marks=pytest.mark.slow),
     pytest.param("agentscope", BY_FIELD, 1, -8, marks=pytest.mark.slow),
     *(
         pytest.param(host, way, 2, calls, marks=pytest.mark.slow)

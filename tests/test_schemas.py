@@ -13,6 +13,7 @@ from manyheads.schemas import FILES, schema_text, stale
 
 ROLES = sorted((shipped() / "roles").glob("*.yaml"))
 CONFIGS = sorted((shipped() / "configs").glob("*.yaml"))
+PHRASES = sorted((shipped() / "prompts/phrases").glob("*.yaml"))
 
 
 def validator(name: str) -> Draft202012Validator:
@@ -27,13 +28,17 @@ def test_the_schemas_are_fresh() -> None:
 
 @pytest.mark.parametrize(
     ("path", "schema"),
-    [(path, "role.schema.json") for path in ROLES] + [(path, "run.schema.json") for path in CONFIGS],
+    [
+        *((path, "role.schema.json") for path in ROLES),
+        *((path, "run.schema.json") for path in CONFIGS),
+        *((path, "../phrases.schema.json") for path in PHRASES),
+    ],
     ids=lambda value: getattr(value, "stem", ""),
 )
 def test_what_ships_names_its_schema_and_fits_it(path: Path, schema: str) -> None:
     text = path.read_text("utf-8")
     assert text.startswith(f"# yaml-language-server: $schema={schema}\n")
-    validator(f"{path.parent.name}/{schema}").validate(yaml.safe_load(text))
+    validator(str((path.parent / schema).resolve().relative_to(shipped()))).validate(yaml.safe_load(text))
 
 
 @pytest.mark.parametrize(
@@ -44,6 +49,7 @@ def test_what_ships_names_its_schema_and_fits_it(path: Path, schema: str) -> Non
             "roles/role.schema.json",
             {"name": "x", "description": "y", "tasks": {"a": {"description": "", "reply": "Vot"}}},
         ),
+        ("prompts/phrases.schema.json", {"fields": {"title": {"wrods": "x"}}}),
         ("configs/run.schema.json", {"team": {"sise": 8}}),
         ("configs/run.schema.json", {"host": "langchain"}),
         ("configs/run.schema.json", {"turns": 0}),

@@ -5,10 +5,10 @@ packs (entry points of the group `manyheads.packs`), then what ships with manyhe
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -44,23 +44,40 @@ def data_file(name: str) -> Path:
 
 
 @cache
+def packs() -> Mapping[str, str]:
+    """The packages that bring files or reply types, by the names of their entry points.
+
+    Raises:
+        ConfigError: two of them have the same name.
+    """
+    found: dict[str, str] = {}
+    for point in entry_points(group=PACKS):
+        if found.setdefault(point.name, point.module) != point.module:
+            raise ConfigError(
+                f"two packs are named {point.name!r}: {found[point.name]} and {point.module}",
+                hint="uninstall one of the packages that bring them",
+            )
+    return found
+
+
+@cache
 def pack_folders() -> tuple[Path, ...]:
     """The folders of installed packs; found without importing their code (a parent package's apart).
 
     Raises:
-        ConfigError: an installed pack names a package that is not there.
+        ConfigError: an installed pack names a package that is not there, or two have the same name.
     """
-    return tuple(folder for point in entry_points(group=PACKS) for folder in _folders_of(point))
+    return tuple(folder for name, package in packs().items() for folder in _folders_of(name, package))
 
 
-def _folders_of(point: EntryPoint) -> Iterator[Path]:
+def _folders_of(name: str, package: str) -> Iterator[Path]:
     try:
-        spec = find_spec(point.module)
+        spec = find_spec(package)
     except ModuleNotFoundError:
         spec = None
     if spec is None:
         raise ConfigError(
-            f"pack {point.name!r}: its entry point names {point.module}, which is not installed",
+            f"pack {name!r}: its entry point names {package}, which is not installed",
             hint="reinstall or uninstall the package that brings it",
         )
     for folder in spec.submodule_search_locations or ():

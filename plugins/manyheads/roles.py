@@ -24,7 +24,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from manyheads.errors import ConfigError, describe
-from manyheads.replies import REPLIES, ReplyModel
+from manyheads.replies import ReplyModel, reply_type
 from manyheads.resources import Resources, parse_yaml
 
 # Strict, sandboxed Jinja rendering of the prompt files.
@@ -159,7 +159,7 @@ class Task(BaseModel):
     description: str
     """What the task is for, in a line."""
     reply: str
-    """Name of the typed reply, one of `manyheads.replies.REPLIES`."""
+    """Name of the typed reply, one of `manyheads.replies.REPLIES`; `pack.Reply` for one that an installed pack brings."""
     variables: tuple[str, ...] = ()
     """What the prompt is given; a prompt that reads anything else is refused."""
     prompt: str | None = None
@@ -246,7 +246,7 @@ class Roles:
 
     def reply(self, role: str, task: str) -> type[ReplyModel]:
         """The reply type that a role's task asks for."""
-        return REPLIES[self.task(role, task).reply]
+        return reply_type(self.task(role, task).reply)
 
     def problems(self) -> list[str]:
         """Everything wrong with the cards and their prompts, a line each; empty when all is well."""
@@ -281,6 +281,8 @@ def read_card(path: Path) -> RoleCard:
     if card.name != path.stem:
         raise ConfigError(f"{path}: name is {card.name!r}, the file says {path.stem!r}")
     for task in card.tasks.values():
-        if task.reply not in REPLIES:
-            raise ConfigError(f"{path}: unknown reply type {task.reply!r}", tried=", ".join(REPLIES))
+        try:
+            reply_type(task.reply)
+        except ConfigError as error:
+            raise ConfigError(f"{path}: {error.message}", tried=error.tried, hint=error.hint) from error
     return card

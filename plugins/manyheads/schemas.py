@@ -1,4 +1,4 @@
-"""The JSON Schemas that editors check role cards, run configs and suites with; `python -m manyheads.schemas` writes them.
+"""The JSON Schemas that editors check role cards, sample phrases, run configs and suites with; `python -m manyheads.schemas` writes them.
 
 What stands below a field in the source is its documentation: it is read from there, and only here, because
 pydantic's own reading of it would make every start slower.
@@ -17,12 +17,14 @@ from pydantic import BaseModel
 
 from manyheads import config, roles
 from manyheads.engine import budget
+from manyheads.models import phrases
 from manyheads.replies import REPLIES
 from manyheads.resources import shipped
 from manyheads.suites import spec
 
 FILES: dict[str, type[BaseModel]] = {
     "roles/role.schema.json": roles.RoleCard,
+    "prompts/phrases.schema.json": phrases.Phrases,
     "configs/run.schema.json": config.RunConfig,
     "evals/suite.schema.json": spec.SuiteSpec,
 }
@@ -43,7 +45,7 @@ def schema_text(model: type[BaseModel]) -> str:
 def _sharpen(parts: dict[str, Any]) -> None:
     """Say what validators know and pydantic's schema does not."""
     if "Task" in parts:
-        parts["Task"]["properties"]["reply"]["enum"] = list(REPLIES)
+        parts["Task"]["properties"]["reply"]["anyOf"] = [{"enum": list(REPLIES)}, {"pattern": r"^\w+\.\w+$"}]
     if "RunConfig" in parts:
         turns = parts["RunConfig"]["properties"]["turns"]
         turns["anyOf"] = [{"$ref": turns.pop("$ref")}, {"type": "integer", "minimum": 1}]
@@ -65,7 +67,7 @@ def write() -> None:
 def _modules() -> list[ModuleType]:
     """Where the models are written down: the config's sections each have a file."""
     sections = {each.__module__ for each in vars(config).values() if isinstance(each, type)}
-    return [budget, roles, spec, *(sys.modules[name] for name in sorted(sections))]
+    return [budget, phrases, roles, spec, *(sys.modules[name] for name in sorted(sections))]
 
 
 def _documented(module: ModuleType) -> dict[str, dict[str, str]]:

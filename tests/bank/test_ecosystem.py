@@ -196,6 +196,7 @@ build_corpus(Path(sys.argv[1]), Path(sys.argv[2]), BuildOptions(bound=2014, min_
 """
 
 
+@pytest.mark.slow
 def test_a_killed_build_goes_on(tmp_path: Path, embedder: Embedder) -> None:
     source, target = write_corpus(tmp_path / "papers.jsonl", papers(700)), tmp_path / "corpus"
     name = f"dying-{tmp_path}"

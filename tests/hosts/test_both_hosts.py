@@ -417,14 +417,14 @@ async def test_a_paused_host_waits(host: Hosting) -> None:
         await asyncio.wait_for(waiting, 1)
 
 
-@pytest.mark.parametrize("wire", WIRES)
-async def test_a_closed_host_leaves_no_connection(llm: LLM, host: Hosting, wire: str) -> None:
+async def test_a_closed_host_leaves_no_connection(llm: LLM, host: Hosting) -> None:
     gc.collect()  # what other tests have left must not be laid at this one's door
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        async with host(on_wire(llm, wire)) as on:
-            await on.ask(turn())
-        del on
+        for wire in WIRES:
+            async with host(on_wire(llm, wire)) as on:
+                await on.ask(turn())
+            del on
         gc.collect()
     assert not [one for one in caught if issubclass(one.category, ResourceWarning)]
 

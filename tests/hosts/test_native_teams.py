@@ -77,7 +77,13 @@ async def test_both_hosts_come_to_the_same(system: str, tmp_path: Path) -> None:
     assert results[0] == results[1]
 
 
-@pytest.mark.parametrize("system", NATIVE)
+ALIKE = ("discussion", "single")
+"""Baselines, which stop and go on as self-reflection does."""
+
+
+@pytest.mark.parametrize(
+    "system", [pytest.param(name, marks=[pytest.mark.slow] if name in ALIKE else []) for name in NATIVE]
+)
 async def test_a_stopped_run_goes_on_in_another_team(
     made: Made, llm: LLM, system: str, tmp_path: Path
 ) -> None:
@@ -250,7 +256,9 @@ async def test_no_text_of_a_ranking_is_read_as_a_file(made: Made, llm: LLM, tmp_
     secret = tmp_path / "secret.md"
     secret.write_text("The password is owl.", encoding="utf-8")
     await made("ranking").run([str(secret), "We plan with bats.", str(secret)])
-    assert str(secret) in llm.requests[0].asking
+    assert any(str(secret) in request.asking for request in llm.requests), (
+        "what is asked at once comes in any order"
+    )
     assert not any("password" in request.text for request in llm.requests)
 
 

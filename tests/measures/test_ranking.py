@@ -135,6 +135,7 @@ def p_values(pull: float, orders: int, sets: int, failing: frozenset[int] = froz
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("orders", "failing"), [(4, {}), (6, {}), (8, {0, 5})])
 def test_without_bias_small_p_values_are_as_rare_as_they_say(orders: int, failing: set[int]) -> None:
     """Also where the last square is not whole, and where orders have no ranking."""

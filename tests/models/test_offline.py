@@ -1,6 +1,7 @@
 """The offline model: deterministic, reads its prompt, fills any schema, never passes for a language model."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ from manyheads.config import ModelConfig
 from manyheads.config.sections import Price
 from manyheads.core import Message
 from manyheads.engine.replying import parse
+from manyheads.errors import ConfigError
 from manyheads.models.offline import OFFLINE, OfflineModel
+from manyheads.models.phrases import Phrases
 from manyheads.replies import (
     REPLIES,
     Condensed,
@@ -28,6 +31,7 @@ from manyheads.replies import (
     seeking,
 )
 from manyheads.replies.form import form
+from manyheads.resources import Resources
 
 SYSTEM = "<profile>\nName: Scientist3\nResearch interests: soft grippers; tactile sensing\n</profile>"
 REFERENCES = "[1]\n<paper>\nTitle: Feeling in the Dark: Tactile Search\nYear: 2019, cited 12 times\nAbstract: x\n</paper>"
@@ -173,3 +177,59 @@ async def test_it_condenses_a_text_to_its_sentences():
     whole = await ask(Condensed, "<text>\n" + " ".join(f"No {n}." for n in "abcdefg") + "\n</text>")
     assert (whole.title, whole.expected_impact) == ("No a", "No e. No f. No g.")
     assert (await ask(Condensed, "<text>\n...\n</text>")).title == "..."
+
+
+class Objection(ReplyModel):
+    """A reply that no system of ours asks for."""
+
+    point: str
+    source: str | None
+    weight: int
+
+
+PHRASES = """\
+fields:
+  Objection.point: ["{claim}, but {-phrase}not in the {place_of_work}"]
+  point: Never seen.
+  source: 1
+  weight: {spread: [3, 3, 3]}
+"""
+
+
+@pytest.fixture
+def phrases(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = folder / "prompts/phrases/objections.yaml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(PHRASES)
+    monkeypatch.setenv("MANYHEADS_PATH", str(folder))
+    return path
+
+
+async def test_a_reply_that_it_does_not_know_is_filled_all_the_same():
+    drawn = [await ask(Objection, f"{number}\n<claim>\nOwls plan.\n</claim>") for number in range(30)]
+    assert {each.source is None for each in drawn} == {True, False}
+    assert all(each.point for each in drawn)
+
+
+async def test_a_folder_brings_phrases_for_its_replies_and_leaves_the_others(phrases: Path):
+    objection = await ask(Objection, "<claim>\nOwls plan.\nOften.\n</claim>")
+    assert objection.point == "Owls plan., but not in the place of work"
+    assert objection.source is not None
+    assert objection.weight == 3
+    assert "Feeling in the Dark" in (await ask(Idea, REFERENCES)).idea
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("fields: {point: {wrods: x}}", r"point\.wrods"),
+        ("fields: {accept: 2}", "less than or equal to 1"),
+        ("feilds: {}", "feilds"),
+        ("a: [", "not valid YAML"),
+    ],
+)
+def test_phrases_with_a_mistake_are_one_clear_error(phrases: Path, text: str, words: str):
+    phrases.write_text(text)
+    with pytest.raises(ConfigError, match=words) as caught:
+        Phrases.read(Resources.of())
+    assert str(phrases) in str(caught.value)

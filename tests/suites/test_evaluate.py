@@ -8,11 +8,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import portalocker
 import pytest
 import yaml
 
 from manyheads.config import load
+from manyheads.engine.jobs import JobNews, State
 from manyheads.engine.journal import read_turns
 from manyheads.errors import ChangedError, JournalError, MeasureError
 from manyheads.measures.scores import read_lines
@@ -20,9 +20,7 @@ from manyheads.resources import Resources
 from manyheads.suites.cells import cells_of
 from manyheads.suites.evaluate import Evaluation, evaluate
 from manyheads.suites.measuring import Row, open_corpora
-from manyheads.suites.plan import Job
 from manyheads.suites.report import Entry
-from manyheads.suites.run import State
 from manyheads.suites.spec import read_suite
 from support.command import finish, manyheads_command, result_of, served_by, start
 from support.llm import LLM
@@ -35,8 +33,9 @@ class Told:
     def __init__(self) -> None:
         self.states = Counter[State]()
 
-    def __call__(self, job: Job, state: State, said: str) -> None:
-        self.states[state] += 1
+    def __call__(self, news: JobNews) -> None:
+        if news.state != "goes on":
+            self.states[news.state] += 1
 
 
 def run(
@@ -45,7 +44,7 @@ def run(
     suite = read_suite(str(suite_folder), Resources.of())
     repeats, told = repeats or suite.spec.repeats, Told()
     cells = cells_of(suite, repeats, lambda keys: load(suite.spec.configs, keys), settings)
-    work = evaluate(suite, cells, out, repeats=repeats, jobs=2, accept_changes=accept, tell=told)
+    work = evaluate(suite, cells, out, repeats=repeats, jobs=2, accept_changes=accept, listener=told)
     return asyncio.run(work), told.states
 
 
@@ -94,7 +93,7 @@ def test_a_cell_that_fails_is_named_counted_and_left_out(tmp_path: Path) -> None
 def test_finished_cells_stay_and_more_repeats_are_added_to_them(tmp_path: Path) -> None:
     suite = write_suite(tmp_path, "mine", measures=["usage.calls"], plot=None)
     _, states = run(suite, tmp_path / "out", repeats=1)
-    assert states == {"began": 2, "finished": 2, "goes on": states["goes on"]}
+    assert states == {"began": 2, "finished": 2}
     files = {path: path.stat().st_mtime_ns for path in tmp_path.glob("out/cells/*/*")}
     found, states = run(suite, tmp_path / "out", repeats=2)
     assert (states["kept"], states["finished"]) == (2, 2)
@@ -216,13 +215,14 @@ def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path: Path) -> Non
         run(suite, tmp_path / "out")
 
 
-def test_a_folder_is_used_by_one_at_a_time(tmp_path: Path) -> None:
-    suite = write_suite(tmp_path, "mine", measures=["usage.calls"], plot=None, repeats=1)
-    (tmp_path / "out").mkdir()
-    with (tmp_path / "out" / ".lock").open("a") as held:
-        portalocker.lock(held, portalocker.LockFlags.EXCLUSIVE)
-        with pytest.raises(JournalError, match="another process is running this suite"):
-            run(suite, tmp_path / "out")
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which a suite of four measures, `mine`, has run: told again, none of its cells is."""
+    home = tmp_path_factory.mktemp("wide")
+    measures = ["hd", "cd", "usage.calls", "inference_cost"]
+    suite = write_suite(home, "mine", measures=measures, plot=None)
+    assert manyheads_command("eval", suite, cwd=home).code == 0
+    return home
 
 
 @pytest.mark.parametrize(
@@ -236,12 +236,8 @@ def test_a_folder_is_used_by_one_at_a_time(tmp_path: Path) -> None:
         (34, r"^ 3 +2 +hd +\S+ ± \S+ ?\n +2 +cd +\S+ ± \S+ ?\n"),
     ],
 )
-def test_means_stay_with_their_errors_however_narrow_a_terminal(
-    tmp_path: Path, columns: int, row: str
-) -> None:
-    measures = ["hd", "cd", "usage.calls", "inference_cost"]
-    suite = write_suite(tmp_path, "mine", measures=measures, plot=None)
-    done = manyheads_command("eval", suite, cwd=tmp_path, env={"COLUMNS": str(columns)})
+def test_means_stay_with_their_errors_however_narrow_a_terminal(wide: Path, columns: int, row: str) -> None:
+    done = manyheads_command("eval", "mine", cwd=wide, env={"COLUMNS": str(columns)})
     assert re.search(row, done.out, re.MULTILINE), done.out
     assert "…" not in done.out
 

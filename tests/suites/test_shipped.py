@@ -120,6 +120,7 @@ def test_from_the_command_to_the_numbers(tmp_path: Path) -> None:
     assert begun == [str(run) for run in sorted((tmp_path / "out" / "cells").glob("initial-*"))]
 
 
+@pytest.mark.slow
 def test_the_suite_in_the_readme_goes_as_it_stands_there(tmp_path: Path) -> None:
     text = (shipped() / "evals" / "README.md").read_text(encoding="utf-8")
     (folder := tmp_path / "mine").mkdir()

@@ -17,7 +17,7 @@ from manyheads.config import load
 from manyheads.errors import ConfigError
 from manyheads.resources import Resources, shipped
 from manyheads.suites.cells import Cell, cells_of
-from manyheads.suites.spec import Absent, Suite, SuiteSpec, Wanted, at, read_cases, read_suite, suite_names
+from manyheads.suites.spec import Absent, Suite, SuiteSpec, MeasurePath, at, read_cases, read_suite, suite_names
 from support.suites import SPEC, write_suite
 
 AXES = {
@@ -104,24 +104,24 @@ def test_a_bare_on_in_yaml_is_the_measure() -> None:
 @pytest.mark.parametrize(
     ("name", "wanted"),
     [
-        ("hd", Wanted("hd", "novelty", ("hd",))),
-        ("HD", Wanted("hd", "novelty", ("hd",))),
-        ("review.overall", Wanted("review.overall", "review", ("means", "overall", "mean"))),
-        ("ranking.s_by_place.0", Wanted("ranking.s_by_place.0", "ranking", ("s_by_place", "0"))),
-        ("ranking", Wanted("ranking", "run", ("ranking",))),
-        ("rebuttal.iterations<10", Wanted("rebuttal.iterations < 10", "run", ("rebuttal", "iterations"), 10)),
-        ("on < -1.5e-1", Wanted("on < -1.5e-1", "novelty", ("on",), -0.15)),
+        ("hd", MeasurePath("hd", "novelty", ("hd",))),
+        ("HD", MeasurePath("hd", "novelty", ("hd",))),
+        ("review.overall", MeasurePath("review.overall", "review", ("means", "overall", "mean"))),
+        ("ranking.s_by_place.0", MeasurePath("ranking.s_by_place.0", "ranking", ("s_by_place", "0"))),
+        ("ranking", MeasurePath("ranking", "run", ("ranking",))),
+        ("rebuttal.iterations<10", MeasurePath("rebuttal.iterations < 10", "run", ("rebuttal", "iterations"), 10)),
+        ("on < -1.5e-1", MeasurePath("on < -1.5e-1", "novelty", ("on",), -0.15)),
     ],
 )
-def test_a_measures_name_says_where_its_value_stands(name: str, wanted: Wanted) -> None:
+def test_a_measures_name_says_where_its_value_stands(name: str, wanted: MeasurePath) -> None:
     spec = spec_of(measures=[name])
-    assert spec.wanted == (wanted,)
+    assert spec.measure_paths == (wanted,)
     assert spec.measures == (wanted.name,)
 
 
 @pytest.mark.parametrize(("found", "share"), [(9.0, 1.0), (10.0, 0.0), (11.0, 0.0)])
 def test_a_share_counts_what_is_below_its_bound(found: float, share: float) -> None:
-    assert Wanted.parse("rebuttal.iterations < 10").value(found) == share
+    assert MeasurePath.parse("rebuttal.iterations < 10").value(found) == share
 
 
 RESULT: dict[str, Any] = {

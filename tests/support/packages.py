@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -28,10 +28,27 @@ def install(wheel: Path, target: Path) -> Path:
     return target
 
 
-def run_python(*arguments: str, path: Sequence[Path], folder: Path) -> str:
-    """What Python prints in another process and folder, with `path` before everything else it imports from."""
+def write_pack(site: Path, name: str, files: Mapping[str, str]) -> Path:
+    """A pack as it stands when it is installed: the package `<name>_pack` with its files, and its entry point."""
+    info = site / f"{name}_pack-1.0.dist-info"
+    texts = {f"{name}_pack/{file}": text for file, text in {"__init__.py": "", **files}.items()}
+    texts[f"{info.name}/METADATA"] = f"Metadata-Version: 2.1\nName: {name}-pack\nVersion: 1.0\n"
+    texts[f"{info.name}/entry_points.txt"] = f"[manyheads.packs]\n{name} = {name}_pack\n"
+    for file, text in texts.items():
+        path = site / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return site
+
+
+def run_python(*arguments: str, path: Sequence[Path], folder: Path, fails: bool = False) -> str:
+    """What Python prints in another process and folder, with `path` before everything else it imports from.
+
+    Args:
+        fails: whether it must end with an error; what it prints of that is added.
+    """
     extra = {"PYTHONPATH": os.pathsep.join(map(str, path))}
-    return _run([sys.executable, *arguments], folder, extra)
+    return _run([sys.executable, *arguments], folder, extra, fails)
 
 
 def _installer() -> list[str]:
@@ -42,10 +59,12 @@ def _installer() -> list[str]:
     pytest.skip("needs pip or uv")
 
 
-def _run(command: Sequence[str], folder: Path, extra: dict[str, str] | None = None) -> str:
+def _run(
+    command: Sequence[str], folder: Path, extra: dict[str, str] | None = None, fails: bool = False
+) -> str:
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     ended = subprocess.run(
         command, cwd=folder, env={**kept, **(extra or {})}, capture_output=True, text=True, check=False
     )
-    assert ended.returncode == 0, f"{command}: {ended.stdout}{ended.stderr}"
-    return ended.stdout
+    assert (ended.returncode != 0) == fails, f"{command}: {ended.stdout}{ended.stderr}"
+    return ended.stdout + (ended.stderr if fails else "")

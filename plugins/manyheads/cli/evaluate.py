@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from manyheads.config import RunConfig
+    from manyheads.engine.jobs import JobNews, Listener
     from manyheads.suites.evaluate import Evaluation
-    from manyheads.suites.plan import Job
     from manyheads.suites.report import Entry
-    from manyheads.suites.run import State, Tell
     from manyheads.suites.spec import Suite
+
+T = TypeVar("T")
 
 
 def evaluate(
@@ -63,13 +64,13 @@ def evaluate(
 ) -> None:
     """Run a suite: every condition, case and seed; measured, averaged, drawn. The same command again goes on."""
     from manyheads.resources import Resources
+    from manyheads.suites.budget import SuiteBudget
     from manyheads.suites.cells import cells_of
     from manyheads.suites.evaluate import evaluate
     from manyheads.suites.plan import jobs_of, plans_of
-    from manyheads.suites.run import purse_of
     from manyheads.suites.spec import read_suite
 
-    purse = purse_of(budget or ())
+    limits = SuiteBudget.parse(budget or ())
     suite = read_suite(name, Resources.of(path or ()), cases)
     flags = settings(sets, host, model)
     times = repeats or suite.spec.repeats
@@ -79,18 +80,19 @@ def evaluate(
 
     cells = cells_of(suite, times, load, flags)
     folder = out or Path("runs") / "-".join(["eval", suite.name, *([cases.stem] if cases else [])])
-    with suite_progress(len(jobs_of(plans_of(suite.spec, cells, folder)))) as tell:
+    with jobs_progress("runs", len(jobs_of(plans_of(suite.spec, cells, folder)))) as listener:
         work = evaluate(
-            suite, cells, folder, repeats=times, jobs=jobs, accept_changes=accept_changes, tell=tell, purse=purse,
-            given=sets or (),
+            suite, cells, folder, repeats=times, jobs=jobs, accept_changes=accept_changes, listener=listener,
+            budget=limits, settings=sets or (),
         )  # fmt: skip
-        found = _driven(work)
-    _show(suite, found)
-    if found.failed or found.lacking:
+        evaluation = driven(work)
+    _show(suite, evaluation)
+    if evaluation.failed or evaluation.lacking:
         raise typer.Exit(1)
 
 
-def _driven(work: Coroutine[Any, Any, "Evaluation"]) -> "Evaluation":
+def driven(work: Coroutine[Any, Any, T]) -> T:
+    """Run jobs; an interrupt says how to go on, and exits with 130."""
     try:
         return asyncio.run(work)
     except KeyboardInterrupt:
@@ -98,44 +100,47 @@ def _driven(work: Coroutine[Any, Any, "Evaluation"]) -> "Evaluation":
         raise typer.Exit(130) from None
 
 
-def _show(suite: "Suite", found: "Evaluation") -> None:
+def _show(suite: "Suite", evaluation: "Evaluation") -> None:
     from rich.console import Console
 
     from manyheads.report.plots import WITHOUT
     from manyheads.suites.report import OFFLINE_NOTE, counted, is_offline
 
     console = Console()
-    typer.echo(f"{suite.name}: mean ± standard error over n {counted(found.rows)}")
-    console.print(suite_table(console, suite, found))
-    _explain(suite, found)
-    if warned := sum(bool(row.warnings) for row in found.rows):
+    typer.echo(f"{suite.name}: mean ± standard error over n {counted(evaluation.rows)}")
+    console.print(suite_table(console, suite, evaluation))
+    _explain(suite, evaluation)
+    if warned := sum(bool(row.warnings) for row in evaluation.rows):
         typer.echo(
-            f"{warned} of {len(found.rows)} cells finished with warnings, which the report names", err=True
+            f"{warned} of {len(evaluation.rows)} cells finished with warnings, which the report names",
+            err=True,
         )
-    if suite.spec.plot and not found.pictures:
+    if suite.spec.plot and not evaluation.pictures:
         typer.echo(f"warning: {WITHOUT}", err=True)
-    if is_offline(found.rows):
+    if is_offline(evaluation.rows):
         typer.echo(f"{OFFLINE_NOTE}.")
-    for picture in found.pictures:
+    for picture in evaluation.pictures:
         typer.echo(f"Plot      {picture}")
-    typer.echo(f"Report    {found.report}")
+    typer.echo(f"Report    {evaluation.report}")
 
 
-def _explain(suite: "Suite", found: "Evaluation") -> None:
+def _explain(suite: "Suite", evaluation: "Evaluation") -> None:
     """What is not in the means, and why; the same reason once."""
-    for why, cells in _by_reason((row.error or "", row.cell) for row in found.failed).items():
+    for why, cells in _by_reason((row.error or "", row.cell) for row in evaluation.failed).items():
         typer.echo(f"failed: {cells}: {why}", err=True)
-    lacking = ((f"no {name}: {why}", row.cell) for row in found.lacking for name, why in row.missing.items())
+    lacking = (
+        (f"no {name}: {why}", row.cell) for row in evaluation.lacking for name, why in row.missing.items()
+    )
     for why, cells in _by_reason(lacking).items():
         typer.echo(f"not measured: {cells}: {why}", err=True)
-    if bad := len(found.failed) + len(found.lacking):
-        typer.echo(f"{bad} of {len(found.rows)} cells are left out of means, see above", err=True)
-    if found.failed:
+    if bad := len(evaluation.failed) + len(evaluation.lacking):
+        typer.echo(f"{bad} of {len(evaluation.rows)} cells are left out of means, see above", err=True)
+    if evaluation.failed:
         typer.echo("The same command goes on, with what has failed and what was not tried.", err=True)
     for name in suite.spec.measures:
-        if unknown := sum(name in row.unknown for row in found.rows):
+        if unknown := sum(name in row.unknown for row in evaluation.rows):
             typer.echo(
-                f"unknown: {name}: null in the results of {unknown} of {len(found.rows)} cells", err=True
+                f"unknown: {name}: null in the results of {unknown} of {len(evaluation.rows)} cells", err=True
             )
 
 
@@ -150,37 +155,37 @@ def _by_reason(said: Iterable[tuple[str, str]]) -> dict[str, str]:
     }
 
 
-# What a suite shows while it runs: a bar and the runs under way on a terminal, a line each finished run elsewhere.
+# What is shown while jobs run: a bar and the jobs under way on a terminal, a line each finished job elsewhere.
 
 
 @contextmanager
-def suite_progress(total: int) -> "Generator[Tell]":
-    """Tells of runs, and of what judges them, on standard error."""
+def jobs_progress(what: str, total: int) -> "Generator[Listener]":
+    """Tells of jobs on standard error."""
     from rich.console import Console
 
     console = Console(stderr=True)
     if not console.is_terminal or console.is_dumb_terminal:
         yield _lines(total)
         return
-    with _live(console, total) as tell:
-        yield tell
+    with _live(console, what, total) as listener:
+        yield listener
 
 
-def _lines(total: int) -> "Tell":
+def _lines(total: int) -> "Listener":
     ended = 0
 
-    def tell(job: "Job", state: "State", said: str) -> None:
+    def listener(news: "JobNews") -> None:
         nonlocal ended
-        if state in ("kept", "finished", "failed", "left out"):
+        if news.state in ("kept", "finished", "failed", "left out"):
             ended += 1
-        if state in ("finished", "failed", "lacks"):
-            print(f"{ended}/{total} {_line(job, state, said)}", file=sys.stderr, flush=True)
+        if news.state in ("finished", "failed", "lacks"):
+            print(f"{ended}/{total} {_line(news)}", file=sys.stderr, flush=True)
 
-    return tell
+    return listener
 
 
 @contextmanager
-def _live(console: "Console", total: int) -> "Generator[Tell]":
+def _live(console: "Console", what: str, total: int) -> "Generator[Listener]":
     from rich.console import Group
     from rich.live import Live
     from rich.progress import (
@@ -192,33 +197,35 @@ def _live(console: "Console", total: int) -> "Generator[Tell]":
         TimeElapsedColumn,
     )
 
-    whole = Progress(TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    said = TextColumn("{task.description}", markup=False)
-    jobs = Progress(SpinnerColumn(), said, TimeElapsedColumn())
+    whole = Progress(TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    text = TextColumn("{task.description}", markup=False)
+    jobs = Progress(SpinnerColumn(), text, TimeElapsedColumn())
     with Live(Group(whole, jobs), console=console, transient=True, redirect_stdout=False):
-        yield _telling(console, whole, whole.add_task("", total=total), jobs)
+        yield _bars(console, whole, whole.add_task("", total=total), jobs)
 
 
-def _telling(console: "Console", whole: Any, all_jobs: Any, jobs: Any) -> "Tell":
-    under_way: dict[Path, Any] = {}
+def _bars(console: "Console", whole: Any, all_jobs: Any, jobs: Any) -> "Listener":
+    under_way: dict[str, Any] = {}
 
-    def tell(job: "Job", state: "State", said: str) -> None:
-        if state in ("failed", "lacks"):
-            console.print(_line(job, state, said), markup=False, highlight=False)
-        if state == "began":
-            under_way[job.folder] = jobs.add_task(job.label, total=None)
-        elif state == "goes on":
-            jobs.update(under_way[job.folder], description=f"{job.label}: {plain(said)}")
-        elif state != "lacks":
-            if job.folder in under_way:
-                jobs.remove_task(under_way.pop(job.folder))
+    def listener(news: "JobNews") -> None:
+        key, label = news.job.key, plain(news.job.label)
+        if news.state in ("failed", "lacks"):
+            console.print(_line(news), markup=False, highlight=False)
+        if news.state == "began":
+            under_way[key] = jobs.add_task(label, total=None)
+        elif news.state == "goes on":
+            if news.text:
+                jobs.update(under_way[key], description=f"{label}: {plain(news.text)}")
+        elif news.state != "lacks":
+            if key in under_way:
+                jobs.remove_task(under_way.pop(key))
             whole.advance(all_jobs)
 
-    return tell
+    return listener
 
 
-def _line(job: "Job", state: "State", said: str) -> str:
-    return f"{state}: {plain(job.label)}{f': {plain(said)}' if said else ''}"
+def _line(news: "JobNews") -> str:
+    return f"{news.state}: {plain(news.job.label)}{f': {plain(news.text)}' if news.text else ''}"
 
 
 # A suite's means as a table: a column for each measure where the terminal is wide enough, else a line.
@@ -230,7 +237,7 @@ ENDLESS = 100_000
 """Characters of a line that no table fills: what a table would like is not told beyond the width that it has."""
 
 
-def suite_table(console: "Console", suite: "Suite", found: "Evaluation") -> "Table":
+def suite_table(console: "Console", suite: "Suite", evaluation: "Evaluation") -> "Table":
     """The table that fits best; no mean is parted from its error by chance."""
     from manyheads.suites.report import mean_text
 
@@ -239,24 +246,26 @@ def suite_table(console: "Console", suite: "Suite", found: "Evaluation") -> "Tab
 
     unbound = console.options.update(width=ENDLESS)
     for table in (
-        _wide(suite, found, mean_text, narrow=False),
-        _wide(suite, found, stacked, narrow=True),
-        _long(suite, found, mean_text, narrow=False),
-        _long(suite, found, mean_text, narrow=True),
+        _wide(suite, evaluation, mean_text, narrow=False),
+        _wide(suite, evaluation, stacked, narrow=True),
+        _long(suite, evaluation, mean_text, narrow=False),
+        _long(suite, evaluation, mean_text, narrow=True),
     ):
         if console.measure(table, options=unbound).maximum <= console.width:
             return table
-    return _long(suite, found, mean_text, narrow=True, fold=True)
+    return _long(suite, evaluation, mean_text, narrow=True, fold=True)
 
 
-def _wide(suite: "Suite", found: "Evaluation", told: "Callable[[Entry], str]", *, narrow: bool) -> "Table":
+def _wide(
+    suite: "Suite", evaluation: "Evaluation", told: "Callable[[Entry], str]", *, narrow: bool
+) -> "Table":
     from rich.text import Text
 
     table = _headed(suite, narrow=narrow)
     table.pad_edge = False
     for measure in suite.spec.measures:
         table.add_column(Text(measure), justify="right", no_wrap=True)
-    for entries in _conditions(suite, found):
+    for entries in _conditions(suite, evaluation):
         counts = sorted({entry.n for entry in entries})
         n = str(counts[0]) if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
         table.add_row(*_axes(suite, entries[0]), n, *map(told, entries))
@@ -264,14 +273,19 @@ def _wide(suite: "Suite", found: "Evaluation", told: "Callable[[Entry], str]", *
 
 
 def _long(
-    suite: "Suite", found: "Evaluation", told: "Callable[[Entry], str]", *, narrow: bool, fold: bool = False
+    suite: "Suite",
+    evaluation: "Evaluation",
+    told: "Callable[[Entry], str]",
+    *,
+    narrow: bool,
+    fold: bool = False,
 ) -> "Table":
     from rich.text import Text
 
     table = _headed(suite, narrow=narrow)
     table.add_column("measure", no_wrap=not fold, overflow="fold")
     table.add_column("mean ± SE", justify="right", no_wrap=True)
-    for entries in _conditions(suite, found):
+    for entries in _conditions(suite, evaluation):
         for entry in entries:
             axes = _axes(suite, entry) if entry is entries[0] else [Text()] * len(suite.spec.axes)
             table.add_row(*axes, str(entry.n), Text(entry.measure), told(entry))
@@ -290,10 +304,10 @@ def _headed(suite: "Suite", *, narrow: bool) -> "Table":
     return table
 
 
-def _conditions(suite: "Suite", found: "Evaluation") -> "Iterator[Sequence[Entry]]":
+def _conditions(suite: "Suite", evaluation: "Evaluation") -> "Iterator[Sequence[Entry]]":
     """The entries of each condition: one for each measure."""
     each = len(suite.spec.measures)
-    return (found.entries[start : start + each] for start in range(0, len(found.entries), each))
+    return (evaluation.entries[start : start + each] for start in range(0, len(evaluation.entries), each))
 
 
 def _axes(suite: "Suite", entry: "Entry") -> "list[Text]":

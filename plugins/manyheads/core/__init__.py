@@ -122,8 +122,33 @@ class Usage(BaseModel):
             cost=None if other.cost is None else -other.cost,
         )
 
+    @property
+    def tokens(self) -> int:
+        """Read and written."""
+        return self.input_tokens + self.output_tokens
+
+    def beyond(self, known: "Usage") -> "Usage":
+        """What it is more than what is known of it, nothing where it is less; its cost is not told apart."""
+        more = self - known
+        return Usage(
+            input_tokens=max(0, more.input_tokens),
+            output_tokens=max(0, more.output_tokens),
+            calls=max(0, more.calls),
+        )
+
 
 NOTHING = Usage()
+
+
+class Tally(dict[str, Usage]):
+    """What was paid by stage, by speaker or by model: the one counter of tokens."""
+
+    def pay(self, key: str, usage: Usage) -> None:
+        self[key] = self.get(key, NOTHING) + usage
+
+    @property
+    def total(self) -> Usage:
+        return sum(self.values(), NOTHING)
 
 
 class Meter(Protocol):

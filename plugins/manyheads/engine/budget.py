@@ -1,13 +1,16 @@
-"""One budget for a run: tokens, money, time, calls. Fail-closed: a turn that cannot be paid is not asked."""
+"""One budget for a run, or for many: tokens, money, time, calls. Fail-closed: what cannot be paid is not asked."""
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TypeVar
 
 from manyheads.config.sections import BudgetConfig
 from manyheads.core import Host, Meter, Reply, Turn, Usage
+from manyheads.engine.jobtable import JobTable
+from manyheads.engine.journal import spent_in
 from manyheads.errors import BudgetError
 from manyheads.replies import ReplyModel
 
@@ -57,11 +60,83 @@ class Ledger:
 
     def _used(self) -> dict[str, float]:
         return {
-            "tokens": self.spent.input_tokens + self.spent.output_tokens,
+            "tokens": self.spent.tokens,
             "money": self.spent.cost or 0.0,
             "seconds": time.monotonic() - self._began,
             "calls": self.spent.calls + self._under_way,
         }
+
+
+class JobsBudget(Ledger):
+    """What the jobs of a folder may spend together, over all starts and processes; seconds are those of this start."""
+
+    def __init__(self, limits: BudgetConfig) -> None:
+        super().__init__(limits)
+        self._table: JobTable | None = None
+
+    def open(self, table: JobTable, journals: Mapping[str, Path], *, first: bool) -> None:
+        """Count with a table, and what journals know that it does not: of runs gone on with by hand, or begun without it.
+
+        Args:
+            journals: by key, those that jobs have left, earlier ones too.
+            first: whether no other process is at work, whose journals could not be read.
+
+        Raises:
+            BudgetError: money is limited, and what was paid earlier is not known.
+            JournalError: what was paid cannot be read.
+        """
+        self._table = table
+        if self.limits == BudgetConfig():
+            return
+        counted = {key for key, usage, _ in table.payments() if usage.calls}
+        for key, journal in journals.items():
+            if first or key not in counted:
+                table.account(key, spent_in(journal))
+        for key, usage, _ in table.payments():
+            if self.limits.money is not None and usage.calls and usage.cost is None:
+                raise BudgetError(
+                    f"--budget money: {key}: was begun without prices, so that nobody knows what it has cost",
+                    hint="limit calls or tokens, or begin anew: --out FOLDER",
+                )
+
+    def meter(self, key: str) -> "JobMeter":
+        """What a job's questions are counted with."""
+        assert self._table
+        return JobMeter(self, self._table, key)
+
+    def _used(self) -> dict[str, float]:
+        assert self._table
+        self.spent, self._under_way = self._table.spent()
+        return super()._used()
+
+
+class JobMeter:
+    """A job's share of a budget: its questions are reserved in the table before they are asked. A `core.Meter`."""
+
+    def __init__(self, budget: JobsBudget, table: JobTable, key: str) -> None:
+        self._budget, self._table, self._key = budget, table, key
+        self._answered = 0
+        """Questions that are paid, and whose block has not ended."""
+
+    @contextmanager
+    def asking(self) -> Generator[None]:
+        """Around one question to a model; raises `BudgetError` where a limit is reached."""
+        with self._table.transaction():
+            if reached := self._budget.reached():
+                raise self._budget.error(*reached)
+            self._table.ask(self._key)
+        try:
+            yield
+        finally:
+            if self._answered:
+                self._answered -= 1
+            else:
+                self._table.ask(self._key, -1)
+
+    def pay(self, usage: Usage) -> None:
+        """What an answer has cost; its question is no longer under way, so that none counts twice for a moment."""
+        self._table.pay(self._key, usage, 1)
+        self._answered += 1
 
 
 class Meters:

@@ -76,14 +76,14 @@ class Session:
         folder: its run folder; made when missing. One that holds a journal is resumed.
         accept_changes: go on where the record no longer matches the config or the prompts.
         again: the command that goes on with it, where it is another than `manyheads resume`.
-        purse: what counts its questions beside its own budget.
+        meter: what counts its questions beside its own budget.
     """
 
     config: RunConfig
     folder: Path
     accept_changes: bool = False
     again: str | None = None
-    purse: Meter = UNMETERED
+    meter: Meter = UNMETERED
 
     @property
     def way_back(self) -> str | None:
@@ -186,7 +186,7 @@ class Session:
             folder.go_live()
 
         recorded = Recorded(
-            Budgeted(host, Meters(paid, self.purse)),
+            Budgeted(host, Meters(paid, self.meter)),
             journal,
             identities.__getitem__,
             course=self.config.course(),

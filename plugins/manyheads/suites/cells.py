@@ -63,7 +63,7 @@ def check_config(suite: Suite, config: RunConfig, condition: Condition, case: st
     where = f"{suite.name}: {f'case {case!r}' if case else label_of(condition)}"
     if suite.spec.begin_with:
         _check_beginning(suite, config, condition, where)
-    measured = {each.of for each in suite.spec.wanted}
+    measured = {each.of for each in suite.spec.measure_paths}
     if "ranking" in measured:
         _check_ranking(config, where)
     for key in suite.spec.settings(condition):

@@ -1,18 +1,23 @@
 """From a suite to its numbers: run what is not finished, measure, sum up, write, draw."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from manyheads.config.sections import BudgetConfig
-from manyheads.hosts import need_framework
+from manyheads.engine.folder import JOURNAL
+from manyheads.engine.jobs import Listener, Local, Scheduler, finished_jobs
+from manyheads.engine.jobtable import JobTable
+from manyheads.hosts import host_factory, need_framework
 from manyheads.measures.scores import as_lines
+from manyheads.suites.budget import SuiteBudget
 from manyheads.suites.cells import Cell
-from manyheads.suites.folder import REPORT, RESULTS, SuiteFolder, record_of
+from manyheads.suites.coverage import Coverage
+from manyheads.suites.folder import REPORT, RESULTS, SuiteFolder, locked, record_of
 from manyheads.suites.measuring import Row, open_corpora, rows_of
 from manyheads.suites.plan import jobs_of, need_all, plans_of
 from manyheads.suites.report import Entry, draw_suite, report_text, summarise, summary_table
-from manyheads.suites.run import Lookout, Purse, Runner, Tell
 from manyheads.suites.spec import Suite
 
 SUMMARY, TABLE = "summary.jsonl", "summary.csv"
@@ -38,6 +43,9 @@ class Evaluation:
         return [row for row in self.rows if row.missing]
 
 
+AGAIN = "the same manyheads eval command"
+
+
 async def evaluate(
     suite: Suite,
     cells: Sequence[Cell],
@@ -46,45 +54,64 @@ async def evaluate(
     repeats: int,
     jobs: int,
     accept_changes: bool,
-    tell: Tell,
-    purse: Purse | None = None,
-    given: Sequence[str] = (),
+    listener: Listener,
+    budget: SuiteBudget | None = None,
+    settings: Sequence[str] = (),
 ) -> Evaluation:
     """Bring a suite to its end in its folder; called again, it goes on where it was stopped.
 
+    Processes that do so at the same time share the jobs, and each comes to the same end.
+
     Args:
         jobs: how many runs, or judgings of runs, there are at a time.
-        purse: what all of it may cost together.
-        given: the `key=value` settings that were laid on the suite's own by hand, for the report to tell.
+        budget: what all of it may cost together.
+        settings: the `key=value` settings that were laid on the suite's own by hand, for the report to tell.
 
     Raises:
         ChangedError: the folder was begun by another suite, config or prompts, and changes are not accepted.
         UserError: a host, the folder, a prompt or a corpus cannot be used; a config lacks what its system needs; a
             measure that no result can have. A cell that fails raises nothing: it is told of.
     """
-    spec, purse = suite.spec, purse or Purse(BudgetConfig())
+    spec, budget = suite.spec, budget or SuiteBudget(BudgetConfig())
     plans = plans_of(spec, cells, out)
-    wanted = jobs_of(plans)
-    for host in {job.config.host for job in wanted.values()}:
+    graph = jobs_of(plans)
+    for host in {job.config.host for job in graph.values()}:
         need_framework(host)
-    need_all(suite, wanted.values())
-    with SuiteFolder.opened(out, record_of(suite, plans), accept_changes=accept_changes) as folder:
+    need_all(suite, graph.values())
+    budget.need_prices(graph.values())
+    record = record_of(suite, plans)
+    folder = SuiteFolder(out)
+    with ExitStack() as stack:
+        with locked(out):
+            folder.begin(record, accept_changes=accept_changes)
+            table = JobTable(out)
+            stack.callback(table.close)
+            finished = finished_jobs(graph)
+            first = table.join(finished)
+            budget.open(table, _journals(out), first=first)
         corpora = open_corpora(spec, cells)
-        purse.open(wanted.values(), folder.path)
-        failures = await Runner(jobs, accept_changes, purse, Lookout(spec, wanted), tell).run(wanted)
-        rows = rows_of(spec, plans, failures, corpora)
-        entries = summarise(spec, rows)
+        coverage = Coverage(spec, graph, {key for key, ended in finished.items() if not ended}, listener)
+        executor = Local(host_factory, accept_changes, AGAIN)
+        failures = await Scheduler(table, executor, budget, coverage, at_once=jobs).run(graph)
+    rows = rows_of(spec, plans, failures, corpora)
+    entries = summarise(spec, rows)
+    with locked(out):
         folder.write(RESULTS, as_lines(rows))
         folder.write(SUMMARY, as_lines(entries))
         folder.write(TABLE, summary_table(spec, entries))
         pictures = draw_suite(spec, rows, entries, folder.path)
-        made = list(_made_with(cells, given))
+        made = list(_made_with(cells, settings))
         text = report_text(suite, repeats, rows, entries, pictures, folder.accepted, made)
         report = folder.write(REPORT, text)
-        return Evaluation(tuple(rows), tuple(entries), report, tuple(pictures))
+    return Evaluation(tuple(rows), tuple(entries), report, tuple(pictures))
 
 
-def _made_with(cells: Sequence[Cell], given: Sequence[str]) -> Iterator[str]:
+def _journals(folder: Path) -> dict[str, Path]:
+    """Every journal that a suite's jobs have left, earlier ones too, by the job's key."""
+    return {path.parent.relative_to(folder).as_posix(): path for path in folder.rglob(JOURNAL)}
+
+
+def _made_with(cells: Sequence[Cell], settings: Sequence[str]) -> Iterator[str]:
     """The host, the models and the settings that a reader of the numbers has to know of."""
     configs = [cell.config for cell in cells]
     models = {
@@ -93,5 +120,5 @@ def _made_with(cells: Sequence[Cell], given: Sequence[str]) -> Iterator[str]:
         for alias, model in each.models.items()
     }
     yield f"Host: {', '.join(sorted({each.host for each in configs}))}; models: {', '.join(models)}"
-    if given:
-        yield f"Set by hand: {'; '.join(given)}"
+    if settings:
+        yield f"Set by hand: {'; '.join(settings)}"

@@ -2,6 +2,7 @@
 
 <folder>/
     suite.json       what its cells are made from
+    jobs.sqlite      how each job stands, who does it, and what was paid
     cells/<name>/    a run folder each; in it `review/`, where a review was asked for
     rankings/<name>/ a ranking of the ideas of a cell's runs each, where one was asked for
     results.jsonl    a line for each cell, with all that was measured
@@ -23,11 +24,13 @@ from manyheads.bank.meta import read_meta
 from manyheads.bank.named import resolve_corpus
 from manyheads.config import RunConfig
 from manyheads.engine.folder import RESULT, writing
+from manyheads.engine.jobs import Job
+from manyheads.engine.jobtable import in_use
 from manyheads.errors import ChangedError, JournalError
 from manyheads.resources import Resources
 from manyheads.roles import Roles
 from manyheads.suites.cells import Cell, judged_in
-from manyheads.suites.plan import CELLS, Job, Plan, jobs_of
+from manyheads.suites.plan import CELLS, Plan, jobs_of
 from manyheads.suites.spec import JUDGING, Suite, leaves, mapped, root
 from manyheads.systems import SYSTEMS, needs_corpus
 
@@ -61,7 +64,7 @@ def record_of(suite: Suite, plans: Sequence[Plan]) -> Record:
             **_varied(suite, lambda key: root(key) not in judged),
         },
         **_configs(suite, cells, _course),
-        "prompts": _wording([job for job in jobs if job.of == "run"]),
+        "prompts": _wording([job for job in jobs if job.kind == "run"]),
         "corpora": _corpora(suite, jobs),
         JUDGED: {
             kind: {
@@ -70,7 +73,7 @@ def record_of(suite: Suite, plans: Sequence[Plan]) -> Record:
                 "prompts": _wording(theirs),
             }
             for kind in JUDGING
-            if (theirs := [job for job in jobs if job.of == kind])
+            if (theirs := [job for job in jobs if job.kind == kind])
         },
     }
     return json.loads(json.dumps(record))
@@ -184,15 +187,15 @@ def _of_roles(resources: Resources, needed: Collection[str]) -> dict[str, str]:
 
 def _corpora(suite: Suite, jobs: Iterable[Job]) -> dict[str, str]:
     """The fingerprint of each corpus that is looked into, or measured against; one that ships is built for it."""
-    measured = any(each.of == "novelty" for each in suite.spec.wanted)
-    wanted = {
+    measured = any(each.of == "novelty" for each in suite.spec.measure_paths)
+    corpora = {
         (job.config.corpus, job.config.embedding)
         for job in jobs
-        if needs_corpus(job.config) or (measured and job.of == "run")
+        if needs_corpus(job.config) or (measured and job.kind == "run")
     }
     return {
         f"{name} ({embedding})": read_meta(resolve_corpus(name, embedding=embedding)).fingerprint
-        for name, embedding in sorted(wanted)
+        for name, embedding in sorted(corpora)
     }
 
 
@@ -214,33 +217,19 @@ _LOCK = ".lock"
 
 
 class SuiteFolder:
-    """The folder of a suite; see `opened`.
+    """The folder of a suite, made when missing.
 
     Attributes:
         accepted: changes that were accepted, now or before: results of both sides stand in it.
+
+    Raises:
+        JournalError: it cannot be written.
     """
 
     def __init__(self, path: Path) -> None:
         self.path, self.accepted = path, list[str]()
-
-    @classmethod
-    @contextmanager
-    def opened(cls, path: Path, record: Record, *, accept_changes: bool = False) -> "Generator[SuiteFolder]":
-        """The folder for what is made from this, new or begun, and nobody else's until the end of the block.
-
-        Other repeats are no change: finished cells stand beside new ones. Nor are other measures, plots or words:
-        all cells are measured anew each time.
-
-        Raises:
-            ChangedError: it was begun by another suite, config or prompts, and changes are not accepted.
-            JournalError: it cannot be written, is in use, or holds something else.
-        """
         with writing(path):
             path.mkdir(parents=True, exist_ok=True)
-        with _alone(path):
-            folder = cls(path)
-            folder._begin(record, accept_changes)
-            yield folder
 
     def write(self, name: str, text: str) -> Path:
         """Write a file as a whole, or not at all."""
@@ -250,17 +239,28 @@ class SuiteFolder:
             beside.replace(self.path / name)
         return self.path / name
 
-    def _begin(self, record: Record, accept_changes: bool) -> None:
+    def begin(self, record: Record, *, accept_changes: bool) -> None:
+        """Make it a folder of what is made from this, new or begun.
+
+        Other repeats are no change: finished cells stand beside new ones. Nor are other measures, plots or words:
+        all cells are measured anew each time.
+
+        Raises:
+            ChangedError: it was begun by another suite, config or prompts, and changes are not accepted, or a process
+                is at work that knows nothing of them.
+            JournalError: it holds something else.
+        """
         if (self.path / RECORD).exists():
             before = self._recorded()
-            found = changes(before, record)
-            if found and not accept_changes:
-                more = f"; and {len(found) - NAMED} more" if found[NAMED:] else ""
+            changed = changes(before, record)
+            if changed and not (accept_changes and not in_use(self.path)):
+                more = f"; and {len(changed) - NAMED} more" if changed[NAMED:] else ""
+                hint = "--out FOLDER begins anew; --accept-changes goes on, and keeps what is finished"
                 raise ChangedError(
-                    f"{self.path}: was begun otherwise: {'; '.join(found[:NAMED])}{more}",
-                    hint="--out FOLDER begins anew; --accept-changes goes on, and keeps what is finished",
+                    f"{self.path}: was begun otherwise: {'; '.join(changed[:NAMED])}{more}",
+                    hint="wait for the process that goes on with it, or stop it" if accept_changes else hint,
                 )
-            self.accepted = [*before.get(ACCEPTED, ()), *found]
+            self.accepted = [*before.get(ACCEPTED, ()), *changed]
             record = kept(before, record)
         elif (self.path / CELLS).exists() or (self.path / RESULT).exists():
             raise JournalError(f"{self.path}: holds something else", hint="name another --out")
@@ -278,14 +278,14 @@ class SuiteFolder:
 
 
 @contextmanager
-def _alone(path: Path) -> Generator[None]:
+def locked(path: Path) -> Generator[None]:
+    """A folder that no other process has until the end of the block; waits for it.
+
+    Raises:
+        JournalError: the folder cannot be written.
+    """
     with writing(path):
         file = (path / _LOCK).open("a")
     with file:
-        try:
-            portalocker.lock(file, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
-        except portalocker.LockException as error:
-            raise JournalError(
-                f"{path}: another process is running this suite", hint="wait for it, or name another --out"
-            ) from error
+        portalocker.lock(file, portalocker.LockFlags.EXCLUSIVE)
         yield

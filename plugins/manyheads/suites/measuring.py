@@ -9,17 +9,18 @@ from typing import Any, TypeAlias
 from pydantic import BaseModel, ConfigDict
 
 from manyheads.config import RunConfig
+from manyheads.engine.jobs import Failure, Job
 from manyheads.errors import SubjectError
 from manyheads.measures.corpus import MeasuringCorpus, chosen_corpus
 from manyheads.measures.scores import scores
 from manyheads.suites.cells import Cell
-from manyheads.suites.plan import Job, Plan
-from manyheads.suites.spec import Absent, Found, MeasuringConfig, SuiteSpec, Wanted, at
+from manyheads.suites.plan import Plan
+from manyheads.suites.spec import Absent, MeasurePath, MeasuringConfig, SuiteSpec, Value, at
 from manyheads.texts import Subject, read_result, read_subject
 
 Corpora: TypeAlias = dict[tuple[str, str], MeasuringCorpus]
 """By name or folder, and embedding."""
-Novelty: TypeAlias = dict[Path, dict[str, Found]]
+Novelty: TypeAlias = dict[Path, dict[str, Value]]
 """By the run's folder and the measure."""
 
 
@@ -59,7 +60,7 @@ def open_corpora(spec: SuiteSpec, cells: Sequence[Cell]) -> Corpora:
         CorpusError, EmbeddingError: one cannot be opened.
         MeasureError: one has too few papers.
     """
-    measures = [each.path[0] for each in spec.wanted if each.of == "novelty"]
+    measures = [each.path[0] for each in spec.measure_paths if each.of == "novelty"]
     if not measures:
         return {}
     found: Corpora = {}
@@ -70,10 +71,10 @@ def open_corpora(spec: SuiteSpec, cells: Sequence[Cell]) -> Corpora:
 
 
 def rows_of(
-    spec: SuiteSpec, plans: Sequence[Plan], failures: Mapping[Path, str], corpora: Corpora
+    spec: SuiteSpec, plans: Sequence[Plan], failures: Mapping[str, Failure], corpora: Corpora
 ) -> list[Row]:
     """What was measured, a row for each cell, in their order."""
-    runs = {job.folder: job for plan in plans for job in plan.runs if job.folder not in failures}
+    runs = {job.folder: job for plan in plans for job in plan.runs if job.key not in failures}
     novelty = _novelty(spec, runs.values(), corpora)
     return [_row(spec, plan, failures, novelty) for plan in plans]
 
@@ -82,21 +83,21 @@ def _corpus_of(config: RunConfig) -> tuple[str, str]:
     return config.corpus, config.embedding
 
 
-def _row(spec: SuiteSpec, plan: Plan, failures: Mapping[Path, str], novelty: Novelty) -> Row:
+def _row(spec: SuiteSpec, plan: Plan, failures: Mapping[str, Failure], novelty: Novelty) -> Row:
     cell = plan.cell
     told: dict[str, Any] = {
         "cell": cell.name, "condition": dict(cell.condition), "case": cell.case, "seed": cell.seed
     }  # fmt: skip
     for job in plan.jobs:
-        if job.folder in failures:
-            return Row(**told, error=failures[job.folder])
+        if job.key in failures:
+            return Row(**told, error=str(failures[job.key]))
     results: dict[Path, dict[str, Any]] = {}
     for job in plan.jobs:
         try:
             results[job.folder] = read_result(job.folder)
         except SubjectError as error:
             return Row(**told, error=f"{error.message}; remove {job.folder} and it is run again")
-    found = {each.name: list(_found(each, plan, results, novelty)) for each in spec.wanted}
+    found = {each.name: list(_found(each, plan, results, novelty)) for each in spec.measure_paths}
     writers = [result.get("written_by_language_model") for result in results.values()]
     warned = (str(each) for result in results.values() for each in result.get("warnings", ()))
     return Row(
@@ -108,8 +109,8 @@ def _row(spec: SuiteSpec, plan: Plan, failures: Mapping[Path, str], novelty: Nov
 
 
 def _found(
-    measure: Wanted, plan: Plan, results: Mapping[Path, Mapping[str, Any]], novelty: Novelty
-) -> Iterator[Found]:
+    measure: MeasurePath, plan: Plan, results: Mapping[Path, Mapping[str, Any]], novelty: Novelty
+) -> Iterator[Value]:
     """What there is of a measure in a cell: a value for each of its runs, or one of their ranking."""
     jobs = {"novelty": plan.runs, "run": plan.runs, "review": plan.reviews, "ranking": plan.rankings}
     for job in jobs[measure.of]:
@@ -126,7 +127,7 @@ def _found(
                 yield value
 
 
-def _told(found: Mapping[str, Sequence[Found]]) -> dict[str, Any]:
+def _told(found: Mapping[str, Sequence[Value]]) -> dict[str, Any]:
     """The fields of a row: where a run lacks a measure, or nobody knows it, there is none of the cell."""
     absent = {
         name: [each.why for each in values if isinstance(each, Absent)] for name, values in found.items()
@@ -149,7 +150,7 @@ def _told(found: Mapping[str, Sequence[Found]]) -> dict[str, Any]:
 
 def _novelty(spec: SuiteSpec, runs: Iterable[Job], corpora: Corpora) -> Novelty:
     """HD, CD, CI, ON and RND of each run's abstract, or why there is none; all texts of a corpus at once."""
-    wanted = [each.path[0] for each in spec.wanted if each.of == "novelty"]
+    wanted = [each.path[0] for each in spec.measure_paths if each.of == "novelty"]
     found: Novelty = {}
     texts = defaultdict[tuple[str, str], dict[Path, Subject]](dict)
     for job in runs if wanted else ():

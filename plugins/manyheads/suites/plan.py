@@ -4,39 +4,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from manyheads.config import RunConfig, load
+from manyheads.engine.jobs import Job
 from manyheads.engine.session import given_of, roles_of
 from manyheads.errors import ConfigError, UserError
 from manyheads.resources import Resources
 from manyheads.suites.cells import Cell, Run
-from manyheads.suites.spec import Judging, Suite, SuiteSpec, label_of
+from manyheads.suites.spec import Suite, SuiteSpec, label_of
 from manyheads.systems import SYSTEMS
 
 CELLS, RANKINGS = "cells", "rankings"
 KEPT = ("host", "models", "roles", "paths", "attempts", "budget")
 """What a judge has in common with the runs that it judges."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """A run, or what judges it.
-
-    Attributes:
-        folder: where it leaves its result: what makes it the same job.
-        of: what it is.
-        condition: what it shares with its repeats in all cases, in words.
-        label: what it is called where it is told of.
-        after: folders of the jobs that have to be finished before.
-    """
-
-    folder: Path
-    of: Literal["run"] | Judging
-    condition: str
-    label: str
-    config: RunConfig
-    after: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,55 +41,55 @@ def plans_of(spec: SuiteSpec, cells: Iterable[Cell], folder: Path) -> list[Plan]
     Raises:
         ConfigError: the config of a judge cannot be read.
     """
-    base, measured = folder.resolve(), {each.of for each in spec.wanted}
+    base, measured = folder.resolve(), {each.of for each in spec.measure_paths}
     return [_plan(cell, base, measured) for cell in cells]
 
 
-def jobs_of(plans: Sequence[Plan]) -> dict[Path, Job]:
-    """Every job once, by its folder: one repeat of all conditions and cases, then the next.
+def jobs_of(plans: Sequence[Plan]) -> dict[str, Job]:
+    """Every job once, by its key: one repeat of all conditions and cases, then the next.
 
     So all conditions are known a little before any is known well, and what cannot be measured shows early.
     """
     seeds = list(dict.fromkeys(plan.cell.seed for plan in plans))
     cases = list(dict.fromkeys(plan.cell.case for plan in plans))
     ordered = sorted(plans, key=lambda plan: (seeds.index(plan.cell.seed), cases.index(plan.cell.case)))
-    return {job.folder: job for plan in ordered for job in plan.jobs}
+    return {job.key: job for plan in ordered for job in plan.jobs}
 
 
 def _plan(cell: Cell, base: Path, measured: set[str]) -> Plan:
     runs = tuple(_run(run, base) for run in cell.runs)
-    reviews = tuple(_review(cell, run) for run in runs) if "review" in measured else ()
+    reviews = tuple(_review(cell, run, base) for run in runs) if "review" in measured else ()
     rankings = (_ranking(cell, runs, base),) if "ranking" in measured else ()
     return Plan(cell, runs, reviews, rankings)
 
 
 def _run(run: Run, base: Path) -> Job:
-    folder = base / CELLS / run.name
-    if run.begins_with is None:
-        return Job(folder, "run", run.condition, run.label, run.config)
-    first = _run(run.begins_with, base)
-    begun = run.config.rebuttal.model_copy(update={"idea": str(first.folder)})
-    config = run.config.model_copy(update={"rebuttal": begun})
-    return Job(folder, "run", run.condition, run.label, config, (first.folder,))
+    key, config, after = f"{CELLS}/{run.name}", run.config, ()
+    if run.begins_with is not None:
+        first = _run(run.begins_with, base)
+        begun = config.rebuttal.model_copy(update={"idea": str(first.folder)})
+        config, after = config.model_copy(update={"rebuttal": begun}), (first.key,)
+    return Job(key, base / key, config, run.label, after, group=run.condition)
 
 
-def _review(cell: Cell, run: Job) -> Job:
+def _review(cell: Cell, run: Job, base: Path) -> Job:
     """A conference review of what a run wrote, by the same models on the same host."""
     own = {"seed": run.config.seed, "review": cell.config.review, "subject": str(run.folder)}
     config = _judge("conference-review", cell.config, own)
-    label = f"review of {run.label}"
-    return Job(run.folder / cell.review, "review", run.condition, label, config, (run.folder,))
+    key, label = f"{run.key}/{cell.review}", f"review of {run.label}"
+    return Job(key, base / key, config, label, (run.key,), "review", run.group)
 
 
 def _ranking(cell: Cell, runs: Sequence[Job], base: Path) -> Job:
     """The ideas of a cell's runs, ranked beside its target by the same models on the same host."""
-    folders = tuple(run.folder for run in runs)
-    ranking = cell.config.ranking.model_copy(update={"ideas": tuple(map(str, folders))})
+    ideas = tuple(str(run.folder) for run in runs)
+    ranking = cell.config.ranking.model_copy(update={"ideas": ideas})
     own = {"seed": cell.seed, "rebuttal": cell.config.rebuttal, "ranking": ranking}
     config = _judge("ranking", cell.config, own)
-    label = f"ranking of {cell.label}"
-    folder = base / RANKINGS / cell.ranking
-    return Job(folder, "ranking", label_of(cell.condition), label, config, folders)
+    key, label = f"{RANKINGS}/{cell.ranking}", f"ranking of {cell.label}"
+    return Job(
+        key, base / key, config, label, tuple(run.key for run in runs), "ranking", label_of(cell.condition)
+    )
 
 
 def _judge(name: str, config: RunConfig, own: Mapping[str, Any]) -> RunConfig:
@@ -137,14 +118,14 @@ def need_all(suite: Suite, jobs: Iterable[Job]) -> None:
         ConfigError: the config of one lacks what its system needs, or does not fit its roles and prompts, or names a
             text that cannot be read.
     """
-    fitting, read = set[str](), set[str]()
+    checked, read = set[str](), set[str]()
     for job in jobs:
         config = _before(job)
         try:
             SYSTEMS[config.system].ready(job.config)
-            if _first(config.model_dump_json(exclude=SEED | GIVEN), fitting):
+            if _first(config.model_dump_json(exclude=SEED | GIVEN), checked):
                 roles_of(config)
-            if job.of != "review" and _first(config.model_dump_json(exclude=SEED), read):
+            if job.kind != "review" and _first(config.model_dump_json(exclude=SEED), read):
                 given_of(config)
         except UserError as error:
             raise ConfigError(

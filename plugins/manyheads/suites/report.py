@@ -447,7 +447,7 @@ def _reading(spec: SuiteSpec, rows: Sequence[Row], entries: Sequence[Entry]) -> 
     unit = "cases, each the mean of its cells" if counted(rows) == "cases" else "cells"
     against = label_of(spec.counterpart(next(spec.conditions())))
     compared = f"where they agree with {label_of(spec.against)}" if spec.against else f"of {against}"
-    ranked = any(each.of == "ranking" for each in spec.wanted)
+    ranked = any(each.of == "ranking" for each in spec.measure_paths)
     places = f"{CELLS}/, the rankings in {RANKINGS}/" if ranked else f"{CELLS}/"
     yield "## How to read this"
     yield (

@@ -30,7 +30,7 @@ MEASURE = re.compile(rf"(?P<path>{STEP}(?:\.{STEP})*)(?:\s*<\s*(?P<below>{NUMBER
 
 
 @dataclass(frozen=True)
-class Wanted:
+class MeasurePath:
     """One measure.
 
     Attributes:
@@ -46,7 +46,7 @@ class Wanted:
     below: float | None = None
 
     @classmethod
-    def parse(cls, text: str) -> "Wanted":
+    def parse(cls, text: str) -> "MeasurePath":
         """Raises `ValueError` where the text is neither a path nor `path < number`."""
         found = MEASURE.fullmatch(text.strip())
         if found is None:
@@ -78,7 +78,7 @@ Condition: TypeAlias = Mapping[str, Any]
 MeasureName: TypeAlias = Annotated[
     str,
     BeforeValidator(lambda value: "on" if value is True else value),
-    AfterValidator(lambda text: Wanted.parse(text).name),
+    AfterValidator(lambda text: MeasurePath.parse(text).name),
 ]
 """YAML reads a bare `on` as true."""
 
@@ -179,9 +179,9 @@ class SuiteSpec(Strict):
         return {**varied, **{key: value for key, value in condition.items() if key in self.grid}}
 
     @property
-    def wanted(self) -> tuple[Wanted, ...]:
+    def measure_paths(self) -> tuple[MeasurePath, ...]:
         """The measures, taken apart."""
-        return tuple(map(Wanted.parse, self.measures))
+        return tuple(map(MeasurePath.parse, self.measures))
 
     def seeds_of(self, repeats: int) -> tuple[int, ...]:
         """The seeds of so many repeats."""
@@ -407,11 +407,11 @@ class Absent:
     never: bool = True
 
 
-Found: TypeAlias = float | bool | Absent | None
+Value: TypeAlias = float | bool | Absent | None
 """A number or truth value; None for null, there or on the way: it is unknown, such as a cost without prices."""
 
 
-def at(result: Mapping[str, Any], path: Sequence[str]) -> Found:
+def at(result: Mapping[str, Any], path: Sequence[str]) -> Value:
     """What a result holds at the end of a path of keys, places in lists and, for how long a list is, `length`."""
     data: Any = result
     for key in path:
@@ -432,7 +432,7 @@ def at(result: Mapping[str, Any], path: Sequence[str]) -> Found:
     return _number(data, ".".join(path))
 
 
-def _number(value: Any, path: str) -> Found:
+def _number(value: Any, path: str) -> Value:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, Mapping):

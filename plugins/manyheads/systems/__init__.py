@@ -6,7 +6,7 @@ from typing import Any
 
 from manyheads.config import TALKS, RunConfig
 from manyheads.discussion import Run
-from manyheads.replies import REPLIES, ReplyModel
+from manyheads.replies import ReplyModel
 from manyheads.roles import Roles
 from manyheads.systems import baselines, ranking, rebuttal
 from manyheads.systems.baselines import ready
@@ -163,5 +163,5 @@ def _of_tasks(config: RunConfig, roles: Roles) -> Iterator[str]:
         tasks = roles.card(role).tasks
         if task not in tasks:
             yield f"role {role}: {config.system} needs its task {task!r}, which the card does not have"
-        elif not issubclass(REPLIES[tasks[task].reply], kind):
+        elif not issubclass(roles.reply(role, task), kind):
             yield f"role {role}: task {task!r} must reply with {kind.__name__}, not {tasks[task].reply}"

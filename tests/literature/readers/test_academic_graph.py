@@ -132,6 +132,7 @@ def test_a_part_that_is_missing_is_named(tmp_path: Path, parts: dict[str, Any]) 
     assert "papers/, abstracts/" in str(told.value.hint)
 
 
+@pytest.mark.slow
 def test_papers_wait_on_the_disk_not_in_memory(tmp_path: Path) -> None:
     size, long = 2000, "pear " * 500
     texts = (abstract(number) | {"abstract": long} for number in reversed(range(size)))

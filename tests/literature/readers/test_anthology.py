@@ -116,6 +116,7 @@ def test_what_is_no_anthology_is_refused_in_words(tmp_path: Path, content: bytes
     assert error.hint
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     sizes = (100, 1000)
     # When garbage is collected moves a peak; the least of several is what reading needs.

@@ -23,7 +23,7 @@ class Allowance:
 
     @property
     def used(self) -> int:
-        return sum(map(tokens, self._of(self.paid)))
+        return sum(usage.tokens for usage in self._of(self.paid))
 
     def need(self, what: str) -> None:
         """Raises `BudgetError` where the allowance is spent and `what` cannot be asked for any more."""
@@ -36,7 +36,7 @@ class Allowance:
 
     def pay(self, task: str, usage: Usage) -> None:
         """Note a reply; raises `BudgetError` where a limit cannot be kept, as the model counts no tokens."""
-        if self.limit is not None and tokens(usage) == 0:
+        if self.limit is not None and usage.tokens == 0:
             raise BudgetError(
                 "the model does not say how many tokens it has used: an allowance of tokens cannot be kept",
                 hint="take a server that reports usage; self-reflection and discussion can go by baseline.rounds and "
@@ -58,7 +58,7 @@ class Allowance:
         One that was never asked for is taken to read the longest prompt so far and another reply, and to be as long.
         """
         if task in self.paid:
-            return max(map(tokens, self.paid[task]))
+            return max(usage.tokens for usage in self.paid[task])
         prompts = [reply.input_tokens for reply in self._of(self.paid)]
         return max(prompts, default=0) + 2 * self._longest(self.paid)
 
@@ -75,7 +75,3 @@ class Allowance:
 
     def _of(self, tasks: Collection[str]) -> list[Usage]:
         return [usage for task in tasks for usage in self.paid.get(task, ())]
-
-
-def tokens(usage: Usage) -> int:
-    return usage.input_tokens + usage.output_tokens

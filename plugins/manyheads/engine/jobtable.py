@@ -1,0 +1,269 @@
+"""The table of a folder's jobs: who does which, what came of it, what has been paid. Processes share it.
+
+A process that takes part is a worker. It holds a lease on the jobs that it runs, as long as its heart beats: one that
+has died, or was silent for `SILENCE` beats of another, is buried by that one, and its jobs are free again. Beats are
+counted and not timed, so that neither a clock that jumps nor a machine that sleeps ends a lease. The processes run on
+one machine (SQLite's write-ahead log wants that).
+
+A session lasts from the first worker to the last one. Its jobs and their failures end with it, so that another start
+tries again what has failed; what was paid stays.
+"""
+
+import sqlite3
+from collections.abc import Collection, Generator, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+from uuid import uuid4
+
+import portalocker
+
+from manyheads.core import Usage
+from manyheads.errors import JournalError
+
+TABLE = "jobs.sqlite"
+HEARTBEAT = 5.0
+"""Seconds between two beats of a worker."""
+SILENCE = 6
+"""Beats of another worker, after which one that was silent all the while has lost its leases."""
+PATIENCE = 30.0
+"""Seconds for which a write waits for those of others."""
+Standing: TypeAlias = Literal["pending", "running", "done", "failed", "left out"]
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS worker (id TEXT PRIMARY KEY, beats INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE IF NOT EXISTS job (
+    key TEXT PRIMARY KEY, state TEXT NOT NULL, worker TEXT, reason TEXT NOT NULL DEFAULT '', cause TEXT NOT NULL DEFAULT ''
+);
+CREATE TABLE IF NOT EXISTS payment (
+    job TEXT PRIMARY KEY, calls INTEGER NOT NULL DEFAULT 0, input_tokens INTEGER NOT NULL DEFAULT 0,
+    output_tokens INTEGER NOT NULL DEFAULT 0, cost REAL, asking INTEGER NOT NULL DEFAULT 0
+);
+"""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a job has no result.
+
+    Attributes:
+        reason: all that is to be said, as an error says it.
+        cause: equal for what failed alike; empty where it says nothing of other jobs.
+    """
+
+    reason: str
+    cause: str = ""
+
+    def __str__(self) -> str:
+        """The reason in one line."""
+        return "; ".join(line.strip() for line in self.reason.splitlines())
+
+
+class JobTable:
+    """The table in a folder, as one worker sees it.
+
+    Raises:
+        JournalError: it cannot be read or written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self._path, self._worker = folder, folder / TABLE, uuid4().hex
+        self._silent = dict[str, tuple[int, int]]()
+        """Of other workers, their last beat, and for how many of ours it has been the last one."""
+        try:
+            self._alive = self._life(self._worker).open("a")
+            portalocker.lock(
+                self._alive, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING
+            )
+            self._db = sqlite3.connect(self._path, isolation_level=None, timeout=PATIENCE)
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=NORMAL")
+            self._db.executescript(SCHEMA)
+        except (OSError, sqlite3.Error) as error:
+            raise self._error(error) from error
+
+    @contextmanager
+    def transaction(self) -> Generator[None]:
+        """Several changes as one; none of them where the block raises."""
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise self._error(error) from error
+
+    # Workers and their leases.
+
+    def join(self, done: Mapping[str, bool]) -> bool:
+        """Take part with these jobs; whether nobody else does, so that a session begins.
+
+        Args:
+            done: of each job, whether it has its result already.
+        """
+        with self.transaction():
+            self._bury(self._dead())
+            if first := not self._others():
+                self._db.execute("DELETE FROM job")
+                self._db.execute("UPDATE payment SET calls = calls + asking, asking = 0")
+            self._db.execute("INSERT INTO worker (id) VALUES (?)", (self._worker,))
+            rows = [(key, "done" if ended else "pending") for key, ended in done.items()]
+            self._db.executemany("INSERT OR IGNORE INTO job (key, state) VALUES (?, ?)", rows)
+            self._db.executemany("INSERT OR IGNORE INTO payment (job) VALUES (?)", [(key,) for key in done])
+        return first
+
+    def beat(self) -> bool:
+        """Say that this worker lives, and bury those who do not; False where it was buried itself."""
+        with self.transaction():
+            mine = "UPDATE worker SET beats = beats + 1 WHERE id = ?"
+            if not (alive := self._db.execute(mine, (self._worker,)).rowcount == 1):
+                self._db.execute("INSERT INTO worker (id) VALUES (?)", (self._worker,))
+            self._silent = {
+                worker: (beats, times + 1 if last == beats else 0)
+                for worker, beats in self._others().items()
+                for last, times in [self._silent.get(worker, (None, 0))]
+            }
+            silent = {worker for worker, (_, times) in self._silent.items() if times >= SILENCE}
+            self._bury(self._dead() | silent)
+        return alive
+
+    def bury_dead(self) -> None:
+        """Free the jobs of processes that have ended without a word."""
+        if dead := self._dead():
+            with self.transaction():
+                self._bury(dead)
+
+    def _others(self) -> dict[str, int]:
+        """The beats of every other worker."""
+        query = "SELECT id, beats FROM worker WHERE id != ?"
+        return dict(self._db.execute(query, (self._worker,)).fetchall())
+
+    def _dead(self) -> set[str]:
+        """The workers whose process has ended: the lock on a file of theirs is free."""
+        return {worker for worker in self._others() if not _is_locked(self._life(worker))}
+
+    def _bury(self, workers: Collection[str]) -> None:
+        """Free what workers hold. What they were asking is paid: nobody knows that it is not."""
+        for worker in workers:
+            self._db.execute(
+                "UPDATE payment SET calls = calls + asking, asking = 0"
+                " WHERE job IN (SELECT key FROM job WHERE worker = ? AND state = 'running')",
+                (worker,),
+            )
+            self._release(worker)
+            self._db.execute("DELETE FROM worker WHERE id = ?", (worker,))
+            if not _is_locked(self._life(worker)):
+                self._life(worker).unlink(missing_ok=True)
+
+    def _release(self, worker: str) -> None:
+        release = "UPDATE job SET state = 'pending', worker = NULL WHERE worker = ? AND state = 'running'"
+        self._db.execute(release, (worker,))
+
+    def _life(self, worker: str) -> Path:
+        """The file that a worker's process locks while it lives."""
+        return self.folder / f".worker-{worker}"
+
+    def close(self) -> bool:
+        """Part from the table; jobs that run here are free again. Whether nobody else is left."""
+        with closing(self._db), self._alive:
+            with self.transaction():
+                self._release(self._worker)
+                self._db.execute("DELETE FROM worker WHERE id = ?", (self._worker,))
+                last = not self._others()
+            self._life(self._worker).unlink(missing_ok=True)
+        return last
+
+    # States of jobs.
+
+    def standing(self, key: str) -> tuple[Standing, Failure]:
+        """How a job stands; the failure counts where it has failed or was left out."""
+        query = "SELECT state, reason, cause FROM job WHERE key = ?"
+        state, *failure = self._db.execute(query, (key,)).fetchone()
+        return state, Failure(*failure)
+
+    def claim(self, key: str) -> bool:
+        """Whether a job is this worker's to run: it is from now on where nobody has it."""
+        claim = "UPDATE job SET state = 'running', worker = ? WHERE key = ? AND (state = 'pending' OR (state = 'running' AND worker = ?))"
+        with self.transaction():
+            return self._db.execute(claim, (self._worker, key, self._worker)).rowcount == 1
+
+    def settle(self, key: str, state: Standing, failure: Failure | None = None) -> bool:
+        """Say how a job ended, or `pending`, that another may take it; False where it has become another's meanwhile."""
+        said = (failure.reason, failure.cause) if failure else ("", "")
+        settle = (
+            "UPDATE job SET state = ?, reason = ?, cause = ? WHERE key = ?"
+            " AND (state = 'pending' OR (state = 'running' AND worker = ?))"
+        )
+        with self.transaction():
+            return self._db.execute(settle, (state, *said, key, self._worker)).rowcount == 1
+
+    # Payments, of each job.
+
+    def payments(self) -> Iterator[tuple[str, Usage, int]]:
+        """Each job that anything was paid for: its key, what was paid, and how many questions are under way."""
+        query = "SELECT job, calls, input_tokens, output_tokens, cost, asking FROM payment"
+        for key, calls, given, answered, cost, asking in self._db.execute(query).fetchall():
+            yield key, Usage(input_tokens=given, output_tokens=answered, calls=calls, cost=cost), asking
+
+    def spent(self) -> tuple[Usage, int]:
+        """What was paid for all jobs, and how many questions are under way."""
+        query = (
+            "SELECT coalesce(sum(calls), 0), coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0),"
+            " sum(cost), coalesce(sum(asking), 0) FROM payment"
+        )
+        calls, given, answered, cost, asking = self._db.execute(query).fetchone()
+        return Usage(input_tokens=given, output_tokens=answered, calls=calls, cost=cost), asking
+
+    def ask(self, key: str, questions: int = 1) -> None:
+        """Count questions of a job as under way, or with -1 one no longer."""
+        self._payment("asking = asking + ?", key, questions)
+
+    def pay(self, key: str, usage: Usage, questions: int = 0) -> None:
+        """Count what answers to a job's questions have cost; so many of these are no longer under way."""
+        self._payment(
+            "calls = calls + ?, input_tokens = input_tokens + ?, output_tokens = output_tokens + ?,"
+            " cost = CASE WHEN ? IS NULL THEN cost ELSE coalesce(cost, 0) + ? END, asking = asking - ?",
+            key,
+            *(usage.calls, usage.input_tokens, usage.output_tokens, usage.cost, usage.cost, questions),
+        )
+
+    def account(self, key: str, usage: Usage) -> None:
+        """Set what was paid for a job, where a journal knows more than this table."""
+        with self.transaction():
+            self._db.execute("INSERT OR IGNORE INTO payment (job) VALUES (?)", (key,))
+            self._db.execute(
+                "UPDATE payment SET calls = ?, input_tokens = ?, output_tokens = ?, cost = ?"
+                " WHERE job = ? AND calls < ?",
+                (usage.calls, usage.input_tokens, usage.output_tokens, usage.cost, key, usage.calls),
+            )
+
+    def _payment(self, change: str, key: str, *values: float | None) -> None:
+        try:
+            self._db.execute(f"UPDATE payment SET {change} WHERE job = ?", (*values, key))
+        except sqlite3.Error as error:
+            raise self._error(error) from error
+
+    def _error(self, error: Exception) -> JournalError:
+        return JournalError(
+            f"{self._path}: the table of jobs cannot be used: {error}",
+            hint="check that the disk is writable and not full, or name another --out",
+        )
+
+
+def in_use(folder: Path) -> bool:
+    """Whether a process is at work on the jobs of a folder."""
+    return any(map(_is_locked, folder.glob(".worker-*")))
+
+
+def _is_locked(path: Path) -> bool:
+    try:
+        with path.open("r+") as file:
+            portalocker.lock(file, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
+    except FileNotFoundError:
+        return False
+    except portalocker.LockException:
+        return True
+    return False

@@ -1,1 +1,0 @@
-"""A pack is data: its folders are found without this module ever being imported."""

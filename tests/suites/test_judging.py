@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from manyheads.engine.journal import read_turns
-from manyheads.measures.scores import read_lines
 from manyheads.suites.measuring import Row
 from support.command import Done, finish, manyheads_command, result_of, served_by, start
 from support.faults import Fault
 from support.llm import LLM
+from support.records import read_lines
 from support.requests import Request
 from support.suites import write_suite
 

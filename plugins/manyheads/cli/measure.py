@@ -73,7 +73,7 @@ def measure(
     Against services, CD and CI alone, by papers of any time unless literature.before is set.
     """
     from manyheads.cli.options import naming_the_option, showing_progress
-    from manyheads.measures.corpus import chosen_corpus, chosen_services
+    from manyheads.measures.corpus import measuring_corpus, measuring_services
     from manyheads.measures.scores import scores, write_scores
     from manyheads.measures.summary import remarks
     from manyheads.texts import read_subjects
@@ -86,13 +86,13 @@ def measure(
     if against == "services":
         how |= {"normalise": normalise or "database", "wanted": _enough(retrieve, neighbours)}
         with naming_the_option():
-            config, model = chosen_services(texts, embedding, sets or ())
+            config, model = measuring_services(texts, embedding, sets or ())
         found = asyncio.run(_ask(config, model, subjects, how))
     else:
         sizes = (rnd_papers, rnd_neighbours) if rnd else None
         with naming_the_option(), showing_progress() as tell:
-            chosen = chosen_corpus(texts, corpus, embedding, tell)
-        found = scores(chosen, subjects, normalise=normalise or "year", search=search, rnd=sizes, **how)
+            opened = measuring_corpus(texts, corpus, embedding, tell)
+        found = scores(opened, subjects, normalise=normalise or "year", search=search, rnd=sizes, **how)
     if out is not None:
         write_scores(out, found)
     if json:

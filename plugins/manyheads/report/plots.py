@@ -43,7 +43,7 @@ WORDS = {
 COLOURS = ("#1d5c57", "#b3541e", "#5b4b8a", "#7a6a00", "#9c2f4f", "#35679a", "#4d7a2b", "#555555")
 MARKERS = "osD^vPX*"
 GREY, DARK = "#777777", "#333333"
-STYLE: Mapping[str, Any] = {
+STYLE: dict[Any, Any] = {
     "svg.hashsalt": "manyheads", "svg.fonttype": "none",  # the same numbers, the same file
     "text.parse_math": False,  # names are drawn as they are written
     "figure.constrained_layout.use": True, "figure.titlesize": 12, "savefig.dpi": 160,

@@ -12,10 +12,11 @@ from manyheads.bank.meta import BuildOptions
 from manyheads.cli import app
 from manyheads.errors import CorpusError, EmbeddingError, MeasureError, SubjectError, UserError
 from manyheads.measures.corpus import MeasuringCorpus
-from manyheads.measures.scores import Score, mean_score, read_lines
+from manyheads.measures.scores import Score, mean_score
 from support.command import manyheads_command, manyheads_process
 from support.invoked import mistake, scores
 from support.papers import papers, write_corpus
+from support.records import read_lines
 from support.results import write as write_result
 
 RUN = CliRunner()
@@ -168,14 +169,6 @@ def test_bad_input_is_named(here: Path, corpus: Path) -> None:
         assert refused.hint
     assert measure("idea.txt", "--corpus", corpus, "--normalise", "decade").exit_code == 2
     assert "--embedding lexical-hash-384" in str(mistake(measure(*cases[6][0])).hint)
-
-
-def test_scores_that_are_none_are_named(here: Path) -> None:
-    (here / "scores.jsonl").write_text('{"hd": 1}\n')
-    with pytest.raises(MeasureError, match=r"scores.jsonl:1"):
-        read_lines(here / "scores.jsonl", Score)
-    with pytest.raises(MeasureError, match="cannot be read"):
-        read_lines(here / "nowhere.jsonl", Score)
 
 
 def test_a_paper_of_the_corpus_is_told_from_its_neighbours_and_left_out(here: Path, corpus: Path) -> None:

@@ -223,8 +223,8 @@ def test_another_search_is_measured_the_same_way() -> None:
     exact = novelty(points, past, now)
     known = {"past": [one.past for one in exact], "contemporary": [one.contemporary for one in exact]}
     found = novelty(
-        points, past, now, find=lambda period, _, k: [[p.id for p in near[:k]] for near in known[period]]
+        points, past, now, search=lambda period, _, k: [[p.id for p in near[:k]] for near in known[period]]
     )
     assert found == exact
     with pytest.raises(MeasureError, match="found only 0 of 5"):
-        novelty(points, past, now, find=lambda period, vectors, k: [[] for _ in vectors])
+        novelty(points, past, now, search=lambda period, vectors, k: [[] for _ in vectors])

@@ -108,7 +108,8 @@ def test_long_names_are_cut_and_long_titles_folded(tmp_path: Path) -> None:
     title = "ranking.s, rebuttal.indicator=feasibility, models.default.name=some-model-of-a-long-name"
     svg = svg_of("bars", [panel(*(Point(name, "", 0.5) for name in names), title=title, y="")], tmp_path)
     shown = words(svg)
-    assert shown.count("without the area chair,…") == 5
+    cut = {word for word in shown if word.startswith("without")}
+    assert (len(cut), max(map(len, cut))) == (5, 24)  # names that differ at their ends still do
     assert max(map(len, shown)) <= 45
 
 
@@ -124,6 +125,14 @@ def test_all_series_are_in_the_legend_each_with_a_look_of_its_own(tmp_path: Path
     assert len(set(looks)) >= 9
 
 
+def test_a_series_looks_the_same_in_all_panels_also_where_one_lacks_another(tmp_path: Path) -> None:
+    first = panel(Point("1", "a", 0.5), Point("1", "b", 0.5), measure="first")
+    second = panel(Point("1", "b", 0.5), measure="second")
+    svg = svg_of("bars", [first, second], tmp_path)
+    colours = re.findall(r'<path d="[^"]*" clip-path="[^"]*" style="fill: (#\w{6})"/>', svg)
+    assert [colours.count(colour) for colour in dict.fromkeys(colours)] == [1, 2]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_numbers_give_the_same_file(kind: Kind, tmp_path: Path) -> None:
     panels = [panel(Point("1", "a", 0.5, 0.1, 0.2, 0.8), Point("2", "a", None), Point("2", "b", 0.4))]
@@ -131,5 +140,6 @@ def test_the_same_numbers_give_the_same_file(kind: Kind, tmp_path: Path) -> None
 
 
 def test_a_picture_that_cannot_be_written_is_said(tmp_path: Path) -> None:
-    with pytest.raises(JournalError, match="cannot be written"):
-        draw("bars", [panel(Point("1", "", 1.0))], "", "", [tmp_path / "none" / "plot.svg"])
+    (tmp_path / "file").touch()
+    with pytest.raises(JournalError, match=r"plot\.svg"):
+        draw("bars", [panel(Point("1", "", 1.0))], "", "", [tmp_path / "file" / "plot.svg"])

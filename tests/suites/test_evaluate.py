@@ -14,7 +14,6 @@ import yaml
 from manyheads.engine.jobs import JobNews, State
 from manyheads.engine.journal import read_turns
 from manyheads.errors import ChangedError, JournalError, MeasureError
-from manyheads.measures.scores import read_lines
 from manyheads.resources import Resources
 from manyheads.suites.cells import cells_of
 from manyheads.suites.evaluate import Evaluation, evaluate
@@ -23,6 +22,7 @@ from manyheads.suites.report import Entry
 from manyheads.suites.spec import read_suite
 from support.command import finish, manyheads_command, result_of, served_by, start
 from support.llm import LLM
+from support.records import read_lines
 from support.suites import loader, write_suite
 
 

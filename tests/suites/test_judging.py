@@ -15,11 +15,11 @@ import pytest
 
 from manyheads.core.results import is_finished
 from manyheads.engine.journal import read_turns
-from manyheads.measures.scores import read_lines
 from manyheads.suites.measuring import Row
 from support.command import Done, finish, manyheads_command, result_of, served_by, start
 from support.faults import Fault
 from support.llm import LLM
+from support.records import read_lines
 from support.requests import Request
 from support.suites import write_suite
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.measures.scores import read_lines
 from manyheads.resources import Resources, shipped
 from manyheads.suites.cells import Cell, cells_of
 from manyheads.suites.measuring import Row
 from manyheads.suites.spec import Suite, read_suite, suite_names
 from support.command import manyheads_command, result_of
+from support.records import read_lines
 from support.suites import loader
 
 CELLS = {

@@ -77,7 +77,9 @@ def targets(
     sets: Sets = None,
 ) -> None:
     """Draw papers that were really written, with the abstracts of what they cite, as targets of a ranking."""
+    from manyheads.literature.readers.table import column_option
     from manyheads.literature.targets import Wish, need_new, write_cases
+    from manyheads.literature.targets_in_datasets import open_datasets, targets_of
 
     if sum(map(bool, (sources, corpus, paper))) != 1:
         raise typer.BadParameter("name datasets, or a --corpus, or a --paper", param_hint="SOURCE")
@@ -87,27 +89,18 @@ def targets(
     wish = Wish(count, least, most, after, citations, seed)
     with going_on_later(kept=not sources), naming_the_option(), showing_progress() as tell:
         if paper:
-            found = asyncio.run(_named(paper, wish, _configured(config, source, sets)))
+            cascade = [f"literature.cascade={dumps(source)}"] if source else []
+            found = asyncio.run(_named(paper, wish, configured([config], (*cascade, *(sets or ())), None)))
         elif corpus:
             found = _in_corpus(corpus, embedding, wish, tell)
         else:
-            found = _in_sources(sources or [], format, columns, wish, tell)
+            datasets = open_datasets(sources or [], format, column_option(columns) if columns else {})
+            found = targets_of(datasets, wish, tell)
     write_cases(out, found.cases)
-    _show_targets(found, out)
-
-
-def _in_sources(
-    sources: list[str],
-    format: str,  # noqa: A002
-    columns: str | None,
-    wish: "Wish",
-    tell: "Progress",
-) -> "Targets":
-    from manyheads.literature.readers.table import column_option
-    from manyheads.literature.targets_in_datasets import open_datasets, targets_of
-
-    chosen = column_option(columns) if columns else {}
-    return targets_of(open_datasets(sources, format, chosen), wish, tell)
+    if passed := found.told():
+        typer.echo(f"papers passed over: {passed}", err=True)
+    show_silent(found.silent)
+    typer.echo(f"{out}: {len(found.cases)} of {found.fit:,} papers that can be targets")
 
 
 def _in_corpus(corpus: str, embedding: str, wish: "Wish", tell: "Progress") -> "Targets":
@@ -119,11 +112,6 @@ def _in_corpus(corpus: str, embedding: str, wish: "Wish", tell: "Progress") -> "
         return asyncio.run(targets_in(ecosystem, wish))
 
 
-def _configured(config: str, source: list[str] | None, sets: list[str] | None) -> "RunConfig":
-    cascade = [f"literature.cascade={dumps(source)}"] if source else []
-    return configured([config], (*cascade, *(sets or ())), None)
-
-
 async def _named(papers: list[str], wish: "Wish", config: "RunConfig") -> "Targets":
     from manyheads.disk import cache_folder
     from manyheads.literature.cache import CACHE
@@ -132,15 +120,6 @@ async def _named(papers: list[str], wish: "Wish", config: "RunConfig") -> "Targe
 
     async with Library(config.literature, note=show_look_up, cache=cache_folder() / CACHE) as library:
         return await targets_named(library, papers, wish)
-
-
-def _show_targets(found: "Targets", out: Path) -> None:
-    from manyheads.literature.targets import reasons
-
-    if passed := reasons(found.passed):
-        typer.echo(f"papers passed over: {passed}", err=True)
-    show_silent(found.silent)
-    typer.echo(f"{out}: {len(found.cases)} of {found.fit:,} papers that can be targets")
 
 
 app = typer.Typer(

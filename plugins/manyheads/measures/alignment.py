@@ -129,7 +129,7 @@ def as_lines(rankings: Rankings, qualities: Sequence[Alignment]) -> Iterator[str
             aligned = (
                 f"; alignment {1 - mean.mean:.0%}" if mean and name in ("difference", "by_chance") else ""
             )
-            yield f"  {label:38}  {_shown(mean, name in CHANCE)}{aligned}"
+            yield f"  {label:38}  {_figure(mean, name in CHANCE)}{aligned}"
         for one in quality.sets:
             people = ", ".join(f"{rater} {s:.2f}" for rater, s in sorted(one.raters.items()))
             judge, difference = one.figures["s_judge"], one.figures["difference"]
@@ -141,7 +141,7 @@ def as_lines(rankings: Rankings, qualities: Sequence[Alignment]) -> Iterator[str
     )
 
 
-def _shown(mean: Mean | None, alone: bool) -> str:
+def _figure(mean: Mean | None, alone: bool) -> str:
     if mean is None:
         return "–"
     error = "" if alone or mean.se is None else f" ± {mean.se:.2f}"

@@ -38,7 +38,7 @@ Search: TypeAlias = Literal["exact", "approximate"]
 
 
 @runtime_checkable
-class Cutting(Protocol):
+class Truncating(Protocol):
     """An embedder that knows what it does not read."""
 
     def unread(self, texts: Sequence[str]) -> list[int]:
@@ -118,7 +118,7 @@ class MeasuringCorpus:
             raise MeasureError(f"text {clean.index('') + 1} is empty")
         if not clean:
             return []
-        past, contemporary = self._counted(frozenset(exclude))
+        past, contemporary = self._without(frozenset(exclude))
         vectors = self.model.embed(clean)
         found = novelty(
             vectors,
@@ -126,7 +126,7 @@ class MeasuringCorpus:
             contemporary,
             neighbours=neighbours,
             normalise=normalise,
-            find=partial(self._ask_the_bank, frozenset(exclude)) if search == "approximate" else None,
+            search=partial(self._bank_search, frozenset(exclude)) if search == "approximate" else None,
         )
         densities: Sequence[float | None] = [None] * len(clean)
         if rnd:
@@ -134,14 +134,14 @@ class MeasuringCorpus:
         rows = zip(found, densities, unread(self.model, clean), strict=True)
         return [Measured(one, density, search, rest) for one, density, rest in rows]
 
-    def titled(self, titles: Iterable[str]) -> list[str]:
+    def ids_by_title(self, titles: Iterable[str]) -> list[str]:
         """Ids of the papers that bear one of these titles, whatever their case and signs."""
-        wanted = {key for title in titles if (key := fold(title))}
-        sides = (self.past, self.contemporary)
-        pairs = (pair for some in sides for pair in zip(some.ids, some.titles, strict=True))
-        return [one for one, title in pairs if fold(title) in wanted]
+        keys = {key for title in titles if (key := fold(title))}
+        periods = (self.past, self.contemporary)
+        pairs = (pair for papers in periods for pair in zip(papers.ids, papers.titles, strict=True))
+        return [one for one, title in pairs if fold(title) in keys]
 
-    def _counted(self, exclude: frozenset[str]) -> tuple[Papers, Papers]:
+    def _without(self, exclude: frozenset[str]) -> tuple[Papers, Papers]:
         """B_past and B_con without some papers."""
         if strange := sorted(exclude.difference(self.past.ids, self.contemporary.ids)):
             raise MeasureError(
@@ -150,7 +150,7 @@ class MeasuringCorpus:
             )
         return self.past.without(exclude), self.contemporary.without(exclude)
 
-    def _ask_the_bank(
+    def _bank_search(
         self, exclude: frozenset[str], period: Period, vectors: Floats, k: int
     ) -> list[list[str]]:
         from manyheads.bank.knowledge import KnowledgeBank
@@ -164,7 +164,7 @@ class MeasuringCorpus:
 
 def unread(model: Embedder, texts: Sequence[str]) -> Sequence[int | None]:
     """Tokens at each text's end that the model does not read; None where it does not say."""
-    return model.unread(texts) if isinstance(model, Cutting) else [None] * len(texts)
+    return model.unread(texts) if isinstance(model, Truncating) else [None] * len(texts)
 
 
 # What texts are measured against: what is named, or the corpus or services of the runs that wrote them.
@@ -173,7 +173,7 @@ def unread(model: Embedder, texts: Sequence[str]) -> Sequence[int | None]:
 NAME_ONE = "--corpus sample, or a folder made by: manyheads corpus build"
 
 
-def chosen_corpus(
+def measuring_corpus(
     paths: Sequence[Path], corpus: str | None, embedding: str | None, progress: "Progress | None" = None
 ) -> MeasuringCorpus:
     """The corpus `corpus`, else that of the run folders among `paths`, opened with its own model.
@@ -212,7 +212,7 @@ def _embedding_of(run: Path) -> str:
     return common([str(run / "config.yaml")]).embedding
 
 
-def chosen_services(
+def measuring_services(
     paths: Sequence[Path], embedding: str | None, sets: Sequence[str] = ()
 ) -> tuple[LiteratureConfig, Embedder]:
     """How the services are asked, and the model: as the run folders among `paths` did, else as a run does by default.

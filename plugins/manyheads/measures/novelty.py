@@ -1,8 +1,7 @@
-"""HD, CD, CI and ON: how new an abstract is, by its nearest past and contemporary papers (VirSci 2025, §4.1)."""
+"""HD, CD, CI, ON and RND: how new an abstract is, by its nearest papers (VirSci 2025, §4.1; arXiv 2503.01508)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -14,7 +13,6 @@ from manyheads.measures.papers import (
     Means,
     Neighbours,
     Papers,
-    Survey,
     mean_distances,
     nearest,
     ranked,
@@ -22,12 +20,13 @@ from manyheads.measures.papers import (
 )
 from manyheads.papers import Period
 
-# One database as texts see it: which papers are nearest, how far, how much cited, and what that is divided by.
-
-
 Normalise = Literal["year", "database", "none"]
-Ask: TypeAlias = Callable[[Floats, int], Sequence[Sequence[str]]]
-"""Another search: the ids of the k papers that it holds to be nearest to each of (q, dim) vectors."""
+Search: TypeAlias = Callable[[Period, Floats, int], Sequence[Sequence[str]]]
+"""Another search: of a period, the ids of the k papers that it holds to be nearest to each of (q, dim) vectors."""
+NEIGHBOURS = 5
+"""VirSci 2025, §4.1."""
+AROUND, OWN = 100, 50
+"""P and Q of arXiv 2503.01508."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +41,57 @@ class Neighbour:
 
 
 @dataclass(frozen=True)
-class Side:
-    """The database: of each neighbour of q texts its value and what that is divided by, all (q, k).
+class Surroundings:
+    """Papers as q texts see them: of each neighbour its values and what these are divided by, all (q, k).
 
     Attributes:
-        called: what messages call its papers.
+        name: what messages call the papers.
         mean_citations: not a number where citations are not known.
     """
 
-    called: str
+    name: str
     papers: Papers
     near: Neighbours
     mean_distances: Means
     citations: Means
     mean_citations: Means
 
-    def papers_near(self, row: int) -> tuple[Neighbour, ...]:
+    @classmethod
+    def of(
+        cls,
+        vectors: Floats,
+        papers: Papers,
+        k: int,
+        normalise: Normalise,
+        name: str,
+        ids: Sequence[Sequence[str]] | None = None,
+    ) -> "Surroundings":
+        """The k papers nearest to each of q texts, by exact search unless another search has found their `ids`.
+
+        Raises:
+            MeasureError: there are fewer than k papers, or vectors are of another size.
+        """
+        # The papers that each mean is over.
+        groups = {"year": [*papers.by_year.values()], "database": [slice(0, len(papers))], "none": []}[
+            normalise
+        ]
+        if ids is None:
+            found = survey(vectors, papers.vectors, k, groups)
+            near, means = found.neighbours, found.means
+        else:
+            near = ranked(vectors, papers.vectors, _rows(papers, ids, k))
+            means = mean_distances(vectors, papers.vectors, groups)
+        counts = np.array([np.nan if one is None else one for one in papers.citations], dtype=np.float64)
+        if normalise == "none":
+            ones = np.ones(near.rows.shape)
+            return cls(name, papers, near, ones, counts[near.rows], ones)
+        starts = np.array([group.start for group in groups])
+        which = np.searchsorted(starts, near.rows, side="right") - 1
+        mean_counts = np.array([counts[group].mean() for group in groups])[which]
+        mean_far = np.take_along_axis(means, which, axis=1)
+        return cls(name, papers, near, mean_far, counts[near.rows], mean_counts)
+
+    def neighbours(self, row: int) -> tuple[Neighbour, ...]:
         """The neighbours of a text, nearest first."""
         papers = self.papers
         pairs = zip(self.near.rows[row].tolist(), self.near.distances[row].tolist(), strict=True)
@@ -67,11 +101,11 @@ class Side:
         )
 
     def dissimilarity(self, row: int) -> float | str:
-        """How far a text is from its neighbours; or why that cannot be said."""
+        """How far a text is from its neighbours, HD or CD; or why that cannot be said."""
         return self._mean(row, "distance", self.near.distances[row], self.mean_distances[row])
 
     def impact(self, row: int) -> float | str:
-        """How much a text's neighbours are cited; or why that cannot be said."""
+        """How much a text's neighbours are cited, CI; or why that cannot be said."""
         return self._mean(row, "citation count", self.citations[row], self.mean_citations[row])
 
     def _mean(self, row: int, what: str, values: NDArray[Any], means: Means) -> float | str:
@@ -79,41 +113,13 @@ class Side:
         if np.isnan(values).any():
             return f"the {what}s of {np.isnan(values).sum()} of its {len(values)} neighbours are not known"
         if np.isnan(means).any():
-            return f"the {what}s of some {self.called} papers are not known, so their mean is not"
+            return f"the {what}s of some {self.name} papers are not known, so their mean is not"
         if (zero := np.flatnonzero(means == 0)).size:
             year = self.papers.years[int(self.near.rows[row][zero[0]])]
-            return f"the mean {what} of the {self.called} papers that its neighbour of {year} is held against is 0"
+            return (
+                f"the mean {what} of the {self.name} papers that its neighbour of {year} is held against is 0"
+            )
         return float(np.mean(values / means))
-
-
-def look(
-    vectors: Floats, papers: Papers, k: int, normalise: Normalise, *, called: str, ask: Ask | None = None
-) -> Side:
-    """The k papers nearest to each of q texts, by exact search unless `ask` is given.
-
-    Raises:
-        MeasureError: there are fewer than k papers, or vectors are of another size.
-    """
-    groups = _groups(papers, normalise)
-    found = _survey(vectors, papers, k, groups, ask)
-    rows = found.neighbours.rows
-    counts = np.array([np.nan if one is None else one for one in papers.citations], dtype=np.float64)
-    if not groups:
-        ones = np.ones(rows.shape)
-        return Side(called, papers, found.neighbours, ones, counts[rows], ones)
-    starts = np.array([group.start for group in groups])
-    which = np.searchsorted(starts, rows, side="right") - 1
-    mean_counts = np.array([counts[group].mean() for group in groups])[which]
-    mean_far = np.take_along_axis(found.means, which, axis=1)
-    return Side(called, papers, found.neighbours, mean_far, counts[rows], mean_counts)
-
-
-def _survey(vectors: Floats, papers: Papers, k: int, groups: Sequence[slice], ask: Ask | None) -> Survey:
-    if ask is None:
-        return survey(vectors, papers.vectors, k, groups)
-    rows = _rows(papers, ask(vectors, k), k)
-    means = mean_distances(vectors, papers.vectors, groups)
-    return Survey(ranked(vectors, papers.vectors, rows), means)
 
 
 def _rows(papers: Papers, ids: Sequence[Sequence[str]], k: int) -> NDArray[np.intp]:
@@ -123,23 +129,6 @@ def _rows(papers: Papers, ids: Sequence[Sequence[str]], k: int) -> NDArray[np.in
             f"the index found only {fewest} of {k} neighbours", hint="search exactly: --search exact"
         )
     return np.array([[row_of[one] for one in some] for some in ids], dtype=np.intp)
-
-
-def _groups(papers: Papers, normalise: Normalise) -> tuple[slice, ...]:
-    """The papers that each mean is over."""
-    match normalise:
-        case "year":
-            return tuple(papers.by_year.values())
-        case "database":
-            return (slice(0, len(papers)),)
-        case "none":
-            return ()
-
-
-Find: TypeAlias = Callable[[Period, Floats, int], Sequence[Sequence[str]]]
-"""Another search: of a period, the ids of the k papers that it holds to be nearest to each of (q, dim) vectors."""
-NEIGHBOURS = 5
-"""VirSci 2025, §4.1."""
 
 
 @dataclass(frozen=True)
@@ -169,9 +158,9 @@ def novelty(
     *,
     neighbours: int = NEIGHBOURS,
     normalise: Normalise = "year",
-    find: Find | None = None,
+    search: Search | None = None,
 ) -> list[Novelty]:
-    """The measures of q texts, whose embeddings are `vectors` (q, dim), by exact search unless `find` is given.
+    """The measures of q texts, whose embeddings are `vectors` (q, dim), by exact search unless `search` is given.
 
     HD is the mean over the `neighbours` nearest papers x of B_past of the Euclidean distance d(a, x) to the text
     a; CD the same in B_con; CI the mean citation count of those of B_con; ON = HD × CI / CD.
@@ -196,43 +185,34 @@ def novelty(
     ones alone.
 
     There is no interval here: a text measures the same each time, and its nearest papers are not a sample of
-    anything that could be drawn again. What varies is the text, see `measures.bootstrap`.
+    anything that could be drawn again. What varies is the text, see `measures.statistics`.
 
     Raises:
         MeasureError: a database has fewer papers than `neighbours`, or vectors are of another size.
     """
-    databases: tuple[tuple[Period, Papers], ...] = (("past", past), ("contemporary", contemporary))
-    old, new = (
-        look(vectors, papers, neighbours, normalise, called=period, ask=find and partial(find, period))
-        for period, papers in databases
-    )
+
+    def surroundings(papers: Papers, period: Period) -> Surroundings:
+        ids = search(period, vectors, neighbours) if search else None
+        return Surroundings.of(vectors, papers, neighbours, normalise, period, ids)
+
+    old, new = surroundings(past, "past"), surroundings(contemporary, "contemporary")
     return [_novelty(old, new, row) for row in range(len(vectors))]
 
 
-def _novelty(old: Side, new: Side, row: int) -> Novelty:
-    found: dict[str, float | str] = {
-        "hd": old.dissimilarity(row), "cd": new.dissimilarity(row), "ci": new.impact(row),
-    }  # fmt: skip
-    found["on"] = _overall(found)
-    missing = {name: value for name, value in found.items() if isinstance(value, str)}
-    values = {name: None if isinstance(value, str) else value for name, value in found.items()}
-    return Novelty(**values, past=old.papers_near(row), contemporary=new.papers_near(row), missing=missing)
-
-
-def _overall(found: Mapping[str, float | str]) -> float | str:
-    hd, cd, ci = found["hd"], found["cd"], found["ci"]
+def _novelty(old: Surroundings, new: Surroundings, row: int) -> Novelty:
+    hd, cd, ci = old.dissimilarity(row), new.dissimilarity(row), new.impact(row)
+    measures = {"hd": hd, "cd": cd, "ci": ci}
     if isinstance(hd, str) or isinstance(cd, str) or isinstance(ci, str):
-        return f"no {', '.join(name.upper() for name, value in found.items() if isinstance(value, str))}"
-    if cd == 0:
-        return "CD is 0: the text is a copy of its nearest contemporary papers"
-    return hd * ci / cd
-
-
-# RND: is a text in a thinner place of its field than the papers around it (arXiv 2503.01508)?
-
-
-AROUND, OWN = 100, 50
-"""P and Q of arXiv 2503.01508."""
+        measures["on"] = (
+            f"no {', '.join(name.upper() for name, value in measures.items() if isinstance(value, str))}"
+        )
+    elif cd == 0:
+        measures["on"] = "CD is 0: the text is a copy of its nearest contemporary papers"
+    else:
+        measures["on"] = hd * ci / cd
+    missing = {name: value for name, value in measures.items() if isinstance(value, str)}
+    values = {name: None if isinstance(value, str) else value for name, value in measures.items()}
+    return Novelty(**values, past=old.neighbours(row), contemporary=new.neighbours(row), missing=missing)
 
 
 def relative_neighbour_density(
@@ -252,9 +232,9 @@ def relative_neighbour_density(
     """
     if len(papers) < around or len(papers) <= own:
         raise _too_few(len(papers), around, own)
-    found = nearest(vectors, papers.vectors, max(around, own))
-    rows = found.rows[:, :around]
-    thinness = _mean(found.distances[:, :own])
+    near = nearest(vectors, papers.vectors, max(around, own))
+    rows = near.rows[:, :around]
+    thinness = _mean(near.distances[:, :own])
     needed, where = np.unique(rows, return_inverse=True)
     theirs = _mean(nearest(papers.vectors[needed], papers.vectors, own, without=needed).distances)
     return (theirs[where.reshape(rows.shape)] <= thinness[:, None]).mean(axis=1).tolist()

@@ -280,12 +280,13 @@ def _read_bank(folder: Path, model: Embedder, progress: "Progress | None") -> di
             where = Filter(equals={"period": period})
             records = bank.collection.scroll(where, vectors=True)
             found[period] = _table(
-                _told(records, f"reading {period} papers", bank.collection.count(where), progress), model.dim
+                _reported(records, f"reading {period} papers", bank.collection.count(where), progress),
+                model.dim,
             )
         return found
 
 
-def _told(
+def _reported(
     records: "Iterable[Record]", step: str, total: int, progress: "Progress | None"
 ) -> "Iterator[Record]":
     for done, record in enumerate(records, 1):

@@ -5,55 +5,30 @@ from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequ
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from manyheads.bank.vectors import Embedder
 from manyheads.config import LiteratureConfig, SourceName
 from manyheads.core.results import Idea, Part, read_result
 from manyheads.disk import replace_text
-from manyheads.errors import LiteratureError, MeasureError, describe
+from manyheads.errors import LiteratureError, MeasureError
 from manyheads.literature.library import Library, ignore, window
 from manyheads.literature.lookup import Note
 from manyheads.literature.queries import first_sentence, widen
 from manyheads.literature.retrieval import PARTS, comparable
 from manyheads.measures.corpus import Measured, MeasuringCorpus, Search, unread
-from manyheads.measures.novelty import NEIGHBOURS, Neighbour, Normalise, look
+from manyheads.measures.novelty import NEIGHBOURS, Neighbour, Normalise, Surroundings
 from manyheads.measures.papers import Papers
 from manyheads.measures.statistics import Mean, mean_of
 from manyheads.papers import Paper, fold
 from manyheads.texts import Subject
 
-# Records as JSON Lines, one a line: what is measured is kept and read back so.
-
-
-M = TypeVar("M", bound=BaseModel)
-
 
 def as_lines(records: Iterable[BaseModel]) -> str:
     """A record a line."""
     return "".join(f"{record.model_dump_json()}\n" for record in records)
-
-
-def read_lines(path: Path, kind: type[M]) -> list[M]:
-    """The records of a file that holds what `as_lines` gave.
-
-    Raises:
-        MeasureError: the file cannot be read, or a line holds no such record.
-    """
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise MeasureError(f"{path}: cannot be read: {error}") from error
-    return [_record(path, number, line, kind) for number, line in enumerate(lines, 1) if line.strip()]
-
-
-def _record(path: Path, number: int, line: str, kind: type[M]) -> M:
-    try:
-        return kind.model_validate_json(line)
-    except ValidationError as error:
-        raise MeasureError(f"{path}:{number}: {describe(error)}") from error
 
 
 Measure = Literal["hd", "cd", "ci", "on", "rnd"]
@@ -152,7 +127,7 @@ def scores(
     """
     around, own = rnd or (None, None)
     excluded = sorted(
-        {*exclude, *(corpus.titled([one.title for one in subjects]) if exclude_same_title else ())}
+        {*exclude, *(corpus.ids_by_title([one.title for one in subjects]) if exclude_same_title else ())}
     )
     sizes = {} if rnd is None else {"around": rnd[0], "own": rnd[1]}
     found = corpus.measure(
@@ -171,17 +146,17 @@ def scores(
         "excluded": excluded,
     }  # fmt: skip
     return [
-        Score.model_validate({**told(subject), **_measured(subject, one), **made})
+        Score.model_validate({**origin(subject), **_measured(subject, one), **made})
         for subject, one in zip(subjects, found, strict=True)
     ]
 
 
-def told(subject: Subject) -> dict[str, object]:
+def origin(subject: Subject) -> dict[str, object]:
     """What a score says of its text."""
     return {"name": subject.name, "source": subject.source, "sha256": subject.sha256}
 
 
-def alike(subject: Subject, neighbours: Iterable[Neighbour]) -> tuple[str, ...]:
+def copies(subject: Subject, neighbours: Iterable[Neighbour]) -> tuple[str, ...]:
     """Ids of papers that are the text itself, by title or vector."""
     title = fold(subject.title)
     return tuple(one.id for one in neighbours if one.distance < SAME or (title and fold(one.title) == title))
@@ -191,7 +166,7 @@ def _measured(subject: Subject, one: Measured) -> dict[str, object]:
     novelty = one.novelty
     values = {"hd": novelty.hd, "cd": novelty.cd, "ci": novelty.ci, "on": novelty.on, "rnd": one.rnd}
     near = {"past": novelty.past, "contemporary": novelty.contemporary}
-    itself = alike(subject, (*novelty.past, *novelty.contemporary))
+    itself = copies(subject, (*novelty.past, *novelty.contemporary))
     return {**values, **near, "itself": itself, "missing": dict(novelty.missing), "unread": one.unread}
 
 
@@ -320,7 +295,7 @@ TIMELESS = "what services find is not parted into past and contemporary papers, 
 
 
 @dataclass(frozen=True)
-class _How:
+class _Method:
     neighbours: int
     normalise: Normalise
     wanted: int
@@ -379,7 +354,7 @@ class MeasuringServices:
             EmbeddingError: the model cannot be loaded.
         """
         titles = [one.title for one in subjects] if exclude_same_title else []
-        how = _How(neighbours, normalise, wanted, leaving_out(exclude, titles))
+        how = _Method(neighbours, normalise, wanted, leaving_out(exclude, titles))
         found, failures = list[Score](), list[LiteratureError]()
         for subject in subjects:
             query = query_of(subject)
@@ -394,7 +369,7 @@ class MeasuringServices:
             raise failures[0]
         return found
 
-    def _held_against(self, retrieved: Retrieved, subject: Subject, how: _How) -> Values:
+    def _held_against(self, retrieved: Retrieved, subject: Subject, how: _Method) -> Values:
         if (known := len(retrieved.papers)) < how.neighbours:
             return _nothing(
                 f"{known} papers with abstract and year were found, {how.neighbours} neighbours are asked for"
@@ -403,20 +378,22 @@ class MeasuringServices:
         rows = [(one.id, one.title, one.year, one.citations) for one in retrieved.papers]
         ids, titles, years, citations = zip(*rows, strict=True)
         papers = Papers.of(ids, titles, years, citations, vectors[1:])
-        side = look(vectors[:1], papers, how.neighbours, how.normalise, called="retrieved")
-        found, near = {"cd": side.dissimilarity(0), "ci": side.impact(0)}, side.papers_near(0)
+        around = Surroundings.of(vectors[:1], papers, how.neighbours, how.normalise, "retrieved")
+        found, near = {"cd": around.dissimilarity(0), "ci": around.impact(0)}, around.neighbours(0)
         return {
             **{name: None if isinstance(value, str) else value for name, value in found.items()},
             "missing": {name: why for name, why in found.items() if isinstance(why, str)},
             "contemporary": near,
-            "itself": alike(subject, near),
+            "itself": copies(subject, near),
         }
 
     def _unanswered(self, error: LiteratureError) -> tuple[Retrieved, Values]:
         silent = tuple(name for name in self._config.cascade if name in error.source.split(", "))
         return Retrieved((), (), 0, 0, (), silent), _nothing(error.message)
 
-    def _score(self, subject: Subject, query: str, how: _How, retrieved: Retrieved, values: Values) -> Score:
+    def _score(
+        self, subject: Subject, query: str, how: _Method, retrieved: Retrieved, values: Values
+    ) -> Score:
         retrieval = Retrieval(
             query=query,
             queries=retrieved.queries,
@@ -438,7 +415,7 @@ class MeasuringServices:
             "embedding": self._model.name,
             "excluded": retrieved.excluded,
         }
-        return Score.model_validate({**told(subject), **values, **made})
+        return Score.model_validate({**origin(subject), **values, **made})
 
 
 def _nothing(why: str) -> Values:

@@ -22,7 +22,7 @@ from manyheads.bank.corpora import resolve_corpus
 from manyheads.bank.meta import read_meta
 from manyheads.config import RunConfig
 from manyheads.core.results import RESULT
-from manyheads.disk import replace_text
+from manyheads.disk import FileLock, replace_text
 from manyheads.engine.folder import writing
 from manyheads.engine.jobs import Job
 from manyheads.engine.jobtable import in_use

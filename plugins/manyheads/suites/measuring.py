@@ -12,7 +12,7 @@ from manyheads.config import RunConfig
 from manyheads.core.results import result_data
 from manyheads.engine.jobs import Failure, Job
 from manyheads.errors import SubjectError
-from manyheads.measures.corpus import MeasuringCorpus, chosen_corpus
+from manyheads.measures.corpus import MeasuringCorpus, measuring_corpus
 from manyheads.measures.scores import scores
 from manyheads.suites.cells import Cell
 from manyheads.suites.plan import Plan
@@ -66,7 +66,7 @@ def open_corpora(spec: SuiteSpec, cells: Sequence[Cell]) -> Corpora:
         return {}
     found: Corpora = {}
     for corpus, model in dict.fromkeys(_corpus_of(cell.config) for cell in cells):
-        found[corpus, model] = chosen_corpus([], corpus, None if model == "auto" else model)
+        found[corpus, model] = measuring_corpus([], corpus, None if model == "auto" else model)
         _measured(found[corpus, model], {Path(): Subject("", "", spec.title)}, measures, spec.measuring)
     return found
 

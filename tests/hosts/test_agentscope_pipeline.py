@@ -17,7 +17,7 @@ from rich.console import Console
 
 from manyheads.config import RunConfig
 from manyheads.errors import ConfigError, ModelError
-from manyheads.hosts.agentscope import PIPELINES, ConferenceReviewPipeline, SystemPipeline, VirSciPipeline
+from manyheads.hosts.agentscope import ConferenceReviewPipeline, SystemPipeline, VirSciPipeline, pipeline_of
 from support.faults import Fault
 from support.llm import LLM
 from support.native import ANSWERS, ASKED, PAPER, small
@@ -252,10 +252,10 @@ async def test_a_recorded_run_replays(pipeline: VirSciPipeline, llm: LLM, tmp_pa
     assert result(again)["team"] == recorded["team"]
 
 
-@pytest.mark.parametrize("system", PIPELINES)
+@pytest.mark.parametrize("system", ASKED)
 async def test_every_system_streams_as_one_reply(llm: LLM, tmp_path: Path, system: str) -> None:
     llm.answers |= ANSWERS
-    made = PIPELINES[system](small(system, llm), out=tmp_path)
+    made = pipeline_of(system)(small(system, llm), out=tmp_path)
     events, message, shown = await run(made, UserMsg("user", ASKED[system]))
     assert [isinstance(event, ReplyStartEvent | ReplyEndEvent) for event in events].count(True) == 2
     assert (events[-1].finished_reason, made.name) == ("completed", system)

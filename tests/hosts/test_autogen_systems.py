@@ -14,13 +14,13 @@ from autogen_core import ComponentModel
 
 from manyheads.config import load
 from manyheads.hosts.autogen import (
-    TEAMS,
     ConferenceReviewTeam,
     RankingTeam,
     RebuttalTeam,
     ResearchTeam,
     SelfReflectionTeam,
     export,
+    team_of,
 )
 from manyheads.resources import data_file
 from support.command import result_of
@@ -48,28 +48,28 @@ def only_run(out: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("system", TEAMS)
+@pytest.mark.parametrize("system", ASKED)
 def test_the_shipped_json_is_fresh_and_loads(system: str) -> None:
     """Make all of it anew with: make schemas"""
     shipped = data_file(f"configs/autogen/{system}.json").read_text(encoding="utf-8")
     assert shipped == export(load([system])) + "\n"
     data = json.loads(shipped)
-    assert data["provider"] == f"manyheads.hosts.autogen.team.{TEAMS[system].__name__}"
+    assert data["provider"] == f"manyheads.hosts.autogen.team.{team_of(system).__name__}"
     team = BaseGroupChat.load_component(data)
-    assert type(team) is TEAMS[system]
+    assert type(team) is team_of(system)
     assert team.config == load([system])
 
 
 def test_nothing_else_ships_as_json() -> None:
     shipped = Path(str(data_file("configs/autogen/virsci.json"))).parent
-    assert sorted(path.stem for path in shipped.iterdir()) == sorted(TEAMS)
+    assert sorted(path.stem for path in shipped.iterdir()) == sorted(ASKED)
 
 
-@pytest.mark.parametrize("system", TEAMS)
+@pytest.mark.parametrize("system", ASKED)
 async def test_a_console_shows_it_with_its_totals(
     llm: LLM, tmp_path: Path, system: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    team = loaded(TEAMS[system](small(system, llm), out=tmp_path).dump_component())
+    team = loaded(team_of(system)(small(system, llm), out=tmp_path).dump_component())
     assert isinstance(team, ResearchTeam)
     found = await Console(team.run_stream(task=ASKED[system]), output_stats=True)
     shown = capsys.readouterr().out
@@ -79,9 +79,9 @@ async def test_a_console_shows_it_with_its_totals(
     assert found.stop_reason == f"{system} finished: {team.folder}"
 
 
-@pytest.mark.parametrize("system", TEAMS)
+@pytest.mark.parametrize("system", ASKED)
 async def test_it_nests_in_a_round_robin_from_json(llm: LLM, tmp_path: Path, system: str) -> None:
-    team = TEAMS[system](small(system, llm), out=tmp_path, emit="final", name="inner")
+    team = team_of(system)(small(system, llm), out=tmp_path, emit="final", name="inner")
     chat = loaded(RoundRobinGroupChat([team], max_turns=1).dump_component())
     asked, last = texts(await chat.run(task=ASKED[system]))
     assert (asked.content, last.source) == (ASKED[system], "inner")

@@ -9,9 +9,9 @@ import pytest
 
 from manyheads.engine.session import Session, reopen
 from manyheads.errors import ConfigError, ModelError, SubjectError
-from manyheads.hosts import FRAMEWORKS, NATIVE, component, host_factory
-from manyheads.hosts.agentscope import PIPELINES
-from manyheads.hosts.autogen import TEAMS
+from manyheads.hosts import FRAMEWORKS, component, host_factory
+from manyheads.hosts.agentscope import pipeline_of
+from manyheads.hosts.autogen import team_of
 from manyheads.systems import SYSTEMS
 from support.command import result_of
 from support.faults import Fault
@@ -48,23 +48,19 @@ def kept(folder: Path) -> str:
     return (folder / "result.json").read_text(encoding="utf-8").replace(str(folder), "RUN")
 
 
-def test_every_system_is_a_team_of_either_host() -> None:
-    assert list(TEAMS) == list(PIPELINES) == list(NATIVE)
-    assert set(TEAMS) == set(SYSTEMS)
-
-
-@pytest.mark.parametrize("system", NATIVE)
-def test_the_classes_go_by_the_names_of_their_systems(system: str) -> None:
-    for host, kinds, end in (("autogen", TEAMS, "Team"), ("agentscope", PIPELINES, "Pipeline")):
-        package = import_module(f"manyheads.hosts.{host}")
-        assert getattr(package, NATIVE[system] + end) is kinds[system]
-        assert NATIVE[system] + end in package.__all__
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_every_system_is_a_class_of_either_host(system: str) -> None:
+    camel = "VirSci" if system == "virsci" else system.title().replace("-", "")
+    for host, kind, end in (("autogen", team_of, "Team"), ("agentscope", pipeline_of, "Pipeline")):
+        package, made = import_module(f"manyheads.hosts.{host}"), kind(system)
+        assert getattr(package, camel + end) is getattr(import_module(made.__module__), camel + end) is made
+        assert (made.system, made.__name__, bool(made.__doc__)) == (system, camel + end, True)
     with pytest.raises(ConfigError) as refused:
         component(small(system, host="agentscope"))
-    assert refused.value.hint == f"in code: manyheads.hosts.agentscope.{NATIVE[system]}Pipeline(config)"
+    assert refused.value.hint == f"in code: manyheads.hosts.agentscope.{camel}Pipeline(config)"
 
 
-@pytest.mark.parametrize("system", NATIVE)
+@pytest.mark.parametrize("system", ASKED)
 async def test_both_hosts_come_to_the_same(system: str, tmp_path: Path) -> None:
     results: list[str] = []
     for host in FRAMEWORKS:
@@ -82,7 +78,7 @@ ALIKE = ("discussion", "single")
 
 
 @pytest.mark.parametrize(
-    "system", [pytest.param(name, marks=[pytest.mark.slow] if name in ALIKE else []) for name in NATIVE]
+    "system", [pytest.param(name, marks=[pytest.mark.slow] if name in ALIKE else []) for name in ASKED]
 )
 async def test_a_stopped_run_goes_on_in_another_team(
     made: Made, llm: LLM, system: str, tmp_path: Path
@@ -106,7 +102,7 @@ async def test_a_stopped_run_goes_on_in_another_team(
     assert (await other.state())["finished"]
 
 
-@pytest.mark.parametrize("system", sorted(set(NATIVE) - {"virsci"}))
+@pytest.mark.parametrize("system", sorted(set(ASKED) - {"virsci"}))
 async def test_without_what_it_is_about_nothing_is_begun(made: Made, system: str, tmp_path: Path) -> None:
     team = made(system)
     with pytest.raises(
@@ -276,3 +272,13 @@ async def test_a_stopped_ranking_goes_on_where_its_folder_is_moved(
         pass
     assert len(result_of(moved)["orders"]) == 2
     assert llm.calls == 6
+
+
+def test_a_class_of_no_system_is_not_there() -> None:
+    for host, kind, name in (("autogen", team_of, "NoTeam"), ("agentscope", pipeline_of, "NoPipeline")):
+        package = import_module(f"manyheads.hosts.{host}")
+        for missing in (name, "Nothing"):
+            with pytest.raises(AttributeError, match=missing):
+                getattr(package, missing)
+        with pytest.raises(ConfigError, match="virsci"):
+            kind("no")

@@ -17,7 +17,16 @@ from manyheads.config import load
 from manyheads.errors import ConfigError
 from manyheads.resources import Resources, shipped
 from manyheads.suites.cells import Cell, cells_of
-from manyheads.suites.spec import Absent, Suite, SuiteSpec, MeasurePath, at, read_cases, read_suite, suite_names
+from manyheads.suites.spec import (
+    Absent,
+    MeasurePath,
+    Suite,
+    SuiteSpec,
+    at,
+    read_cases,
+    read_suite,
+    suite_names,
+)
 from support.suites import SPEC, write_suite
 
 AXES = {
@@ -109,7 +118,10 @@ def test_a_bare_on_in_yaml_is_the_measure() -> None:
         ("review.overall", MeasurePath("review.overall", "review", ("means", "overall", "mean"))),
         ("ranking.s_by_place.0", MeasurePath("ranking.s_by_place.0", "ranking", ("s_by_place", "0"))),
         ("ranking", MeasurePath("ranking", "run", ("ranking",))),
-        ("rebuttal.iterations<10", MeasurePath("rebuttal.iterations < 10", "run", ("rebuttal", "iterations"), 10)),
+        (
+            "rebuttal.iterations<10",
+            MeasurePath("rebuttal.iterations < 10", "run", ("rebuttal", "iterations"), 10),
+        ),
         ("on < -1.5e-1", MeasurePath("on < -1.5e-1", "novelty", ("on",), -0.15)),
     ],
 )

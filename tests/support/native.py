@@ -15,8 +15,8 @@ from autogen_core import CancellationToken
 from rich.console import Console
 
 from manyheads.config import RunConfig, merge, validate
-from manyheads.hosts.agentscope import PIPELINES
-from manyheads.hosts.autogen import TEAMS
+from manyheads.hosts.agentscope import pipeline_of
+from manyheads.hosts.autogen import team_of
 from support.llm import LLM
 
 SMALL: dict[str, dict[str, Any]] = {
@@ -63,8 +63,8 @@ class Native:
     """
 
     def __init__(self, host: str, config: RunConfig, out: Path) -> None:
-        kind = TEAMS if host == "autogen" else PIPELINES
-        self._team: Any = kind[config.system](config, out=out)
+        kind = (team_of if host == "autogen" else pipeline_of)(config.system)
+        self._team: Any = kind(config, out=out)
         self._host = host
         self._token = CancellationToken()
         self.told, self.tokens = "", (0, 0)

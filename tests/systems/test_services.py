@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from manyheads.config import load
-from manyheads.core.events import Retrieved, Searched, Warned
+from manyheads.core.events import Retrieved, Searched, Warned, Words, words
 from manyheads.errors import LiteratureError, ModelError
-from manyheads.hosts.agentscope.pipeline import words
 from manyheads.hosts.autogen.team import as_message
 from manyheads.literature import opening
 from manyheads.literature.opening import title_of
@@ -206,8 +205,9 @@ def test_look_ups_are_told_on_every_host():
     failed = Searched(source="arxiv", operation="search", hits=0, outcome="failed", reason="503", **given)
     message = as_message(found, "team")
     assert message is not None
-    assert message.content == words(found) == "openalex, search “soft fruit”: 2 found"
-    assert words(failed) == "arxiv, search “soft fruit”: failed: 503"
+    assert all(fact in str(message.content) for fact in ("openalex", "2 hits", "soft fruit"))
+    assert words(found) == Words("openalex", "2 hits for", "soft fruit")
+    assert words(failed) == Words("arxiv", "failed at", "soft fruit: 503")
 
 
 async def test_an_abstract_that_nothing_is_found_for_is_not_called_new(run: Run, scholar: Scholar, llm: LLM):

@@ -31,12 +31,15 @@ from manyheads.core.events import (
     Stage,
     Voted,
     Warned,
+    Words,
+    words,
 )
 
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
 NAMES_SHOWN = 6
 TOLD = {"choice", "ranking"}
 """Fields of replies that another event tells."""
+STYLES = {"invited": "blue", "voted": "cyan", "judged": "bold"}
 
 
 class Progress:
@@ -213,60 +216,31 @@ def line_of(event: AnyEvent, width: int = 100) -> Text | None:
     What a candidate, a guest, a voter or who ranks ideas says is told by the decision, invitation, vote or judgement
     that comes of it.
     """
+    told = words(event)
+    if told is None:
+        return None
     match event:
         case Stage():
-            return Text(f"\n{event.number}/{event.total} {event.title}", style="bold cyan")
-        case Recruited():
-            verb, style = ("joins", "green") if event.accepted else ("declines", "magenta")
-            return _line(event.candidate, verb, style, event.reasoning, width)
-        case Invited():
-            return _line(event.guest, f"advises {plain(event.by)} on", "blue", event.question, width)
-        case Voted():
-            return _line(event.voter, f"votes for idea {event.choice}", "cyan", event.reasoning, width)
-        case Searched() if not event.cached:
-            return _looked_up(event, width)
-        case Judged():
-            return _line(event.subject, plain(event.outcome), "bold", event.reasoning, width)
+            return Text(f"\n{told.does}", style="bold cyan")
         case Warned():
-            return Text(f"  warning: {plain(event.message)}", style="yellow")
+            return Text(f"  warning: {plain(told.text)}", style="yellow")
+        case Recruited():
+            return _line(told, "green" if event.accepted else "magenta", width)
+        case Searched() if not event.cached:
+            return _line(told, "dim" if event.outcome in ("found", "empty") else "yellow", width)
+        case Invited() | Voted() | Judged():
+            return _line(told, STYLES[event.kind], width)
         case Said() if event.part not in ("candidate", "guest") and not event.data.keys() & TOLD:
-            return _line(event.speaker, _verb(event), "dim", event.text, width)
+            return _line(told, "dim", width)
         case _:
             return None
 
 
-def _looked_up(event: Searched, width: int) -> Text:
-    """A look-up as it ends: what a source found, or that it was not to be had."""
-    answered = event.outcome in ("found", "empty")
-    papers = f"{event.hits} {'hit' if event.hits == 1 else 'hits'} for"
-    what, style = (papers, "dim") if answered else (f"{event.outcome} at", "yellow")
-    said = event.asked if answered else f"{event.asked}: {event.reason}"
-    return _line(event.source, what, style, said, width)
-
-
-def _verb(said: Said) -> str:
-    if said.task == "condense":
-        return "condenses"
-    verbs = {
-        "ethical_concerns": "reviews",
-        "effectiveness": "rates",
-        "summary": "sums up",
-        "reflection": "rethinks",
-        "experiment": "proposes",
-        "changes": "rewrites",
-        "expected_results": "drafts",
-        "overlaps": "compares",
-        "hypothesis": "revises",
-        "suggestions": "reviews",
-        "improved": "compares",
-    }
-    return next((verb for key, verb in verbs.items() if key in said.data), "says")
-
-
-def _line(who: str, what: str, style: str, said: str, width: int) -> Text:
+def _line(told: Words, style: str, width: int) -> Text:
     line = Text.assemble(
-        "  ", (plain(who), "bold"), " ", (what, style), "  ", (plain(said[: 2 * width]), "dim")
-    )
+        "  ", (plain(told.who), "bold"), " ", (plain(told.does), style),
+        "  ", (plain(told.text[: 2 * width]), "dim"),
+    )  # fmt: skip
     line.truncate(width, overflow="ellipsis")
     return line
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -101,13 +101,6 @@ class Searched(Event):
     """Answered from disk."""
 
 
-def looked_up(event: Searched) -> str:
-    """A look-up in a sentence."""
-    found = event.outcome in ("found", "empty")
-    came = f"{event.hits} found" if found else ": ".join(filter(None, (event.outcome, event.reason)))
-    return f"{event.source}, {event.operation} “{event.asked}”: {came}"
-
-
 class Voted(Event):
     """A blind vote; `choice` counts from 1."""
 
@@ -145,6 +138,60 @@ AnyEvent = Annotated[
     Field(discriminator="kind"),
 ]
 Emit = Callable[[AnyEvent], None]
+
+
+VERBS = {
+    "ethical_concerns": "reviews",
+    "effectiveness": "rates",
+    "summary": "sums up",
+    "reflection": "rethinks",
+    "experiment": "proposes",
+    "changes": "rewrites",
+    "expected_results": "drafts",
+    "overlaps": "compares",
+    "hypothesis": "revises",
+    "suggestions": "reviews",
+    "improved": "compares",
+}
+"""What a speaker does whose reply has a field of this name; the first that fits."""
+
+
+class Words(NamedTuple):
+    """An event in words: who does what, and what is said with it."""
+
+    who: str
+    does: str
+    text: str = ""
+
+
+def words(event: AnyEvent) -> Words | None:
+    """An event in words, for consoles, logs and hosts; None for those that only show that something is under way."""
+    match event:
+        case Stage():
+            return Words("", f"{event.number}/{event.total} {event.title}")
+        case Said():
+            verb = next((verb for field, verb in VERBS.items() if field in event.data), "says")
+            return Words(event.speaker, "condenses" if event.task == "condense" else verb, event.text)
+        case Recruited():
+            return Words(event.candidate, "joins" if event.accepted else "declines", event.reasoning)
+        case Invited():
+            return Words(event.guest, f"advises {event.by} on", event.question)
+        case Retrieved():
+            return Words("", f"{len(event.hits)} papers found for", event.query)
+        case Searched():
+            if event.outcome not in ("found", "empty"):
+                return Words(event.source, f"{event.outcome} at", f"{event.asked}: {event.reason}")
+            return Words(
+                event.source, f"{event.hits} {'hit' if event.hits == 1 else 'hits'} for", event.asked
+            )
+        case Voted():
+            return Words(event.voter, f"votes for idea {event.choice}", event.reasoning)
+        case Judged():
+            return Words(event.subject, event.outcome, event.reasoning)
+        case Warned():
+            return Words("", "warning", event.message)
+        case _:
+            return None
 
 
 async def stream(work: Callable[[Emit], Awaitable[Mapping[str, Any]]]) -> AsyncGenerator[AnyEvent, None]:

@@ -1,5 +1,6 @@
 """The agent frameworks. Each is imported only when it is asked for."""
 
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -12,16 +13,24 @@ if TYPE_CHECKING:
     from manyheads.core import ManagedHost
     from manyheads.engine.session import HostFactory
 
-NATIVE = {
-    "virsci": "VirSci",
-    "self-reflection": "SelfReflection",
-    "discussion": "Discussion",
-    "single": "Single",
-    "conference-review": "ConferenceReview",
-    "rebuttal": "Rebuttal",
-    "ranking": "Ranking",
-}
-"""How the classes of each system begin: with `Team` at the end on AutoGen, with `Pipeline` on AgentScope."""
+
+def native_names(package: str, host: str, homes: Mapping[str, str], ending: str) -> Callable[[str], object]:
+    """The `__getattr__` of a host's package, which imports the framework when one of its names is first used.
+
+    Args:
+        package: the package's name.
+        homes: the module of each name that the package writes itself.
+        ending: how the names of the classes end that are made of the systems, and the module that makes them.
+    """
+
+    def find(name: str) -> object:
+        home = homes.get(name) or (ending.lower() if name.endswith(ending) else None)
+        if home is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        need_framework(host)
+        return getattr(import_module(f"{package}.{home}"), name)
+
+    return find
 
 
 def host_factory(name: str) -> "HostFactory":
@@ -55,10 +64,12 @@ def component(config: "RunConfig") -> str:
     Raises:
         ConfigError: the host loads no components, or is not installed.
     """
+    from manyheads.hosts.bridge import class_name
+
     if config.host != "autogen":
         raise ConfigError(
             f"host {config.host!r} loads no component files; only autogen does",
-            hint=f"in code: manyheads.hosts.agentscope.{NATIVE[config.system]}Pipeline(config)",
+            hint=f"in code: manyheads.hosts.agentscope.{class_name(config.system, 'Pipeline')}(config)",
         )
     need_framework(config.host)
     return import_module("manyheads.hosts.autogen.team").export(config)

@@ -1,17 +1,19 @@
-"""Which run a host's team goes on with: the same rule on every host."""
+"""What the hosts' teams share: their classes, their runs, and which run goes on."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar, cast
 
 from pydantic import BaseModel
 
 from manyheads.config import ModelConfig, RunConfig, settled
+from manyheads.core.events import AnyEvent, Judged, Recruited, Retrieved, Said, Stage, Voted, words
 from manyheads.engine.folder import IDEA, SUBJECT, TARGET, writing
 from manyheads.engine.replay import ReplayModel
+from manyheads.engine.replying import StructuredHost
 from manyheads.engine.session import Session, new_folder, reopen
 from manyheads.errors import ConfigError
-from manyheads.models.offline import LocalModel, OfflineModel
+from manyheads.models.offline import LocalModel, OfflineModel, labelled
 from manyheads.replies import label
 from manyheads.report.review import SYSTEM, Review, Reviewed
 from manyheads.systems import SYSTEMS
@@ -28,6 +30,50 @@ def takes(system: str) -> Takes:
     """Which of several messages a system takes, on hosts where all of them are said to it."""
     kind = SYSTEMS[system]
     return "each" if kind.background or kind.contest else "last" if kind.subject else "all"
+
+
+# A system's class on a host: a team or a pipeline, made from the registry.
+
+NATIVE = {
+    "virsci": ("VirSci", "Scientists who discuss a research topic, vote on ideas and write the abstract of the best one."),
+    "self-reflection": ("SelfReflection", "A researcher who reflects on one idea about a topic for many rounds and writes its abstract."),
+    "discussion": ("Discussion", "A few fixed roles who discuss an idea about a research topic and write its abstract."),
+    "single": ("Single", "A researcher who drafts ideas about a topic, picks the most novel one and writes its abstract."),
+    "conference-review": ("ConferenceReview", "Reviewers who each review the text that they are given, alone, and score it from 1 to 10."),
+    "rebuttal": ("Rebuttal", "A proposer, a reviewer and an area chair who improve a research idea on the abstracts they are given."),
+    "ranking": ("Ranking", "A judge who ranks research ideas beside a target idea, blind and in several orders."),
+}  # fmt: skip
+N = TypeVar("N")
+
+
+def class_name(system: str, ending: str) -> str:
+    """What a system's class is called on a host, where classes end with `ending`: `VirSciTeam`."""
+    return NATIVE[system][0] + ending
+
+
+def system_called(name: str, ending: str) -> str:
+    """The system whose class has this name.
+
+    Raises:
+        AttributeError: there is none.
+    """
+    found = next((system for system in SYSTEMS if class_name(system, ending) == name), None)
+    if found is None:
+        raise AttributeError(f"no system has a class {name!r}")
+    return found
+
+
+def native_class(base: type[N], system: str, ending: str) -> type[N]:
+    """A subclass of a host's base that runs a system; it stands in the module of its base.
+
+    Raises:
+        ConfigError: there is no such system.
+    """
+    if system not in SYSTEMS:
+        raise ConfigError(f"there is no system {system!r}", tried=f"systems: {', '.join(SYSTEMS)}")
+    _, about = NATIVE[system]
+    body = {"system": system, "about": about, "__doc__": about, "__module__": base.__module__}
+    return cast(type[N], type(class_name(system, ending), (base,), body))
 
 
 class RunState(BaseModel):
@@ -59,6 +105,54 @@ class RunState(BaseModel):
         if (folder / "config.yaml").is_file():
             return Session(reopen(folder), folder)
         return Session(_about(config, self.asked, folder), folder)
+
+
+S = TypeVar("S", bound=RunState)
+H = TypeVar("H", bound=StructuredHost)
+
+
+class Runs(Generic[S]):
+    """The runs of one team or pipeline: each in a folder of its own, all paused and resumed as one.
+
+    Args:
+        config: of each run.
+        out: where run folders are made.
+        state: of the last run.
+    """
+
+    def __init__(self, config: RunConfig, out: str | Path, state: S) -> None:
+        self.config, self.out, self.state = config, Path(out), state
+        self._host: StructuredHost | None = None
+        self._paused = False
+
+    @property
+    def folder(self) -> Path | None:
+        """Folder of the last run."""
+        return Path(self.state.folder) if self.state.folder else None
+
+    def session(self, asked: tuple[str, ...], default: ModelConfig | None = None) -> Session:
+        """The run that is asked for, see `RunState.session`; `default` takes the place of the config's model."""
+        models = {**self.config.models, "default": default} if default else self.config.models
+        return self.state.session(asked, self.config.model_copy(update={"models": models}), self.out)
+
+    def hold(self, host: H) -> H:
+        """Take the host of the run that begins; it waits where the team is paused."""
+        self._host = host
+        if self._paused:
+            host.pause()
+        return host
+
+    def pause(self) -> None:
+        """Let turns under way finish and begin no other, until `resume`."""
+        self._paused = True
+        if self._host:
+            self._host.pause()
+
+    def resume(self) -> None:
+        """Go on after `pause`."""
+        self._paused = False
+        if self._host:
+            self._host.resume()
 
 
 def _need(config: RunConfig, asked: Sequence[str]) -> None:
@@ -109,6 +203,31 @@ def _told(config: RunConfig, asked: Sequence[str]) -> RunConfig:
     if system.background:
         return config.model_copy(update={"background": tuple(asked)})
     return config.model_copy(update={"subject" if system.subject else "topic": asked[-1]})
+
+
+# What happens in a run, in words: consoles of both hosts show the same.
+
+
+def sentence(event: AnyEvent) -> str:
+    """An event in a sentence, empty for those that only show that something is under way.
+
+    Why somebody joins or votes is left out: that was said before.
+    """
+    match event, words(event):
+        case _, None:
+            return ""
+        case Said(), _:
+            return labelled(event.text, event.model)
+        case Stage() | Recruited() | Voted(), told:
+            return f"{told.who} {told.does}".strip()
+        case Retrieved(), told:
+            query = " ".join(told.text.split())
+            papers = "".join(f"\n- {hit['title']} ({hit['year']})" for hit in event.hits)
+            return f"{told.does}: {query[:100]}{' …' * (len(query) > 100)}{papers}"
+        case Judged(), told:
+            return f"{told.who}: {told.does}" + (f" ({told.text})" if told.text else "")
+        case _, told:
+            return f"{told.who} {told.does}: {told.text}".strip()
 
 
 # Reviews in full, as a host's team ends with them: while it runs, a reviewer says only score and summary.

@@ -15,6 +15,7 @@ Answer with one JSON object that fits this schema, in a ```json fence, and nothi
 """
 
 
+@cache
 def form(reply_type: type[ReplyModel]) -> str:
     """The part of a prompt that shows the reply's JSON Schema in a fenced `json schema` block."""
     return FORM.format(schema=json.dumps(schema_of(reply_type), ensure_ascii=False, indent=1))

@@ -24,7 +24,7 @@ from manyheads.bank.knowledge import PAPERS, KnowledgeBank
 from manyheads.config import ModelConfig
 from manyheads.core import Tool, safe_name
 from manyheads.errors import CorpusError
-from manyheads.hosts.agentscope.client import Alias, Ledger
+from manyheads.hosts.agentscope.client import Alias, GovernedModel, TurnLedger
 from manyheads.hosts.agentscope.host import NO_CLOCK, REACT, UNCUT, Whole, toolkit
 from manyheads.literature.library import Library
 from manyheads.papers import Hit, Paper
@@ -63,7 +63,7 @@ def role_agent(
         ConfigError: no such role or variable, no such provider, or its key is missing.
     """
     roles = Roles(Resources.of(paths))
-    ledger = Ledger()
+    ledger = TurnLedger()
     tools = (*tools, *literature_tools(library, roles.card(role).tools))
     hooks: list[MiddlewareBase] = [Whole(ledger)]
     if knowledge is not None:
@@ -80,7 +80,7 @@ def role_agent(
     )
 
 
-def as_model(model: ChatModelBase | ModelConfig | str, ledger: Ledger) -> ChatModelBase:
+def as_model(model: ChatModelBase | ModelConfig | str, ledger: TurnLedger) -> ChatModelBase:
     """A model of AgentScope from whatever names one.
 
     Raises:
@@ -89,7 +89,7 @@ def as_model(model: ChatModelBase | ModelConfig | str, ledger: Ledger) -> ChatMo
     if isinstance(model, ChatModelBase):
         return model
     config = model if isinstance(model, ModelConfig) else ModelConfig.parse(model)
-    return Alias("default", config).model(ledger)
+    return GovernedModel(Alias("default", config), ledger)
 
 
 # Our knowledge bank as AgentScope's: `KnowledgeBase` over its embedder and its store.

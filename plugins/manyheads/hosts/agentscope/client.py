@@ -6,12 +6,9 @@ the response's metadata, where `GovernedModel` reads them.
 
 import base64
 import json
-import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
 from typing import Any, cast
 from uuid import uuid4
 
@@ -41,14 +38,13 @@ from agentscope.tool import ToolChoice
 from pydantic import SecretStr
 
 from manyheads.config import ModelConfig, Provider
-from manyheads.core import NOTHING, Image, Message, Raw, Usage
-from manyheads.errors import ConfigError, UserError
+from manyheads.core import Image, Message, Raw, Usage
+from manyheads.errors import ConfigError
 from manyheads.hosts.bridge import local_model
-from manyheads.models.governor import Form, Governor
+from manyheads.hosts.clients import Ledger, governed, unwalked
+from manyheads.models.governor import Governor
 from manyheads.models.offline import LocalModel
 from manyheads.models.requests import (
-    answered,
-    form_of,
     given,
     key_of,
     ollama_settings,
@@ -196,7 +192,9 @@ def _shared(config: ModelConfig) -> dict[str, Any]:
 def _openai(config: ModelConfig, alias: str) -> ChatModelBase:
     credential = OpenAICredential(api_key=SecretStr(key_of(config, alias)), base_url=config.base_url)
     client = {"timeout": config.timeout, "max_retries": 0}
-    return OpenAIClient(credential, client_kwargs=client, **_shared(config))
+    model = OpenAIClient(credential, client_kwargs=client, **_shared(config))
+    unwalked(model.client.chat.completions)
+    return model
 
 
 def _anthropic(config: ModelConfig, alias: str) -> ChatModelBase:
@@ -270,35 +268,20 @@ async def close(client: ChatModelBase) -> None:
 
 # A model of AgentScope whose every request goes through the one layer of retries, and is counted.
 
-log = logging.getLogger("manyheads")
 
+class TurnLedger(Ledger):
+    """What the requests of one turn have cost, and which calls of tools they asked for."""
 
-@dataclass
-class Ledger:
-    """What the requests of one turn have cost, and how the last one ended."""
+    def __init__(self, warn: list[str] | None = None) -> None:
+        super().__init__(warn=warn)
+        self.wants_tools = False
+        """Whether the last answer asked for tools."""
+        self._ids = set[str]()
 
-    usage: Usage = NOTHING
-    model: str = ""
-    truncated: bool = False
-    wants_tools: bool = False
-    """Whether the last answer asked for tools."""
-    failure: UserError | None = None
-    """What ends the turn although it happened in a tool: the toolkit tells it to the model and goes on."""
-    warn: list[str] | None = None
-    """Where notes for the user go; to the log when None."""
-    _ids: set[str] = field(default_factory=set[str])
-
-    def stop_if_failed(self) -> None:
-        """Raise a tool's failure, once."""
-        if failure := self.failure:
-            self.failure = None
-            raise failure
-
-    def enter(self, response: ChatResponse, config: ModelConfig) -> None:
+    def read(self, response: ChatResponse, config: ModelConfig) -> None:
         """Count one answer."""
-        self.usage += _cost(response, config)
-        self.model = str(response.metadata.get(ANSWERED_BY) or config.name)
-        self.truncated = bool(response.metadata.get(TRUNCATED))
+        model = str(response.metadata.get(ANSWERED_BY) or config.name)
+        self.enter(_cost(response, config), model, truncated=bool(response.metadata.get(TRUNCATED)))
         calls = [block for block in response.content if isinstance(block, ToolCallBlock)]
         self.wants_tools = bool(calls)
         for call in calls:
@@ -319,36 +302,24 @@ def _cost(response: ChatResponse, config: ModelConfig) -> Usage:
     return spent(config, read, written)
 
 
-@dataclass
 class Alias:
     """A model of the config: its native client, shared by all turns, and its governor.
 
     Args:
         name: its name in the config.
         config: its settings.
-        given: a ready model to use instead of one made from the settings; never closed here.
+        ready: a user's model to use instead of one made from the settings; never closed here.
     """
 
-    name: str
-    config: ModelConfig
-    given: ChatModelBase | None = None
-
-    @cached_property
-    def client(self) -> ChatModelBase:
-        """Built when first asked for: it takes some 50 ms of TLS set-up."""
-        return borrow(self.given) if self.given else build(self.config, self.name)
-
-    @cached_property
-    def governor(self) -> Governor:
-        return Governor(self.name, self.config)
-
-    def model(self, ledger: Ledger, reply_type: type[ReplyModel] | None = None) -> "GovernedModel":
-        """A model for one turn; cheap."""
-        return GovernedModel(self, ledger, reply_type)
+    def __init__(self, name: str, config: ModelConfig, ready: ChatModelBase | None = None) -> None:
+        self.name, self.config = name, config
+        self.client = borrow(ready) if ready else build(config, name)
+        self.governor = Governor(name, config)
+        self._owns_client = ready is None
 
     async def close(self) -> None:
-        """Release the connections, if any were made."""
-        if "client" in self.__dict__ and not self.given:
+        """Release the connections, if they were made here."""
+        if self._owns_client:
             await close(self.client)
 
 
@@ -361,7 +332,7 @@ class GovernedModel(ChatModelBase):
         reply_type: sent as the provider's response format where it takes one.
     """
 
-    def __init__(self, alias: Alias, ledger: Ledger, reply_type: type[ReplyModel] | None = None) -> None:
+    def __init__(self, alias: Alias, ledger: TurnLedger, reply_type: type[ReplyModel] | None = None) -> None:
         inner = alias.client
         super().__init__(
             inner.credential, inner.model, inner.parameters, stream=False, max_retries=0,
@@ -370,6 +341,7 @@ class GovernedModel(ChatModelBase):
         self.formatter: Any = vars(inner)["formatter"]
         self.ledger = ledger
         self.in_config = f"models.{alias.name}"
+        self.calls_tools = alias.config.calls_tools
         self._alias, self._inner, self._reply_type = alias, inner, reply_type
 
     async def __call__(
@@ -400,26 +372,19 @@ class GovernedModel(ChatModelBase):
         tokens = await self.count_tokens(messages, tools) if config.provider == "ollama" else 0
         options = {**settings(config, tokens), **kwargs}
 
-        async def once(form: Form) -> ChatResponse:
+        async def request(form: Mapping[str, Any]) -> ChatResponse:
             call = self._inner._call_api(model_name, messages, tools, tool_choice, **options, **form)
-            return cast(ChatResponse, await answered(call, self._alias.name, config))  # never a stream
+            return cast(ChatResponse, await call)  # never a stream
 
-        form = form_of(config, self._reply_type, with_tools=bool(tools))
-        response = await self._governed(once, form)
-        self.ledger.enter(response, config)
+        response = await governed(
+            self._alias.governor, request, self.ledger, self._reply_type, tools=bool(tools)
+        )
+        self.ledger.read(response, config)
         return _spoken(response)
 
     async def close(self) -> None:
         """Release the connections of a model that was made from a config; for roles' agents, when done."""
         await self._alias.close()
-
-    async def _governed(self, once: Callable[[Form], Awaitable[ChatResponse]], form: Form) -> ChatResponse:
-        notes = list[str]() if self.ledger.warn is None else self.ledger.warn
-        try:
-            return await self._alias.governor.call(once, form, notes)
-        finally:
-            for note in notes if self.ledger.warn is None else ():
-                log.warning(note)
 
 
 def _spoken(response: ChatResponse) -> ChatResponse:

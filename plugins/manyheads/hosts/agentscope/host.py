@@ -1,12 +1,14 @@
-"""AgentScope as a host: each turn is a reply of a fresh, stateless `Agent` over a shared model client."""
+"""AgentScope as a host: each turn is a reply of the speaker's own `Agent`, emptied, over a shared model client."""
 
 import asyncio
 import logging
 import sys
+from collections import defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial
+from copy import copy
+from functools import cache, partial
 from typing import Any
 
 import json_repair
@@ -16,15 +18,16 @@ from agentscope.middleware import MiddlewareBase
 from agentscope.model import ChatModelBase
 from agentscope.permission import PermissionBehavior, PermissionDecision
 from agentscope.state import AgentState
-from agentscope.tool import FunctionTool, ToolChunk, Toolkit
+from agentscope.tool import FunctionTool, ToolChunk, ToolGroup, Toolkit
 from agentscope.types import ReplyFinishedReason
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from manyheads.config import ModelConfig
-from manyheads.core import ManagedHost, Message, Raw, Recall, Tool, ToolCall, Turn, recall_nothing
-from manyheads.engine.replying import TOOL_ROUNDS, StructuredHost
-from manyheads.errors import ConfigError, ModelError, UserError, describe
-from manyheads.hosts.agentscope.client import Alias, GovernedModel, Ledger, to_msg
+from manyheads.core import ManagedHost, Message, Raw, Recall, Speaker, Tool, ToolCall, Turn, recall_nothing
+from manyheads.engine.replying import TOOL_ROUNDS
+from manyheads.errors import ModelError, UserError, describe
+from manyheads.hosts.agentscope.client import Alias, GovernedModel, TurnLedger, to_msg
+from manyheads.hosts.clients import ClientHost, Ledger
 from manyheads.models.requests import refuse_unfit, refuse_unseen
 
 # Our tools as AgentScope's, and the record of what was called.
@@ -39,6 +42,21 @@ def toolkit(tools: Sequence[Tool], ledger: Ledger) -> Toolkit:
     return Toolkit(tools=[_function_tool(tool, ledger) for tool in tools])
 
 
+@cache
+def _no_tools() -> Toolkit:
+    """The empty toolkit, costly to make; it is never written to."""
+    return Toolkit()
+
+
+def _tools_of_a_turn(tools: Sequence[Tool], ledger: Ledger) -> Toolkit:
+    """The toolkit of one turn, made from the empty one: a new one takes most of a turn's time."""
+    if not tools:
+        return _no_tools()
+    own = copy(_no_tools())
+    own.tool_groups = [ToolGroup(name="basic", tools=[_function_tool(tool, ledger) for tool in tools])]
+    return own
+
+
 def _function_tool(tool: Tool, ledger: Ledger) -> FunctionTool:
     async def run(**arguments: Any) -> ToolChunk:
         try:
@@ -46,13 +64,23 @@ def _function_tool(tool: Tool, ledger: Ledger) -> FunctionTool:
         except ValidationError as error:
             raise ValueError(describe(error)) from error
         except UserError as error:
-            ledger.failure = error
+            ledger.fail(error)
             raise
         return ToolChunk(content=[TextBlock(text=text)])
 
     return FunctionTool(
-        run, name=tool.name, description=tool.description, input_schema=tool.arguments, permission=ALLOWED
+        run,
+        name=tool.name,
+        description=tool.description,
+        input_schema=_schema_of(tool.arguments),
+        permission=ALLOWED,
     )
+
+
+@cache
+def _schema_of(arguments: type[BaseModel]) -> dict[str, Any]:
+    """The schema of a tool's arguments as AgentScope makes it, which it would do anew for each agent."""
+    return FunctionTool(lambda: ToolChunk(content=[]), "tool", "-", arguments).input_schema
 
 
 def order_results(context: Sequence[Msg]) -> None:
@@ -106,10 +134,10 @@ class Whole(MiddlewareBase):
     takes out all but the newest five images. Both happen in the step that this hook replaces with nothing.
 
     Args:
-        ledger: of the agent's tools; a failure in it ends the reply before the next request.
+        ledger: of the agent's tools; a failure in it ends the reply before the next request. The model's when left out.
     """
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger | None = None) -> None:
         self._ledger = ledger
 
     async def on_compress_context(
@@ -121,13 +149,19 @@ class Whole(MiddlewareBase):
         self, agent: Agent, input_kwargs: dict[str, Any], next_handler: Callable[..., Awaitable[Any]]
     ) -> Any:
         """Raises `ConfigError` when the prompt cannot fit the model's context window."""
-        self._ledger.stop_if_failed()
-        order_results(agent.state.context)
         model: ChatModelBase = input_kwargs["current_model"]
+        ours = model if isinstance(model, GovernedModel) else None
+        if ledger := self._ledger or (ours and ours.ledger):
+            ledger.stop_if_failed()
+        order_results(agent.state.context)
         tokens = await model.count_tokens(input_kwargs["messages"], input_kwargs["tools"])
-        who = model.in_config if isinstance(model, GovernedModel) else agent.name
+        who = ours.in_config if ours else agent.name
         refuse_unfit(who, model.model, tokens, model.context_size)
         return await next_handler(**input_kwargs)
+
+
+Lookup = Callable[[], Awaitable[str]]
+"""What is to be recalled for a turn; gives the passage."""
 
 
 class Recollection(MiddlewareBase):
@@ -136,17 +170,16 @@ class Recollection(MiddlewareBase):
     AgentScope's RAG middleware would number and label the passage in its own words, take it away after the
     first tool call, and go on without it when the search fails. A failure here ends the turn.
 
-    Args:
-        recall: gives the passage, empty for nothing.
+    Attributes:
+        recall: gives the passage of the turn, empty for nothing; None where nothing is to be looked up.
     """
 
-    def __init__(self, recall: Callable[[], Awaitable[str]]) -> None:
-        self._recall = recall
+    recall: Lookup | None = None
 
     async def on_reasoning(
         self, agent: Agent, input_kwargs: dict[str, Any], next_handler: Callable[..., AsyncGenerator[Any]]
     ) -> AsyncGenerator[Any]:
-        if agent.state.cur_iter == 0 and (passage := await self._recall()):
+        if self.recall and agent.state.cur_iter == 0 and (passage := await self.recall()):
             question = next(message for message in agent.state.context if message.role == "user")
             first = next(block for block in question.content if isinstance(block, TextBlock))
             first.text = f"{passage}\n{first.text}"
@@ -163,14 +196,44 @@ NO_MODELS: Mapping[str, ChatModelBase] = {}
 _in_turn: ContextVar[bool] = ContextVar("in_turn", default=False)
 
 
-class AgentScopeHost(StructuredHost):
+class SpeakerAgent(Agent):
+    """The agent of one speaker: asked for one turn at a time, and nothing is left of a turn when the next begins.
+
+    Making one takes AgentScope longer than asking it.
+
+    Args:
+        speaker: whose name and system prompt it has.
+        model: of its first turn.
+    """
+
+    def __init__(self, speaker: Speaker, model: GovernedModel) -> None:
+        self.recollection = Recollection()
+        super().__init__(
+            name=speaker.name,
+            system_prompt=speaker.system,
+            model=model,
+            toolkit=_no_tools(),
+            middlewares=[Whole(), self.recollection],
+            context_config=UNCUT,
+            react_config=REACT,
+            injection_config=NO_CLOCK,
+        )
+
+    def begin(self, model: GovernedModel, tools: Sequence[Tool], recall: Lookup | None) -> None:
+        """Forget the last turn and take up another: its model, its tools, what it recalls."""
+        self.model, self.recollection.recall = model, recall
+        self.toolkit = _tools_of_a_turn(tools, model.ledger)
+        self.state = AgentState()
+
+
+class AgentScopeHost(ClientHost[Alias]):
     """Asks speakers through AgentScope's agents.
 
     Args:
         models: settings of the models by alias.
         recall: the author knowledge bank behind the retrieval hook.
         attempts: how often a turn may be asked in all.
-        given: models of AgentScope that stand in for those of `models`; who made them closes them.
+        ready: models of AgentScope that stand in for those of `models`; who made them closes them.
     """
 
     def __init__(
@@ -178,64 +241,46 @@ class AgentScopeHost(StructuredHost):
         models: Mapping[str, ModelConfig],
         recall: Recall = recall_nothing,
         attempts: int = 3,
-        given: Mapping[str, ChatModelBase] = NO_MODELS,
+        ready: Mapping[str, ChatModelBase] = NO_MODELS,
     ) -> None:
-        super().__init__(attempts)
-        self._aliases = {name: Alias(name, config, given.get(name)) for name, config in models.items()}
-        self._recall = recall
-        self._no_tools = Toolkit()
+        super().__init__(models, recall, attempts)
+        self._ready = ready
+        self._idle = defaultdict[Speaker, list[SpeakerAgent]](list)
+        """Agents whose turn is over; one is lent to one turn at a time."""
 
-    async def close(self) -> None:
-        """Release the connections of all models."""
-        for alias in self._aliases.values():
-            await alias.close()
+    def make_client(self, alias: str, config: ModelConfig) -> Alias:
+        return Alias(alias, config, self._ready.get(alias))
 
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
-        """One reply of a fresh agent.
+        """One reply of the speaker's agent, which knows nothing but the thread.
 
         Raises:
             ModelError: the model fails for good, the prompt does not fit, or it does nothing but call tools.
             ConfigError: no such model, no key, or images for a model without vision.
         """
-        alias = self._alias(turn.speaker.model)
+        speaker, alias = turn.speaker, self.client(turn.speaker.model)
         refuse_unseen(alias.name, alias.config, images=any(message.images for message in thread))
-        ledger = Ledger(warn=warn)
-        agent = self._agent(turn, thread[:-1], alias, ledger)
+        ledger = TurnLedger(warn)
+        agent = self._agent(turn, GovernedModel(alias, ledger, turn.reply_type))
+        agent.state.context = [to_msg(message, speaker.name) for message in thread[:-1]]
         with _quiet():
-            reply = await agent.reply(to_msg(thread[-1], turn.speaker.name))
-        return Raw(
+            reply = await agent.reply(to_msg(thread[-1], speaker.name))
+        raw = Raw(
             text=_answer(turn, reply, ledger),
             model=ledger.model,
             usage=ledger.usage,
             tool_calls=calls_in(agent.state.context, agent.state.reply_id),
             truncated=ledger.truncated,
         )
+        self._idle[speaker].append(agent)
+        return raw
 
-    def _agent(self, turn: Turn[Any], before: Sequence[Message], alias: Alias, ledger: Ledger) -> Agent:
-        speaker = turn.speaker
-        hooks: list[MiddlewareBase] = [Whole(ledger)]
-        if turn.recall is not None:
-            hooks.append(Recollection(partial(self._recall, turn.recall, speaker.name)))
-        return Agent(
-            name=speaker.name,
-            system_prompt=speaker.system,
-            model=alias.model(ledger, turn.reply_type),
-            toolkit=self._toolkit(turn.tools if alias.config.calls_tools else (), ledger),
-            middlewares=hooks,
-            state=AgentState(context=[to_msg(message, speaker.name) for message in before]),
-            context_config=UNCUT,
-            react_config=REACT,
-            injection_config=NO_CLOCK,
-        )
-
-    def _toolkit(self, tools: Sequence[Tool], ledger: Ledger) -> Toolkit:
-        """An agent with tools has a toolkit of its own; the empty one, costly to make, is never written to."""
-        return toolkit(tools, ledger) if tools else self._no_tools
-
-    def _alias(self, name: str) -> Alias:
-        if name not in self._aliases:
-            raise ConfigError(f"models.{name} is missing", tried=f"models: {', '.join(self._aliases)}")
-        return self._aliases[name]
+    def _agent(self, turn: Turn[Any], model: GovernedModel) -> SpeakerAgent:
+        idle = self._idle[turn.speaker]
+        agent = idle.pop() if idle else SpeakerAgent(turn.speaker, model)
+        recall = None if turn.recall is None else partial(self._recall, turn.recall, turn.speaker.name)
+        agent.begin(model, turn.tools if model.calls_tools else (), recall)
+        return agent
 
 
 def make_host(models: Mapping[str, ModelConfig], recall: Recall, attempts: int) -> ManagedHost:
@@ -243,7 +288,7 @@ def make_host(models: Mapping[str, ModelConfig], recall: Recall, attempts: int) 
     return AgentScopeHost(models, recall, attempts)
 
 
-def _answer(turn: Turn[Any], reply: Msg, ledger: Ledger) -> str:
+def _answer(turn: Turn[Any], reply: Msg, ledger: TurnLedger) -> str:
     """The text of a reply that is the model's own; AgentScope ends other replies with words of its own."""
     ledger.stop_if_failed()
     if reply.finished_reason == ReplyFinishedReason.INTERRUPTED:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 from uuid import uuid4
@@ -26,27 +27,22 @@ from agentscope.types import ErrorInfo, ReplyFinishedReason
 
 from manyheads.config import ModelConfig, RunConfig, load, validate
 from manyheads.core import NOTHING, Recall, Usage
-from manyheads.core.events import (
-    AnyEvent,
-    Event,
-    Invited,
-    Judged,
-    Recruited,
-    Result,
-    Retrieved,
-    Said,
-    Searched,
-    Stage,
-    Voted,
-    Warned,
-    looked_up,
-)
+from manyheads.core.events import AnyEvent, Event, Result, Said, Stage
 from manyheads.engine.session import HostFactory, Session
 from manyheads.errors import ConfigError, UserError
 from manyheads.hosts.agentscope.client import describe
 from manyheads.hosts.agentscope.host import AgentScopeHost
-from manyheads.hosts.bridge import RunState, Takes, reviews_in_full, takes
-from manyheads.models.offline import LABEL, labelled
+from manyheads.hosts.bridge import (
+    Runs,
+    RunState,
+    Takes,
+    native_class,
+    reviews_in_full,
+    sentence,
+    system_called,
+    takes,
+)
+from manyheads.models.offline import LABEL
 from manyheads.report.closing import ABSTRACT, essence
 
 # A run's events as AgentScope's: one reply with a text block for each thing that a reader wants to see.
@@ -74,7 +70,7 @@ class Story:
 
     def tell(self, event: AnyEvent) -> Iterator[AgentEvent]:
         """What a reader sees of an event, and what it cost."""
-        if text := words(event):
+        if text := _text(event):
             yield from self.say(text)
         if isinstance(event, Said):
             yield self._count(event.usage)
@@ -110,30 +106,14 @@ class Story:
         )
 
 
-def words(event: AnyEvent) -> str:
-    """An event in words; empty for those that only tell that something is under way."""
+def _text(event: AnyEvent) -> str:
     match event:
         case Stage():
-            return f"\n## {event.number}/{event.total} {event.title}"
+            return f"\n## {sentence(event)}"
         case Said():
-            return f"{event.speaker}{PARTS[event.part]}, {_when(event)}:\n{labelled(event.text, event.model)}"
-        case Recruited():
-            return f"{event.candidate} {'joins' if event.accepted else 'declines to join'} the team."
-        case Invited():
-            return f"{event.by} asks {event.guest}, from outside the team: {event.question}"
-        case Retrieved():
-            about = " ".join(event.query.split())
-            return f"{len(event.hits)} papers found for: {about[:100]}{' …' * (len(about) > 100)}"
-        case Searched():
-            return looked_up(event)
-        case Voted():
-            return f"{event.voter} votes for idea {event.choice}."
-        case Judged():
-            return f"{event.subject}: {event.outcome}" + (f" ({event.reasoning})" if event.reasoning else "")
-        case Warned():
-            return f"Note: {event.message}"
+            return f"{event.speaker}{PARTS[event.part]}, {_when(event)}:\n{sentence(event)}"
         case _:
-            return ""
+            return sentence(event)
 
 
 def _when(event: Event) -> str:
@@ -162,7 +142,7 @@ class PipelineState(RunState):
 
 
 class SystemPipeline:
-    """Base of the pipelines; a subclass names its system. Satisfies AgentScope's `PipelineProtocol`.
+    """Base of the pipelines; `pipeline_of` makes the subclass of a system. Satisfies AgentScope's `PipelineProtocol`.
 
     A message's text is the fixed topic of a run, or the text that it reviews, never the name of a file; of several
     messages the last one counts, but where each is a text of its own: an abstract of a background, the target of a
@@ -194,11 +174,15 @@ class SystemPipeline:
                 f"{type(self).__name__} runs {self.system}, the config says {self.config.system}"
             )
         self.name = self.config.name or self.system
-        self.state = PipelineState(session_id=uuid4().hex)
-        self._model, self._out = model, Path(out)
+        config = self.config.model_copy(update={"host": "agentscope"})
+        self._runs = Runs(config, out, PipelineState(session_id=uuid4().hex))
+        self._model = model
         self._running: _Running | None = None
-        self._host: AgentScopeHost | None = None
-        self._paused = False
+
+    @property
+    def state(self) -> PipelineState:
+        """What is remembered of the last run."""
+        return self._runs.state
 
     async def reply_stream(self, inputs: Inputs = None) -> AsyncGenerator[AgentEvent | Msg, None]:
         """One run as one reply.
@@ -238,15 +222,11 @@ class SystemPipeline:
 
     def pause(self) -> None:
         """Let turns under way finish and begin no other, until `resume`."""
-        self._paused = True
-        if self._host:
-            self._host.pause()
+        self._runs.pause()
 
     def resume(self) -> None:
         """Go on after `pause`."""
-        self._paused = False
-        if self._host:
-            self._host.resume()
+        self._runs.resume()
 
     def save_state(self) -> dict[str, Any]:
         """What a new pipeline needs to go on with this one's run, as JSON data."""
@@ -254,28 +234,20 @@ class SystemPipeline:
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Take over another pipeline's run; the next reply goes on with it if it is not finished."""
-        self.state = PipelineState.model_validate(state)
+        self._runs.state = PipelineState.model_validate(state)
 
     def _interrupt(self) -> None:
         if self._running:
             self._running.task.cancel()
 
     def _session(self, asked: tuple[str, ...]) -> Session:
-        config = self.config.model_copy(update={"host": "agentscope", "models": self._models()})
-        return self.state.session(asked, config, self._out)
-
-    def _models(self) -> dict[str, ModelConfig]:
-        models = dict(self.config.models)
-        if self._model:
-            models["default"] = describe(self._model, models["default"])
-        return models
+        return self._runs.session(
+            asked, describe(self._model, self.config.models["default"]) if self._model else None
+        )
 
     def _make_host(self, models: Mapping[str, ModelConfig], recall: Recall, attempts: int) -> AgentScopeHost:
-        given = {"default": self._model} if self._model else {}
-        self._host = AgentScopeHost(models, recall, attempts, given)
-        if self._paused:
-            self._host.pause()
-        return self._host
+        ready = {"default": self._model} if self._model else {}
+        return self._runs.hold(AgentScopeHost(models, recall, attempts, ready))
 
     def _tell(self, story: Story, event: AnyEvent) -> Iterator[AgentEvent]:
         yield from story.tell(event)
@@ -331,68 +303,15 @@ def _texts(inputs: Msg | list[Msg] | None, takes: Takes) -> tuple[str, ...]:
     return tuple(text for text in (texts if takes == "each" else texts[-1:]) if text)
 
 
-class VirSciPipeline(SystemPipeline):
-    """VirSci: from a research ecosystem to a team, a topic, ideas, a vote and an abstract (VirSci 2025, §3.2)."""
+@cache
+def pipeline_of(system: str) -> type[SystemPipeline]:
+    """The pipeline class of a system: `VirSciPipeline` of `virsci`.
 
-    system = "virsci"
-
-
-class SelfReflectionPipeline(SystemPipeline):
-    """One agent that thinks its idea over, again and again, then writes the abstract (VirSci 2025, App. C.3)."""
-
-    system = "self-reflection"
-
-
-class DiscussionPipeline(SystemPipeline):
-    """Fixed roles that discuss one idea without an ecosystem, then the abstract (VirSci 2025, App. C.3)."""
-
-    system = "discussion"
-
-
-class SinglePipeline(SystemPipeline):
-    """One agent with as many tokens as a team: it drafts ideas, picks one and writes its abstract."""
-
-    system = "single"
-
-
-class ConferenceReviewPipeline(SystemPipeline):
-    """Independent reviews of one text on a conference's form (VirSci 2024, Fig. 17; 2025, Fig. 25).
-
-    A message's text is what is reviewed. It is never read as the name of a file: that is what `config.subject`
-    is for.
+    Raises:
+        ConfigError: there is no such system.
     """
-
-    system = "conference-review"
-
-
-class RebuttalPipeline(SystemPipeline):
-    """An idea that is reviewed and revised until an area chair sees it get no better (Review and Rebuttal, §3).
-
-    The messages are the background that the first idea starts from: each of them is an abstract.
-    """
-
-    system = "rebuttal"
+    return native_class(SystemPipeline, system, "Pipeline")
 
 
-class RankingPipeline(SystemPipeline):
-    """Ideas ranked beside a target by a judge who does not know which it is (Review and Rebuttal, §3.2, App. A.2).
-
-    The first message is the target's abstract, each further one an idea in place of the config's. None is read as the
-    name of a file: that is what `config.ranking` is for.
-    """
-
-    system = "ranking"
-
-
-PIPELINES: dict[str, type[SystemPipeline]] = {
-    pipeline.system: pipeline
-    for pipeline in (
-        VirSciPipeline,
-        SelfReflectionPipeline,
-        DiscussionPipeline,
-        SinglePipeline,
-        ConferenceReviewPipeline,
-        RebuttalPipeline,
-        RankingPipeline,
-    )
-}
+def __getattr__(name: str) -> type[SystemPipeline]:
+    return pipeline_of(system_called(name, "Pipeline"))

@@ -1,7 +1,6 @@
 """What our AutoGen model clients share: everything of the interface that follows from `create`."""
 
 import json
-import logging
 from abc import abstractmethod
 from base64 import b64decode
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
@@ -26,14 +25,12 @@ from autogen_core.tools import Tool, ToolSchema
 from pydantic import BaseModel, ConfigDict, SecretStr
 
 from manyheads.config import ModelConfig
-from manyheads.core import NOTHING, Message, Raw, Usage
 from manyheads.core import Image as Picture
-from manyheads.errors import UserError
+from manyheads.core import Message, Raw, Usage
 from manyheads.hosts.bridge import local_model
-from manyheads.models.governor import Form, Governor
+from manyheads.hosts.clients import Ledger, governed, unwalked
+from manyheads.models.governor import Governor
 from manyheads.models.requests import (
-    answered,
-    form_of,
     given,
     key_of,
     ollama_settings,
@@ -309,6 +306,7 @@ def _openai(alias: str, config: ModelConfig) -> ChatCompletionClient:
     )
     # It warns on every call when a server answers with a longer name than it was asked for, as most do.
     client._resolved_model = None
+    unwalked(client._client.chat.completions)
     _note_answers(client._client.chat.completions, "create")
     return client
 
@@ -342,9 +340,6 @@ def _ollama(config: ModelConfig) -> ChatCompletionClient:
 
 
 # The model client that everything of ours runs on: a native client behind its governor.
-
-log = logging.getLogger("manyheads")
-NO_FORM: Form = {}
 
 
 class ModelClientConfig(BaseModel):
@@ -387,49 +382,45 @@ class ModelClient(BaseClient, Component[ModelClientConfig]):
         self._governor = Governor(alias, config)
 
     async def answer(self, messages: Sequence[LLMMessage], options: Options) -> Answered:
-        notes: list[str] = []
-        try:
-            return await self.send(messages, options, notes)
-        finally:
-            for note in notes:
-                log.warning(note)
+        return await self.send(messages, options, Ledger())
 
     async def send(
         self,
         messages: Sequence[LLMMessage],
         options: Options,
-        notes: list[str],
-        form: Form = NO_FORM,
+        ledger: Ledger,
+        reply_type: type[ReplyModel] | None = None,
     ) -> Answered:
         """Send one request through the governor.
 
         Args:
             messages: the system prompt and the thread.
             options: the other arguments of `create`.
-            notes: where notes for the user go.
-            form: more arguments, which ask for a reply's schema.
+            ledger: where notes for the user go.
+            reply_type: the reply that is asked for; None for free text.
 
         Raises:
             ConfigError: the messages do not fit the model's window, or hold images that it cannot see.
             ModelError: the server cannot be reached, refuses, or answers nonsense.
         """
-        tokens = self.count_tokens(messages, tools=options.get("tools", ()))
+        tools = options.get("tools", ())
+        tokens = self.count_tokens(messages, tools=tools)
         refuse_unfit(f"models.{self.alias}", self.config.name, tokens, self.config.context)
         refuse_unseen(self.alias, self.config, images=any(_has_image(message) for message in messages))
         sized = self._owns_inner and self.config.provider == "ollama"
         settings = ollama_settings(self.config, tokens) if sized else {}
 
-        async def request(sent: Form) -> Answered:
-            args = {**settings, **options.get("extra_create_args", {}), **sent}
+        async def request(form: Mapping[str, Any]) -> Answered:
+            args = {**settings, **options.get("extra_create_args", {}), **form}
             return await self._request(messages, options | {"extra_create_args": args})
 
-        return tidy(await self._governor.call(request, form, notes))
+        return tidy(await governed(self._governor, request, ledger, reply_type, tools=bool(tools)))
 
     async def _request(self, messages: Sequence[LLMMessage], options: Options) -> Answered:
         note = Note()
         token = NOTE.set(note)
         try:
-            result = await answered(self.inner.create(messages, **options), self.alias, self.config)
+            result = await self.inner.create(messages, **options)
         finally:
             NOTE.reset(token)
         return result if isinstance(result, Answered) else self._noted(result, note)
@@ -484,7 +475,9 @@ def as_text(result: Answered) -> Answered:
 
 
 def _has_image(message: LLMMessage) -> bool:
-    return isinstance(message, UserMessage) and any(isinstance(part, Image) for part in message.content)
+    content = message.content
+    # A text is not looked through letter by letter.
+    return not isinstance(content, str) and any(isinstance(part, Image) for part in content)
 
 
 # One turn's view of a model: sends the reply's schema, counts what the turn costs.
@@ -501,36 +494,22 @@ class TurnClient(BaseClient):
 
     def __init__(self, client: ModelClient, reply_type: type[ReplyModel], warn: list[str]) -> None:
         super().__init__(client.config)
-        self._client, self._reply_type, self._warn = client, reply_type, warn
+        self._client, self._reply_type = client, reply_type
         self._tools: Tools = ()
-        self._failure: UserError | None = None
-        self.usage = NOTHING
-        self.truncated = False
-        self.model = client.config.name
-
-    def fail(self, error: UserError) -> None:
-        """End the turn with an error that AutoGen would show to the model: the next request raises it."""
-        self._failure = error
+        self.ledger = Ledger(model=client.config.name, warn=warn)
 
     async def answer(self, messages: Sequence[LLMMessage], options: Options) -> Answered:
-        if self._failure:
-            raise self._failure
-        last = options.get("tool_choice") == "none"
-        form = form_of(self.config, self._reply_type, with_tools=bool(options.get("tools")))
-        result = await self._client.send(messages, self._with_tools(options), self._warn, form)
-        self.usage += result.spent
-        self.truncated, self.model = result.cut, result.model
-        return as_text(result) if last else result
+        self.ledger.stop_if_failed()
+        if self.config.provider == "anthropic":
+            # It wants the tools in every request of a thread that holds calls, the last one too.
+            self._tools = options.get("tools") or self._tools
+            options = options | {"tools": self._tools}
+        result = await self._client.send(messages, options, self.ledger, self._reply_type)
+        self.ledger.enter(result.spent, result.model, truncated=result.cut)
+        return as_text(result) if options.get("tool_choice") == "none" else result
 
     async def close(self) -> None:
         """The shared client is closed by the host."""
-
-    def _with_tools(self, options: Options) -> Options:
-        """Anthropic wants the tools in every request of a thread that holds calls, the last one too."""
-        self._tools = options.get("tools") or self._tools
-        if self.config.provider != "anthropic":
-            return options
-        return options | {"tools": self._tools}
 
 
 # Clients of AutoGen's that come ready made: what they are, and how they are written down.

@@ -15,11 +15,11 @@ from PIL import Image as Pillow
 from manyheads.config import ModelConfig
 from manyheads.core import Image as Picture
 from manyheads.core import Message, Raw, Recall, Turn, recall_nothing
-from manyheads.engine.replying import TOOL_ROUNDS, StructuredHost
-from manyheads.errors import ConfigError
+from manyheads.engine.replying import TOOL_ROUNDS
 from manyheads.hosts.autogen.agent import CoreTool, calls_made
 from manyheads.hosts.autogen.client import ModelClient, TurnClient
 from manyheads.hosts.autogen.memory import RecallMemory
+from manyheads.hosts.clients import ClientHost
 
 # Threads of the core as AutoGen messages, pictures as they are.
 
@@ -62,14 +62,14 @@ def _content(message: Message) -> str | list[str | Image]:
     return [message.text, *(Untouched(picture) for picture in message.images)]
 
 
-class AutoGenHost(StructuredHost):
+class AutoGenHost(ClientHost[ModelClient]):
     """A `core.Host` on AutoGen.
 
     Args:
         models: models by alias.
         recall: the author knowledge bank behind the memory hook.
         attempts: how often a speaker is asked for a valid reply.
-        clients: ready native clients by alias, used instead of those that `models` would make.
+        ready: native clients by alias, used instead of those that `models` would make.
     """
 
     def __init__(
@@ -77,17 +77,14 @@ class AutoGenHost(StructuredHost):
         models: Mapping[str, ModelConfig],
         recall: Recall = recall_nothing,
         attempts: int = 3,
-        clients: Mapping[str, ChatCompletionClient] | None = None,
+        ready: Mapping[str, ChatCompletionClient] | None = None,
     ) -> None:
-        super().__init__(attempts)
-        self._models, self._recall, self._ready = models, recall, clients or {}
-        self._clients: dict[str, ModelClient] = {}
+        super().__init__(models, recall, attempts)
+        self._ready = ready or {}
 
-    async def close(self) -> None:
-        """Close the connections of the clients that were made here."""
-        clients, self._clients = self._clients, {}
-        for client in clients.values():
-            await client.close()
+    def make_client(self, alias: str, config: ModelConfig) -> ModelClient:
+        ready = self._ready.get(alias)
+        return ModelClient(config, alias, ready.inner if isinstance(ready, ModelClient) else ready)
 
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
         """One run of an `AssistantAgent`.
@@ -96,7 +93,7 @@ class AutoGenHost(StructuredHost):
             ConfigError: a prompt does not fit its model, or shows images to one that cannot see.
             ModelError: the model cannot be reached or refuses.
         """
-        client = TurnClient(self._client(turn.speaker.model), turn.reply_type, warn)
+        client = TurnClient(self.client(turn.speaker.model), turn.reply_type, warn)
         *earlier, last = thread
         agent = self._agent(turn, client, earlier)
         token = CancellationToken()
@@ -108,8 +105,9 @@ class AutoGenHost(StructuredHost):
             token.cancel()  # ends tool calls that AutoGen would leave running when a turn is cancelled
         said = result.messages[-1]
         assert isinstance(said, TextMessage)
+        spent = client.ledger
         return Raw(
-            said.content, client.model, client.usage, tuple(calls_made(result.messages)), client.truncated
+            said.content, spent.model, spent.usage, tuple(calls_made(result.messages)), spent.truncated
         )
 
     def _agent(self, turn: Turn[Any], client: TurnClient, earlier: Sequence[Message]) -> AssistantAgent:
@@ -121,21 +119,12 @@ class AutoGenHost(StructuredHost):
             client,
             description=speaker.role,
             system_message=speaker.system or None,
-            tools=[CoreTool(tool, client.fail) for tool in callable_tools] or None,
+            tools=[CoreTool(tool, client.ledger.fail) for tool in callable_tools] or None,
             model_context=UnboundedChatCompletionContext(initial_messages=as_context(earlier, speaker.name)),
             memory=[*recalled],
             max_tool_iterations=TOOL_ROUNDS,
             reflect_on_tool_use=True,
         )
-
-    def _client(self, alias: str) -> ModelClient:
-        if alias not in self._models:
-            raise ConfigError(f"models.{alias} is missing", tried=f"models: {', '.join(self._models)}")
-        if alias not in self._clients:
-            ready = self._ready.get(alias)
-            ready = ready.inner if isinstance(ready, ModelClient) else ready
-            self._clients[alias] = ModelClient(self._models[alias], alias, ready)
-        return self._clients[alias]
 
 
 def make_host(

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NoReturn, Self
 
@@ -16,26 +17,21 @@ from pydantic import BaseModel, ConfigDict
 
 from manyheads.config import ModelConfig, RunConfig, load
 from manyheads.core import Recall, Usage, safe_name
-from manyheads.core.events import (
-    AnyEvent,
-    Asked,
-    Invited,
-    Judged,
-    Recruited,
-    Result,
-    Retrieved,
-    Said,
-    Searched,
-    Stage,
-    Voted,
-    Warned,
-    looked_up,
-)
+from manyheads.core.events import AnyEvent, Asked, Invited, Recruited, Result, Said, Stage, Voted
 from manyheads.errors import ConfigError
 from manyheads.hosts.autogen.client import close_native, described, without_keys
 from manyheads.hosts.autogen.host import AutoGenHost
-from manyheads.hosts.bridge import RunState, Takes, reviews_in_full, takes
-from manyheads.models.offline import LABEL, labelled
+from manyheads.hosts.bridge import (
+    Runs,
+    RunState,
+    Takes,
+    native_class,
+    reviews_in_full,
+    sentence,
+    system_called,
+    takes,
+)
+from manyheads.models.offline import LABEL
 from manyheads.replies import Abstract, label
 from manyheads.report import rebuttal
 from manyheads.report.closing import essence
@@ -124,37 +120,9 @@ def _metadata(event: AnyEvent, speaker: str) -> dict[str, str]:
 
 
 def _text(event: AnyEvent) -> str:
-    match event:
-        case Stage():
-            return f"**Stage {event.number} of {event.total}: {event.title}**"
-        case Said():
-            return labelled(event.text, event.model)
-        case Recruited():
-            return "I join the team." if event.accepted else "I decline."
-        case Invited():
-            return f"{event.guest}, {event.question}"
-        case Voted():
-            return f"I vote for idea {event.choice}."
-        case _:
-            return _note(event)
-
-
-def _note(event: AnyEvent) -> str:
-    match event:
-        case Retrieved():
-            query = event.query.split("\n", 1)[0]
-            found = "\n".join(f"- {hit['title']} ({hit['year']})" for hit in event.hits)
-            return f"Looked up “{query}”:\n{found or '- nothing'}"
-        case Searched():
-            return looked_up(event)
-        case Judged():
-            return f"{event.subject}: {event.outcome}" + (f" ({event.reasoning})" if event.reasoning else "")
-        case Warned():
-            return f"Warning: {event.message}"
-        case Result():
-            return final_text(event.data)
-        case _:
-            return ""
+    if isinstance(event, Result):
+        return final_text(event.data)
+    return f"**{sentence(event)}**" if isinstance(event, Stage) else sentence(event)
 
 
 # What an AutoGen team is asked: a task as messages, and the texts in them.
@@ -209,7 +177,7 @@ class TeamState(RunState):
 
 
 class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
-    """A system of manyheads as an AutoGen team; a subclass names the system.
+    """A system of manyheads as an AutoGen team; `team_of` makes the subclass of a system.
 
     The members of a team are chosen while it runs. Each run has a folder of its own under `out`; a run that was
     cancelled or failed goes on when the same is asked again, or nothing.
@@ -244,11 +212,9 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
         if config.system != self.system:
             raise ConfigError(f"{type(self).__name__}: the config is of system {config.system!r}")
         self.config = config.model_copy(update={"host": "autogen"})
+        self._runs = Runs(self.config, out, TeamState())
         self._model_client, self._owns_client = model_client, False
-        self._out = Path(out)
         self._emit: Emit = emit
-        self._state, self._paused = TeamState(), False
-        self._host: AutoGenHost | None = None
         # Its members are not known before it runs. A group chat needs participants, and Studio closes them.
         self._name = safe_name(name or type(self).__name__)
         manager: Any = RoutedAgent
@@ -315,32 +281,23 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
     @property
     def folder(self) -> Path | None:
         """Folder of the last run."""
-        return Path(self._state.folder) if self._state.folder else None
+        return self._runs.folder
 
     async def _events(self, asked: tuple[str, ...]) -> AsyncGenerator[AnyEvent, None]:
-        state = self._state
-        session = state.session(asked, self._run_config(), self._out)
-        try:
-            async with aclosing(session.events(self._make_host)) as events:
-                async for event in events:
-                    if isinstance(event, Result):
-                        state.finished = True
-                    yield event
-        finally:
-            self._host = None
+        client, state = self._model_client, self._runs.state
+        default = described(client, self.config.models["default"]) if client else None
 
-    def _run_config(self) -> RunConfig:
-        if not self._model_client:
-            return self.config
-        default = described(self._model_client, self.config.models["default"])
-        return self.config.model_copy(update={"models": {**self.config.models, "default": default}})
+        def make_host(models: Mapping[str, ModelConfig], recall: Recall, attempts: int) -> AutoGenHost:
+            return self._runs.hold(
+                AutoGenHost(models, recall, attempts, {"default": client} if client else None)
+            )
 
-    def _make_host(self, models: Mapping[str, ModelConfig], recall: Recall, attempts: int) -> AutoGenHost:
-        clients = {"default": self._model_client} if self._model_client else None
-        self._host = AutoGenHost(models, recall, attempts, clients)
-        if self._paused:
-            self._host.pause()
-        return self._host
+        session = self._runs.session(asked, default)
+        async with aclosing(session.events(make_host)) as events:
+            async for event in events:
+                if isinstance(event, Result):
+                    state.finished = True
+                yield event
 
     def _say(self, event: AnyEvent) -> TextMessage | None:
         message = as_message(event, self.name)
@@ -355,27 +312,23 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
         """Forget an unfinished run."""
         if self._is_running:
             raise RuntimeError("the team is running; it can be reset when it has stopped")
-        self._state = TeamState()
+        self._runs.state = TeamState()
 
     async def pause(self) -> None:
         """Let turns under way finish and begin no other, until `resume`."""
-        self._paused = True
-        if self._host:
-            self._host.pause()
+        self._runs.pause()
 
     async def resume(self) -> None:
         """Go on after `pause`."""
-        self._paused = False
-        if self._host:
-            self._host.resume()
+        self._runs.resume()
 
     async def save_state(self) -> Mapping[str, Any]:
         """The last run and whether it is finished; what was said is in its folder."""
-        return self._state.model_dump()
+        return self._runs.state.model_dump()
 
     async def load_state(self, state: Mapping[str, Any]) -> None:
         """Take up the run of a saved state: `run()` without a task goes on with it if it is not finished."""
-        self._state = TeamState.model_validate(state)
+        self._runs.state = TeamState.model_validate(state)
 
     async def close(self) -> None:
         """Release the connections of a client that was loaded with the team."""
@@ -389,7 +342,7 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
         return ResearchTeamConfig(
             config=self.config,
             model_client=without_keys(self._model_client.dump_component()) if self._model_client else None,
-            out=str(self._out),
+            out=str(self._runs.out),
             emit=self._emit,
             name=None if self.name == type(self).__name__ else self.name,
         )
@@ -418,87 +371,25 @@ async def _linked(
         yield event
 
 
-class VirSciTeam(ResearchTeam):
-    """VirSci (VirSci 2025, §3): team selection, topic, idea, novelty and abstract as an AutoGen team."""
+@cache
+def team_of(system: str) -> type[ResearchTeam]:
+    """The team class of a system: `VirSciTeam` of `virsci`.
 
-    system = "virsci"
-    about = "Scientists who discuss a research topic, vote on ideas and write the abstract of the best one."
-
-
-class SelfReflectionTeam(ResearchTeam):
-    """One agent that thinks its idea over, again and again, then writes the abstract (VirSci 2025, App. C.3)."""
-
-    system = "self-reflection"
-    about = "A researcher who reflects on one idea about a topic for many rounds and writes its abstract."
-
-
-class DiscussionTeam(ResearchTeam):
-    """Fixed roles that discuss one idea without an ecosystem, then the abstract (VirSci 2025, App. C.3)."""
-
-    system = "discussion"
-    about = "A few fixed roles who discuss an idea about a research topic and write its abstract."
-
-
-class SingleTeam(ResearchTeam):
-    """One agent with as many tokens as a team: it drafts ideas, picks one and writes its abstract."""
-
-    system = "single"
-    about = "A researcher who drafts ideas about a topic, picks the most novel one and writes its abstract."
-
-
-class ConferenceReviewTeam(ResearchTeam):
-    """Independent reviews of one text on a conference's form (VirSci 2024, Fig. 17; 2025, Fig. 25).
-
-    The last message of a task is the text that is reviewed. It is never read as the name of a file: that is what
-    `config.subject` is for.
+    Raises:
+        ConfigError: there is no such system.
     """
-
-    system = "conference-review"
-    about = "Reviewers who each review the text that they are given, alone, and score it from 1 to 10."
+    return native_class(ResearchTeam, system, "Team")
 
 
-class RebuttalTeam(ResearchTeam):
-    """An idea that is reviewed and revised until an area chair sees it get no better (Review and Rebuttal, §3).
-
-    The task is the background that the first idea starts from: each of its messages is an abstract.
-    """
-
-    system = "rebuttal"
-    about = "A proposer, a reviewer and an area chair who improve a research idea on the abstracts they are given."
-
-
-class RankingTeam(ResearchTeam):
-    """Ideas ranked beside a target by a judge who does not know which it is (Review and Rebuttal, §3.2, App. A.2).
-
-    The first message of a task is the target's abstract, each further one an idea in place of the config's. None is
-    read as the name of a file: that is what `config.ranking` is for.
-    """
-
-    system = "ranking"
-    about = "A judge who ranks research ideas beside a target idea, blind and in several orders."
-
-
-TEAMS: dict[str, type[ResearchTeam]] = {
-    team.system: team
-    for team in (
-        VirSciTeam,
-        SelfReflectionTeam,
-        DiscussionTeam,
-        SingleTeam,
-        ConferenceReviewTeam,
-        RebuttalTeam,
-        RankingTeam,
-    )
-}
+def __getattr__(name: str) -> type[ResearchTeam]:
+    return team_of(system_called(name, "Team"))
 
 
 def export(config: RunConfig) -> str:
     """A run's config as the JSON of a team component, which AutoGen's own loader takes. It holds no keys.
 
     Raises:
-        ConfigError: no team runs this system.
+        ConfigError: there is no such system.
     """
-    if config.system not in TEAMS:
-        raise ConfigError(f"no AutoGen team for system {config.system!r}", tried=", ".join(TEAMS))
-    team = TEAMS[config.system](config)
+    team = team_of(config.system)(config)
     return json.dumps(team.dump_component().model_dump(mode="json"), ensure_ascii=False, indent=2)

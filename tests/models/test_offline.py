@@ -166,14 +166,14 @@ async def test_its_rankings_hold_every_idea_once_and_differ():
 
 
 async def test_it_condenses_a_text_to_its_sentences():
-    told = await ask(Condensed, "# Brief\n\n<text>\nTitle: Owls\n\nOwls plan. Nobody tried!\nWe do.\n</text>")
-    assert (told.title, told.problem, told.objective, told.hypothesis) == (
+    condensed = await ask(Condensed, "# Brief\n\n<text>\nTitle: Owls\n\nOwls plan. Nobody tried!\nWe do.\n</text>")
+    assert (condensed.title, condensed.problem, condensed.objective, condensed.hypothesis) == (
         "Owls",
         "Owls plan.",
         "Nobody tried!",
         "We do.",
     )
-    assert set(told.told()) == {"title", "problem", "objective", "hypothesis"}
+    assert set(condensed.contents()) == {"title", "problem", "objective", "hypothesis"}
     whole = await ask(Condensed, "<text>\n" + " ".join(f"No {n}." for n in "abcdefg") + "\n</text>")
     assert (whole.title, whole.expected_impact) == ("No a", "No e. No f. No g.")
     assert (await ask(Condensed, "<text>\n...\n</text>")).title == "..."

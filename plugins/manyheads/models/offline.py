@@ -58,8 +58,8 @@ class _Prompt:
         """The title of the idea on the table, or its beginning."""
         return self.first("idea", "title").removeprefix("Title: ")
 
-    def shown(self, names: Iterable[str]) -> dict[str, str]:
-        """What it shows under the names of fields: in a fence, or in an idea on a line that begins with the name."""
+    def former(self, names: Iterable[str]) -> dict[str, str]:
+        """The texts under the names of fields: in a fence, or in an idea on a line that begins with the name."""
         lines = dict(re.findall(r"^([A-Z][a-z ]+): (.+)$", "\n".join(self.fenced("idea")), re.MULTILINE))
         texts = {name: self.fenced(name) or [lines.get(label(name), "")] for name in names}
         return {name: found[-1] for name, found in texts.items() if found[-1]}
@@ -140,8 +140,8 @@ def labelled(text: str, model: str) -> str:
 
 def _reply(schema: Mapping[str, Any], system: str, text: str, phrases: Phrases, rng: random.Random) -> Any:
     """A reply that fits a schema."""
-    lists = {field: each.names for field, each in phrases.fields.items() if each.names}
-    people = {field: NAME.findall("\n".join(_fenced(text, fence))) for field, fence in lists.items()}
+    lists = {filling: filling.names for filling in phrases.fields.values() if filling.names}
+    people = {filling: NAME.findall("\n".join(_fenced(text, fence))) for filling, fence in lists.items()}
     for fence in set(lists.values()):
         text = re.sub(rf"<{fence}>\n.*?\n</{fence}>", "", text, flags=re.DOTALL)
     recorded = INTERESTS.search(system)
@@ -154,7 +154,7 @@ class Filler:
     """Fills one reply, or one of the things that it numbers.
 
     Args:
-        people: who may be named, by the field that names one.
+        people: who may be named in a field that is filled so.
         defs: the schemas that references stand for.
     """
 
@@ -163,15 +163,15 @@ class Filler:
         prompt: _Prompt,
         phrases: Phrases,
         rng: random.Random,
-        people: Mapping[str, Sequence[str]],
+        people: Mapping[Filling, Sequence[str]],
         defs: Mapping[str, Any],
     ) -> None:
         self._prompt, self._phrases, self._rng, self._people, self._defs = prompt, phrases, rng, people, defs
         self._named = {
-            field: rng.choice(names) if names and rng.random() < phrases.fields[field].odds else None
-            for field, names in people.items()
+            filling: rng.choice(names) if names and rng.random() < filling.odds else None
+            for filling, names in people.items()
         }
-        self._shown = prompt.shown(name for name, each in phrases.fields.items() if each.kept)
+        self._former = prompt.former(name for name, each in phrases.fields.items() if each.kept)
         self._copied: Mapping[str, str] = {}
         self._pair: tuple[str, str] | None = None
 
@@ -181,7 +181,14 @@ class Filler:
         if spread := self._phrases.sentences.get(title):
             self._copied = self._sentences(spread, list(fields))
         fillings = {name: self._phrases.filling(title, name) for name in fields}
-        filled = {name: self._value(fields[name], name, fillings[name]) for name in fields}
+        filled: dict[str, Any] = {}
+        for name, filling in fillings.items():
+            asked = fillings.get(filling.follows or name, filling)
+            named = self._named.get(asked)
+            if filling.names or (asked.names and named is None):
+                filled[name] = named
+            else:
+                filled[name] = self._value(fields[name], name, filling, given=asked is not filling)
         for name, filling in fillings.items():
             if filling.spread:
                 filled[name] = round(self._rng.triangular(*filling.spread))
@@ -189,14 +196,13 @@ class Filler:
                 filled[name] = False
         return filled
 
-    def _value(self, schema: Mapping[str, Any], name: str, filling: Filling) -> Any:
+    def _value(self, schema: Mapping[str, Any], name: str, filling: Filling, given: bool = False) -> Any:
+        """A field's value; one that may be null is null now and then, unless it must be `given`."""
         schema, optional = self._resolved(schema)
-        if filling.names:
-            return self._named[name]
-        if filling.follows and self._named.get(filling.follows) is None:
+        if optional and not given and self._rng.random() >= filling.odds:
             return None
-        if optional and not filling.follows and self._rng.random() >= filling.odds:
-            return None
+        if "const" in schema:
+            return schema["const"]
         if options := schema.get("enum"):
             return self._rng.choice(cast(list[Any], options))
         match schema.get("type"):
@@ -218,8 +224,8 @@ class Filler:
         if reference := schema.get("$ref"):
             return self._defs[str(reference).rsplit("/", 1)[-1]], False
         options: list[Mapping[str, Any]] = schema.get("anyOf", [])
-        given = [option for option in options if option.get("type") != "null"]
-        return (self._resolved(given[0])[0] if given else schema), len(given) < len(options)
+        values = [option for option in options if option.get("type") != "null"]
+        return (self._resolved(values[0])[0] if values else schema), len(values) < len(options)
 
     def _array(self, schema: Mapping[str, Any], name: str, filling: Filling) -> list[Any]:
         """Two things, or as many as the schema asks for; what has a number is about the paper, or idea, of that number."""
@@ -253,7 +259,7 @@ class Filler:
         compared = self._prompt.fenced(*fences)
         same = len(compared) == len(fences) and len(set(compared)) == 1
         return same or (
-            bool(self._shown) and all(filled.get(key) == text for key, text in self._shown.items())
+            bool(self._former) and all(filled.get(key) == text for key, text in self._former.items())
         )
 
     def _sentences(self, spread: Sentences, fields: Sequence[str]) -> dict[str, str]:
@@ -272,20 +278,20 @@ class Filler:
     def _text(self, name: str, filling: Filling) -> str:
         if name in self._copied:
             return self._copied[name]
-        if name in self._shown and self._rng.random() < filling.kept:
-            return self._shown[name]
+        if name in self._former and self._rng.random() < filling.kept:
+            return self._former[name]
         self._pair = None
-        if self._prompt.titles and filling.with_papers:
-            return self._one_of(filling.with_papers, filling)
-        if self._prompt.table and not self._prompt.titles and filling.without_papers:
-            return self._one_of(filling.without_papers, filling)
-        words = self._one_of(filling.words or self._phrases.fields["*"].words, filling)
+        papers = self._prompt.titles
+        if words := filling.with_papers if papers else self._prompt.table and filling.without_papers:
+            return self._one_of(words, filling.draw_all)
+        filling = filling if filling.words else self._phrases.fields["*"]
+        words = self._one_of(filling.words, filling.draw_all)
         return _headline(words) if filling.capitals else words
 
-    def _one_of(self, words: Words, filling: Filling) -> str:
+    def _one_of(self, words: Words, draw_all: bool) -> str:
         if isinstance(words, str):
             return self._filled(words)
-        if filling.draw_all:
+        if draw_all:
             return self._rng.choice([self._filled(each) for each in words])
         return self._filled(self._rng.choice(words))
 

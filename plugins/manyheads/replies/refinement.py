@@ -90,14 +90,14 @@ def is_absent(text: str) -> bool:
 class Condensed(Proposal):
     """The idea of a text in the form of a proposal; a field that the text does not tell holds `NONE` (Fig. 13)."""
 
-    def told(self) -> dict[str, str]:
+    def contents(self) -> dict[str, str]:
         """The fields that the text tells."""
         fields = {name: getattr(self, name) for name in Proposal.model_fields}
         return {name: text for name, text in fields.items() if not is_absent(text)}
 
-    def half_told(self) -> list[str]:
+    def contradictions(self) -> list[str]:
         """The fields that say NONE and go on; none of the title, which may begin with that word."""
-        fields = ((name, text.lstrip(AROUND)) for name, text in self.told().items() if name != "title")
+        fields = ((name, text.lstrip(AROUND)) for name, text in self.contents().items() if name != "title")
         return [name for name, text in fields if re.match(rf"{ABSENT}\b", text)]
 
 

@@ -78,10 +78,8 @@ class Story:
 
     def settle(self, usage: Usage) -> Iterator[AgentEvent]:
         """Count what the run cost beyond what was said, so that the reply's usage is the run's."""
-        read = usage.input_tokens - self.counted.input_tokens
-        written = usage.output_tokens - self.counted.output_tokens
-        if read > 0 or written > 0:
-            yield self._count(Usage(input_tokens=max(read, 0), output_tokens=max(written, 0)))
+        if (rest := usage.beyond(self.counted)).tokens:
+            yield self._count(rest)
 
     def _count(self, usage: Usage) -> AgentEvent:
         self.counted += usage

@@ -56,7 +56,7 @@ class Bench:
         }
         texts = list(dict.fromkeys(bare.values()))
         answers = await together(*(self._condense(number, *text) for number, text in enumerate(texts, 1)))
-        told = {text: form.told() for text, form in zip(texts, _need_all(answers), strict=True)}
+        told = {text: form.contents() for text, form in zip(texts, _need_all(answers), strict=True)}
         return tuple(
             replace(one, fields=told[bare[place]]) if place in bare else one
             for place, one in enumerate(entries)
@@ -170,9 +170,9 @@ def _need_all(answers: Sequence[T | Failure]) -> list[T]:
 
 def _untold(reply: Condensed) -> str | None:
     """What is wrong with a form by which there is nothing to judge, or that a judge would know by what it lacks."""
-    if reply.told().keys() <= {"title"}:
+    if reply.contents().keys() <= {"title"}:
         return "every field but the title is NONE; tell what there is of an idea in the text"
-    if half := reply.half_told():
+    if half := reply.contradictions():
         return f"{', '.join(half)}: write {ABSENT} and nothing else, or what the text tells"
     return None
 

@@ -166,7 +166,9 @@ async def test_its_rankings_hold_every_idea_once_and_differ():
 
 
 async def test_it_condenses_a_text_to_its_sentences():
-    condensed = await ask(Condensed, "# Brief\n\n<text>\nTitle: Owls\n\nOwls plan. Nobody tried!\nWe do.\n</text>")
+    condensed = await ask(
+        Condensed, "# Brief\n\n<text>\nTitle: Owls\n\nOwls plan. Nobody tried!\nWe do.\n</text>"
+    )
     assert (condensed.title, condensed.problem, condensed.objective, condensed.hypothesis) == (
         "Owls",
         "Owls plan.",

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from manyheads.engine.journal import read_turns
-from manyheads.measures.scores import read_lines
 from manyheads.suites.measuring import Row
 from support.command import finish, manyheads_command, served_by, start
 from support.llm import LLM
+from support.records import read_lines
 from support.suites import write_suite
 
 

@@ -78,7 +78,7 @@ def targets(
 ) -> None:
     """Draw papers that were really written, with the abstracts of what they cite, as targets of a ranking."""
     from manyheads.literature.readers.table import column_option
-    from manyheads.literature.targets import Wish, need_new, write_cases
+    from manyheads.literature.targets import Wish, need_new, reasons, write_cases
     from manyheads.literature.targets_in_datasets import open_datasets, targets_of
 
     if sum(map(bool, (sources, corpus, paper))) != 1:
@@ -97,7 +97,7 @@ def targets(
             datasets = open_datasets(sources or [], format, column_option(columns) if columns else {})
             found = targets_of(datasets, wish, tell)
     write_cases(out, found.cases)
-    if passed := found.told():
+    if passed := reasons(found.passed):
         typer.echo(f"papers passed over: {passed}", err=True)
     show_silent(found.silent)
     typer.echo(f"{out}: {len(found.cases)} of {found.fit:,} papers that can be targets")

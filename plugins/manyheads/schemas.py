@@ -13,18 +13,35 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, GetJsonSchemaHandler, RootModel
+from pydantic_core import CoreSchema
 
 from manyheads import config, roles
+from manyheads.core import results
+from manyheads.core.results import RunResult
 from manyheads.engine import budget
 from manyheads.replies import REPLIES
 from manyheads.resources import shipped
 from manyheads.suites import spec
+from manyheads.systems.results import OWN
+
+
+class ResultOfAny(RootModel[Any]):
+    """What a system makes of a run: of one of these forms, by its `system`."""
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        kinds = dict.fromkeys(each.result for each in OWN.values())
+        return {"anyOf": [handler(kind.__pydantic_core_schema__) for kind in kinds]}
+
 
 FILES: dict[str, type[BaseModel]] = {
     "roles/role.schema.json": roles.RoleCard,
     "configs/run.schema.json": config.RunConfig,
     "evals/suite.schema.json": spec.SuiteSpec,
+    "configs/result.schema.json": RunResult[ResultOfAny],
 }
 
 
@@ -65,7 +82,8 @@ def write() -> None:
 def _modules() -> list[ModuleType]:
     """Where the models are written down: the config's sections each have a file."""
     sections = {each.__module__ for each in vars(config).values() if isinstance(each, type)}
-    return [budget, roles, spec, *(sys.modules[name] for name in sorted(sections))]
+    own = {each.result.__module__ for each in OWN.values()}
+    return [budget, roles, spec, results, *(sys.modules[name] for name in sorted(sections | own))]
 
 
 def _documented(module: ModuleType) -> dict[str, dict[str, str]]:

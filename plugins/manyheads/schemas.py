@@ -48,11 +48,11 @@ FILES: dict[str, type[BaseModel]] = {
 def schema_text(model: type[BaseModel]) -> str:
     """The JSON Schema of a model, with the documentation of its fields."""
     schema = model.model_json_schema()
-    parts: dict[str, Any] = {model.__name__: schema, **schema.get("$defs", {})}
+    parts: dict[str, Any] = {model.__name__.partition("[")[0]: schema, **schema.get("$defs", {})}
     texts = {name: fields for module in _modules() for name, fields in _documented(module).items()}
     for name in parts.keys() & texts.keys():
-        for field, text in texts[name].items():
-            parts[name]["properties"][field]["description"] = text
+        for field in texts[name].keys() & parts[name].get("properties", {}).keys():
+            parts[name]["properties"][field]["description"] = texts[name][field]
     _sharpen(parts)
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 

@@ -19,7 +19,7 @@ BOB = Scientist(name="Scientist2")
 HITS = [Hit(Paper(id="1", title=EVIL, abstract=EVIL, year=2020), 0.5)]
 OVERLAPS = [{"hit": HITS[0], "similarity": 80, "reason": EVIL}]
 SAID = [{"name": "Scientist2", "text": EVIL, "guest": guest} for guest in (False, True)]
-IDEA = {"by": "Scientist2", "text": EVIL, "idea": {"clarity": 7, "feasibility": 6, "novelty": 5}}
+IDEA = {"by": "Scientist2", "text": EVIL, "clarity": 7, "feasibility": 6, "novelty": 5}
 SAMPLES: dict[str, list[Any]] = {
     "scientist": [ADA, BOB], "leader": [ADA], "team": [[ADA, BOB]],
     "stage": ["topic"], "goal": ["a topic"], "turn": [1], "cap": [5], "progress": [EVIL],

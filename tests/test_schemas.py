@@ -66,8 +66,9 @@ def test_an_editor_takes_what_the_command_takes(data: Any) -> None:
     assert validator("configs/run.schema.json").is_valid(data)
 
 
-def test_every_field_is_documented() -> None:
-    schemas: list[Any] = [json.loads(schema_text(model)) for model in FILES.values()]
+def test_every_field_that_one_writes_is_documented() -> None:
+    written = {name: model for name, model in FILES.items() if "result" not in name}
+    schemas: list[Any] = [json.loads(schema_text(model)) for model in written.values()]
     parts = [part for schema in schemas for part in (schema, *schema["$defs"].values())]
     bare = [
         f"{part['title']}.{name}"

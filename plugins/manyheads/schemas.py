@@ -7,11 +7,13 @@ import json
 from pathlib import Path
 from typing import Any, cast
 
-from pydantic import BaseModel
+from pydantic import BaseModel, GetJsonSchemaHandler, RootModel
+from pydantic_core import CoreSchema
 
 from manyheads import roles
 from manyheads.config import RunConfig
 from manyheads.config.documentation import documented
+from manyheads.core.results import RunResult
 from manyheads.engine.system import System
 from manyheads.models import phrases
 from manyheads.replies import REPLIES
@@ -20,6 +22,23 @@ from manyheads.suites import spec
 from manyheads.systems import BUILT_IN, DEFAULT, systems
 from manyheads.systems.loading import load
 
+
+def result_models() -> list[type[BaseModel]]:
+    """What the built-in systems make of a run, each once."""
+    return list(dict.fromkeys(systems()[name].result for name in BUILT_IN))
+
+
+class ResultOfAny(RootModel[Any]):
+    """What a system makes of a run: of one of these forms, by its `system`."""
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        kinds = result_models()
+        return {"anyOf": [handler(kind.__pydantic_core_schema__) for kind in kinds]}
+
+
 Schema = dict[str, Any]
 RUN = "configs/run.schema.json"
 FILES: dict[str, type[BaseModel]] = {
@@ -27,6 +46,7 @@ FILES: dict[str, type[BaseModel]] = {
     "prompts/phrases.schema.json": phrases.Phrases,
     RUN: RunConfig,
     "evals/suite.schema.json": spec.SuiteSpec,
+    "configs/result.schema.json": RunResult[ResultOfAny],
 }
 
 
@@ -71,7 +91,7 @@ def _add_former_keys(schema: Schema, parts: Schema, system: System) -> None:
 
 def _schema(model: type[BaseModel]) -> Schema:
     schema = model.model_json_schema()
-    parts: dict[str, Any] = {model.__name__: schema, **schema.get("$defs", {})}
+    parts: dict[str, Any] = {model.__name__.partition("[")[0]: schema, **schema.get("$defs", {})}
     for each in _models(model):
         if each.__name__ in parts:
             for field, text in documented(each).items():
@@ -94,6 +114,7 @@ def _models(model: type[BaseModel]) -> list[type[BaseModel]]:
             if each not in found:
                 found.append(each)
                 waiting += [field.annotation for field in each.model_fields.values()]
+                waiting += result_models() if each is ResultOfAny else ()
         else:
             waiting += getattr(each, "__args__", ())
     return found

@@ -29,7 +29,8 @@ async def replayed(config: RunConfig, host: str, folder: Path, again: Path, *, t
     config = config.model_copy(update={"host": host, "models": {"default": model}})
     events = [event async for event in Session(config, again).events(host_factory(host))]
     assert isinstance(events[-1], Result)
-    return {**events[-1].data, "models": None}
+    data = events[-1].data
+    return {**data, **data["result"], "models": None, "host": None}
 
 
 def never_alike(llm: LLM) -> None:
@@ -57,7 +58,7 @@ async def test_votes_cast_at_once_and_guests_are_replayed_without_a_server(host:
         played = await play(config, tmp_path / "first", llm)
     assert len({guest["stage"] for guest in played.result["guests"]}) > 1
     again = await replayed(config, host, tmp_path / "first", tmp_path / "again")
-    assert again == {**played.result, "models": None}
+    assert again == {**played.result, "models": None, "host": None}
 
 
 @pytest.mark.parametrize("host", HOSTS)
@@ -74,7 +75,7 @@ async def test_tool_calls_are_replayed_too(host: str, tmp_path: Path):
         played = await play(config, tmp_path / "first", llm)
     assert played.result["guests"]
     again = await replayed(config, host, tmp_path / "first", tmp_path / "again", tools=True)
-    assert again == {**played.result, "models": None}
+    assert again == {**played.result, "models": None, "host": None}
 
 
 def recorded(place: Place, text: str, said: str) -> tuple[Place, dict[str, Any], dict[str, Any]]:

@@ -390,5 +390,5 @@ def _cited(value: Any, name: str, evidence: EvidenceList) -> Any:
 
 
 def _paper(old: Mapping[str, Any], evidence: EvidenceList) -> str:
-    score = old.get("score")
-    return evidence.cite(old["id"], old["title"], mark=score, year=old.get("year"), score=score)
+    paper, title, score = old["id"], old["title"], old.get("score")
+    return evidence.cite(paper, title, mark=score, year=old.get("year"), score=score)

@@ -258,8 +258,6 @@ class Team:
     """T = {s_0, …, s_n}; `members[0]` is the leader s_0."""
 
     members: list[Member]
-    left: list[Member] = field(default_factory=list[Member])
-    """Members who left after the topic was settled."""
 
     @property
     def leader(self) -> Member:
@@ -275,7 +273,6 @@ class Team:
 
     def leave(self, member: Member) -> None:
         self.members.remove(member)
-        self.left.append(member)
 
     def interests(self) -> str:
         """What the team is about, as a query."""

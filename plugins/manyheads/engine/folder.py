@@ -93,8 +93,8 @@ class RunFolder:
         JournalError: the folder cannot be written.
     """
 
-    def __init__(self, path: Path, config: RunConfig) -> None:
-        self.path, self._config = path, config
+    def __init__(self, path: Path, config: RunConfig, write_report: Callable[[Path], object]) -> None:
+        self.path, self._config, self._write_report = path, config, write_report
         self.so_far: Callable[[], RunResult[Any]] | None = None
         self._place = path.absolute()
         self._began = time.monotonic()
@@ -153,15 +153,13 @@ class RunFolder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        from manyheads.systems.results import write_report
-
         if self._resumed:
             self._events_file.unlink(missing_ok=True)
         elif error is None:
-            write_report(self.path)
+            self._write_report(self.path)
         else:
             # What stopped the run is the news, not a disk that cannot take its report.
             with suppress(JournalError):
                 if self.so_far:
                     self._keep_result(self.so_far().model_dump(mode="json"))
-                write_report(self.path)
+                self._write_report(self.path)

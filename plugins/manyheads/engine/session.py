@@ -129,7 +129,7 @@ class Session:
         async with AsyncExitStack() as stack:
             given = await asyncio.to_thread(self.system.read, self.config)
             literature = await self._literature(stack)
-            folder = stack.enter_context(RunFolder(self.folder, self.config))
+            folder = stack.enter_context(RunFolder(self.folder, self.config, self.system.write_report))
             journal = Journal(folder.journal)
             stack.callback(journal.close)
             settings = self.config.settings

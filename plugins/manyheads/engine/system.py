@@ -14,8 +14,8 @@ from manyheads.discussion import Run
 from manyheads.engine.folder import writing
 from manyheads.errors import ConfigError
 from manyheads.replies import ReplyModel
-from manyheads.report.html import View
-from manyheads.report.record import Record
+from manyheads.report.html import View, write_page
+from manyheads.report.record import Record, read_run
 from manyheads.resources import Resources
 from manyheads.roles import Roles
 from manyheads.tools import TOOLS
@@ -167,6 +167,14 @@ class System(Generic[C, N, R]):
             elif slot.file and isinstance(value, tuple):
                 found[name] = tuple(_beside(str(each), folder) for each in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
         return config.model_copy(update={"inputs": config.inputs.model_copy(update=found)})
+
+    def write_report(self, folder: Path) -> Path:
+        """Write the report of a run, finished or not, into its folder.
+
+        Raises:
+            UserError: the folder is no run folder, or the report cannot be written.
+        """
+        return write_page(folder, self.report(read_run(folder, lambda name: self.result)))
 
     @property
     def slots(self) -> Mapping[str, Slot]:

@@ -6,14 +6,14 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from manyheads.config import read_yaml
 from manyheads.core import results
 from manyheads.core.results import RunResult
+from manyheads.engine.folder import CONFIG
 from manyheads.engine.system import System
 from manyheads.errors import ConfigError, SubjectError
 from manyheads.report import closing
-from manyheads.report.html import write_page
-from manyheads.report.record import read_run
-from manyheads.systems import system_of
+from manyheads.systems import DEFAULT, system_of
 
 
 def own(name: str) -> System:
@@ -79,5 +79,5 @@ def write_report(folder: Path) -> Path:
     Raises:
         UserError: the folder is no run folder, or the report cannot be written.
     """
-    record = read_run(folder, kind_of)
-    return write_page(folder, own(record.result.system).report(record))
+    config = read_yaml(folder / CONFIG) if (folder / CONFIG).is_file() else {}
+    return own(str(config.get("system", DEFAULT))).write_report(folder)

@@ -68,7 +68,7 @@ def test_a_run_of_the_first_version_is_read() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"system": "theirs"}, "theirs: no such system"),
+        ({"system": "theirs"}, "no 'theirs'"),
         ({"format": 3}, "of format 3"),
         ({"seed": None}, "seed"),
     ],

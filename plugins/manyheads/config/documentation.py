@@ -19,7 +19,8 @@ def documented(model: type[BaseModel]) -> dict[str, str]:
             "pydantic.main",
             "manyheads.engine.system",
         ):
-            [tree] = ast.parse(dedent(inspect.getsource(each))).body
+            written = each.__pydantic_generic_metadata__["origin"] or each
+            [tree] = ast.parse(dedent(inspect.getsource(written))).body
             found |= _below_fields(tree.body) if isinstance(tree, ast.ClassDef) else {}
     return found
 

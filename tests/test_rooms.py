@@ -1,6 +1,7 @@
 """The package's rooms stand one above the other: each imports only what stands below it."""
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -9,24 +10,15 @@ from pathlib import Path
 
 import pytest
 
-PLUGINS = Path(__file__).parents[1] / "plugins"
+ROOT = Path(__file__).parents[1]
+PLUGINS = ROOT / "plugins"
 ROOMS = (
-    "errors", "disk", "pool", "limiter", "retry", "resources",  # what went wrong, what is kept, shared and sent again
-    "papers",  # what is read
-    "replies", "roles", "core",  # what is asked and answered, and the contracts between systems and hosts
-    "texts",  # files and runs as texts
-    "config",  # a run's config
-    "models",  # limits on requests, and models that need no server
-    "bank", "literature",  # papers, scientists and their vectors; papers beyond the bank
-    "tools",  # both as agents meet them
-    "discussion", "measures",  # teams that talk, and what a text is measured by
-    "report",  # a run to read
-    "engine", "systems",  # a run from its config to its result, and what is run
-    "hosts",  # the agent frameworks
-    "suites",  # many runs, and what they come to
-    "checks", "schemas", "cli", "__main__",
-)  # fmt: skip
-"""From the ground up."""
+    *reversed(
+        re.findall(r"^\| `(\w+)` \|", (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"), re.MULTILINE)
+    ),
+    "__main__",
+)
+"""From the ground up, as the page on the architecture lists them."""
 FRAMEWORKS = ("autogen", "agentscope")
 TESTS = ("tests", "support", "bench", "conftest")
 

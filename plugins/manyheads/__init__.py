@@ -1,19 +1,93 @@
-"""manyheads: research teams and review committees as plugins for AgentScope and AutoGen."""
+"""manyheads: research teams and review committees as plugins for AgentScope and AutoGen.
+
+What stands in `__all__` is public, with `manyheads.hosts.autogen` and `manyheads.hosts.agentscope`; everything else may
+change from one version to the next. A name is imported when it is first used.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from manyheads.bank.embedding import load_embedder
+    from manyheads.bank.knowledge import KnowledgeBank
+    from manyheads.config import Inputs, LiteratureConfig, RunConfig, Section, Slot
+    from manyheads.core.events import Event
+    from manyheads.core.results import Evidence, Part, RunResult
+    from manyheads.discussion import Run
+    from manyheads.engine.replying import parse as parse_reply
+    from manyheads.engine.system import System
+    from manyheads.errors import UserError
+    from manyheads.hosts import role_agent
+    from manyheads.hosts.run import run
+    from manyheads.literature.library import Library
+    from manyheads.papers import Paper
+    from manyheads.replies import ReplyModel, reply_type
+    from manyheads.replies.form import form as reply_form
+    from manyheads.report.html import View
+    from manyheads.systems.loading import load as load_config
     from manyheads.systems.results import load
 
 __version__ = "0.1.0"
-__all__ = ["load"]
+__all__ = [
+    "Event",
+    "Evidence",
+    "Inputs",
+    "KnowledgeBank",
+    "Library",
+    "LiteratureConfig",
+    "Paper",
+    "Part",
+    "ReplyModel",
+    "Run",
+    "RunConfig",
+    "RunResult",
+    "Section",
+    "Slot",
+    "System",
+    "UserError",
+    "View",
+    "load",
+    "load_config",
+    "load_embedder",
+    "parse_reply",
+    "reply_form",
+    "reply_type",
+    "role_agent",
+    "run",
+]
 
-_HOMES = {"load": "manyheads.systems.results"}
-"""Where what is public lives; it is imported when it is first used."""
+_HOMES = {
+    "Event": "core.events",
+    "Evidence": "core.results",
+    "Inputs": "config",
+    "KnowledgeBank": "bank.knowledge",
+    "Library": "literature.library",
+    "LiteratureConfig": "config",
+    "Paper": "papers",
+    "Part": "core.results",
+    "ReplyModel": "replies",
+    "Run": "discussion",
+    "RunConfig": "config",
+    "RunResult": "core.results",
+    "Section": "config",
+    "Slot": "config",
+    "System": "engine.system",
+    "UserError": "errors",
+    "View": "report.html",
+    "load": "systems.results",
+    "load_config": "systems.loading:load",
+    "load_embedder": "bank.embedding",
+    "parse_reply": "engine.replying:parse",
+    "reply_form": "replies.form:form",
+    "reply_type": "replies",
+    "role_agent": "hosts",
+    "run": "hosts.run",
+}
+"""Where each public name lives, with the name that it has there where that is another."""
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, _, own = _HOMES[name].partition(":")
+    return getattr(import_module(f"{__name__}.{module}"), own or name)

@@ -59,6 +59,16 @@ def need_framework(name: str) -> None:
         )
 
 
+def role_agent(role: str, model: Any, *, host: str = "autogen", **settings: Any) -> Any:
+    """A native agent of a host that plays a role; see `role_agent` of `manyheads.hosts.autogen` and `.agentscope`.
+
+    Raises:
+        ConfigError: no such host or role, or the host's framework is not installed.
+    """
+    need_framework(host)
+    return import_module(f"manyheads.hosts.{host}").role_agent(role, model, **settings)
+
+
 def component(config: "RunConfig") -> str:
     """A config as the component JSON of its host.
 

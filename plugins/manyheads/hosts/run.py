@@ -1,0 +1,47 @@
+"""A run in code, on whatever host its config names."""
+
+from collections.abc import Callable
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+from manyheads.config import RunConfig
+from manyheads.core.events import AnyEvent
+from manyheads.core.results import RunResult
+from manyheads.engine.session import Session, new_folder
+from manyheads.hosts import host_factory
+from manyheads.systems import results
+from manyheads.systems.loading import load, reopen
+
+
+async def run(
+    config: RunConfig | str | Path,
+    *sets: str,
+    out: str | Path = "runs",
+    listener: Callable[[AnyEvent], object] | None = None,
+) -> RunResult[Any]:
+    """Run a config to its end: `await run("virsci", "topic=Robots that feel", "team.size=3")`.
+
+    Args:
+        config: the name of a system or a shipped config, a config file, a config, or the folder of a run to go on with.
+        sets: settings laid on it, each `a.b=c` as the command line takes them.
+        out: where the run's folder is made.
+        listener: hears each event as it happens.
+
+    Returns:
+        What `load` gives of the run's folder.
+
+    Raises:
+        UserError: something is wrong that the user can mend; finished turns are kept in the folder.
+    """
+    folder = Path(config) if not isinstance(config, RunConfig) else None
+    if folder and (folder / "config.yaml").is_file():
+        session = Session(reopen(folder, sets), folder)
+    else:
+        chosen = config if isinstance(config, RunConfig) else load([str(config)], sets)
+        session = Session(chosen, new_folder(chosen, Path(out)))
+    async with aclosing(session.events(host_factory(session.config.host))) as events:
+        async for event in events:
+            if listener:
+                listener(event)
+    return results.load(session.folder)

@@ -8,10 +8,10 @@ from pydantic import Field
 from manyheads.config import Inputs, RunConfig, Section, Slot
 from manyheads.core.events import Stage
 from manyheads.core.results import Part
-from manyheads.discussion.run import Question, Run
+from manyheads.discussion import Question, Run
 from manyheads.engine.system import System
 from manyheads.errors import ConfigError
-from manyheads.texts import FileOrText, path_of, read_subject
+from manyheads.texts import FileOrText, subject_of
 from manyheads_debate.replies import Argument, Ruling
 
 STAGE = "debate"
@@ -29,7 +29,7 @@ class DebateConfig(Section):
 class DebateInputs(Inputs):
     """What a debate is about."""
 
-    claim: Annotated[FileOrText, Slot("all", metavar="TEXT|FILE")] = None
+    claim: Annotated[FileOrText, Slot("last", file=True, metavar="TEXT|FILE")] = None
     """What is argued about: a text, or a file that holds it."""
 
 
@@ -44,7 +44,7 @@ class Debate(Part):
     """What a debate comes to; it is filled as the debate goes on."""
 
     claim: str = ""
-    arguments: list[Point] = []
+    arguments: list[Point] = Field(default_factory=list[Point])
     ruling: Ruling | None = None
 
 
@@ -54,11 +54,10 @@ def need_claim(config: RunConfig) -> None:
 
 
 def read_claim(config: RunConfig) -> str:
-    path = path_of(config.inputs.claim, "a claim, or a text file that holds one")
-    return read_subject(path).text if path else config.inputs.claim
+    return subject_of(config.inputs.claim, "the claim", "a claim, or a text file that holds one").text
 
 
-async def debate(run: Run[DebateConfig, str, Debate]) -> None:
+async def debate(run: Run[Debate, DebateConfig, str]) -> None:
     """Each side speaks once a round, knowing all that was said; then the arbiter decides."""
     result, claim = run.result, run.given
     result.claim = claim
@@ -96,5 +95,5 @@ DEBATE = System(
     run=debate,
     turns=lambda config: {STAGE: config.settings.rounds},
     essence=essence,
-    report="report.html.j2",
+    report="manyheads_debate",
 )

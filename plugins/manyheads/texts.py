@@ -220,6 +220,20 @@ def text_of(text: str, what: str, kinds: str) -> Subject:
     return Subject("", "", text.strip())
 
 
+def subject_of(named: str, what: str, kinds: str) -> Subject:
+    """The text of a file or folder that is named, or the text that was given in its place.
+
+    Args:
+        what: what is to come of it, such as `the target`.
+        kinds: what could be given, in words.
+
+    Raises:
+        SubjectError: it is not there, cannot be read, or holds no text.
+    """
+    path = path_of(named, kinds)
+    return text_of(named, what, kinds) if path is None else read_subject(path)
+
+
 # Texts, and the files that hold them, as a config names them.
 
 

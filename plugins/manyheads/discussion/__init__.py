@@ -2,7 +2,7 @@
 
 from manyheads.discussion.config import DiscussionSettings, InvitationConfig, TeamConfig, TurnsConfig
 from manyheads.discussion.invitation import ask_with_advice, speak
-from manyheads.discussion.run import Guest, Member, Remark, Run, Team, need_members
+from manyheads.discussion.run import Guest, Member, Question, Remark, Run, Team, need_members
 from manyheads.discussion.turns import another_turns, speaking_order, summarise
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "Guest",
     "InvitationConfig",
     "Member",
+    "Question",
     "Remark",
     "Run",
     "Team",

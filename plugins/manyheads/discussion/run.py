@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal
+from typing import Any, Generic, Literal, cast
 
 from pydantic import BaseModel
 from typing_extensions import TypeVar
@@ -99,8 +99,8 @@ class Run(Generic[Result, C, G]):
     """Names of the team's present members; the retrieval hook shows others."""
     library: Library | None = None
     """Where agents and systems look papers up."""
-    given: G | None = None
-    """What was read of the run's inputs."""
+    given: G = field(default=cast(Any, None))
+    """What its system read of the run's inputs."""
     rng: random.Random = field(init=False)
     ordinals: Ordinals = field(default_factory=Ordinals)
     guests: list[Guest] = field(default_factory=list[Guest])

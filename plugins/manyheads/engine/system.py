@@ -15,6 +15,7 @@ from manyheads.engine.folder import writing
 from manyheads.errors import ConfigError
 from manyheads.replies import ReplyModel
 from manyheads.report.html import View, write_page
+from manyheads.report.page import Page
 from manyheads.report.record import Record, read_run
 from manyheads.resources import Resources
 from manyheads.roles import Roles
@@ -53,7 +54,8 @@ class System(Generic[C, N, R]):
         run: runs it, and fills `run.result` on the way.
         needs: the replies that it needs, by role and task.
         essence: what a result comes to: names, and what stands under each, in order.
-        report: the template of its report, and what that shows.
+        report: the package with `report.html.j2`, the template of its report, which has the result as `result`; or, where
+            a template shows more, what makes its view.
     """
 
     name: str
@@ -65,7 +67,7 @@ class System(Generic[C, N, R]):
     run: Callable[[Run], Awaitable[None]]
     needs: Callable[[RunConfig], Needs]
     essence: Callable[[R], Iterable[tuple[str, str]]]
-    report: Callable[[Record], View]
+    report: str | Callable[[Record], View]
     class_name: str = ""
     """How the names of its classes begin: with `Team` at the end on AutoGen, with `Pipeline` on AgentScope."""
     corpus: Callable[[RunConfig], bool] = lambda config: False
@@ -174,7 +176,9 @@ class System(Generic[C, N, R]):
         Raises:
             UserError: the folder is no run folder, or the report cannot be written.
         """
-        return write_page(folder, self.report(read_run(folder, lambda name: self.result)))
+        record = read_run(folder, lambda name: self.result)
+        view = View(self.report, Page.of(record)) if isinstance(self.report, str) else self.report(record)
+        return write_page(folder, view)
 
     @property
     def slots(self) -> Mapping[str, Slot]:

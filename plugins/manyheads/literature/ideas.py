@@ -19,6 +19,7 @@ from manyheads.texts import (
     path_of,
     read_subject,
     read_subjects,
+    subject_of,
     text_of,
 )
 
@@ -104,9 +105,7 @@ def read_contest(named: str | None, ideas: Sequence[str], after: int | None = No
     Raises:
         SubjectError: one of them is not there, cannot be read, or holds no idea, or no abstract.
     """
-    named = named or ""
-    path = path_of(named, TARGETS)
-    target = text_of(named, "the target", TARGETS) if path is None else read_subject(path)
+    target = subject_of(named or "", "the target", TARGETS)
     return Contest(target, tuple(read_idea(each, after) for each in ideas))
 
 

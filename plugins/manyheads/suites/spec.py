@@ -16,6 +16,7 @@ from manyheads.config import read_yaml
 from manyheads.config.sections import Strict
 from manyheads.errors import ConfigError, describe
 from manyheads.resources import Resources, data_file
+from manyheads.systems import systems
 
 # What a suite measures, read from its names: `hd`, `review.overall`, `ranking.s`, `rebuttal.iterations < 10`.
 
@@ -261,11 +262,8 @@ def label_of(condition: Condition) -> str:
 ID, ABOUT = "id", "about"
 PATHS = ("subject", "inputs.subject", "paths", "baseline.like", "like")
 """Config keys that name files or folders."""
-OR_TEXTS = (
-    "background", "inputs.background", "idea", "inputs.idea", "rebuttal.idea", "ranking.target", "ranking.ideas",
-    "inputs.target", "inputs.ideas", "corpus",
-)  # fmt: skip
-"""Config keys that may do so."""
+OR_TEXTS = ("background", "inputs.background", "corpus")
+"""Config keys that may do so, as may those that a system says do: `inputs.idea`, `ranking.target`, …"""
 SUCH_AS = 'such as {"id": "robots", "topic": "Robots that learn"}'
 
 
@@ -315,9 +313,18 @@ def _beside(base: Path, key: str, value: Any) -> Any:
         return {each: _beside(base, f"{key}.{each}", below) for each, below in inner.items()}
     if isinstance(value, list) and not key.endswith("background"):  # a list of which is of texts
         return [_beside(base, key, each) for each in cast(list[Any], value)]
-    if not isinstance(value, str) or not (key in PATHS or (key in OR_TEXTS and _exists(base, key, value))):
+    if not isinstance(value, str) or not (key in PATHS or (_exists(base, key, value) and _may_be_file(key))):
         return value
     return str((base / Path(value).expanduser()).absolute())
+
+
+def _may_be_file(key: str) -> bool:
+    """Whether a key may name a file, that of an input of any system among them."""
+    above, _, name = key.rpartition(".")
+    return key in OR_TEXTS or any(
+        above in ("", "inputs", system.name) and name in system.slots and system.slots[name].file
+        for system in systems().values()
+    )
 
 
 def _exists(base: Path, key: str, value: str) -> bool:

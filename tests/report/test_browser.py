@@ -70,9 +70,10 @@ def test_nothing_is_wider_than_the_window(
 @pytest.mark.parametrize("width", [320, 1280])
 def test_a_ranking_of_long_titles_in_many_orders_is_no_wider(tmp_path: Path, run: Write, width: int) -> None:
     orders = [order(shown, ranked) for shown, ranked in zip(SHOWN, RANKED, strict=True)] * 5
-    ideas = [{"title": "Unbreakable" * 30, "fields": {"method": "x" * 500}}] * 3
+    ideas = [{"source": "z" * 300, "title": "Unbreakable" * 30, "fields": {"method": "x" * 500}}] * 3
     told = ranking(orders=orders, ideas=ideas, title="y" * 300)
-    assert width_of(tmp_path, write_report(run(outcome=told)), width) <= width
+    folder = run(outcome=told, config="system: ranking\n")
+    assert width_of(tmp_path, write_report(folder), width) <= width
 
 
 def test_folded_parts_are_printed(tmp_path: Path, run: Write) -> None:

@@ -23,6 +23,7 @@ from manyheads.suites.spec import read_suite
 from support.command import finish, manyheads_command, result_of, served_by, start
 from support.llm import LLM
 from support.records import read_lines
+from support.results import ended
 from support.suites import loader, write_suite
 
 
@@ -145,15 +146,18 @@ def test_a_prompt_that_has_changed_is_named(tmp_path: Path, monkeypatch: pytest.
         run(suite, tmp_path / "out", repeats=2)
 
 
-def test_a_cell_whose_result_is_damaged_has_failed_and_the_others_are_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("damage", "why"), [("{", "not valid JSON"), ("5", "not a JSON object")])
+def test_a_cell_whose_result_is_damaged_has_failed_and_the_others_are_told(
+    tmp_path: Path, damage: str, why: str
+) -> None:
     suite = write_suite(tmp_path, "mine", measures=["hd", "usage.calls"], plot=None, repeats=1)
     damaged = run(suite, tmp_path / "out")[0].rows[0].cell
-    (tmp_path / "out" / "cells" / damaged / "result.json").write_text("{")
+    (tmp_path / "out" / "cells" / damaged / "result.json").write_text(damage)
     found, states = run(suite, tmp_path / "out")
     assert states == {"kept": 2}
     [row] = found.failed
     assert row.cell == damaged
-    assert "not valid JSON" in (row.error or "")
+    assert why in (row.error or "")
     assert str(tmp_path / "out" / "cells" / damaged) in (row.error or "")
     assert [(entry.n, entry.left_out) for entry in found.entries] == [(0, 1), (0, 1), (1, 0), (1, 0)]
 
@@ -275,7 +279,7 @@ def test_a_suite_that_was_stopped_goes_on(tmp_path: Path, how: signal.Signals) -
     with LLM(delay=0.02) as llm:
         command = ("eval", str(suite), "--jobs", "1", *served_by(llm), "--out", "out")
         with start(*command, cwd=tmp_path) as process:
-            while not list(tmp_path.glob("out/cells/*/result.json")) and process.poll() is None:
+            while not ended(tmp_path / "out") and process.poll() is None:
                 time.sleep(0.001)
             enough = llm.calls + 5
             while llm.calls < enough and process.poll() is None:
@@ -283,16 +287,16 @@ def test_a_suite_that_was_stopped_goes_on(tmp_path: Path, how: signal.Signals) -
             process.send_signal(how)
             stopped = finish(process)
         assert stopped.code == (130 if how == signal.SIGINT else -how)
-        ended = {path: path.read_bytes() for path in tmp_path.glob("out/cells/*/result.json")}
-        assert 1 <= len(ended) < 4
+        results = ended(tmp_path / "out")
+        assert 1 <= len(results) < 4
         kept = {path.parent: len(read_turns(path)) for path in tmp_path.glob("out/cells/*/journal.sqlite")}
         before = llm.calls
         assert manyheads_command(*command, cwd=tmp_path).code == 0
         asked = llm.calls - before
-    assert {path: path.read_bytes() for path in ended} == ended
+    assert {path: path.read_bytes() for path in results} == results
     turns = {path.parent: len(read_turns(path)) for path in tmp_path.glob("out/cells/*/journal.sqlite")}
     assert len(turns) == 4
     assert asked == sum(turns.values()) - sum(kept.values())
     assert sum(turns.values()) == undisturbed.calls
-    results = [(tmp_path / out / "results.jsonl").read_bytes() for out in ("whole", "out")]
-    assert results[0] == results[1]
+    rows = [(tmp_path / out / "results.jsonl").read_bytes() for out in ("whole", "out")]
+    assert rows[0] == rows[1]

@@ -21,6 +21,7 @@ from support.faults import Fault
 from support.llm import LLM
 from support.records import read_lines
 from support.requests import Request
+from support.results import ended
 from support.suites import write_suite
 
 TARGETS = [
@@ -469,15 +470,15 @@ def test_a_ranking_suite_that_was_killed_pays_nothing_twice(tmp_path: Path, jobs
             process.send_signal(signal.SIGKILL)
             assert finish(process).code == -signal.SIGKILL
         kept, before = turns_in(tmp_path), llm.calls
-        ended = {path: path.read_bytes() for path in tmp_path.glob("out/*/*/result.json")}
-        assert ended
+        results = ended(tmp_path / "out")
+        assert results
         assert any(path.parent.name == "rankings" for path in kept)
         done = manyheads_command(*command, cwd=tmp_path)
         assert done.code == 0, done.err
         asked = llm.calls - before
     turns = turns_in(tmp_path)
     assert asked == sum(turns.values()) - sum(kept.values())
-    assert {path: path.read_bytes() for path in ended} == ended
+    assert {path: path.read_bytes() for path in results} == results
     assert sum(turns.values()) == whole.calls
     rows = [
         [row.values for row in read_lines(tmp_path / name / "results.jsonl", Row)]

@@ -13,6 +13,7 @@ from manyheads.suites.measuring import Row
 from support.command import finish, manyheads_command, served_by, start
 from support.llm import LLM
 from support.records import read_lines
+from support.results import ended
 from support.suites import write_suite
 
 
@@ -61,7 +62,7 @@ def test_a_process_takes_up_what_one_that_was_killed_had(tmp_path: Path) -> None
     with LLM(delay=0.03) as llm:
         command = evaluation(tmp_path, llm)
         with start(*command, cwd=tmp_path) as left, start(*command, cwd=tmp_path) as right:
-            until(lambda: len(list(tmp_path.glob("out/cells/*/result.json"))) >= 2, left, right)
+            until(lambda: len(ended(tmp_path / "out")) >= 2, left, right)
             until(lambda: len(list(tmp_path.glob("out/cells/*/journal.sqlite"))) >= 4, left, right)
             left.send_signal(signal.SIGKILL)
             assert finish(left).code == -signal.SIGKILL

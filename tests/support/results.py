@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from manyheads.core.results import RunResult, modern
+from manyheads.core.results import RunResult, is_finished, modern
 from manyheads.systems.results import typed
 
 PLAIN: dict[str, Any] = {
@@ -48,6 +48,12 @@ def idea(title: str, **more: Any) -> dict[str, Any]:
 def but_for_the_host(folder: Path) -> str:
     """The result as it is written, without the name of the host: all else is the same on every host."""
     return re.sub(r'"host": "\w+"', '"host": ""', (folder / "result.json").read_text(encoding="utf-8"))
+
+
+def ended(folder: Path) -> dict[Path, bytes]:
+    """The results of the runs in a folder that have come to their end."""
+    paths = folder.glob("**/result.json")
+    return {path: path.read_bytes() for path in paths if is_finished(path.parent)}
 
 
 def unfinished(folder: Path) -> bool:

@@ -340,10 +340,12 @@ def is_finished(folder: Path) -> bool:
         FileNotFoundError: there is no result at all.
     """
     try:
-        data = json.loads((folder / RESULT).read_text(encoding="utf-8"))
+        data: object = json.loads((folder / RESULT).read_text(encoding="utf-8"))
     except ValueError:
         return True
-    return "format" not in data or bool(data.get("finished"))
+    if not isinstance(data, dict) or "format" not in data:
+        return True
+    return bool(cast(dict[str, Any], data).get("finished"))
 
 
 # Results of version 0.1.0, which have no format: everything in one object, references in full where they are cited.

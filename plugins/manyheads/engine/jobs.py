@@ -5,7 +5,6 @@ or not at all.
 """
 
 import asyncio
-import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
@@ -14,12 +13,12 @@ from functools import cache
 from graphlib import TopologicalSorter
 from heapq import heappop, heappush
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias, cast
+from typing import Literal, Protocol, TypeAlias
 
 from manyheads.config import RunConfig
 from manyheads.core import Meter
 from manyheads.core.events import AnyEvent, Stage
-from manyheads.core.results import RESULT
+from manyheads.core.results import RESULT, is_finished
 from manyheads.engine.budget import JobsBudget
 from manyheads.engine.jobtable import HEARTBEAT, Failure, JobTable
 from manyheads.engine.session import HostFactory, Session
@@ -352,12 +351,7 @@ def finished_jobs(jobs: Mapping[str, Job]) -> dict[str, bool]:
 
 def _ended(job: Job) -> int | None:
     """When a job's result was written; None where it has none, or one of a run that goes on."""
-    path = job.folder / RESULT
     try:
-        result: object = json.loads(path.read_bytes())
+        return (job.folder / RESULT).stat().st_mtime_ns if is_finished(job.folder) else None
     except FileNotFoundError:
         return None
-    except ValueError:  # damaged, as whoever reads it will say
-        result = {}
-    going_on = isinstance(result, dict) and cast(dict[str, Any], result).get("finished") is False
-    return None if going_on else path.stat().st_mtime_ns

@@ -11,7 +11,7 @@ import pytest
 
 PLUGINS = Path(__file__).parents[1] / "plugins"
 ROOMS = (
-    "errors", "disk", "pool", "limiter", "retry", "resources",  # what went wrong, what is kept, shared and sent again
+    "errors", "disk", "pool", "retry", "resources",  # what went wrong, what is kept, shared and sent again
     "papers",  # what is read
     "replies", "roles", "core",  # what is asked and answered, and the contracts between systems and hosts
     "texts",  # files and runs as texts

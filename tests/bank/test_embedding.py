@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from manyheads.bank import minilm, onnx_embedding
+from manyheads.bank import embedding, minilm
 from manyheads.bank.building import import_vectors
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.lexical import LexicalEmbedder
@@ -61,7 +61,7 @@ def test_without_any_model_the_user_learns_at_once_what_to_do(tmp_path: Path) ->
 
 @pytest.mark.usefixtures("no_models")
 def test_a_hub_that_never_answers_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(onnx_embedding, "PROBE_SECONDS", 0.2)
+    monkeypatch.setattr(embedding, "PROBE_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
         with pytest.raises(EmbeddingError, match=r"BAAI/bge-small-en-v1\.5 is not to be had") as caught:

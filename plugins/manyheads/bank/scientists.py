@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Literal, Protocol
 
 from manyheads.bank.corpus import RawAuthor, RawPaper
-from manyheads.bank.phrases import some_texts, standout_phrases
+from manyheads.bank.lexical import some_texts, standout_phrases
 from manyheads.bank.selection import Team
 from manyheads.papers import Paper, Scientist
 

@@ -10,8 +10,7 @@ from manyheads.config import ModelConfig
 from manyheads.core import NOTHING, Recall, Usage, recall_nothing
 from manyheads.engine.replying import StructuredHost
 from manyheads.errors import ConfigError, UserError
-from manyheads.models.governor import Governor
-from manyheads.models.requests import answered, form_of
+from manyheads.models.requests import Governor, answered, form_of
 from manyheads.replies import ReplyModel
 
 T = TypeVar("T")

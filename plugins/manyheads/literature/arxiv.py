@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 from xml.etree.ElementTree import Element, ParseError
 
 from manyheads.config import SourceName
-from manyheads.limiter import Pace
 from manyheads.literature.queries import salient
-from manyheads.literature.service import Service
-from manyheads.literature.source import ALL, LackingError, Part, Source
+from manyheads.literature.source import ALL, LackingError, Part, Service, Source
 from manyheads.papers import ANY_TIME, Paper, Window
-from manyheads.retry import GarbledError, RefusedError
+from manyheads.retry import GarbledError, Pace, RefusedError
 
 if TYPE_CHECKING:
     import httpx

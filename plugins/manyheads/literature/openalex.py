@@ -13,12 +13,10 @@ from pydantic import BaseModel
 
 from manyheads.config import SourceName
 from manyheads.errors import LiteratureError
-from manyheads.limiter import Pace
 from manyheads.literature.queries import words_of
-from manyheads.literature.service import Service, parsed
-from manyheads.literature.source import ALL, Part, Source
+from manyheads.literature.source import ALL, Part, Service, Source, parsed
 from manyheads.papers import ANY_TIME, Paper, Window, year_of
-from manyheads.retry import RefusedError
+from manyheads.retry import Pace, RefusedError
 
 ADDRESS = "https://api.openalex.org"
 PACE = Pace(0.1)

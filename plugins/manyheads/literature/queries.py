@@ -5,8 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 
-from manyheads.bank.lexical import STOP_WORDS
-from manyheads.bank.phrases import EVERYWHERE
+from manyheads.bank.lexical import EVERYWHERE, STOP_WORDS
 
 MOST_LETTERS = 300
 """Of a query: longer ones are refused or cut by the services themselves."""

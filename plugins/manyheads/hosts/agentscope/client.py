@@ -42,9 +42,9 @@ from manyheads.core import Image, Message, Raw, Usage
 from manyheads.errors import ConfigError
 from manyheads.hosts.bridge import local_model
 from manyheads.hosts.clients import Ledger, governed, unwalked
-from manyheads.models.governor import Governor
 from manyheads.models.offline import LocalModel
 from manyheads.models.requests import (
+    Governor,
     given,
     key_of,
     ollama_settings,

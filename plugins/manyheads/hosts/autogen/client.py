@@ -28,8 +28,8 @@ from manyheads.core import Image as Picture
 from manyheads.core import Message, Raw, Usage
 from manyheads.hosts.bridge import local_model
 from manyheads.hosts.clients import Ledger, governed, unwalked
-from manyheads.models.governor import Governor
 from manyheads.models.requests import (
+    Governor,
     given,
     key_of,
     ollama_settings,

@@ -24,12 +24,11 @@ from manyheads.bank.corpus import (
 from manyheads.config import LiteratureConfig
 from manyheads.errors import CorpusError
 from manyheads.literature.cache import LookupCache
-from manyheads.literature.connection import connect
-from manyheads.literature.readers.aminer import AMiner
+from manyheads.literature.library import connect
+from manyheads.literature.readers.aminer import AMiner, Oag
 from manyheads.literature.readers.anthology import Anthology
 from manyheads.literature.readers.bibtex import BEGIN, BibTeX
 from manyheads.literature.readers.common import shards
-from manyheads.literature.readers.oag import Oag
 from manyheads.literature.readers.semantic_scholar import AcademicGraph, Searched, part_files
 from manyheads.literature.readers.table import NEEDED, Delimited, Parquet, delimiter_of, header_of, recognised
 from manyheads.literature.readers.unarxive import UnArXive

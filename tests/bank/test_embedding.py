@@ -17,8 +17,9 @@ from manyheads.bank import embedding, minilm
 from manyheads.bank.building import import_vectors
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.lexical import LexicalEmbedder
-from manyheads.bank.vectors import CachedEmbedder, PrecomputedEmbedder, QueryEmbedder, unit_rows
+from manyheads.bank.vectors import CachedEmbedder, QueryEmbedder, unit_rows
 from manyheads.errors import EmbeddingError
+from support.embedding import PrecomputedEmbedder
 from support.qdrant import QdrantServer
 
 
@@ -209,13 +210,6 @@ def test_a_query_that_fails_fails_each_time_it_is_asked() -> None:
     for _ in range(2):
         with pytest.raises(EmbeddingError, match="1 texts have no precomputed vector"):
             queries.embed(["a"])
-
-
-def test_precomputed_vectors_stand_without_the_model() -> None:
-    embedder = PrecomputedEmbedder("some/model", 8)
-    assert embedder.embed([]).shape == (0, 8)
-    with pytest.raises(EmbeddingError, match="1 texts have no precomputed vector"):
-        embedder.embed(["a text"])
 
 
 def save(folder: Path, matrix: NDArray[np.generic], ids: str) -> tuple[Path, Path]:

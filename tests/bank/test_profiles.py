@@ -14,9 +14,9 @@ from manyheads.bank.scientists import (
     Masker,
     assign_masks,
     count_collaborations,
+    display_name,
     profile,
     profile_text,
-    shown,
     spellings,
 )
 from manyheads.bank.selection import Team
@@ -206,7 +206,7 @@ def test_a_person_is_shown_by_the_usual_name_and_by_key_where_that_is_another() 
     known = {"8": RawAuthor("8", "Ines Faro")}
     found = spellings(["7", "8", "B"], teams, known)
     assert set(found["7"]) == {"W. Lang", "Wei Lang"}
-    assert [shown(key, found[key], known) for key in found] == ["Wei Lang (7)", "Ines Faro (8)", "B"]
+    assert [display_name(key, found[key], known) for key in found] == ["Wei Lang (7)", "Ines Faro (8)", "B"]
 
 
 def test_of_many_texts_some_are_weighed_and_each_author_keeps_their_own(

@@ -21,10 +21,10 @@ from manyheads.bank.store import (
     Payload,
     Record,
     Schema,
-    checked,
+    best_first,
+    check_vectors,
     own_payload,
     point_id,
-    ranked,
     stored_payload,
 )
 from manyheads.disk import replace_text
@@ -113,7 +113,7 @@ class EdgeStore:
 
         if self._lock.shared:
             raise CorpusError(f"{self._folder} was opened for reading only")
-        checked(vectors, self.dim, len(ids))
+        check_vectors(vectors, self.dim, len(ids))
         points = [
             edge.Point(point_id(one), vector.tolist(), stored_payload(one, payload))
             for one, vector, payload in zip(ids, vectors, payloads, strict=True)
@@ -129,7 +129,7 @@ class EdgeStore:
     ) -> list[list[Found]]:
         import qdrant_edge as edge
 
-        checked(vectors, self.dim)
+        check_vectors(vectors, self.dim)
         if not len(vectors):
             return []
         condition, params = _edge_filter(where), edge.SearchParams(exact=exact)
@@ -144,7 +144,7 @@ class EdgeStore:
             for one in vectors
         ]
         answers = _engine(self._folder, lambda: self._shard.query_batch(edge.QueryBatchRequest(requests)))
-        return [ranked((point.score, point.payload) for point in points) for points in answers]
+        return [best_first((point.score, point.payload) for point in points) for points in answers]
 
     def get(self, ids: Sequence[str], *, vectors: bool = False) -> dict[str, Record]:
         points: list[Any] = [point_id(one) for one in ids]
@@ -309,7 +309,7 @@ class ClientStore:
     def upsert(self, ids: Sequence[str], vectors: "Vectors", payloads: Sequence[Payload]) -> None:
         from qdrant_client import models
 
-        checked(vectors, self.dim, len(ids))
+        check_vectors(vectors, self.dim, len(ids))
         if not ids:
             return
         batch = models.Batch(
@@ -325,7 +325,7 @@ class ClientStore:
     ) -> list[list[Found]]:
         from qdrant_client import models
 
-        checked(vectors, self.dim)
+        check_vectors(vectors, self.dim)
         if not len(vectors):
             return []
         condition = _client_filter(where)
@@ -337,7 +337,7 @@ class ClientStore:
         ]
         with _server_errors(self._address):
             answers = self._client.query_batch_points(self._collection, requests=requests)
-        return [ranked((point.score, point.payload) for point in answer.points) for answer in answers]
+        return [best_first((point.score, point.payload) for point in answer.points) for answer in answers]
 
     def get(self, ids: Sequence[str], *, vectors: bool = False) -> dict[str, Record]:
         points: list[Any] = [point_id(one) for one in ids]

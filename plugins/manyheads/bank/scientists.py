@@ -269,7 +269,7 @@ def spellings(authors: Iterable[str], teams: Iterable[Team], known: Mapping[str,
     return found
 
 
-def shown(key: str, names: Counter[str], known: Mapping[str, RawAuthor]) -> str:
+def display_name(key: str, names: Counter[str], known: Mapping[str, RawAuthor]) -> str:
     """A person's name: the dataset's, or the most usual one; with the key where that is another."""
     usual = min(names, key=lambda name: (-names[name], name), default=key)
     name = known[key].name if key in known else usual

@@ -12,7 +12,7 @@ from pydantic.alias_generators import to_camel
 
 from manyheads.config import SourceName
 from manyheads.errors import LiteratureError
-from manyheads.literature.source import ALL, Part, Service, Source, parsed
+from manyheads.literature.source import ALL, Part, Service, Source, parse
 from manyheads.papers import ANY_TIME, Paper, Window, year_of
 from manyheads.retry import Pace, RefusedError
 
@@ -174,7 +174,7 @@ class _Requester:
                     raise
 
     def _read(self, response: "httpx.Response") -> dict[str, Any]:
-        answer = parsed(self._shape, response)
+        answer = parse(self._shape, response)
         paging: dict[str, Any] = {"recommendedPapers": []}
         match answer:
             case _Page(data=None):

@@ -167,9 +167,11 @@ class Service:
         Raises:
             LiteratureError: the service refuses, cannot be reached, answers nonsense, or takes too long.
         """
+        import httpx
 
         async def send() -> T:
-            return read(_accepted(await self._send(url, params)))
+            client = await self._client()
+            return read(_accept(await client.get(httpx.URL(url).copy_merge_params(params))))
 
         return await self.call(send, what, until=until)
 
@@ -207,11 +209,6 @@ class Service:
         if held := self._clients.pop(asyncio.get_running_loop(), None):
             await held[1].aclose()
 
-    async def _send(self, url: str, params: Mapping[str, str | int]) -> "httpx.Response":
-        import httpx
-
-        return await (await self._client()).get(httpx.URL(url).copy_merge_params(params))
-
     async def _sign(self, request: "httpx.Request") -> None:
         """Called for each request, those of redirections too, which take over the headers of the one before."""
         import httpx
@@ -238,9 +235,9 @@ class Service:
             timeout=min(_SECONDS_A_TRY, self.patience),
             limits=httpx.Limits(max_connections=self.connections),
             follow_redirects=True,
-            verify=_trusted(),
+            verify=_certificates(),
         )
-        held = _held(client)
+        held = _hold(client)
         self._clients[loop] = client, held
         await anext(held)
         return client
@@ -282,7 +279,7 @@ class Service:
                 return f"check the network, and {address} if it is set"
 
 
-async def _held(client: "httpx.AsyncClient") -> AsyncGenerator[None]:
+async def _hold(client: "httpx.AsyncClient") -> AsyncGenerator[None]:
     """Keeps a client until it is closed, or its event loop ends: that closes the generators begun in it."""
     try:
         yield
@@ -290,7 +287,7 @@ async def _held(client: "httpx.AsyncClient") -> AsyncGenerator[None]:
         await client.aclose()
 
 
-def parsed(shape: type[M], response: "httpx.Response") -> M:
+def parse(shape: type[M], response: "httpx.Response") -> M:
     """The answer as its shape says; raises `GarbledError`, which names the first place that is not."""
     try:
         return shape.model_validate_json(response.content)
@@ -301,14 +298,14 @@ def parsed(shape: type[M], response: "httpx.Response") -> M:
 
 
 @cache
-def _trusted() -> "ssl.SSLContext":
+def _certificates() -> "ssl.SSLContext":
     """The certificates that are trusted; reading them takes longer than many a request."""
     import httpx
 
     return httpx.create_ssl_context()
 
 
-def _accepted(response: "httpx.Response") -> "httpx.Response":
+def _accept(response: "httpx.Response") -> "httpx.Response":
     """The answer if it is one; raises `RefusedError`."""
     if response.is_success:
         return response

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Generic, NamedTuple, Protocol, TypeVar
 
-from manyheads.bank.building import Progress, counted
+from manyheads.bank.building import Progress, report_each
 from manyheads.bank.corpus import RawPaper, Reader, Rejects
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.knowledge import paper_text
@@ -588,7 +588,7 @@ def targets_of(readers: Sequence[Reader], wish: Wish, tell: Progress) -> Targets
         entries, index, passed = Entries(file), Index(), Counter[str]()
         _read(readers, entries, index, passed, tell)
         draw = Draw[Candidate](wish.count)
-        for number, entry in counted(enumerate(entries), MATCHING, tell):
+        for number, entry in report_each(enumerate(entries), MATCHING, tell):
             found = _candidate(number, entry, index, wish)
             if isinstance(found, str):
                 passed[found] += 1
@@ -620,7 +620,7 @@ def _read(
     """Put the papers that have an abstract into the entries and the index, which number them alike."""
     rejects = Rejects()
     every = ((source, paper) for source, reader in enumerate(readers) for _, paper in reader.papers(rejects))
-    for source, paper in counted(every, READING, tell):
+    for source, paper in report_each(every, READING, tell):
         if not paper.abstract.strip():
             passed[WITHOUT_ABSTRACT] += 1
         elif index.add(source, paper):

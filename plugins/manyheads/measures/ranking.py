@@ -281,7 +281,7 @@ def ranking_form(sets: Sequence[RankedSet], raters: int, seed: int) -> Form:
             )
     rng = random.Random(seed)
     named = anonymous(questions, "S", rng)
-    letters = {name: _shuffled(each, rng) for name, each in named.items()}
+    letters = {name: _order(each, rng) for name, each in named.items()}
     places = {
         place: at for at, place in enumerate((name, number) for name in named for number in letters[name])
     }
@@ -289,7 +289,7 @@ def ranking_form(sets: Sequence[RankedSet], raters: int, seed: int) -> Form:
         tuple(
             places[name, number]
             for name in rng.sample(list(named), len(named))
-            for number in _shuffled(named[name], rng)
+            for number in _order(named[name], rng)
         )
         for _ in range(raters)
     )
@@ -316,7 +316,7 @@ def doubts(form: Form) -> Iterator[str]:
             )
 
 
-def _shuffled(each: RankedSet, rng: random.Random) -> list[int]:
+def _order(each: RankedSet, rng: random.Random) -> list[int]:
     return rng.sample(range(len(each.texts)), len(each.texts))
 
 
@@ -382,10 +382,10 @@ def judged_sets(key: Key) -> dict[str, JudgedSet]:
     rows: dict[str, list[Row]] = {}
     for row in key.rows.values():
         rows.setdefault(row["set"], []).append(row)
-    return {name: _judged(some) for name, some in rows.items()}
+    return {name: _judged_set(some) for name, some in rows.items()}
 
 
-def _judged(rows: Sequence[Row]) -> JudgedSet:
+def _judged_set(rows: Sequence[Row]) -> JudgedSet:
     first, every = rows[0], [str(number) for number in range(len(rows))]
     ranks = {row["number"]: row["judge_ranks"].split() for row in rows}
     heads = {(row["quality"], row["target"], row["run"]) for row in rows}

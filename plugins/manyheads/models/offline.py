@@ -19,7 +19,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from manyheads.config import ModelConfig
 from manyheads.core import Message, Raw
 from manyheads.errors import ConfigError, describe
-from manyheads.models.requests import spent
+from manyheads.models.requests import usage_of
 from manyheads.replies import label
 from manyheads.resources import Resources, parse_yaml
 
@@ -234,10 +234,10 @@ class OfflineModel:
         else:
             words = texts[-1].split() if texts else []
             text = UNFORMED.format(question=" ".join(words[:20]) + (" …" if len(words) > 20 else ""))
-        return Raw(text, OFFLINE, spent(self._config, len(whole.split()), len(text.split())))
+        return Raw(text, OFFLINE, usage_of(self._config, len(whole.split()), len(text.split())))
 
 
-def labelled(text: str, model: str) -> str:
+def with_label(text: str, model: str) -> str:
     """A speaker's words, marked where no language model has found them."""
     return f"[{OFFLINE}] {text}" if model == OFFLINE else text
 

@@ -21,7 +21,7 @@ NO_COMPLETION = (AttributeError, IndexError, KeyError, TypeError, ValidationErro
 """What the frameworks' models trip over when a server's answer is JSON, but no chat completion."""
 
 
-async def answered(call: Awaitable[T], alias: str, config: ModelConfig) -> T:
+async def completion(call: Awaitable[T], alias: str, config: ModelConfig) -> T:
     """A request's answer, in time.
 
     The SDKs' time-outs start anew with each byte; this one holds for the whole request.
@@ -43,7 +43,7 @@ async def answered(call: Awaitable[T], alias: str, config: ModelConfig) -> T:
         ) from error
 
 
-def spent(config: ModelConfig, read: int, written: int) -> Usage:
+def usage_of(config: ModelConfig, read: int, written: int) -> Usage:
     """What one request cost, from the tokens that it read and wrote."""
     price = config.price
     cost = (read * price.input + written * price.output) / 1_000_000 if price else None
@@ -72,7 +72,7 @@ def window(config: ModelConfig, tokens: int) -> int:
 # What both hosts send to a provider beside the messages, in its own words, and what they refuse to send.
 
 
-def given(**settings: Any) -> dict[str, Any]:
+def options(**settings: Any) -> dict[str, Any]:
     """The settings that have a value; what a config leaves out is not sent."""
     return {name: value for name, value in settings.items() if value is not None}
 
@@ -93,12 +93,12 @@ def openai_settings(config: ModelConfig) -> dict[str, Any]:
     """Arguments of an OpenAI-compatible server."""
     # OpenAI's own models want the new name, many other servers know only the old one.
     limit = "max_tokens" if config.base_url else "max_completion_tokens"
-    return given(temperature=config.temperature, seed=config.seed, **{limit: config.max_tokens})
+    return options(temperature=config.temperature, seed=config.seed, **{limit: config.max_tokens})
 
 
 def ollama_settings(config: ModelConfig, tokens: int) -> dict[str, Any]:
     """Ollama's arguments for a prompt of about so many tokens."""
-    sampling = given(temperature=config.temperature, seed=config.seed, num_predict=config.max_tokens)
+    sampling = options(temperature=config.temperature, seed=config.seed, num_predict=config.max_tokens)
     return {"options": {**sampling, "num_ctx": window(config, tokens)}}
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, lines, members, sifted
+from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, lines, members, sift
 from manyheads.errors import CorpusError
 from manyheads.literature.readers.common import Record, objects, paper, shards, terms, whole
 
@@ -243,7 +243,7 @@ class AMiner:
         authorships = Authorships.read(ties, rejects) if ties else None
         rejects.file, rejects.unit = file.name if ties else "", UNIT
         records = ((number, _paper(block, cited, authorships)) for number, block in blocks(file))
-        yield from sifted(file, records, rejects, example=EXAMPLE)
+        yield from sift(file, records, rejects, example=EXAMPLE)
 
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
         """See `Reader.authors`. By name, only authors are known whose name nobody else has."""
@@ -365,7 +365,7 @@ class Oag:
         files = [file for file in self._files() if file == self._path or _holds(file) == "papers"]
         if not files:
             raise CorpusError(f"{self._path}: no publications in it", hint="name the folder of the downloads")
-        yield from sifted(self._path, _records(self._path, files, rejects), rejects, example=OAG_EXAMPLE)
+        yield from sift(self._path, _records(self._path, files, rejects), rejects, example=OAG_EXAMPLE)
 
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
         """See `Reader.authors`; {} where the files of authors are not there."""

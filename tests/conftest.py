@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from manyheads.models import governor
+from manyheads.models import requests
 from support.llm import LLM
 
 OURS = (
@@ -88,7 +88,7 @@ def clean_slate(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
         monkeypatch.delenv(name)
-    governor._refusing.clear()
+    requests._refusing.clear()
 
 
 @pytest.fixture(autouse=True)

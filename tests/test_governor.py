@@ -13,8 +13,7 @@ from openai import AsyncOpenAI
 
 from manyheads.config import ModelConfig
 from manyheads.errors import ModelError
-from manyheads.models.governor import Governor
-from manyheads.models.requests import key_variable
+from manyheads.models.requests import Governor, key_variable
 from manyheads.retry import retry_after
 from support.faults import Fault, Kind, refuses_format
 from support.llm import LLM

@@ -15,7 +15,7 @@ from manyheads.config import RunConfig
 from manyheads.config.documentation import documented
 from manyheads.core.results import RunResult
 from manyheads.engine.system import System
-from manyheads.models import phrases
+from manyheads.models.offline import Phrases
 from manyheads.replies import REPLIES
 from manyheads.resources import shipped
 from manyheads.suites import spec
@@ -43,7 +43,7 @@ Schema = dict[str, Any]
 RUN = "configs/run.schema.json"
 FILES: dict[str, type[BaseModel]] = {
     "roles/role.schema.json": roles.RoleCard,
-    "prompts/phrases.schema.json": phrases.Phrases,
+    "prompts/phrases.schema.json": Phrases,
     RUN: RunConfig,
     "evals/suite.schema.json": spec.SuiteSpec,
     "configs/result.schema.json": RunResult[ResultOfAny],

@@ -1,11 +1,10 @@
 """The tool functions, host-neutral. Their descriptions are written for the model that reads them."""
 
-from collections.abc import Awaitable, Callable, Collection, Generator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator
 from contextlib import contextmanager
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from manyheads.config import SourceName
 from manyheads.core import Tool
 from manyheads.errors import LiteratureError
 from manyheads.literature.library import Library
@@ -147,11 +146,10 @@ def _failures_told() -> Generator[None]:
 
 def _listed(found: Findings, nothing: str) -> str:
     text = "\n\n".join(quoted(_entry(paper), "paper") for paper in found.papers) or nothing
-    return f"{text}\n\n{_missing(found.degraded)}" if found.degraded else text
-
-
-def _missing(degraded: Sequence[SourceName]) -> str:
-    return f"Not asked, as they could not be reached: {', '.join(degraded)}. There may be papers that are not listed."
+    if found.degraded:
+        text += f"\n\nNot asked, as they could not be reached: {', '.join(found.degraded)}."
+        text += " There may be papers that are not listed."
+    return text
 
 
 def _entry(paper: Paper, *, whole: bool = False) -> str:

@@ -103,7 +103,7 @@ def test_all_broken_lines_are_counted_and_logged_though_few_are_told(tmp_path: P
     found = list(JsonLines(write_corpus(tmp_path / "papers.jsonl", lines)).papers(rejects))
     assert (len(found), rejects.total, len(rejects.first)) == (60, 30, LISTED)
     assert [json.loads(line)["line"] for line in log.getvalue().splitlines()] == list(range(1, 91, 3))
-    assert rejects.told().endswith("and 27 more")
+    assert rejects.summary().endswith("and 27 more")
 
 
 def test_a_null_abstract_is_an_absent_one(tmp_path: Path) -> None:

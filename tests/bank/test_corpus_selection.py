@@ -65,7 +65,7 @@ def test_a_repeated_id_is_reported_and_the_first_kept() -> None:
     records = [paper(1), paper(1, title="Again"), paper(2, year=2015)]
     chosen = select(numbered(records), BuildOptions(bound=2014), rejects)
     assert [one.title for one in chosen.past] == ["Study 1"]
-    assert rejects.told() == "line 2, id: repeats the id of line 1"
+    assert rejects.summary() == "line 2, id: repeats the id of line 1"
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from manyheads.bank import minilm, onnx_embedding
+from manyheads.bank import embedding, minilm
 from manyheads.bank.building import import_vectors
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.lexical import LexicalEmbedder
-from manyheads.bank.vectors import CachedEmbedder, PrecomputedEmbedder, QueryEmbedder, unit_rows
+from manyheads.bank.vectors import CachedEmbedder, QueryEmbedder, unit_rows
 from manyheads.errors import EmbeddingError
+from support.embedding import PrecomputedEmbedder
 from support.qdrant import QdrantServer
 
 
@@ -61,7 +62,7 @@ def test_without_any_model_the_user_learns_at_once_what_to_do(tmp_path: Path) ->
 
 @pytest.mark.usefixtures("no_models")
 def test_a_hub_that_never_answers_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(onnx_embedding, "PROBE_SECONDS", 0.2)
+    monkeypatch.setattr(embedding, "PROBE_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
         with pytest.raises(EmbeddingError, match=r"BAAI/bge-small-en-v1\.5 is not to be had") as caught:
@@ -209,13 +210,6 @@ def test_a_query_that_fails_fails_each_time_it_is_asked() -> None:
     for _ in range(2):
         with pytest.raises(EmbeddingError, match="1 texts have no precomputed vector"):
             queries.embed(["a"])
-
-
-def test_precomputed_vectors_stand_without_the_model() -> None:
-    embedder = PrecomputedEmbedder("some/model", 8)
-    assert embedder.embed([]).shape == (0, 8)
-    with pytest.raises(EmbeddingError, match="1 texts have no precomputed vector"):
-        embedder.embed(["a text"])
 
 
 def save(folder: Path, matrix: NDArray[np.generic], ids: str) -> tuple[Path, Path]:

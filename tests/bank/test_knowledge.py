@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from manyheads.bank.knowledge import Collection, Item, KnowledgeBank, exists, paper_text
 from manyheads.bank.lexical import LexicalEmbedder
 from manyheads.bank.store import MEMORY, Filter
-from manyheads.bank.vectors import PrecomputedEmbedder
 from manyheads.errors import CorpusError, EmbeddingError
 from manyheads.papers import Paper, Scientist
+from support.embedding import PrecomputedEmbedder
 from support.qdrant import QdrantServer
 
 TOPICS = ["robust retrieval for robots", "parsing of rare languages", "proofs about prime numbers"]

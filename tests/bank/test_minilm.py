@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 from manyheads.bank import minilm
-from manyheads.bank.embedding import load_embedder
-from manyheads.bank.onnx_embedding import OnnxEmbedder, from_folder, from_weights
+from manyheads.bank.embedding import OnnxEmbedder, from_folder, from_weights, load_embedder
 from manyheads.bank.vectors import MINILM, Embedder
 from manyheads.errors import EmbeddingError
 
@@ -128,7 +127,7 @@ def test_fastembeds_cache_will_do_and_gives_the_same_vectors(
 
 
 @needs_package
-@pytest.mark.parametrize("first", ["", "import manyheads.bank.client, qdrant_client"])
+@pytest.mark.parametrize("first", ["", "import manyheads.bank.qdrant, qdrant_client"])
 @pytest.mark.parametrize("choice", ["auto", "folder"])
 def test_no_device_id_is_written_beside_the_models(
     choice: str, first: str, cache: Path, tmp_path: Path

@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manyheads.bank.corpus import RawAuthor, RawPaper
-from manyheads.bank.phrases import some_texts, standout_phrases
+from manyheads.bank.lexical import some_texts, standout_phrases
 from manyheads.bank.scientists import (
     TOP_INTERESTS,
     Masker,
     assign_masks,
     count_collaborations,
+    display_name,
     profile,
     profile_text,
-    shown,
     spellings,
 )
 from manyheads.bank.selection import Team
@@ -206,13 +206,13 @@ def test_a_person_is_shown_by_the_usual_name_and_by_key_where_that_is_another() 
     known = {"8": RawAuthor("8", "Ines Faro")}
     found = spellings(["7", "8", "B"], teams, known)
     assert set(found["7"]) == {"W. Lang", "Wei Lang"}
-    assert [shown(key, found[key], known) for key in found] == ["Wei Lang (7)", "Ines Faro (8)", "B"]
+    assert [display_name(key, found[key], known) for key in found] == ["Wei Lang (7)", "Ines Faro (8)", "B"]
 
 
 def test_of_many_texts_some_are_weighed_and_each_author_keeps_their_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("manyheads.bank.phrases.MOST_TEXTS", 40)
+    monkeypatch.setattr("manyheads.bank.lexical.MOST_TEXTS", 40)
     texts, own = [f"text {number}" for number in range(300)], {"a": range(10), "b": range(100, 300)}
     kept, places = some_texts(texts, 300, own)
     assert len(kept) == len(set(kept)) <= 40

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from manyheads.bank.client import ClientStore
-from manyheads.bank.edge import EdgeStore
+from manyheads.bank.qdrant import ClientStore, EdgeStore
 from manyheads.bank.store import MEMORY, Filter, Schema, VectorStore
 from manyheads.errors import CorpusError, EmbeddingError
 from support.qdrant import QdrantServer
@@ -185,7 +184,7 @@ def test_one_writer_or_many_readers(tmp_path: Path) -> None:
 OPEN = """
 import sys
 from pathlib import Path
-from manyheads.bank.edge import EdgeStore
+from manyheads.bank.qdrant import EdgeStore
 from manyheads.errors import CorpusError
 try:
     for _ in range(3):
@@ -220,7 +219,7 @@ WRITE = """
 import sys
 from pathlib import Path
 import numpy as np
-from manyheads.bank.edge import EdgeStore
+from manyheads.bank.qdrant import EdgeStore
 store = EdgeStore.open(Path(sys.argv[1]))
 start = store.count()
 for first in range(start, start + 100_000, 20):
@@ -289,7 +288,7 @@ def test_a_full_disk_is_said_before_the_engine_dies_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = EdgeStore.create(tmp_path / "bank", SCHEMA)
-    monkeypatch.setattr("manyheads.bank.edge.ROOM", 2**60)
+    monkeypatch.setattr("manyheads.bank.qdrant.ROOM", 2**60)
     with pytest.raises(CorpusError, match="nearly full"):
         store.upsert(["one"], vectors(1, seed=1), [{}])
     with pytest.raises(CorpusError, match="nearly full"):

@@ -19,7 +19,7 @@ import sys
 from pathlib import Path
 from manyheads.bank.corpus import Rejects
 from manyheads.literature.readers.aminer import AMiner
-from manyheads.literature.readers.oag import Oag
+from manyheads.literature.readers.aminer import Oag
 reader = {"aminer": AMiner, "oag": Oag}[sys.argv[1]](Path(sys.argv[2]))
 assert sum(1 for _ in reader.papers(Rejects())) == int(sys.argv[3])
 """

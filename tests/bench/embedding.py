@@ -6,8 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from bench.figures import Figure, Size, Watch
-from manyheads.bank.embedding import load_embedder
-from manyheads.bank.onnx_embedding import OnnxEmbedder
+from manyheads.bank.embedding import OnnxEmbedder, load_embedder
 from manyheads.bank.vectors import CachedEmbedder, Embedder
 from manyheads.resources import data_file
 

@@ -10,10 +10,10 @@ from statistics import median
 
 from bench.figures import Figure, Size, Watch
 from manyheads.config import LiteratureConfig
-from manyheads.limiter import Limiter, Pace
 from manyheads.literature.library import Library
 from manyheads.literature.semantic_scholar import SemanticScholar
-from manyheads.literature.service import Service
+from manyheads.literature.source import Service
+from manyheads.retry import Limiter, Pace
 from support.scholar import Scholar, record
 
 PAPERS, TURNS = 10, 2_000

@@ -10,8 +10,9 @@ import numpy as np
 
 from bench.figures import Figure, Size, Watch, typical
 from manyheads.bank.knowledge import KnowledgeBank
-from manyheads.bank.vectors import PrecomputedEmbedder, unit_rows
+from manyheads.bank.vectors import unit_rows
 from manyheads.papers import Paper
+from support.embedding import PrecomputedEmbedder
 
 if TYPE_CHECKING:
     from manyheads.bank.vectors import Vectors

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.limiter import Pace
 from manyheads.literature import semantic_scholar
+from manyheads.retry import Pace
 from support.command import Done, manyheads_command, manyheads_process
 from support.scholar import Scholar, Trouble, record
 

@@ -8,8 +8,8 @@ import pytest
 import typer
 
 from manyheads.cli.options import going_on_later
-from manyheads.limiter import Pace
 from manyheads.literature import semantic_scholar
+from manyheads.retry import Pace
 from manyheads.suites.spec import read_cases
 from support.command import Done, manyheads_command
 from support.openalex import OpenAlexServer, work

@@ -4,8 +4,8 @@ from agentscope.message import UserMsg
 
 from manyheads.config import LiteratureConfig
 from manyheads.hosts import agentscope, autogen
-from manyheads.limiter import Pace
 from manyheads.literature.library import Library
+from manyheads.retry import Pace
 from support.llm import LLM
 from support.scholar import Scholar, Trouble, record
 from support.turns import model

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from manyheads.errors import LiteratureError
-from manyheads.limiter import Pace
 from manyheads.literature.arxiv import PACE, Arxiv
-from manyheads.literature.service import Service
-from manyheads.literature.source import LackingError
+from manyheads.literature.source import LackingError, Service
 from manyheads.papers import Paper, Window
+from manyheads.retry import Pace
 from support.arxiv import ArxivServer, entry
 from support.scholar import Trouble
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from manyheads.errors import LiteratureError
-from manyheads.limiter import Pace
 from manyheads.literature.openalex import OpenAlex
-from manyheads.literature.service import Service
+from manyheads.literature.source import Service
 from manyheads.papers import Paper, Window
+from manyheads.retry import Pace
 from support.openalex import OpenAlexServer, work
 from support.scholar import Trouble
 

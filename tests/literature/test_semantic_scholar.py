@@ -13,11 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyheads.errors import LiteratureError
-from manyheads.limiter import Pace
 from manyheads.literature.semantic_scholar import SemanticScholar
-from manyheads.literature.service import Service
-from manyheads.literature.source import ALL
+from manyheads.literature.source import ALL, Service
 from manyheads.papers import Paper, Window
+from manyheads.retry import Pace
 from support.scholar import Record, Scholar, Trouble, record
 
 A, B, C, D, E = ("abcde"[number] * 40 for number in range(5))

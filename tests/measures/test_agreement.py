@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from manyheads.errors import RatingError
-from manyheads.measures.agreement import agreement, krippendorff_alpha
+from manyheads.measures.statistics import agreement, krippendorff_alpha
 
 X, Y = (1.0, 2.0, 3.0, 4.0, 5.0), (2.0, 1.0, 4.0, 3.0, 5.0)
 

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manyheads.errors import MeasureError
-from manyheads.measures.agreement import kendall_w
 from manyheads.measures.ranking import (
     orders_of,
     position_bias,
     ranks_of,
     relative_quality,
 )
+from manyheads.measures.statistics import kendall_w
 
 SIZES = st.integers(2, 7)
 SQUARE = [(0, 1, 2), (1, 2, 0), (2, 0, 1)]

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.measures.agreement import kendall_tau
 from manyheads.measures.alignment import Alignment, alignments, as_data
-from manyheads.measures.rankings import JudgedSet, Rankings
-from manyheads.measures.statistics import Mean
+from manyheads.measures.ranking import JudgedSet, Rankings
+from manyheads.measures.statistics import Mean, kendall_tau
 
 Ranks = tuple[int, ...]
 COUNT = count()

@@ -10,7 +10,7 @@ import pytest
 
 from manyheads.errors import RatingError
 from manyheads.measures.forms import Key
-from manyheads.measures.rankings import (
+from manyheads.measures.ranking import (
     LAYOUT,
     RankedSet,
     doubts,

@@ -13,8 +13,7 @@ from manyheads.config.sections import Price
 from manyheads.core import Message
 from manyheads.engine.replying import parse
 from manyheads.errors import ConfigError
-from manyheads.models.offline import OFFLINE, OfflineModel
-from manyheads.models.phrases import Phrases
+from manyheads.models.offline import OFFLINE, OfflineModel, Phrases
 from manyheads.replies import (
     REPLIES,
     Condensed,

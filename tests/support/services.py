@@ -10,10 +10,10 @@ from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import KnowledgeBank
 from manyheads.config import LiteratureConfig, SourceName
 from manyheads.core.events import Searched
-from manyheads.limiter import Pace
 from manyheads.literature.library import Library
 from manyheads.literature.lookup import Findings
 from manyheads.papers import Paper
+from manyheads.retry import Pace
 from support.arxiv import ArxivServer, entry
 from support.openalex import OpenAlexServer, work
 from support.scholar import Record, Scholar, Trouble, record

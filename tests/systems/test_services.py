@@ -10,10 +10,10 @@ import pytest
 from manyheads.core.events import Retrieved, Searched, Warned, Words, words
 from manyheads.errors import LiteratureError, ModelError
 from manyheads.hosts.autogen.team import as_message
-from manyheads.limiter import Pace
 from manyheads.literature import semantic_scholar
-from manyheads.literature.retrieval import title_of
+from manyheads.literature.library import title_of
 from manyheads.resources import Resources
+from manyheads.retry import Pace
 from manyheads.systems.loading import load
 from support.faults import Fault
 from support.llm import LLM

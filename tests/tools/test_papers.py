@@ -8,8 +8,8 @@ import pytest
 
 from manyheads.config import LiteratureConfig
 from manyheads.core import Tool
-from manyheads.limiter import Pace
 from manyheads.literature.library import Library
+from manyheads.retry import Pace
 from manyheads.tools import PAPER, REFERENCES, SEARCH, ToolRefusedError, literature_tools
 from support.scholar import Scholar, Trouble, record
 

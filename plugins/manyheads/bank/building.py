@@ -28,7 +28,15 @@ from manyheads.bank.meta import (
     EmbeddingMeta,
     Meta,
 )
-from manyheads.bank.scientists import Condense, Masker, assign_masks, profile, profile_text, shown, spellings
+from manyheads.bank.scientists import (
+    Condense,
+    Masker,
+    assign_masks,
+    display_name,
+    profile,
+    profile_text,
+    spellings,
+)
 from manyheads.bank.selection import SPOOL, Selection, Spool, Spooled, select
 from manyheads.bank.store import FolderLock
 from manyheads.bank.vectors import CachedEmbedder, Embedder, unit_rows
@@ -230,7 +238,7 @@ def fill_scientists(folder: Path, scientists: Sequence[Scientist], model: Embedd
             authors.add(items[start : start + BATCH], progress=count)
 
 
-def counted(things: Iterable[_T], step: str, tell: Progress) -> Iterator[_T]:
+def report_each(things: Iterable[_T], step: str, tell: Progress) -> Iterator[_T]:
     """Things of which nobody knows how many there are, told every `TOLD_EVERY` and when they end."""
     done = 0
     for done, one in enumerate(things, 1):
@@ -278,7 +286,8 @@ def build_corpus(
     progress: Progress | None = None,
 ) -> None:
     """See `Ecosystem.build`. Everything is written to `<target>.partial`, which is renamed at the end."""
-    started, tell = time.monotonic(), progress or _quiet
+    started = time.monotonic()
+    tell: Progress = progress or (lambda step, done, total: None)
     reader = JsonLines(source) if isinstance(source, Path) else source
     _need_free(target)
     partial = target.with_name(target.name + ".partial")
@@ -356,7 +365,7 @@ def _read(
     """Read and select; a source that cannot be used leaves nothing behind but what was rejected in it."""
     try:
         with (partial / REJECTS).open("w", encoding="utf-8") as rejects.log:
-            papers = counted(reader.papers(rejects), READING, tell)
+            papers = report_each(reader.papers(rejects), READING, tell)
             return select(papers, options, rejects, spool, reader)
     except UserError as wrong:
         spool.close()
@@ -388,7 +397,7 @@ def _mask_and_profile(
         past=spool.masked("past"),
         contemporary=spool.masked("contemporary"),
         scientists=profiles.scientists,
-        names={mask: shown(key, known[key], selection.known) for key, mask in masks.items()},
+        names={mask: display_name(key, known[key], selection.known) for key, mask in masks.items()},
         interests_by=profiles.interests_by,
     )
 
@@ -451,7 +460,3 @@ def _write_lines(path: Path, records: Iterable[BaseModel]) -> None:
 
 def _write_json(path: Path, value: object) -> None:
     path.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-
-
-def _quiet(step: str, done: int, total: int | None) -> None:
-    """No one listens."""

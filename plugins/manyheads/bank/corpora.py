@@ -82,7 +82,9 @@ def resolve_corpus(
 
 def _shipped(name: str, cache: Path, embedder: Embedder, progress: Progress | None) -> Path:
     source = data_file(f"configs/corpora/{name}.jsonl")
-    folder = cache / "corpora" / f"{name}-{_key(source)}-{_slug(embedder.name)}"
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
+    model = re.sub(r"[^A-Za-z0-9.]+", "-", embedder.name)
+    folder = cache / "corpora" / f"{name}-{digest}-{model}"
     if not (folder / META).is_file():
         with _only_one(folder):
             if not (folder / META).is_file():
@@ -102,11 +104,3 @@ def _only_one(folder: Path) -> Generator[None]:
             f"{folder.parent} cannot be written: {wrong.strerror or wrong}",
             hint="set MANYHEADS_CACHE to a folder that can be written",
         ) from wrong
-
-
-def _key(source: Path) -> str:
-    return hashlib.sha256(source.read_bytes()).hexdigest()[:12]
-
-
-def _slug(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9.]+", "-", name)

@@ -233,7 +233,7 @@ class Rejects:
         if self.log and self.total <= LOGGED:
             self.log.write(json.dumps(reject.record(), ensure_ascii=False) + "\n")
 
-    def told(self, most: int = TOLD) -> str:
+    def summary(self, most: int = TOLD) -> str:
         """The first few in one sentence, and how many more there are."""
         more = self.total - len(self.first[:most])
         return "; ".join(map(str, self.first[:most])) + (f"; and {more:,} more" if more else "")
@@ -275,7 +275,7 @@ def at_fault(wrong: ValidationError) -> tuple[str, str]:
     return ".".join(map(str, first["loc"])) or "json", told
 
 
-def sifted(
+def sift(
     source: object,
     records: Iterable[tuple[int, RawPaper | tuple[str, str]]],
     rejects: Rejects,
@@ -309,12 +309,13 @@ def _refuse_if_mostly_broken(source: object, good: int, rejects: Rejects, exampl
         raise CorpusError(f"{source}: no {rejects.unit} in it", hint=example)
     if (undecodable := rejects.by_field["encoding"]) > MOST_UNDECODABLE * total:
         raise CorpusError(
-            f"{source}: {undecodable:,} of {total:,} {units} are not UTF-8: {rejects.told()}",
+            f"{source}: {undecodable:,} of {total:,} {units} are not UTF-8: {rejects.summary()}",
             hint="convert it first, for example: iconv -f latin1 -t utf-8 FILE",
         )
     if rejects.total > MOST_BROKEN * total:
         raise CorpusError(
-            f"{source}: {rejects.total:,} of {total:,} {units} are no papers: {rejects.told()}", hint=example
+            f"{source}: {rejects.total:,} of {total:,} {units} are no papers: {rejects.summary()}",
+            hint=example,
         )
 
 
@@ -338,14 +339,17 @@ def lines(source: Path, member: str | None = None) -> Generator[tuple[int, bytes
         CorpusError: missing, a folder, cut off, of another compression than its name says, UTF-16, or binary.
     """
     number = 0
-    with reading(source, lambda: f" after line {number}" if number else ""), opened(source, member) as stream:
+    with (
+        reading(source, lambda: f" after line {number}" if number else ""),
+        open_file(source, member) as stream,
+    ):
         for number, line in enumerate(_bounded(source, stream), 1):
             if line.strip():
                 yield number, line.removeprefix(UTF8_MARK) if number == 1 else line
 
 
 @contextmanager
-def opened(source: Path, member: str | None = None) -> Generator[IO[bytes]]:
+def open_file(source: Path, member: str | None = None) -> Generator[IO[bytes]]:
     """The file's bytes, unpacked; a file that plainly holds something else is refused here."""
     start = head(source)
     if source.suffix == ".gz" and not start.startswith(GZIP):
@@ -443,7 +447,7 @@ class JsonLines:
         """
         with closing(lines(self.path)) as found:
             records = ((number, _parsed(line)) for number, line in found)
-            yield from sifted(self.path, records, rejects, example=EXAMPLE)
+            yield from sift(self.path, records, rejects, example=EXAMPLE)
 
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
         """Nothing but what the papers say."""

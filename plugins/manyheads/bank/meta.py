@@ -165,21 +165,18 @@ class Meta(_Frozen):
     def rows(self) -> list[tuple[str, str]]:
         """The summary, as label and value."""
         counts = self.counts
+        most = sorted(counts.rejected_by_field.items(), key=lambda one: (-one[1], one[0]))
         return [
             ("papers read", f"{counts.read:,}"),
             ("records rejected", f"{counts.rejected:,}"),
-            *((f"rejected: {name}", f"{n:,}") for name, n in _most_first(counts.rejected_by_field)),
+            *((f"rejected: {name}", f"{n:,}") for name, n in most[:TOLD_FIELDS]),
             *((f"removed by {name}", f"{count:,}") for name, count in counts.removed.items()),
             ("past papers", f"{counts.past:,} ({self.past_years[0]}–{self.past_years[1]})"),
             (
                 "contemporary papers",
                 f"{counts.contemporary:,} ({self.contemporary_years[0]}–{self.contemporary_years[1]})",
             ),
-            *(
-                [("without citation counts", f"{counts.without_citations:,}")]
-                if counts.without_citations
-                else []
-            ),
+            *((("without citation counts", f"{n:,}"),) if (n := counts.without_citations) else ()),
             ("scientists", f"{counts.scientists:,}"),
             ("mean co-authors among them", f"{counts.mean_coauthors:g}"),
             ("interests by", ", ".join(f"{by} for {n:,}" for by, n in counts.interests_by.items())),
@@ -189,13 +186,13 @@ class Meta(_Frozen):
         ]
 
 
-def _most_first(counts: dict[str, int]) -> list[tuple[str, int]]:
-    return sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:TOLD_FIELDS]
-
-
 def read_meta(folder: Path) -> Meta:
     """Raises CorpusError when the folder holds no built corpus."""
-    return _valid(folder, META, Meta)
+    try:
+        return Meta.model_validate(read_json(folder, META))
+    except ValidationError as wrong:
+        first = wrong.errors(include_url=False)[0]
+        raise _damaged(folder / META, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from wrong
 
 
 def read_names(folder: Path) -> dict[str, str]:
@@ -219,14 +216,6 @@ def read_json(folder: Path, name: str) -> Any:
         ) from missing
     except (OSError, ValueError) as wrong:
         raise _damaged(path, str(wrong)) from wrong
-
-
-def _valid(folder: Path, name: str, kind: type[Meta]) -> Meta:
-    try:
-        return kind.model_validate(read_json(folder, name))
-    except ValidationError as wrong:
-        first = wrong.errors(include_url=False)[0]
-        raise _damaged(folder / name, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from wrong
 
 
 def _damaged(path: Path, why: str) -> CorpusError:

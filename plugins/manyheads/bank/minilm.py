@@ -6,12 +6,11 @@ sentence-transformers/all-MiniLM-L6-v2; its own dependency, sentence-transformer
 
 import importlib.metadata
 import json
+import math
 import shutil
 import struct
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from manyheads.disk import cache_folder, folder_beside, sha256_of, unwritable
 from manyheads.errors import EmbeddingError
@@ -96,19 +95,20 @@ def _build(source: Path, target: Path) -> None:
 # A BERT encoder written as an ONNX graph, node by node, from its safetensors weights: no torch needed.
 
 _OPSET, _IR_VERSION = 17, 8
-_DTYPES = {"F32": np.float32, "I64": np.int64}
 _MASKED = -1e9
 
 
 def read_safetensors(path: Path) -> "dict[str, NDArray[Any]]":
     """Tensors by name: 8 bytes of header length, a JSON header, raw little-endian data (safetensors format)."""
+    import numpy as np
+
     data = path.read_bytes()
     (length,) = struct.unpack("<Q", data[:8])
     header: dict[str, Any] = json.loads(data[8 : 8 + length])
     header.pop("__metadata__", None)
-    body = memoryview(data)[8 + length :]
+    body, types = memoryview(data)[8 + length :], {"F32": np.float32, "I64": np.int64}
     return {
-        name: np.frombuffer(body[slice(*entry["data_offsets"])], _DTYPES[entry["dtype"]]).reshape(
+        name: np.frombuffer(body[slice(*entry["data_offsets"])], types[entry["dtype"]]).reshape(
             entry["shape"]
         )
         for name, entry in header.items()
@@ -165,7 +165,8 @@ class _BertGraph:
         self.nodes.append(helper.make_node(op, inputs, [name], name=name, **attributes))
         return name
 
-    def _constant(self, value: "NDArray[Any] | np.float32") -> str:
+    def _constant(self, value: "NDArray[Any]") -> str:
+        import numpy as np
         from onnx import numpy_helper
 
         name = f"constant_{len(self.constants)}"
@@ -173,7 +174,14 @@ class _BertGraph:
         self.constants.append(numpy_helper.from_array(array, name))
         return name
 
+    def _number(self, value: float) -> str:
+        import numpy as np
+
+        return self._constant(np.array(value, np.float32))
+
     def _integers(self, *values: int) -> str:
+        import numpy as np
+
         return self._constant(np.array(values, np.int64))
 
     def _weight(self, name: str) -> str:
@@ -204,8 +212,8 @@ class _BertGraph:
 
         mask = self._op("Cast", "attention_mask", to=TensorProto.FLOAT)
         wide = self._op("Unsqueeze", mask, self._integers(1, 2))
-        padding = self._op("Sub", self._constant(np.float32(1)), wide)
-        return self._op("Mul", padding, self._constant(np.float32(_MASKED)))
+        padding = self._op("Sub", self._number(1), wide)
+        return self._op("Mul", padding, self._number(_MASKED))
 
     def layer(self, name: str, x: str, bias: str) -> str:
         """Attention and two dense layers, each added to its input and normalised."""
@@ -227,13 +235,13 @@ class _BertGraph:
 
         # keys come out already turned over: (batch, heads, width of a head, tokens)
         product = self._op("MatMul", heads("query", [0, 2, 1, 3]), heads("key", [0, 2, 3, 1]))
-        scores = self._op("Mul", product, self._constant(np.float32(1 / np.sqrt(head))))
+        scores = self._op("Mul", product, self._number(1 / math.sqrt(head)))
         shares = self._op("Softmax", self._op("Add", scores, bias), axis=-1)
         context = self._op("MatMul", shares, heads("value", [0, 2, 1, 3]))
         return self._op("Reshape", self._op("Transpose", context, perm=[0, 2, 1, 3]), merge)
 
     def _gelu(self, x: str) -> str:
         """The exact form, x · (1 + erf(x / √2)) / 2."""
-        scaled = self._op("Mul", x, self._constant(np.float32(np.sqrt(0.5))))
-        gate = self._op("Add", self._op("Erf", scaled), self._constant(np.float32(1)))
-        return self._op("Mul", self._op("Mul", x, gate), self._constant(np.float32(0.5)))
+        scaled = self._op("Mul", x, self._number(math.sqrt(0.5)))
+        gate = self._op("Add", self._op("Erf", scaled), self._number(1))
+        return self._op("Mul", self._op("Mul", x, gate), self._number(0.5))

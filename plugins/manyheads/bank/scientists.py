@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Literal, Protocol
 
 from manyheads.bank.corpus import RawAuthor, RawPaper
-from manyheads.bank.phrases import some_texts, standout_phrases
+from manyheads.bank.lexical import some_texts, standout_phrases
 from manyheads.bank.selection import Team
 from manyheads.papers import Paper, Scientist
 
@@ -269,7 +269,7 @@ def spellings(authors: Iterable[str], teams: Iterable[Team], known: Mapping[str,
     return found
 
 
-def shown(key: str, names: Counter[str], known: Mapping[str, RawAuthor]) -> str:
+def display_name(key: str, names: Counter[str], known: Mapping[str, RawAuthor]) -> str:
     """A person's name: the dataset's, or the most usual one; with the key where that is another."""
     usual = min(names, key=lambda name: (-names[name], name), default=key)
     name = known[key].name if key in known else usual

@@ -49,7 +49,7 @@ class Spooled(Generic[_Kind]):
         self._of = f"FROM {table} WHERE period = '{period}'"
 
     def __len__(self) -> int:
-        with _said():
+        with _spool_errors():
             return int(self._db.rows(f"SELECT COUNT(*) {self._of}")[0][0])
 
     def __iter__(self) -> Iterator[_Kind]:
@@ -70,7 +70,7 @@ class Spool:
         self._path = path
         if path is not None:
             path.unlink(missing_ok=True)  # without a journal, what a killed process left may be broken
-        with _said():
+        with _spool_errors():
             self._db = Database(path, "PRAGMA cache_size = -16000", *_TABLES, "BEGIN", safety="none")
 
     def add(self, paper: RawPaper, period: Period, place: str) -> str | None:
@@ -80,7 +80,7 @@ class Spool:
             paper.id, place, period, json.dumps(paper.keys), names, paper.year, paper.citations,
             paper.model_dump_json(by_alias=True, exclude={"references"}),
         )  # fmt: skip
-        with _said():
+        with _spool_errors():
             new = self._db.change(
                 "INSERT OR IGNORE INTO raw (id, place, period, keys, names, year, citations, record) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -90,7 +90,7 @@ class Spool:
 
     def keep(self, paper: Paper, period: Period) -> None:
         """Keep a paper as the corpus will hold it."""
-        with _said():
+        with _spool_errors():
             self._db.change(
                 "INSERT INTO masked (id, period, record) VALUES (?, ?, ?)",
                 paper.id, period, paper.model_dump_json(include=STORED),
@@ -128,12 +128,12 @@ class Spool:
 
 
 def _rows(db: Database, query: str, *values: str) -> Iterator[tuple[Any, ...]]:
-    with _said():
+    with _spool_errors():
         yield from db.each(query, *values)
 
 
 @contextmanager
-def _said() -> Generator[None]:
+def _spool_errors() -> Generator[None]:
     try:
         yield
     except sqlite3.OperationalError as wrong:
@@ -166,7 +166,7 @@ class Selection:
     def contemporary(self) -> Spooled[RawPaper]:
         return self.spool.raw("contemporary")
 
-    def told(self) -> str:
+    def summary(self) -> str:
         removals = ", ".join(f"{name} removed {count:,}" for name, count in self.removed.items() if count)
         return f"{self.read:,} papers read{'; ' if removals else ''}{removals}"
 
@@ -286,7 +286,7 @@ def _need_years(chosen: Selection, period: Period, options: BuildOptions) -> Non
     first, last = min(chosen.years), max(chosen.years)
     spread = f"the years {first} to {last}" if first < last else f"{first} alone"
     raise CorpusError(
-        f"no {period} papers ({_span(period, options)}): {chosen.told()}; they are of {spread}",
+        f"no {period} papers ({_span(period, options)}): {chosen.summary()}; they are of {spread}",
         hint=f"choose a --bound from {first + 1} to {last}, and --start and --end, if any, around it"
         if first < last
         else "add papers of other years: past ones are of years before the bound, contemporary ones not",
@@ -295,4 +295,6 @@ def _need_years(chosen: Selection, period: Period, options: BuildOptions) -> Non
 
 def _need(chosen: Selection, left: int, what: str) -> None:
     if not left:
-        raise CorpusError(f"no {what} left: {chosen.told()}", hint="loosen the filter that removed the most")
+        raise CorpusError(
+            f"no {what} left: {chosen.summary()}", hint="loosen the filter that removed the most"
+        )

@@ -115,7 +115,7 @@ def point_id(record_id: str) -> str:
     return str(uuid.uuid5(_NAMESPACE, record_id))
 
 
-def checked(vectors: "Vectors", dim: int, rows: int | None = None) -> "Vectors":
+def check_vectors(vectors: "Vectors", dim: int, rows: int | None = None) -> "Vectors":
     """`vectors` if they are (rows, dim) and finite; raises EmbeddingError."""
     import numpy as np
 
@@ -144,7 +144,7 @@ def own_payload(stored: Mapping[str, Any] | None) -> tuple[str, Payload]:
         ) from error
 
 
-def ranked(points: Iterable[tuple[float, Mapping[str, Any] | None]]) -> list[Found]:
+def best_first(points: Iterable[tuple[float, Mapping[str, Any] | None]]) -> list[Found]:
     """Scores and stored payloads as results: best first, equal scores by id, so that all backings agree."""
     found: list[Found] = []
     for score, stored in points:

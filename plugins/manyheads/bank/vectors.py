@@ -47,24 +47,6 @@ def unit_rows(vectors: "NDArray[Any]") -> "Vectors":
     return np.divide(rows, lengths, out=rows.copy(), where=lengths > 0)
 
 
-class PrecomputedEmbedder:
-    """Stands for a model that is not here, so that a bank can be built from its vectors without it."""
-
-    def __init__(self, name: str, dim: int) -> None:
-        self.name, self.dim = name, dim
-
-    def embed(self, texts: Sequence[str]) -> "Vectors":
-        """Raises EmbeddingError unless `texts` is empty: there is no model to embed them with."""
-        import numpy as np
-
-        if texts:
-            raise EmbeddingError(
-                f"{len(texts)} texts have no precomputed vector, and the model {self.name} is not loaded",
-                hint="add their vectors to the file, or build without --vectors",
-            )
-        return np.zeros((0, self.dim), dtype=np.float32)
-
-
 # On disk.
 
 _MOST_KEYS = 500
@@ -86,7 +68,7 @@ class CachedEmbedder:
         self.name, self.dim = embedder.name, embedder.dim
         self._embedder = embedder
         self._path = path or cache_folder() / "vectors.sqlite"
-        with self._explained():
+        with self._errors():
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._db = Database(self._path, _TABLE)
 
@@ -102,7 +84,7 @@ class CachedEmbedder:
         if new:
             fresh = dict(zip(new, self._embedder.embed(list(new.values())), strict=True))
             rows = [(key, vector.astype("<f4").tobytes()) for key, vector in fresh.items()]
-            with self._explained():
+            with self._errors():
                 self._db.change_all("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
             known |= fresh
         return np.stack([known[key] for key in keys])
@@ -121,13 +103,13 @@ class CachedEmbedder:
         for start in range(0, len(keys), _MOST_KEYS):
             some = keys[start : start + _MOST_KEYS]
             marks = ",".join("?" * len(some))
-            with self._explained():
+            with self._errors():
                 rows = self._db.rows(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", *some)
             known |= {key: np.frombuffer(vector, dtype="<f4") for key, vector in rows}
         return known
 
     @contextmanager
-    def _explained(self) -> Generator[None]:
+    def _errors(self) -> Generator[None]:
         try:
             yield
         except (sqlite3.Error, OSError) as error:

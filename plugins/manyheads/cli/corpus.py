@@ -78,8 +78,7 @@ def targets(
 ) -> None:
     """Draw papers that were really written, with the abstracts of what they cite, as targets of a ranking."""
     from manyheads.literature.readers.table import column_option
-    from manyheads.literature.targets import Wish, need_new, reasons, write_cases
-    from manyheads.literature.targets_in_datasets import open_datasets, targets_of
+    from manyheads.literature.targets import Wish, need_new, open_datasets, reasons, targets_of, write_cases
 
     if sum(map(bool, (sources, corpus, paper))) != 1:
         raise typer.BadParameter("name datasets, or a --corpus, or a --paper", param_hint="SOURCE")

@@ -74,8 +74,7 @@ def measure(
     """
     from manyheads.cli.options import naming_the_option, showing_progress
     from manyheads.measures.corpus import measuring_corpus, measuring_services
-    from manyheads.measures.scores import scores, write_scores
-    from manyheads.measures.summary import remarks
+    from manyheads.measures.scores import remarks, scores, write_scores
     from manyheads.texts import read_subjects
 
     _refuse_unused(against, corpus, rnd, search, retrieve, sets)
@@ -144,7 +143,7 @@ def _show(found: "Sequence[Score]", neighbours: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from manyheads.measures.summary import mean_rows, measures_of, neighbour_rows, text_rows, title
+    from manyheads.measures.scores import mean_rows, measures_of, neighbour_rows, text_rows, title
 
     console, table = Console(), Table()
     table.add_column("text", max_width=48, min_width=12)

@@ -31,7 +31,7 @@ def form(
 ) -> None:
     """Write blind forms for people to rank the same ideas by hand: a table each, a guideline, and the key."""
     from manyheads.measures.forms import count
-    from manyheads.measures.rankings import doubts, ranking_form, read_ranked_set
+    from manyheads.measures.ranking import doubts, ranking_form, read_ranked_set
 
     made = ranking_form([read_ranked_set(path) for path in rankings], raters, seed)
     for doubt in doubts(made):
@@ -55,7 +55,7 @@ def agreement(
 
     from manyheads.measures.alignment import alignments, as_data, as_lines
     from manyheads.measures.forms import Key
-    from manyheads.measures.rankings import LAYOUT, read_rankings
+    from manyheads.measures.ranking import LAYOUT, read_rankings
 
     given = read_rankings(forms, Key.read(key, LAYOUT), exclude or [])
     found = alignments(given)

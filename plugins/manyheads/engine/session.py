@@ -25,8 +25,7 @@ from manyheads.engine.system import System, roles_of, system_of
 from manyheads.errors import UserError
 from manyheads.literature.cache import CACHE, RECORD
 from manyheads.literature.ledger import LEDGER, SearchLedger
-from manyheads.literature.library import Library
-from manyheads.literature.retrieval import ServiceLiterature
+from manyheads.literature.library import Library, ServiceLiterature
 from manyheads.models.offline import OFFLINE
 from manyheads.papers import Literature, NoLiterature
 from manyheads.roles import Prompts, Roles

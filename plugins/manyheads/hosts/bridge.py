@@ -13,7 +13,7 @@ from manyheads.engine.replying import StructuredHost
 from manyheads.engine.session import Session, new_folder
 from manyheads.engine.system import System, system_of
 from manyheads.errors import ConfigError
-from manyheads.models.offline import LocalModel, OfflineModel, labelled
+from manyheads.models.offline import LocalModel, OfflineModel, with_label
 from manyheads.systems import system_of as system_by
 from manyheads.systems import systems
 from manyheads.systems.loading import reopen, validate
@@ -170,7 +170,7 @@ def sentence(event: AnyEvent) -> str:
         case _, None:
             return ""
         case Said(), _:
-            return labelled(event.text, event.model)
+            return with_label(event.text, event.model)
         case Stage() | Recruited() | Voted(), told:
             return f"{told.who} {told.does}".strip()
         case Retrieved(), told:

@@ -10,8 +10,7 @@ from manyheads.config import ModelConfig
 from manyheads.core import NOTHING, Recall, Usage, recall_nothing
 from manyheads.engine.replying import StructuredHost
 from manyheads.errors import ConfigError, UserError
-from manyheads.models.governor import Governor
-from manyheads.models.requests import answered, form_of
+from manyheads.models.requests import Governor, completion, form_of
 from manyheads.replies import ReplyModel
 
 T = TypeVar("T")
@@ -70,7 +69,7 @@ async def governed(
     notes = list[str]() if ledger.warn is None else ledger.warn
     try:
         return await governor.call(
-            lambda sent: answered(request(sent), governor.alias, governor.config), form, notes
+            lambda sent: completion(request(sent), governor.alias, governor.config), form, notes
         )
     finally:
         for note in notes if ledger.warn is None else ():

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 from xml.etree.ElementTree import Element, ParseError
 
 from manyheads.config import SourceName
-from manyheads.limiter import Pace
 from manyheads.literature.queries import salient
-from manyheads.literature.service import Service
-from manyheads.literature.source import ALL, LackingError, Part, Source
+from manyheads.literature.source import ALL, LackingError, Part, Service, Source
 from manyheads.papers import ANY_TIME, Paper, Window
-from manyheads.retry import GarbledError, RefusedError
+from manyheads.retry import GarbledError, Pace, RefusedError
 
 if TYPE_CHECKING:
     import httpx
@@ -57,7 +55,7 @@ class Arxiv(Source):
         self, query: str, limit: int = 10, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
     ) -> list[Paper]:
         """Papers that hold all the words, stop words aside, most relevant first."""
-        if not (asked := _worded(query, window)):
+        if not (asked := _search_query(query, window)):
             return []
         until, found, start, total = self._service.deadline(), list[Paper](), 0, 1
         size = min(limit, _PAGE)
@@ -87,7 +85,7 @@ class Arxiv(Source):
         return await self._service.get(url, params, _read, what, until=until)
 
 
-def _worded(query: str, window: Window) -> str:
+def _search_query(query: str, window: Window) -> str:
     """The query in arXiv's language: every word, and the days between which it was submitted; empty for no words."""
     words = [f"all:{word}" for term in salient(query, _MOST_WORDS) for word in re.findall(r"\w+", term)]
     if not words:
@@ -113,7 +111,7 @@ def _number(paper_id: str) -> str | None:
 
 def _read(response: "httpx.Response") -> tuple[list[Paper], int]:
     """Raises `GarbledError` for what is no feed, and for an empty page in the midst of a list, which arXiv knows."""
-    feed = _parsed(response.content)
+    feed = _parse(response.content)
     entries = feed.findall(f"{_ATOM}entry")
     if any("/api/errors" in _text(entry, f"{_ATOM}id") for entry in entries):
         raise RefusedError(400, text=_text(entries[0], f"{_ATOM}summary"))
@@ -123,7 +121,7 @@ def _read(response: "httpx.Response") -> tuple[list[Paper], int]:
     return list(_papers(entries)), total
 
 
-def _parsed(content: bytes) -> Element:
+def _parse(content: bytes) -> Element:
     from defusedxml import DefusedXmlException
     from defusedxml.ElementTree import fromstring
 

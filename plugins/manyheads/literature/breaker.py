@@ -3,8 +3,7 @@
 import time
 
 from manyheads.errors import LiteratureError
-from manyheads.limiter import OverdueError
-from manyheads.retry import GarbledError, RefusedError
+from manyheads.retry import GarbledError, OverdueError, RefusedError
 
 REST = 600.0
 """Seconds after which a source is asked again: runs and apps outlive the troubles of a service."""

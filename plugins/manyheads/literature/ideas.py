@@ -256,7 +256,7 @@ def _papers(path: Path, named: str, most: int) -> Background:
         if len(works) > most:
             break
     if not works:
-        told = f" ({rejects.told()})" if rejects.total else ""
+        told = f" ({rejects.summary()})" if rejects.total else ""
         raise SubjectError(f"{named}: no paper in it has an abstract{told}", hint=f"name {BACKGROUND_KINDS}")
     return Background(named, tuple(works), without=bare + rejects.total)
 
@@ -285,7 +285,8 @@ def _behind(named: str, most: int) -> Background:
 
 def _beside(folder: Path, references: Sequence[Evidence], most: int) -> Background:
     """What a run's idea was written beside: its own background, that of the run it took up, or its references."""
-    config = _config_of(folder)
+    path = folder / "config.yaml"
+    config = read_yaml(path) if path.is_file() else {}
     inputs = config.get("inputs") or config
     if isinstance(inputs.get("background"), list):
         return Background("", tuple(map(_text, inputs["background"])))
@@ -294,12 +295,6 @@ def _beside(folder: Path, references: Sequence[Evidence], most: int) -> Backgrou
     if taken_up := inputs.get("idea") or (config.get("rebuttal") or {}).get("idea"):
         return _behind(str(taken_up), most)
     return Background("", tuple(_known(config, references)))
-
-
-def _config_of(folder: Path) -> Mapping[str, Any]:
-    """The config of a run as data; nothing where its folder has none."""
-    path = folder / "config.yaml"
-    return read_yaml(path) if path.is_file() else {}
 
 
 def _known(config: Mapping[str, Any], references: Sequence[Evidence]) -> Iterator[Subject]:

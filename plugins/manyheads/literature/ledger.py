@@ -60,7 +60,7 @@ class SearchLedger:
     def _take(self, entry: Searched, line: str) -> None:
         self._known.add(line)
         self._entries.append(entry)
-        asked = _question(entry)
+        asked = (entry.source, entry.operation, entry.query, entry.asked, entry.window)
         if entry.outcome in ("found", "empty"):
             self._answered.add(asked)
             self._unanswered.pop(asked, None)
@@ -88,10 +88,6 @@ def _counts(source: str, entries: list[Searched]) -> dict[str, int]:
     outcomes = Counter(entry.outcome for entry in of_it)
     counts = {outcome: outcomes[outcome] for outcome in ("found", "empty", "skipped", "failed")}
     return {**counts, "hits": sum(entry.hits for entry in of_it)}
-
-
-def _question(entry: Searched) -> Key:
-    return (entry.source, entry.operation, entry.query, entry.asked, entry.window)
 
 
 def _line(entry: Searched, but: set[str] = _PLACE) -> str:

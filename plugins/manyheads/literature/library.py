@@ -1,6 +1,8 @@
 """The library: the sources of a config asked one after the other, every look-up noted in a ledger."""
 
+import asyncio
 import datetime as dt
+import os
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
@@ -9,23 +11,64 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import JsonValue, TypeAdapter
 
+from manyheads.bank.vectors import Embedder
 from manyheads.config import LiteratureConfig, SourceName
 from manyheads.core.events import Searched
 from manyheads.errors import ConfigError, LiteratureError
-from manyheads.limiter import Pace
+from manyheads.literature import arxiv, openalex, semantic_scholar
+from manyheads.literature.arxiv import Arxiv
 from manyheads.literature.breaker import REST, Breaker
 from manyheads.literature.cache import Shelf, SingleFlight
-from manyheads.literature.connection import connect
-from manyheads.literature.identifiers import Identifier, identifiers_of, identify
+from manyheads.literature.identifiers import Identifier, Merged, identifiers_of, identify
 from manyheads.literature.local import LocalSource
 from manyheads.literature.lookup import Findings, LookUp, Member, Note, Request
-from manyheads.literature.merge import Merged
+from manyheads.literature.openalex import OpenAlex
 from manyheads.literature.queries import widen, words_of
-from manyheads.literature.source import ALL, Listing, Operation, Part
-from manyheads.papers import Paper, Window
+from manyheads.literature.semantic_scholar import SemanticScholar
+from manyheads.literature.source import ALL, Listing, Operation, Part, Service, Source
+from manyheads.papers import Hit, Literature, Paper, Scientist, Window
+from manyheads.retry import Pace
 
 if TYPE_CHECKING:
     from manyheads.bank.knowledge import KnowledgeBank
+
+
+def connect(
+    name: SourceName, config: LiteratureConfig, paces: Mapping[SourceName, Pace] | None = None
+) -> Source:
+    """A service as a source; nothing is contacted before it is asked.
+
+    Args:
+        paces: other paces than the services ask for.
+    """
+
+    def service(address: str, pace: Pace, key_env: str | None = None, key: str | None = None) -> Service:
+        return Service(
+            name=name,
+            pace=(paces or {}).get(name, pace),
+            retries=config.retries,
+            patience=config.patience,
+            address=config.endpoints.get(name) or address,
+            key_env=key_env,
+            has_key=key is not None,
+        )
+
+    if name == "arxiv":
+        return Arxiv(service(arxiv.ADDRESS, arxiv.PACE))
+    if name == "openalex":
+        key, mailto = _secret(openalex.KEY_ENV), _secret(openalex.MAILTO_ENV)
+        return OpenAlex(
+            service(openalex.ADDRESS, openalex.PACE, openalex.KEY_ENV, key), key=key, mailto=mailto
+        )
+    variable = config.semantic_scholar_key_env
+    key = _secret(variable)
+    pace = semantic_scholar.WITH_KEY if key else semantic_scholar.SHARED_POOL
+    return SemanticScholar(service(semantic_scholar.ADDRESS, pace, variable, key), key=key)
+
+
+def _secret(variable: str) -> str | None:
+    return os.environ.get(variable, "").strip() or None
+
 
 ENOUGH = 3
 """With so many papers a source's query is wide enough; to fill up the rest, the next source is asked."""
@@ -285,3 +328,75 @@ def window(config: LiteratureConfig, bound: int | None = None) -> Window:
             tried="bound, any, a year, a date",
             hint="write it as 2015 or 2015-06-30",
         ) from error
+
+
+PARTS: frozenset[Part] = frozenset(("abstract", "citations", "date"))
+LOOKED_AT = 3
+"""So many times the papers wanted are looked at: a service ranks by words, the nearest in meaning are shown."""
+
+
+class ServiceLiterature:
+    """A research ecosystem whose references come from a library; its scientists stay its own.
+
+    A query is looked up by its first line, which is the title of an idea or of an abstract, or the topic. Of what is
+    found, the papers nearest to the whole query are given; a hit's score is the cosine of the two texts' vectors, as
+    it is for B_past. A paper without an abstract or a year is left out: nothing could be compared with it.
+
+    Args:
+        ecosystem: whose scientists are asked.
+        library: where papers are looked up, its own date bounds and cascade kept.
+        embedder: gives the model of the run's vectors, when it is first needed.
+    """
+
+    def __init__(self, ecosystem: Literature, library: Library, embedder: Callable[[], Embedder]) -> None:
+        self._ecosystem, self._library, self._embedder = ecosystem, library, embedder
+
+    @property
+    def scientists(self) -> list[Scientist]:
+        return self._ecosystem.scientists
+
+    def scientist(self, name: str) -> Scientist:
+        return self._ecosystem.scientist(name)
+
+    def collaborations(self, name: str) -> Mapping[str, int]:
+        return self._ecosystem.collaborations(name)
+
+    async def find_scientists(self, query: str, k: int, *, exclude: Collection[str] = ()) -> list[Scientist]:
+        return await self._ecosystem.find_scientists(query, k, exclude=exclude)
+
+    def expect(self, *queries: str) -> None:
+        self._ecosystem.expect(*queries)
+
+    async def past(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        """The k papers nearest to each query, best first; fewer where the services know fewer.
+
+        Raises:
+            LiteratureError: no source could be asked.
+        """
+        return [await self._near(query, k) for query in queries]
+
+    async def _near(self, query: str, k: int) -> list[Hit]:
+        found = await self._library.search(title_of(query), LOOKED_AT * k, parts=PARTS)
+        papers = [paper for one in found.papers if (paper := comparable(one))]
+        if not papers:
+            return []
+        scores = await asyncio.to_thread(self._scores, query, papers)
+        hits = [Hit(paper, score) for paper, score in zip(papers, scores, strict=True)]
+        return sorted(hits, key=lambda hit: -hit.score)[:k]
+
+    def _scores(self, query: str, papers: Sequence[Paper]) -> list[float]:
+        vectors = self._embedder().embed([query, *(paper.abstract for paper in papers)])
+        return [float(score) for score in vectors[1:] @ vectors[0]]
+
+
+def title_of(query: str) -> str:
+    """The first line of a text that is not blank: the title of an idea or an abstract, or a topic."""
+    return next((line.strip() for line in query.splitlines() if line.strip()), query)
+
+
+def comparable(paper: Paper) -> Paper | None:
+    """A paper as prompts show it, who wrote it left out; None without an abstract or a year."""
+    year = paper.date.year if paper.date else paper.year
+    if year is None or not paper.abstract.strip():
+        return None
+    return paper.model_copy(update={"year": year, "authors": (), "author_ids": (), "affiliations": ()})

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Collection, Mapping
 from typing import ClassVar
 
-from manyheads.bank.knowledge import KnowledgeBank, Years, paper_text
+from manyheads.bank.knowledge import KnowledgeBank, paper_text
 from manyheads.bank.lexical import stems
 from manyheads.config import SourceName
 from manyheads.literature.source import ALL, Part, Source
@@ -57,8 +57,11 @@ class LocalSource(Source):
     async def _nearest(
         self, text: str, count: int, window: Window, *, exclude: Collection[str] = ()
     ) -> list[Hit]:
-        years = _years(window)
-        [hits] = await self._bank.search([text], count, years=years, where=PAST, exclude=exclude)
+        # half open; `Window.holds` has the last word
+        years = (window.after and window.after.year, window.before and window.before.year)
+        [hits] = await self._bank.search(
+            [text], count, years=years if any(years) else None, where=PAST, exclude=exclude
+        )
         return hits
 
     async def _past(self, paper_id: str) -> Paper | None:
@@ -81,13 +84,6 @@ def _holds(paper: Paper, wanted: set[str]) -> bool:
     """Whether two in three of the words asked for are in it (of two, both)."""
     there = wanted & set(stems(f"{paper.title} {paper.abstract}"))
     return bool(there) and len(there) >= len(wanted) - len(wanted) // 3
-
-
-def _years(window: Window) -> Years | None:
-    """The years that the bank is asked for, half open; `Window.holds` has the last word."""
-    if window.after is None and window.before is None:
-        return None
-    return (window.after and window.after.year, window.before and window.before.year)
 
 
 def _inside(papers: list[Paper], window: Window, limit: int) -> list[Paper]:

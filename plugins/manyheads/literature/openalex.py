@@ -13,12 +13,10 @@ from pydantic import BaseModel
 
 from manyheads.config import SourceName
 from manyheads.errors import LiteratureError
-from manyheads.limiter import Pace
 from manyheads.literature.queries import words_of
-from manyheads.literature.service import Service, parsed
-from manyheads.literature.source import ALL, Part, Source
+from manyheads.literature.source import ALL, Part, Service, Source, parse
 from manyheads.papers import ANY_TIME, Paper, Window, year_of
-from manyheads.retry import RefusedError
+from manyheads.retry import Pace, RefusedError
 
 ADDRESS = "https://api.openalex.org"
 PACE = Pace(0.1)
@@ -86,7 +84,7 @@ class _Page(BaseModel):
     results: list[_Work]
 
 
-def _selected(parts: Collection[Part]) -> list[str]:
+def _fields_of(parts: Collection[Part]) -> list[str]:
     """The fields to ask for."""
     return [*_ALWAYS, *(field for part, field in _FIELDS.items() if part in parts)]
 
@@ -154,12 +152,12 @@ class OpenAlex(Source):
 
         if not (words := _words(query)):
             return []
-        request: Any = _bounded(Works().search(words), window).select(_selected(parts))
+        request: Any = _inside(Works().search(words), window).select(_fields_of(parts))
         return await self._works(request, limit, window, self._deadline())
 
     async def paper(self, paper_id: str, *, parts: Collection[Part] = ALL) -> Paper | None:
         """One work."""
-        work = await self._work(paper_id, _selected(parts), self._deadline())
+        work = await self._work(paper_id, _fields_of(parts), self._deadline())
         return work and _paper(work)
 
     async def references(
@@ -180,8 +178,8 @@ class OpenAlex(Source):
         work = await self._work(paper_id, ["id"], until)
         if work is None:
             return []
-        request: Any = _bounded(Works().filter(cites=_tail(work.id)), window).sort(cited_by_count="desc")
-        return await self._works(request.select(_selected(parts)), limit, window, until)
+        request: Any = _inside(Works().filter(cites=_tail(work.id)), window).sort(cited_by_count="desc")
+        return await self._works(request.select(_fields_of(parts)), limit, window, until)
 
     async def recommendations(
         self, paper_id: str, limit: int = 10, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
@@ -212,7 +210,7 @@ class OpenAlex(Source):
         params, what = {"select": ",".join(fields)}, f"work {paper_id}"
         try:
             work = await self._service.get(
-                self._url(request), params, partial(parsed, _Work), what, until=until
+                self._url(request), params, partial(parse, _Work), what, until=until
             )
         except LiteratureError as error:
             match error.__cause__:
@@ -251,7 +249,7 @@ class OpenAlex(Source):
             some = wanted[start : start + MOST]
             if len(found) >= limit:
                 break
-            request: Any = _bounded(Works().filter_or(openalex_id=some), window).select(_selected(parts))
+            request: Any = _inside(Works().filter_or(openalex_id=some), window).select(_fields_of(parts))
             place = {f"openalex:{one}": number for number, one in enumerate(some)}
             papers = await self._works(request, len(some), window, until)
             found += sorted(papers, key=lambda paper: place.get(paper.id, len(place)))
@@ -260,7 +258,7 @@ class OpenAlex(Source):
     async def _page(self, request: Any, cursor: str, limit: int, until: float) -> _Page:
         url = self._url(request)
         params = {"per-page": min(limit, MOST), "cursor": cursor}
-        page = await self._service.get(url, params, partial(parsed, _Page), "search", until=until)
+        page = await self._service.get(url, params, partial(parse, _Page), "search", until=until)
         self._is_openalex = True
         return page
 
@@ -287,7 +285,7 @@ def _identifier(paper_id: str) -> str | None:
             return paper_id.upper() if _OWN_ID.fullmatch(paper_id) else None
 
 
-def _bounded(request: Any, window: Window) -> Any:
+def _inside(request: Any, window: Window) -> Any:
     """The window as filters, which OpenAlex takes with both ends in it."""
     dates: dict[str, str] = {}
     if window.after:

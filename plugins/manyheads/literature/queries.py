@@ -5,8 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 
-from manyheads.bank.lexical import STOP_WORDS
-from manyheads.bank.phrases import EVERYWHERE
+from manyheads.bank.lexical import EVERYWHERE, STOP_WORDS
 
 MOST_LETTERS = 300
 """Of a query: longer ones are refused or cut by the services themselves."""
@@ -36,7 +35,8 @@ def widen(query: str, most: int = MOST_LETTERS) -> Iterator[str]:
     """
     said: set[frozenset[str]] = set()
     for form in _forms(query, most):
-        words = _telling(form)
+        said_words = frozenset(word.casefold() for word in words_of(form))
+        words = said_words - STOP_WORDS or said_words
         if form and words not in said:
             said.add(words)
             yield form
@@ -50,11 +50,6 @@ def words_of(text: str) -> list[str]:
 def salient(text: str, most: int) -> list[str]:
     """Up to `most` different words that tell what a text is about, in their order; without stop words."""
     return _in_order(_ranked(text)[:most])
-
-
-def _telling(form: str) -> frozenset[str]:
-    words = frozenset(word.casefold() for word in words_of(form))
-    return words - STOP_WORDS or words
 
 
 def _ranked(text: str) -> list[tuple[int, str]]:

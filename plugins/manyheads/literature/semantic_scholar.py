@@ -12,11 +12,9 @@ from pydantic.alias_generators import to_camel
 
 from manyheads.config import SourceName
 from manyheads.errors import LiteratureError
-from manyheads.limiter import Pace
-from manyheads.literature.service import Service, parsed
-from manyheads.literature.source import ALL, Part, Source
+from manyheads.literature.source import ALL, Part, Service, Source, parse
 from manyheads.papers import ANY_TIME, Paper, Window, year_of
-from manyheads.retry import RefusedError
+from manyheads.retry import Pace, RefusedError
 
 if TYPE_CHECKING:
     import httpx
@@ -176,7 +174,7 @@ class _Requester:
                     raise
 
     def _read(self, response: "httpx.Response") -> dict[str, Any]:
-        answer = parsed(self._shape, response)
+        answer = parse(self._shape, response)
         paging: dict[str, Any] = {"recommendedPapers": []}
         match answer:
             case _Page(data=None):

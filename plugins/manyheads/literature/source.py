@@ -1,11 +1,38 @@
 """The one interface of all literature sources."""
 
-from collections.abc import Collection, Mapping
-from typing import ClassVar, Literal
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 
+from pydantic import BaseModel, ValidationError
+
+from manyheads import __version__
 from manyheads.config import SourceName
 from manyheads.errors import LiteratureError
 from manyheads.papers import ANY_TIME, Paper, Window
+from manyheads.retry import (
+    GarbledError,
+    Limiter,
+    OverdueError,
+    Pace,
+    RefusedError,
+    Retry,
+    SlowError,
+    in_short,
+    is_failure,
+    is_garbled,
+    is_passing,
+    limiter,
+    seconds_of,
+)
+
+if TYPE_CHECKING:
+    import ssl
+
+    import httpx
 
 Part = Literal["abstract", "authors", "venue", "citations", "date", "doi", "url"]
 """What may be asked of a paper beside its id, title and year."""
@@ -66,3 +93,221 @@ class Source:
 
     def _lacks(self, operation: Operation) -> LackingError:
         return LackingError(self.lacking.get(operation, f"{self.name} has no {operation}"), source=self.name)
+
+
+T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
+
+_LONGEST_BACKOFF = 20.0
+_SECONDS_A_TRY = 30.0
+_MOST_OF_A_REFUSAL = 200
+
+
+@dataclass(frozen=True)
+class Service:
+    """Sends GET requests to one service; all that have its name, address and pace share one limiter.
+
+    Connections are kept open between requests, as long as their event loop runs.
+
+    Args:
+        name: of the source.
+        pace: how fast it may be asked.
+        retries: how often a failed request is sent again.
+        patience: seconds for one look-up, waits for the limiter and retries counted.
+        address: of the service.
+        headers: sent to it with every request, and to nobody to whom it sends us on.
+        connections: how many may be open at once.
+        key_env: environment variable for the key, of services that give keys.
+        has_key: whether requests carry the key that it holds.
+        backoff: most seconds of the first wait between two tries; it doubles with each try, and is random.
+    """
+
+    name: SourceName
+    pace: Pace
+    _: KW_ONLY
+    retries: int
+    patience: float
+    address: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    connections: int = 10
+    key_env: str | None = None
+    has_key: bool = False
+    backoff: float = 1.0
+    _clients: "dict[asyncio.AbstractEventLoop, tuple[httpx.AsyncClient, AsyncGenerator[None]]]" = field(
+        default_factory=dict, init=False, compare=False
+    )
+
+    @property
+    def limiter(self) -> Limiter:
+        """The queue that is shared with all others who ask this service."""
+        return limiter((self.name, self.address), self.pace)
+
+    def deadline(self) -> float:
+        """When a look-up that begins now is given up, in seconds of `time.monotonic`."""
+        return time.monotonic() + self.patience
+
+    async def get(
+        self,
+        url: str,
+        params: Mapping[str, str | int],
+        read: Callable[["httpx.Response"], T],
+        what: str,
+        *,
+        until: float,
+    ) -> T:
+        """One request.
+
+        Args:
+            url: with everything in it escaped.
+            params: added to its query, not yet escaped.
+            read: reads the answer; raises `GarbledError` or `RefusedError` when it is none.
+            what: what is looked up, for messages.
+            until: the look-up's `deadline`.
+
+        Raises:
+            LiteratureError: the service refuses, cannot be reached, answers nonsense, or takes too long.
+        """
+        import httpx
+
+        async def send() -> T:
+            client = await self._client()
+            return read(_accept(await client.get(httpx.URL(url).copy_merge_params(params))))
+
+        return await self.call(send, what, until=until)
+
+    async def call(self, send: Callable[[], Awaitable[T]], what: str, *, until: float | None = None) -> T:
+        """Send anything at the service's pace, again where that can help.
+
+        Args:
+            send: sends it; raises `RefusedError` and `GarbledError` for bad answers, and lets the client's exceptions
+                through. It is cancelled when time is up.
+            what: what is looked up, for messages.
+            until: the `deadline` of a look-up of several requests; the patience begins anew if not given.
+
+        Raises:
+            LiteratureError: as `get`.
+        """
+        retry = Retry(
+            self.limiter,
+            self.retries,
+            backoff=self.backoff,
+            longest=_LONGEST_BACKOFF,
+            until=self.deadline() if until is None else until,
+        )
+        try:
+            return await retry.send(send)
+        except Exception as error:  # the clients have trees of their own; what is not theirs is raised again
+            if not is_failure(error):
+                raise
+            tried = {0: "not asked", 1: "once"}.get(retry.tries, f"{retry.tries} times")
+            message = f"{self.name}: {what}: {self._in_words(error, retry.failure)}"
+            hint = self._hint(retry.failure or error)
+            raise LiteratureError(message, source=self.name, tried=tried, hint=hint) from error
+
+    async def close(self) -> None:
+        """Close this event loop's connections."""
+        if held := self._clients.pop(asyncio.get_running_loop(), None):
+            await held[1].aclose()
+
+    async def _sign(self, request: "httpx.Request") -> None:
+        """Called for each request, those of redirections too, which take over the headers of the one before."""
+        import httpx
+
+        home, to = httpx.URL(self.address), request.url
+        if (to.host, to.port) == (home.host, home.port) and to.scheme in (home.scheme, "https"):
+            request.headers.update(self.headers)
+        else:
+            for name in self.headers:
+                request.headers.pop(name, None)
+
+    async def _client(self) -> "httpx.AsyncClient":
+        """The client of this event loop: connections cannot be shared between loops, and end with theirs."""
+        import httpx
+
+        loop = asyncio.get_running_loop()
+        if loop in self._clients:
+            return self._clients[loop][0]
+        for ended in [one for one in self._clients.copy() if one.is_closed()]:
+            self._clients.pop(ended, None)
+        client = httpx.AsyncClient(
+            headers={"User-Agent": f"manyheads/{__version__}"},
+            event_hooks={"request": [self._sign]},
+            timeout=min(_SECONDS_A_TRY, self.patience),
+            limits=httpx.Limits(max_connections=self.connections),
+            follow_redirects=True,
+            verify=_certificates(),
+        )
+        held = _hold(client)
+        self._clients[loop] = client, held
+        await anext(held)
+        return client
+
+    def _in_words(self, error: Exception, before: Exception | None) -> str:
+        match error:
+            case OverdueError() | SlowError() if before:
+                return (
+                    f"{self._in_words(before, None)}; no time is left for another try (literature.patience)"
+                )
+            case OverdueError(paused=True):
+                return f"the service wants to be left alone, {error.seconds:.0f} s from now on"
+            case OverdueError():
+                return f"too many ask it already, a turn would come in {error.seconds:.0f} s"
+            case SlowError():
+                return f"no answer within {self.patience:g} s (literature.patience)"
+            case RefusedError(status=401 | 403) if self.has_key:
+                return f"the key in {self.key_env} is refused: {in_short(error)}"
+            case RefusedError():
+                return in_short(error)
+            case _:
+                what = "the answer cannot be read" if is_garbled(error) else "cannot be reached"
+                return f"{what}: {in_short(error)}"
+
+    def _hint(self, error: Exception) -> str:
+        address = f"literature.endpoints.{self.name}"
+        match error:
+            case RefusedError(status=401 | 403) if self.has_key:
+                return f"mend the key in {self.key_env}, or unset it"
+            case RefusedError(status=401 | 403 | 429) | OverdueError() if self.key_env and not self.has_key:
+                return f"get a key of the service and export {self.key_env}=…, or ask again later"
+            case RefusedError(status=429) | OverdueError() | SlowError():
+                return "ask again later, or raise literature.patience"
+            case RefusedError(status=status) if not is_passing(status):
+                return f"mend what is asked for, or {address} if it is set"
+            case RefusedError():
+                return "ask again later, or take the source out of literature.cascade"
+            case _:
+                return f"check the network, and {address} if it is set"
+
+
+async def _hold(client: "httpx.AsyncClient") -> AsyncGenerator[None]:
+    """Keeps a client until it is closed, or its event loop ends: that closes the generators begun in it."""
+    try:
+        yield
+    finally:
+        await client.aclose()
+
+
+def parse(shape: type[M], response: "httpx.Response") -> M:
+    """The answer as its shape says; raises `GarbledError`, which names the first place that is not."""
+    try:
+        return shape.model_validate_json(response.content)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the answer"
+        raise GarbledError(f"{where}: {first['msg'].removeprefix('Value error, ')}") from error
+
+
+@cache
+def _certificates() -> "ssl.SSLContext":
+    """The certificates that are trusted; reading them takes longer than many a request."""
+    import httpx
+
+    return httpx.create_ssl_context()
+
+
+def _accept(response: "httpx.Response") -> "httpx.Response":
+    """The answer if it is one; raises `RefusedError`."""
+    if response.is_success:
+        return response
+    text = " ".join(response.text.split())[:_MOST_OF_A_REFUSAL]
+    raise RefusedError(response.status_code, seconds_of(response.headers.get("retry-after")), text)

@@ -12,11 +12,9 @@ from math import nan
 from statistics import fmean
 from typing import Any
 
-from manyheads.measures.agreement import kendall_tau, kendall_w
 from manyheads.measures.forms import count
-from manyheads.measures.ranking import relative_quality
-from manyheads.measures.rankings import TARGET, JudgedSet, Rankings
-from manyheads.measures.statistics import Mean, by_group, mean_of
+from manyheads.measures.ranking import TARGET, JudgedSet, Rankings, relative_quality
+from manyheads.measures.statistics import Mean, by_group, kendall_tau, kendall_w, mean_of
 
 FIGURES: Mapping[str, str] = {
     "s_judge": "S of the judge, the mean of its orders",

@@ -1,12 +1,22 @@
 """The relative quality ranking, and how far it hangs on the order in which ideas are shown (§3.2, App. A.3.1)."""
 
+import hashlib
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import fmean
+from string import ascii_uppercase
 
-from manyheads.errors import MeasureError
-from manyheads.measures.agreement import kendall_w
+from pydantic import Field, model_validator
+
+from manyheads.core.results import Part, RankedItem, RankedOrder, read_result, result_data
+from manyheads.errors import MeasureError, RatingError, SubjectError
+from manyheads.measures.forms import Filled, Form, Key, Layout, Row, anonymous
+from manyheads.measures.statistics import kendall_w
+from manyheads.replies.refinement import as_ranked
+from manyheads.resources import Resources
+from manyheads.roles import Prompts
 
 RESAMPLES = 1_999
 """Designs that are drawn anew to tell a bias from chance."""
@@ -127,3 +137,324 @@ def _bias(shown: Sequence[Sequence[int]], ranks: Sequence[Sequence[int]]) -> flo
         for order, rank in zip(shown, ranks, strict=True)
     )
     return fmean(1 - 6 * total / (size * (size**2 - 1)) for total in squares)
+
+
+GUIDE = "partials/ranking_guide.md.j2"
+RANKING = "ranking"
+JUDGED = "manyheads ranking judge IDEA… --target …"
+"""Makes the runs that are read here."""
+TARGET = 0
+"""Its number in every set."""
+
+
+def digest(text: str) -> str:
+    """The SHA-256 of a text."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def fingerprint(text: str) -> str:
+    """The digest of a cell's text, the same whatever a spreadsheet has done to its blanks and to the mark before it."""
+    return digest(" ".join(text.split()).lstrip("'"))
+
+
+LAYOUT = Layout(
+    command="manyheads ranking form",
+    table=("rater", "set", "quality", "idea", "text", "rank", "comment"),
+    key=("set", "idea", "number", "quality", "target", "judge_ranks", "source", "run", "sha256"),
+    names=("set", "idea"),
+    answers=("rank",),
+    proof=("text", "sha256", lambda cell, proof: fingerprint(cell) == proof),
+    answer="rankings",
+    exclusion="leave out the whole set in which a row stands, of that rater",
+)
+
+
+@dataclass(frozen=True)
+class RankedSet:
+    """A target and ideas that a judge has ranked. Each tuple has the target first.
+
+    Attributes:
+        run: the folder of the ranking.
+        target: of the target as it was given, its SHA-256: the same in all sets in which it stands.
+        area, indicator, traits: the field, the quality, and by what this is known, a list in Markdown.
+        texts: as the judge saw them.
+        sources: where they are from.
+        judge_ranks: for each of them, the judge's rank in each order that has a ranking, from 1.
+    """
+
+    run: str
+    target: str
+    area: str
+    indicator: str
+    traits: str
+    texts: tuple[str, ...]
+    sources: tuple[str, ...]
+    judge_ranks: tuple[tuple[int, ...], ...]
+
+    @property
+    def sha256(self) -> str:
+        """Of what people are asked: the same target and ideas, by the same quality, are the same question."""
+        return digest("\0".join((self.indicator, self.texts[0], *sorted(self.texts[1:]))))
+
+
+class _Result(Part):
+    """What is read of a ranking's result."""
+
+    target: RankedItem
+    ideas: tuple[RankedItem, ...] = Field(min_length=1, max_length=len(ascii_uppercase) - 1)
+    area: str
+    indicator: str
+    traits: str
+    shown_fields: tuple[str, ...]
+    orders: tuple[RankedOrder, ...]
+
+    @property
+    def items(self) -> tuple[RankedItem, ...]:
+        return (self.target, *self.ideas)
+
+    @model_validator(mode="after")
+    def _ranks_each_once(self) -> "_Result":
+        every = list(range(len(self.items)))
+        if any(order.ranked is not None and sorted(order.ranked) != every for order in self.orders):
+            raise ValueError("orders: a ranking does not hold each idea once")
+        return self
+
+
+def read_ranked_set(folder: Path) -> RankedSet:
+    """A finished run of `ranking` as a set for people to rank.
+
+    Raises:
+        RatingError: the folder holds no such run, or no order of it has a ranking.
+    """
+    try:
+        system = str(result_data(folder).get("system"))
+    except SubjectError as error:
+        begun = (folder / "config.yaml").is_file()
+        raise RatingError(error.message, hint=error.hint if begun else f"name runs of {JUDGED}") from error
+    if system != RANKING:
+        raise RatingError(f"{folder}: a run of {system}, not of {RANKING}", hint=JUDGED)
+    try:
+        result = read_result(folder, _Result).result
+    except SubjectError as error:
+        raise RatingError(error.message, hint=f"run it anew: {JUDGED}") from error
+    size = len(result.items)
+    ranks = [ranks_of(order.ranked) for order in result.orders if order.ranked is not None]
+    if not ranks:
+        raise RatingError(f"{folder}: no order has a ranking", hint=f"run it anew: {JUDGED}")
+    texts = tuple(
+        as_ranked(each.title, each.text or "", each.fields, result.shown_fields) for each in result.items
+    )
+    return RankedSet(
+        run=str(folder.resolve()),
+        target=result.target.sha256 or digest(texts[0]),
+        area=result.area,
+        indicator=result.indicator,
+        traits=result.traits,
+        texts=texts,
+        sources=tuple(item.source for item in result.items),
+        judge_ranks=tuple(tuple(rank[number] + 1 for rank in ranks) for number in range(size)),
+    )
+
+
+def ranking_form(sets: Sequence[RankedSet], raters: int, seed: int) -> Form:
+    """Shuffle the sets, and the texts of each, once for their ids and once more for each rater; a seed gives one form.
+
+    Raises:
+        RatingError: no sets, no raters, the same question twice, which would be count twice, or one quality that
+            has several lists of traits, which people could not tell apart.
+    """
+    if not sets or raters < 1:
+        raise RatingError("a form needs at least one ranking and one rater")
+    questions: dict[str, RankedSet] = {}
+    qualities: dict[str, RankedSet] = {}
+    for each in sets:
+        if other := questions.get(each.sha256):
+            raise RatingError(
+                f"{each.run}: the same ideas by the same quality as {other.run}", hint="name it once"
+            )
+        questions[each.sha256] = each
+        other = qualities.setdefault(each.indicator, each)
+        if other.traits != each.traits:
+            raise RatingError(
+                f"{each.run}: was judged by other traits of {each.indicator} than {other.run}",
+                hint="make a form for each of them",
+            )
+    rng = random.Random(seed)
+    named = anonymous(questions, "S", rng)
+    letters = {name: _order(each, rng) for name, each in named.items()}
+    places = {
+        place: at for at, place in enumerate((name, number) for name in named for number in letters[name])
+    }
+    orders = tuple(
+        tuple(
+            places[name, number]
+            for name in rng.sample(list(named), len(named))
+            for number in _order(named[name], rng)
+        )
+        for _ in range(raters)
+    )
+    areas = {
+        name: sorted({each.area for each in sets if each.indicator == name}) for name in sorted(qualities)
+    }
+    values = {"qualities": [qualities[name] for name in areas], "areas": areas}
+    items = tuple(_item(name, named[name], letters[name], number) for name, number in places)
+    return Form(LAYOUT, items, orders, Prompts(Resources.of()).render(GUIDE, values))
+
+
+def doubts(form: Form) -> Iterator[str]:
+    """Sets in which a target comes back while ideas beside it change, a line for each target."""
+    beside: dict[str, dict[str, set[str]]] = {}
+    for item in form.items:
+        ideas = beside.setdefault(item["target"], {}).setdefault(item["set"], set())
+        if item["number"] != str(TARGET):
+            ideas.add(item["text"])
+    for sets in beside.values():
+        if len(set(map(frozenset, sets.values()))) > 1:
+            yield (
+                f"{', '.join(sets)}: one target beside different ideas, which tells it from these to whoever sees "
+                "several of the sets; make a form of each, and give them to different people"
+            )
+
+
+def _order(each: RankedSet, rng: random.Random) -> list[int]:
+    return rng.sample(range(len(each.texts)), len(each.texts))
+
+
+def _item(name: str, each: RankedSet, letters: Sequence[int], number: int) -> dict[str, str]:
+    return {
+        "set": name,
+        "quality": each.indicator,
+        "idea": ascii_uppercase[letters.index(number)],
+        "text": each.texts[number],
+        "number": str(number),
+        "target": each.target,
+        "judge_ranks": " ".join(map(str, each.judge_ranks[number])),
+        "source": each.sources[number],
+        "run": each.run,
+        "sha256": fingerprint(each.texts[number]),
+    }
+
+
+@dataclass(frozen=True)
+class JudgedSet:
+    """A set as the key has it.
+
+    Attributes:
+        indicator: the quality by which it is ranked.
+        target: the SHA-256 of the target as it was given to the judge.
+        run: the folder of the judge's ranking.
+        numbers: by letter, which text it is; 0 is the target.
+        judge_ranks: for each of the judge's orders the rank of each text, from 1, the target first.
+    """
+
+    indicator: str
+    target: str
+    run: str
+    numbers: Mapping[str, int]
+    judge_ranks: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class Rankings:
+    """What people ranked.
+
+    Attributes:
+        ranks: by set, then rater, the rank of each text, from 1, the target first.
+        sets: what the key has of these sets.
+        excluded: places of rows that were named to leave their sets out, as `file:row`.
+    """
+
+    ranks: Mapping[str, Mapping[str, tuple[int, ...]]]
+    sets: Mapping[str, JudgedSet]
+    excluded: tuple[str, ...] = ()
+
+    @property
+    def raters(self) -> list[str]:
+        return sorted({rater for by_rater in self.ranks.values() for rater in by_rater})
+
+
+def judged_sets(key: Key) -> dict[str, JudgedSet]:
+    """The sets of a form's key.
+
+    Raises:
+        RatingError: the key is damaged: a text is missing, or the judge's ranks of an order are no ranking.
+    """
+    rows: dict[str, list[Row]] = {}
+    for row in key.rows.values():
+        rows.setdefault(row["set"], []).append(row)
+    return {name: _judged_set(some) for name, some in rows.items()}
+
+
+def _judged_set(rows: Sequence[Row]) -> JudgedSet:
+    first, every = rows[0], [str(number) for number in range(len(rows))]
+    ranks = {row["number"]: row["judge_ranks"].split() for row in rows}
+    heads = {(row["quality"], row["target"], row["run"]) for row in rows}
+    orders = list(zip(*ranks.values(), strict=False))
+    whole = sorted(str(rank) for rank in range(1, len(rows) + 1))
+    if (
+        len(rows) < 2
+        or sorted(ranks) != sorted(every)
+        or len(heads) > 1
+        or {len(each) for each in ranks.values()} != {len(orders)}
+        or not orders
+        or any(sorted(order) != whole for order in orders)
+    ):
+        raise RatingError(
+            f"{first.place}: the key of set {first['set']} is damaged", hint="make the form anew"
+        )
+    judge = tuple(tuple(map(int, order)) for order in zip(*(ranks[number] for number in every), strict=True))
+    numbers = {row["idea"]: int(row["number"]) for row in rows}
+    return JudgedSet(first["quality"], first["target"], first["run"], numbers, judge)
+
+
+def read_rankings(paths: Sequence[Path], key: Key, exclude: Collection[str] = ()) -> Rankings:
+    """The rankings of filled-in forms; a set that a rater was not given or that is left out is simply not there.
+
+    Args:
+        paths: tables with the columns `rater`, `set`, `idea` and `rank`.
+        key: of the same form.
+        exclude: rows, as `row` or `file:row`; the whole set of that rater is left out, for what is left of it would
+            be no ranking.
+
+    Raises:
+        RatingError: a file cannot be read, or a rank is missing, repeated or none of its set, an idea is missing,
+            repeated or unknown, a text is not the one that the key knows, so that the form may be another's, or a row
+            to leave out is not there. All that is wrong is named by file and row.
+    """
+    sets, filled = judged_sets(key), Filled.read(paths, LAYOUT, exclude)
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in filled.rows:
+        groups.setdefault((row["set"], row["rater"]), []).append(row)
+    ranks: dict[str, dict[str, tuple[int, ...]]] = {}
+    problems: list[str] = []
+    for (name, rater), rows in groups.items():
+        if any(row.place in filled.excluded for row in rows):
+            continue
+        wrong = list(_problems(rows, key, sets.get(name)))
+        problems += wrong
+        if not wrong:
+            by_number = {sets[name].numbers[row["idea"]]: int(row["rank"]) for row in rows}
+            ranks.setdefault(name, {})[rater] = tuple(by_number[number] for number in sorted(by_number))
+    filled.refuse(problems)
+    if not ranks:
+        raise RatingError(f"{', '.join(map(str, paths))}: no rankings in it")
+    known = {name: each for name, each in sets.items() if name in ranks}
+    return Rankings({name: ranks[name] for name in known}, known, filled.excluded)
+
+
+def _problems(rows: Sequence[Row], key: Key, judged: JudgedSet | None) -> Iterator[str]:
+    """What is wrong with one rater's ranking of one set."""
+    first, rater, name = rows[0], rows[0]["rater"], rows[0]["set"]
+    if not rater:
+        yield f"{first.place}: column rater: empty"
+    places: dict[tuple[str, str], str] = {}
+    for row in rows:
+        yield from key.problems_of(row)
+        if judged:
+            yield from row.problems_of("rank", 1, len(judged.numbers))
+        for column in ("idea", "rank"):
+            place = places.setdefault((column, row[column]), row.place)
+            if row[column] and place != row.place:
+                yield f"{row.place}: {rater} gives {name} the {column} {row[column]} again, after {place}"
+    if missing := sorted(set(judged.numbers if judged else ()) - {row["idea"] for row in rows}):
+        yield f"{first.place}: {rater} leaves {', '.join(missing)} out of {name}"

@@ -15,8 +15,8 @@ from typing import Any, cast
 
 from manyheads.core.results import result_data
 from manyheads.errors import RatingError, SubjectError
-from manyheads.measures.agreement import Agreement, Correlation, agreement, krippendorff_alpha
 from manyheads.measures.forms import Filled, Form, Key, Layout, anonymous, count, read_table, read_text
+from manyheads.measures.statistics import Agreement, Correlation, agreement, krippendorff_alpha
 from manyheads.papers import fold
 from manyheads.resources import Resources
 from manyheads.roles import Prompts

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from manyheads.bank.corpus import RawPaper, Rejects
 from manyheads.errors import CorpusError
-from manyheads.literature.readers.bibtex import NotTeXError, decoded, names
+from manyheads.literature.readers.bibtex import NotTeXError, names, plain_text
 from manyheads.literature.readers.formats import FORMATS, Opening, detect, open_corpus
 from manyheads.literature.readers.table import fields
 
@@ -110,6 +110,6 @@ def test_cells(cells: list[object]) -> None:
 @MANY
 @given(text=st.one_of(st.text(max_size=40), LIKELY.map(lambda raw: raw.decode())))
 def test_latex(text: str) -> None:
-    for read in (decoded, names):
+    for read in (plain_text, names):
         with suppress(NotTeXError):
             assert read(text) is not None

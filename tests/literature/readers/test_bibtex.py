@@ -6,7 +6,7 @@ import pytest
 
 from manyheads.bank.corpus import RawPaper, Rejects
 from manyheads.errors import CorpusError
-from manyheads.literature.readers.bibtex import BibTeX, NotTeXError, decoded, names
+from manyheads.literature.readers.bibtex import BibTeX, NotTeXError, names, plain_text
 
 LIBRARY = r"""Free text before the first entry is a comment, even with an a@b.
 @string{pears = "Journal of {Pears}"}
@@ -66,7 +66,7 @@ def test_an_entry_on_the_line_of_another_is_not_passed_over(tmp_path: Path) -> N
     one = "@misc{a%d, title={T}, author={A B}, year=2015}"
     found, rejects = read(tmp_path / "my.bib", "\n".join(one % n for n in range(3)) + one % 3 + "\n")
     assert [paper.id for paper in found] == ["a0", "a1"]
-    assert "record 3, entry: another entry begins inside" in rejects.told()
+    assert "record 3, entry: another entry begins inside" in rejects.summary()
 
 
 def test_entries_in_latin_1_are_told(tmp_path: Path) -> None:
@@ -94,13 +94,13 @@ def test_a_file_without_entries_is_none(tmp_path: Path) -> None:
     ],
 )
 def test_latex_becomes_letters(text: str, read_as: str) -> None:
-    assert decoded(text) == read_as
+    assert plain_text(text) == read_as
 
 
 @pytest.mark.parametrize("text", [r"\begin{array}", "\\'" + "{" * 3000])
 def test_what_is_no_latex_is_said(text: str) -> None:
     with pytest.raises(NotTeXError):
-        decoded(text)
+        plain_text(text)
 
 
 def test_names_stand_with_the_family_name_last() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from manyheads.bank.corpus import RawPaper, Rejects
 from manyheads.errors import CorpusError
-from manyheads.literature.readers.oag import Oag
+from manyheads.literature.readers.aminer import Oag
 
 
 def row(number: int = 1, **changes: Any) -> dict[str, Any]:

@@ -9,12 +9,12 @@ import pytest
 from manyheads.bank.corpus import RawPaper, Rejects
 from manyheads.config import LiteratureConfig
 from manyheads.errors import CorpusError, LiteratureError
-from manyheads.limiter import Pace
 from manyheads.literature.cache import LookupCache
-from manyheads.literature.connection import connect as connected
+from manyheads.literature.library import connect as connected
 from manyheads.literature.readers.semantic_scholar import Searched
 from manyheads.literature.semantic_scholar import SemanticScholar
-from manyheads.literature.service import Service
+from manyheads.literature.source import Service
+from manyheads.retry import Pace
 from support.scholar import Scholar, Trouble, record
 
 PAPERS = tuple(

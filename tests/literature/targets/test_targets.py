@@ -13,8 +13,17 @@ from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.meta import BuildOptions
 from manyheads.errors import CorpusError
-from manyheads.literature.targets import SPARE, Draw, Targets, Wish, reasons, targets_in, write_cases
-from manyheads.literature.targets_in_datasets import open_datasets, targets_of
+from manyheads.literature.targets import (
+    SPARE,
+    Draw,
+    Targets,
+    Wish,
+    open_datasets,
+    reasons,
+    targets_in,
+    targets_of,
+    write_cases,
+)
 from support.papers import paper, papers, write_corpus
 
 OLD = [

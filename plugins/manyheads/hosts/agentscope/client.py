@@ -42,14 +42,14 @@ from manyheads.core import Image, Message, Raw, Usage
 from manyheads.errors import ConfigError
 from manyheads.hosts.bridge import local_model
 from manyheads.hosts.clients import Ledger, governed, unwalked
-from manyheads.models.governor import Governor
 from manyheads.models.offline import LocalModel
 from manyheads.models.requests import (
-    given,
+    Governor,
     key_of,
     ollama_settings,
     openai_settings,
-    spent,
+    options,
+    usage_of,
 )
 from manyheads.replies import ReplyModel
 
@@ -216,7 +216,7 @@ def settings(config: ModelConfig, tokens: int) -> dict[str, Any]:
         case "ollama":
             return ollama_settings(config, tokens)
         case "anthropic":
-            return given(temperature=config.temperature)
+            return options(temperature=config.temperature)
         case _:
             return {}
 
@@ -285,7 +285,7 @@ def _cost(response: ChatResponse, config: ModelConfig) -> Usage:
         return Usage.model_validate(known)
     told = response.usage
     read, written = (told.input_tokens, told.output_tokens) if told else (0, 0)
-    return spent(config, read, written)
+    return usage_of(config, read, written)
 
 
 class Alias:

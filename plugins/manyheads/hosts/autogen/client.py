@@ -28,15 +28,15 @@ from manyheads.core import Image as Picture
 from manyheads.core import Message, Raw, Usage
 from manyheads.hosts.bridge import local_model
 from manyheads.hosts.clients import Ledger, governed, unwalked
-from manyheads.models.governor import Governor
 from manyheads.models.requests import (
-    given,
+    Governor,
     key_of,
     ollama_settings,
     openai_settings,
+    options,
     refuse_unfit,
     refuse_unseen,
-    spent,
+    usage_of,
 )
 from manyheads.replies import ReplyModel
 
@@ -275,7 +275,7 @@ def native_client(alias: str, config: ModelConfig) -> ChatCompletionClient:
         case "anthropic":
             from autogen_ext.models.anthropic import AnthropicChatCompletionClient
 
-            settings = given(
+            settings = options(
                 base_url=config.base_url, temperature=config.temperature, max_tokens=config.max_tokens
             )
             client = AnthropicChatCompletionClient(
@@ -285,7 +285,7 @@ def native_client(alias: str, config: ModelConfig) -> ChatCompletionClient:
         case "ollama":
             from autogen_ext.models.ollama import OllamaChatCompletionClient
 
-            client = OllamaChatCompletionClient(**shared, **given(host=config.base_url))
+            client = OllamaChatCompletionClient(**shared, **options(host=config.base_url))
             client._resolved_model = None
             _note_responses(client._client, "chat")
         case _:
@@ -384,7 +384,7 @@ class ModelClient(BaseClient, Component[ModelClientConfig]):
             **vars(result),
             model=getattr(response, "model", None) or self.config.name,
             cut="length" in (result.finish_reason, getattr(response, "done_reason", None)),
-            spent=spent(self.config, tokens.prompt_tokens, tokens.completion_tokens),
+            spent=usage_of(self.config, tokens.prompt_tokens, tokens.completion_tokens),
         )
 
     async def close(self) -> None:

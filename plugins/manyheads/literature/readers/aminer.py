@@ -1,4 +1,5 @@
-"""AMiner's academic network of computer science (aminer.cn/aminernetwork), the first dataset of VirSci 2025, App. C.2.1.
+"""AMiner's two datasets: its academic network of computer science (aminer.cn/aminernetwork, VirSci 2025, App. C.2.1), and,
+further down, the Open Academic Graph.
 
 A folder of text files: `AMiner-Paper`, and beside it, where one has them, `AMiner-Author`, `AMiner-Coauthor` and
 `AMiner-Author2Paper`, which says which of two authors of one name wrote a paper. Plain, gzip or zip.
@@ -7,20 +8,19 @@ A folder of text files: `AMiner-Paper`, and beside it, where one has them, `AMin
 import re
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
-from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, lines, sifted
+from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, lines, members, sift
 from manyheads.errors import CorpusError
-from manyheads.literature.readers.common import paper, whole
+from manyheads.literature.readers.common import Record, objects, paper, shards, terms, whole
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
 
 # AMiner's network: who cites, who wrote what, and who has written with whom, in a few bytes each.
 
@@ -243,7 +243,7 @@ class AMiner:
         authorships = Authorships.read(ties, rejects) if ties else None
         rejects.file, rejects.unit = file.name if ties else "", UNIT
         records = ((number, _paper(block, cited, authorships)) for number, block in blocks(file))
-        yield from sifted(file, records, rejects, example=EXAMPLE)
+        yield from sift(file, records, rejects, example=EXAMPLE)
 
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
         """See `Reader.authors`. By name, only authors are known whose name nobody else has."""
@@ -332,14 +332,139 @@ def _author(key: str, block: Block, met: Mapping[str, Mapping[str, int]] | None)
         name=next(map(even, filter(None, block.list("n"))), key),
         affiliations=tuple(filter(None, block.list("a"))) or None,
         interests=tuple(filter(None, block.list("t"))) or None,
-        papers=_count(block, "pc"),
-        citations=_count(block, "cn"),
+        papers=_count(block.text("pc")),
+        citations=_count(block.text("cn")),
         coauthors=None if met is None else met.get(block.text("index"), {}),
     )
 
 
-def _count(block: Block, tag: str) -> int | None:
+# Open Academic Graph 3.1 (open.aminer.cn), the second dataset of VirSci 2025, App. C.2.2: JSON Lines in many files.
+
+ENDINGS = (".json", ".jsonl", ".txt", ".gz", ".zip")
+AUTHORS, OTHERS = "author", ("venue", "affiliation", "linking")
+"""What stands in the names of files that hold no papers."""
+OAG_EXAMPLE = 'lines such as {"id": "…", "title": "…", "authors": [{"id": "…", "name": "…", "org": "…"}], "year": 2015, …}'
+
+
+class Oag:
+    """A `Reader` of the dataset: a file of publications, or the folder with all of them and those of authors.
+
+    Plain, gzip or zip. An author's key is the dataset's id where it has one, else the name. The dataset knows
+    authors' names and affiliations, in earlier versions also their interests and counts.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.name, self._path = path.resolve().name, path
+
+    def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
+        """See `Reader.papers`; a record's number is its line's in its file.
+
+        Raises:
+            CorpusError: there are no publications, or a file cannot be read.
+        """
+        files = [file for file in self._files() if file == self._path or _holds(file) == "papers"]
+        if not files:
+            raise CorpusError(f"{self._path}: no publications in it", hint="name the folder of the downloads")
+        yield from sift(self._path, _records(self._path, files, rejects), rejects, example=OAG_EXAMPLE)
+
+    def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
+        """See `Reader.authors`; {} where the files of authors are not there."""
+        files = [file for file in self._files() if _holds(file) == AUTHORS and file != self._path]
+        rows = (row for file in files for member in members(file) for _, row in objects(file, member))
+        found = (_oag_author(row) for row in rows if isinstance(row, dict) and _id(row.get("id")) in wanted)
+        return {one.key: one for one in found}
+
+    def _files(self) -> list[Path]:
+        found = shards(self._path, ENDINGS, "Open Academic Graph")
+        # numbers apart, so that 2 comes before 10
+        return sorted(
+            found, key=lambda file: [int(n) if n.isdigit() else n for n in re.split(r"(\d+)", str(file))]
+        )
+
+
+def _holds(file: Path) -> str:
+    """What a file holds, by its name."""
+    name = file.name.lower()
+    if AUTHORS in name:
+        return AUTHORS
+    return "others" if any(other in name for other in OTHERS) else "papers"
+
+
+def _records(path: Path, files: Sequence[Path], rejects: Rejects) -> Iterator[Record]:
+    rejects.unit = "line"
+    for file in files:
+        where, inside = "" if file == path else str(file.relative_to(path)), members(file)
+        for member in inside:
+            rejects.file = "/".join(filter(None, (where, member))) if len(inside) > 1 else where
+            for number, row in objects(file, member):
+                yield number, _oag_paper(row) if isinstance(row, dict) else row
+
+
+def _oag_paper(row: Mapping[str, Any]) -> RawPaper | tuple[str, str]:
+    given, words = row.get("authors"), row.get("keywords")
+    if not isinstance(given, list):
+        return "authors", "no list" if given is not None else "missing"
+    people = [_person(one) for one in cast(list[object], given)]
+    named = [one for one in people if any(one[:2])]
+    return paper(
+        {
+            "id": _id(row.get("id")),
+            "title": row.get("title"),
+            "abstract": row.get("abstract"),
+            "authors": [name or known for name, known, _ in named],
+            "author_ids": [known for _, known, _ in named] if any(known for _, known, _ in named) else [],
+            "affiliations": [place for *_, place in named] if any(place for *_, place in named) else [],
+            "year": row.get("year"),
+            "citations": row.get("n_citation"),
+            "venue": _venue(row.get("venue")),
+            "keywords": terms(words) if isinstance(words, str) else [*filter(None, map(_text, _list(words)))],
+            "references": row.get("references"),
+        }
+    )
+
+
+def _person(one: object) -> tuple[str, str, str]:
+    """Name, id and affiliation of an author; each "" where it is not given."""
+    about = cast("dict[str, Any]", one) if isinstance(one, dict) else {"name": one}
+    return _text(about.get("name")), _id(about.get("id")), _text(about.get("org"))
+
+
+def _oag_author(row: Mapping[str, Any]) -> RawAuthor:
+    key = _id(row.get("id"))
+    places = [row.get("org"), *_list(row.get("orgs"))]
+    tags = [tag.get("t") if isinstance(tag, dict) else tag for tag in _list(row.get("tags"))]
+    return RawAuthor(
+        key=key,
+        name=_text(row.get("name")) or key,
+        affiliations=tuple(dict.fromkeys(filter(None, map(_text, places)))) or None,
+        interests=tuple(filter(None, map(_text, tags))) or None,
+        papers=_count(row.get("n_pubs")),
+        citations=_count(row.get("n_citation")),
+    )
+
+
+def _venue(value: object) -> str | None:
+    """A venue's name, which is a text, or stands in an object."""
+    about = cast("dict[str, Any]", value) if isinstance(value, dict) else {"name": value}
+    names = (about.get(field) for field in ("name", "raw", "name_d", "sid"))
+    return next(filter(None, map(_text, names)), None)
+
+
+def _list(value: object) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def _text(value: object) -> str:
+    return " ".join(value.split()) if isinstance(value, str) else ""
+
+
+def _id(value: object) -> str:
+    """An id, which in some versions is a number."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else _text(value)
+
+
+def _count(value: object) -> int | None:
     try:
-        return whole(block.text(tag))
+        return whole(value)
     except ValueError:
         return None

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO
 from xml.etree.ElementTree import Element, ParseError
 
-from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, opened, reading, sifted
+from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, open_file, reading, sift
 from manyheads.errors import CorpusError
 from manyheads.literature.readers.common import Record, each, paper, shards
 
@@ -34,7 +34,7 @@ class Anthology:
         Raises:
             CorpusError: a file is no Anthology XML, is cut off, or declares entities.
         """
-        yield from sifted(self._path, self._records(rejects), rejects, example=EXAMPLE)
+        yield from sift(self._path, self._records(rejects), rejects, example=EXAMPLE)
 
     def _records(self, rejects: Rejects) -> Iterator[Record]:
         files = shards(self._path, (".xml", ".xml.gz"), "Anthology XML")
@@ -48,7 +48,7 @@ class Anthology:
 
 def _records(file: Path) -> Iterator[Record]:
     number = 0
-    with reading(file, lambda: f" after paper {number}" if number else ""), opened(file) as stream:
+    with reading(file, lambda: f" after paper {number}" if number else ""), open_file(file) as stream:
         try:
             for number, fields in enumerate(_papers(file, stream), 1):
                 yield number, paper(fields)
@@ -88,7 +88,9 @@ def _record(collection: Element, volume: Element, paper: Element) -> dict[str, o
         "id": anthology_id(collection.get("id", ""), volume.get("id", ""), paper.get("id", "")),
         "title": _text(paper.find("title")),
         "abstract": _text(paper.find("abstract")),
-        "authors": [_name(author) for author in authors],
+        "authors": [
+            " ".join(filter(None, (_text(one.find("first")), _text(one.find("last"))))) for one in authors
+        ],
         "author_ids": [author.get("id") for author in authors],
         "affiliations": places if any(places) else [],
         "year": _text(paper.find("year")) or _text(volume.find("meta/year")),
@@ -102,10 +104,6 @@ def anthology_id(collection: str, volume: str, paper: str) -> str:
         return f"{collection}-{volume}.{paper}"
     wide = TWO_DIGIT_VOLUMES.fullmatch(collection) and (collection != "D19" or len(volume) > 1)
     return f"{collection}-{volume:0>2}{paper:0>2}" if wide else f"{collection}-{volume}{paper:0>3}"
-
-
-def _name(author: Element) -> str:
-    return " ".join(filter(None, (_text(author.find("first")), _text(author.find("last")))))
 
 
 def _text(element: Element | None) -> str:

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, lines, sifted
+from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, lines, sift
 from manyheads.literature.readers.common import Record, each, first_of, one_line, paper, shards, terms
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class NotTeXError(ValueError):
     """A text or a list of names that cannot be read."""
 
 
-def decoded(text: str) -> str:
+def plain_text(text: str) -> str:
     """A text with its accents as letters, on one line, without the braces that protect capitals; formulas stay.
 
     Raises:
@@ -103,7 +103,7 @@ class BibTeX:
         """
         # The library logs what is returned here as a reject.
         logging.getLogger("bibtexparser").setLevel(logging.CRITICAL)
-        yield from sifted(self._path, self._records(rejects), rejects, example=EXAMPLE)
+        yield from sift(self._path, self._records(rejects), rejects, example=EXAMPLE)
 
     def _records(self, rejects: Rejects) -> Iterator[Record]:
         files = shards(self._path, (".bib", ".bib.gz"), "BibTeX")
@@ -194,10 +194,10 @@ def _fields(entry: "Entry") -> dict[str, Any]:
     given = {name.lower(): one.value for name, one in entry.fields_dict.items() if isinstance(one.value, str)}
     return {
         "id": entry.key,
-        "title": decoded(given.get("title", "")),
-        "abstract": decoded(given.get("abstract", "")),
+        "title": plain_text(given.get("title", "")),
+        "abstract": plain_text(given.get("abstract", "")),
         "authors": names(given["author"]) if "author" in given else None,
         "year": first_of(given, ("year", "date")),
-        "venue": decoded(first_of(given, ("journal", "journaltitle", "booktitle")) or "") or None,
-        "keywords": terms(decoded(given.get("keywords", ""))),
+        "venue": plain_text(first_of(given, ("journal", "journaltitle", "booktitle")) or "") or None,
+        "keywords": terms(plain_text(given.get("keywords", ""))),
     }

@@ -3,7 +3,7 @@
 import json
 import re
 import zipfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,18 +18,17 @@ from manyheads.bank.corpus import (
     Reader,
     Rejects,
     head,
-    opened,
+    open_file,
     reading,
 )
 from manyheads.config import LiteratureConfig
 from manyheads.errors import CorpusError
 from manyheads.literature.cache import LookupCache
-from manyheads.literature.connection import connect
-from manyheads.literature.readers.aminer import AMiner
+from manyheads.literature.library import connect
+from manyheads.literature.readers.aminer import AMiner, Oag
 from manyheads.literature.readers.anthology import Anthology
 from manyheads.literature.readers.bibtex import BEGIN, BibTeX
 from manyheads.literature.readers.common import shards
-from manyheads.literature.readers.oag import Oag
 from manyheads.literature.readers.semantic_scholar import AcademicGraph, Searched, part_files
 from manyheads.literature.readers.table import NEEDED, Delimited, Parquet, delimiter_of, header_of, recognised
 from manyheads.literature.readers.unarxive import UnArXive
@@ -118,15 +117,11 @@ def _of_folder(folder: Path) -> str | None:
     if part_files(folder, "papers") and part_files(folder, "abstracts"):
         return "semantic-scholar"
     for ending, name in FORMAT_ENDINGS:
-        if _any_ends(names, (ending, f"{ending}.gz")):
+        if any(name.endswith((ending, f"{ending}.gz")) for name in names):
             return name
     files = sorted(file for file in folder.rglob("*") if file.name.lower().endswith(PACKED))
     found = [_of_file(file) for file in files[:MOST_SNIFFED]]
     return "oag" if "oag" in found else next(filter(None, found), None)
-
-
-def _any_ends(names: Iterable[str], endings: tuple[str, ...]) -> bool:
-    return any(name.endswith(endings) for name in names)
 
 
 def _of_file(file: Path) -> str | None:
@@ -155,7 +150,7 @@ def _start(file: Path) -> bytes:
                 return archive.open(names[0]).read(SNIFFED) if names else b""
         if packed == b"PAR1" or (file.suffix == ".gz") != packed.startswith(GZIP):
             return head(file, SNIFFED)
-        with opened(file) as stream:
+        with open_file(file) as stream:
             return stream.read(SNIFFED)
 
 
@@ -280,7 +275,10 @@ def open_corpus(path: Path, format: str = AUTO, opening: Opening | None = None) 
         CorpusError: nothing is there, or its format is not known.
     """
     how = opening or Opening()
-    name = _preset_or_detected(path, how.preset) if format == AUTO else format_name(format)
+    if format != AUTO:
+        name = format_name(format)
+    else:
+        name = how.preset if how.preset and path.is_dir() else detect(path)
     if how.columns and name not in ("csv", "parquet"):
         raise CorpusError(f"{path}: {name} has no columns", hint="leave --columns out, or say --format csv")
     readers: dict[str, Callable[[], Reader]] = {
@@ -303,10 +301,6 @@ def _open(source: str, opening: Opening) -> Reader:
         words, address = source.removeprefix(SEARCH), opening.literature.endpoints.get("semantic_scholar", "")
         return Searched(words, opening.years, asked, opening.cache, opening.limit, address)
     return open_corpus(Path(source), opening.format, opening)
-
-
-def _preset_or_detected(path: Path, preset: str | None) -> str:
-    return preset if preset and path.is_dir() else detect(path)
 
 
 def _json_lines(path: Path) -> Reader:

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, sifted
+from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, sift
 from manyheads.disk import Database
 from manyheads.errors import CorpusError, LiteratureError
 from manyheads.literature.cache import LookupCache
@@ -122,7 +122,7 @@ class AcademicGraph:
         papers, abstracts = (self._need(part) for part in ("papers", "abstracts"))
         with Join.in_folder(self._scratch) as join:
             records = self._records(papers, abstracts, join, rejects)
-            found = sifted(self._folder, records, rejects, example=EXAMPLE)
+            found = sift(self._folder, records, rejects, example=EXAMPLE)
             yield from self._citing(found, join, rejects) if self._citations else found
 
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
@@ -283,7 +283,7 @@ class Searched:
             CorpusError: nothing was found at all.
         """
         example = "use other words, or other years"
-        yield from sifted(self.name, self._records(rejects), rejects, example=example)
+        yield from sift(self.name, self._records(rejects), rejects, example=example)
 
     def _records(self, rejects: Rejects) -> Iterator[Record]:
         rejects.unit = "paper"

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any, cast
 
-from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, opened, reading, sifted
+from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, open_file, reading, sift
 from manyheads.errors import CorpusError
 from manyheads.literature.readers.common import Record, each, paper, shards, terms
 from manyheads.papers import fold
@@ -255,7 +255,7 @@ class _Table(ABC):
         Raises:
             CorpusError: a file cannot be read, or lacks a column that must be there.
         """
-        yield from sifted(self._path, self._records(rejects), rejects, example=EXAMPLE)
+        yield from sift(self._path, self._records(rejects), rejects, example=EXAMPLE)
 
     @abstractmethod
     def _records(self, rejects: Rejects) -> Iterator[Record]: ...
@@ -288,8 +288,8 @@ class Parquet(_Table):
 
 def _delimited(file: Path, chosen: Mapping[str, str]) -> Iterator[Record]:
     csv.field_size_limit(LONGEST_CELL)
-    number = 0
-    with reading(file, lambda: f" after row {number}" if number else ""), opened(file) as stream:
+    number, stem = 0, file.name.partition(".")[0]
+    with reading(file, lambda: f" after row {number}" if number else ""), open_file(file) as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
         first = text.readline(LONGEST_CELL)
         if not first.strip():
@@ -305,7 +305,7 @@ def _delimited(file: Path, chosen: Mapping[str, str]) -> Iterator[Record]:
             elif not "".join(row).isprintable() and _undecodable(row):
                 yield number, ("encoding", "not UTF-8")
             else:
-                yield number, _paper(dict(zip(header, row, strict=True)), where, f"{_stem(file)}-{number}")
+                yield number, _paper(dict(zip(header, row, strict=True)), where, f"{stem}-{number}")
 
 
 def _rows(text: IO[str], delimiter: str) -> Iterator[tuple[int, list[str] | tuple[str, str]]]:
@@ -342,10 +342,6 @@ def header_of(line: str, delimiter: str) -> list[str]:
 
 def _undecodable(row: list[str]) -> bool:
     return any("\udc80" <= letter <= "\udcff" for cell in row for letter in cell)
-
-
-def _stem(file: Path) -> str:
-    return file.name.partition(".")[0]
 
 
 def _paper(row: Mapping[str, Any], where: Mapping[str, str], number: str) -> RawPaper | tuple[str, str]:

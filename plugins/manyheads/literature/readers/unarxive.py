@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, sifted
-from manyheads.literature.readers.bibtex import NotTeXError, decoded
+from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, sift
+from manyheads.literature.readers.bibtex import NotTeXError, plain_text
 from manyheads.literature.readers.common import Record, each, objects, paper, shards
 from manyheads.literature.readers.table import person
 
@@ -34,7 +34,7 @@ class UnArXive:
         Raises:
             CorpusError: a file cannot be read, or is not of this dataset.
         """
-        yield from sifted(self._path, self._records(rejects), rejects, example=EXAMPLE)
+        yield from sift(self._path, self._records(rejects), rejects, example=EXAMPLE)
 
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
         """Nothing but what the papers say."""
@@ -54,9 +54,9 @@ def _paper(row: Mapping[str, Any]) -> RawPaper | tuple[str, str]:
         return paper(
             {
                 "id": row.get("paper_id"),
-                "title": decoded(str(about.get("title") or "")),
+                "title": plain_text(str(about.get("title") or "")),
                 "abstract": _abstract(row, about),
-                "authors": [decoded(person(one)) for one in cast("list[object]", people)]
+                "authors": [plain_text(person(one)) for one in cast("list[object]", people)]
                 if isinstance(people, list)
                 else None,
                 "year": _date(about),

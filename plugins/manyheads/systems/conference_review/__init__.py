@@ -17,7 +17,7 @@ __all__ = ["CONFERENCE_REVIEW"]
 
 def _need_subject(config: RunConfig) -> None:
     if config.inputs.subject is None:
-        raise ConfigError(f"{config.system}: needs a subject", hint="--set subject=FILE, or a run folder")
+        raise ConfigError(f"{config.system}: needs a subject", hint="--subject FILE, or the folder of a run")
 
 
 def _read(config: RunConfig) -> Subject:

@@ -50,7 +50,7 @@ async def conference_review(run: Run[ReviewResult]) -> None:
             kept, and the run goes on with the missing ones alone.
     """
     if run.given is None:
-        raise ConfigError("conference-review: needs a subject", hint="--set subject=FILE, or a run folder")
+        raise ConfigError("conference-review: needs a subject", hint="--subject FILE, or the folder of a run")
     result, subject = run.result, run.given
     words = len(subject.text.split())
     result.title = subject.title

@@ -62,12 +62,12 @@ def review(
 
     The same command again goes on with what was stopped or has failed.
     """
+    from manyheads.engine.budget import JobsBudget
     from manyheads.engine.session import Session, new_folder
-    from manyheads.suites.budget import SuiteBudget
     from manyheads.suites.reviews import Reviews, review_of
     from manyheads.texts import read_subjects
 
-    limits = SuiteBudget.parse(budget or (), whose="the reviews'")
+    limits = JobsBudget.parse(budget or (), whose="the reviews'")
     # All are read before the first of them is paid for.
     subjects = [subject for text in texts for subject in read_subjects(text)]
     chosen = {f"{CONFIG}.form": form, f"{CONFIG}.repeats": repeats}

@@ -21,11 +21,11 @@ CITATION = re.compile(r"VirSci 20\d\d|VirSci \(20|Review and Rebuttal,|\(Review 
 ALLOWED = {
     "cli/__init__.py": "the command `ranking`",
     "cli/corpus.py": "targets of rankings",
+    "cli/forms.py": "people's rankings",
     "cli/inspect.py": "an example",
     "cli/measure.py": "a citation",
     "cli/progress.py": "a reply that is a ranking",
-    "cli/ranking.py": "a front of the system, and people's rankings",
-    "cli/review.py": "a front of the system",
+    "cli/review.py": "a front of the systems that judge",
     "core/results.py": "a ranking of ideas",
     "hosts/agentscope/__init__.py": "an example",
     "hosts/agentscope/pipeline.py": "an example",
@@ -45,7 +45,6 @@ ALLOWED = {
     "suites/cells.py": "rankings and reviews as measures of runs",
     "suites/folder.py": "rankings and reviews as measures of runs",
     "suites/measuring.py": "rankings and reviews as measures of runs",
-    "suites/plan.py": "rankings and reviews as measures of runs",
     "suites/report.py": "rankings and reviews as measures of runs",
     "suites/spec.py": "rankings and reviews as measures of runs",
 }

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from manyheads.cli.rating import app
+from manyheads.cli.forms import ratings as app
 from support.command import Done, manyheads_command, manyheads_process
 
 

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from manyheads import __version__
-from manyheads.cli import corpus, evaluate, inspect, measure, ranking, rating, review, run
-from manyheads.cli.inputs import SystemCommand
+from manyheads.cli import corpus, evaluate, forms, inspect, measure, review, run
+from manyheads.cli.options import SystemCommand
 from manyheads.errors import UserError
 
 
@@ -47,8 +47,9 @@ app.command("roles")(inspect.roles)
 app.command("export", cls=SystemCommand)(inspect.export)
 app.add_typer(inspect.app, name="prompts")
 app.add_typer(corpus.app, name="corpus")
-app.add_typer(rating.app, name="rating")
-app.add_typer(ranking.app, name="ranking")
+app.add_typer(forms.ratings, name="rating")
+forms.rankings.command("judge")(review.judge)
+app.add_typer(forms.rankings, name="ranking")
 
 
 def _version(wanted: bool) -> None:

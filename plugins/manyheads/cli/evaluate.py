@@ -52,14 +52,13 @@ def evaluate(
     ] = False,
 ) -> None:
     """Run a suite: every condition, case and seed; measured, averaged, drawn. The same command again goes on."""
+    from manyheads.engine.budget import JobsBudget
     from manyheads.resources import Resources
-    from manyheads.suites.budget import SuiteBudget
-    from manyheads.suites.cells import cells_of
+    from manyheads.suites.cells import cells_of, jobs_of, plans_of
     from manyheads.suites.evaluate import evaluate
-    from manyheads.suites.plan import jobs_of, plans_of
     from manyheads.suites.spec import read_suite
 
-    limits = SuiteBudget.parse(budget or ())
+    limits = JobsBudget.parse(budget or ())
     suite = read_suite(name, Resources.of(path or ()), cases)
     flags = settings(sets, host, model)
     times = repeats or suite.spec.repeats

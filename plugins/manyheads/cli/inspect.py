@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from manyheads.cli.inputs import inputs
 from manyheads.cli.options import (
     Configs,
     HostName,
@@ -17,6 +16,7 @@ from manyheads.cli.options import (
     Paths,
     Sets,
     configured,
+    inputs,
     settings,
     show_look_up,
     show_silent,

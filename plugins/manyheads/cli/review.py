@@ -1,4 +1,4 @@
-"""`manyheads review`: a run of conference-review for each text, many side by side."""
+"""Judging what is written: `manyheads review`, many texts side by side, and `manyheads ranking judge`."""
 
 import asyncio
 from collections.abc import Generator
@@ -17,9 +17,10 @@ from manyheads.cli.options import (
     Sets,
     configured,
     going_on_later,
+    section_settings,
     settings,
 )
-from manyheads.cli.run import Json, Quiet, closing, go
+from manyheads.cli.run import Json, Out, Quiet, begin, closing, go
 from manyheads.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -62,18 +63,21 @@ def review(
 
     The same command again goes on with what was stopped or has failed.
     """
+    from manyheads.engine.budget import JobsBudget
     from manyheads.engine.session import Session, new_folder
-    from manyheads.suites.budget import SuiteBudget
     from manyheads.suites.reviews import Reviews, review_of
     from manyheads.texts import read_subjects
 
-    limits = SuiteBudget.parse(budget or (), whose="the reviews'")
+    limits = JobsBudget.parse(budget or (), whose="the reviews'")
     # All are read before the first of them is paid for.
     subjects = [subject for text in texts for subject in read_subjects(text)]
-    chosen = {f"{CONFIG}.form": form, f"{CONFIG}.repeats": repeats}
-    flags = [f"{key}={value}" for key, value in chosen.items() if value is not None]
+    flags = section_settings(CONFIG, {"form": form, "repeats": repeats})
     config = configured([CONFIG], (*flags, *settings(sets, host, model, seed)), path)
-    _need_a_review(config)
+    _need_system(config, CONFIG, "review")
+    if config.inputs.subject is not None:
+        raise ConfigError(
+            f"subject: {config.inputs.subject} would be passed over", hint="name texts after manyheads review"
+        )
     if len(subjects) == 1 and not budget:
         config = review_of(config, subjects[0])
         go(Session(config, new_folder(config, out)), json, quiet)
@@ -89,14 +93,10 @@ def review(
         raise typer.Exit(2)
 
 
-def _need_a_review(config: "RunConfig") -> None:
-    """Raises `ConfigError` where the settings ask for what is not done here."""
-    if config.system != CONFIG:
-        raise ConfigError(f"system: {config.system} is no review", hint="manyheads run takes every system")
-    if config.inputs.subject is not None:
-        raise ConfigError(
-            f"subject: {config.inputs.subject} would be passed over", hint="name texts after manyheads review"
-        )
+def _need_system(config: "RunConfig", system: str, what: str) -> None:
+    """Raises `ConfigError` where the settings ask for another system than the command's."""
+    if config.system != system:
+        raise ConfigError(f"system: {config.system} is no {what}", hint="manyheads run takes every system")
 
 
 class _Outcomes:
@@ -177,3 +177,55 @@ def _show(folders: list[Path]) -> None:
 def _cell(mean: "RatingMean") -> str:
     interval = "" if mean.low is None else f"\n{mean.low:.2f} to {mean.high:.2f}"
     return f"{mean.mean:.2f}{interval}"
+
+
+# `manyheads ranking judge`.
+
+
+def judge(
+    ideas: Annotated[
+        list[str], typer.Argument(metavar="IDEA…", help="Folders of runs, text files, or texts in quotes.")
+    ],
+    target: Annotated[
+        str,
+        typer.Option(help="The abstract to hold them against: a file, a run's folder, or a text in quotes."),
+    ],
+    indicator: Annotated[
+        str | None,
+        typer.Option(help="The quality that is judged. [default: novelty]", show_default=False),
+    ] = None,
+    area: Annotated[
+        str | None,
+        typer.Option(help="The judge's field. [default: computer science]", show_default=False),
+    ] = None,
+    orders: Annotated[
+        int | None,
+        typer.Option(min=1, help="In how many orders the ideas are shown. [default: 4]", show_default=False),
+    ] = None,
+    after: Annotated[
+        int | None,
+        typer.Option(
+            "--round",
+            min=0,
+            help="Of runs that revised: the idea after so many revisions. [default: the final one]",
+            show_default=False,
+        ),
+    ] = None,
+    host: HostName = None,
+    model: Model = None,
+    seed: Seed = None,
+    sets: Sets = None,
+    path: Paths = None,
+    out: Out = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Rank ideas beside a target idea, blind and in several orders; S is the share that is better than it."""
+    given = {
+        "target": target, "ideas": ideas, "indicator": indicator, "area": area, "orders": orders,
+        "round": after,
+    }  # fmt: skip
+    flags = section_settings("ranking", given)
+    config = configured(["ranking"], (*flags, *settings(sets, host, model, seed)), path)
+    _need_system(config, "ranking", "ranking")
+    begin(config, out, json, quiet)

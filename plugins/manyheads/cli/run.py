@@ -3,11 +3,10 @@
 import asyncio
 from contextlib import aclosing, suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from manyheads.cli.inputs import inputs
 from manyheads.cli.options import (
     Configs,
     HostName,
@@ -16,11 +15,16 @@ from manyheads.cli.options import (
     Seed,
     Sets,
     configured,
-    led_by,
+    inputs,
     settings,
+    with_folders,
 )
 
+if TYPE_CHECKING:
+    from manyheads.config import RunConfig
+
 Json = Annotated[bool, typer.Option("--json", help="Print every event as a line of JSON.")]
+Out = Annotated[Path | None, typer.Option("--out", help="The run folder; runs/<time>-<name> if left out.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print only warnings and the result.")]
 
 
@@ -32,18 +36,12 @@ def run(
     seed: Seed = None,
     sets: Sets = None,
     path: Paths = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="The run folder; runs/<time>-<name> if left out.")
-    ] = None,
+    out: Out = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Run a system by its name or config; the report's path is printed. NAME --help shows the options of its own."""
-    from manyheads.engine.session import Session, fresh, new_folder
-
-    config = configured(configs, (*inputs(ctx), *settings(sets, host, model, seed)), path)
-    folder = fresh(out) if out else new_folder(config, Path("runs"))
-    go(Session(config, folder), json, quiet)
+    begin(configured(configs, (*inputs(ctx), *settings(sets, host, model, seed)), path), out, json, quiet)
 
 
 def resume(
@@ -65,8 +63,16 @@ def resume(
     from manyheads.engine.session import Session
     from manyheads.systems.loading import reopen
 
-    config = led_by(reopen(folder, settings(sets, host, model)), path)
+    config = with_folders(reopen(folder, settings(sets, host, model)), path)
     go(Session(config, folder, accept_changes), json, quiet)
+
+
+def begin(config: "RunConfig", out: Path | None, json: bool, quiet: bool) -> None:
+    """Run a config in a new folder, see `go`."""
+    from manyheads.engine.session import Session, fresh, new_folder
+
+    folder = fresh(out) if out else new_folder(config, Path("runs"))
+    go(Session(config, folder), json, quiet)
 
 
 def go(session: Any, json: bool, quiet: bool) -> None:

@@ -6,17 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from manyheads.config.sections import BudgetConfig
+from manyheads.engine.budget import JobsBudget
 from manyheads.engine.folder import JOURNAL
 from manyheads.engine.jobs import Listener, Local, Scheduler, finished_jobs
 from manyheads.engine.jobtable import JobTable
 from manyheads.hosts import host_factory, need_framework
 from manyheads.measures.scores import as_lines
-from manyheads.suites.budget import SuiteBudget
-from manyheads.suites.cells import Cell
-from manyheads.suites.coverage import Coverage
+from manyheads.suites.cells import Cell, jobs_of, need_all, plans_of
 from manyheads.suites.folder import REPORT, RESULTS, SuiteFolder, locked, record_of
-from manyheads.suites.measuring import Row, open_corpora, rows_of
-from manyheads.suites.plan import jobs_of, need_all, plans_of
+from manyheads.suites.measuring import Coverage, Row, open_corpora, rows_of
 from manyheads.suites.report import Entry, draw_suite, report_text, summarise, summary_table
 from manyheads.suites.spec import Suite
 
@@ -55,7 +53,7 @@ async def evaluate(
     jobs: int,
     accept_changes: bool,
     listener: Listener,
-    budget: SuiteBudget | None = None,
+    budget: JobsBudget | None = None,
     settings: Sequence[str] = (),
 ) -> Evaluation:
     """Bring a suite to its end in its folder; called again, it goes on where it was stopped.
@@ -72,7 +70,7 @@ async def evaluate(
         UserError: a host, the folder, a prompt or a corpus cannot be used; a config lacks what its system needs; a
             measure that no result can have. A cell that fails raises nothing: it is told of.
     """
-    spec, budget = suite.spec, budget or SuiteBudget(BudgetConfig())
+    spec, budget = suite.spec, budget or JobsBudget(BudgetConfig())
     plans = plans_of(spec, cells, out)
     graph = jobs_of(plans)
     for host in {job.config.host for job in graph.values()}:

@@ -30,8 +30,7 @@ from manyheads.engine.system import system_of
 from manyheads.errors import ChangedError, JournalError
 from manyheads.resources import Resources
 from manyheads.roles import Roles
-from manyheads.suites.cells import Cell, judged_in
-from manyheads.suites.plan import CELLS, Plan, jobs_of
+from manyheads.suites.cells import CELLS, Cell, Plan, jobs_of, judged_in
 from manyheads.suites.spec import JUDGING, Suite, leaves, mapped, root
 
 # What a suite's results are made from, as its folder records it: results made otherwise are never mixed with others.
@@ -85,15 +84,10 @@ def changes(before: Record, now: Record) -> list[str]:
     old, new = (dict(leaves({**record, JUDGED: {kind: record[JUDGED][kind] for kind in both}}))
                 for record in ({JUDGED: {}, **before, ACCEPTED: {}}, {**now, ACCEPTED: {}}))  # fmt: skip
     return [
-        f"{key} was {_shown(old, key)}, is {_shown(new, key)}"
+        f"{key} was {_value_text(old, key)}, is {_value_text(new, key)}"
         for key in dict.fromkeys([*old, *new])
         if key not in new or key not in old or old[key] != new[key]
     ]
-
-
-def kept(before: Record, now: Record) -> Record:
-    """The record from now on; of judgings that are not made this time, what the last ones were made from stays."""
-    return {**now, JUDGED: {**before.get(JUDGED, {}), **now[JUDGED]}}
 
 
 def _varied(suite: Suite, of: Callable[[str], bool]) -> Record:
@@ -217,7 +211,7 @@ def _mark(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:MARK]
 
 
-def _shown(record: Mapping[str, Any], key: str) -> str:
+def _value_text(record: Mapping[str, Any], key: str) -> str:
     if key not in record:
         return "not there"
     text = json.dumps(record[key], ensure_ascii=False)
@@ -268,7 +262,8 @@ class SuiteFolder:
                     hint="wait for the process that goes on with it, or stop it" if accept_changes else hint,
                 )
             self.accepted = [*before.get(ACCEPTED, ()), *changed]
-            record = kept(before, record)
+            # Of judgings that are not made this time, what the last ones were made from stays.
+            record = {**record, JUDGED: {**before.get(JUDGED, {}), **record[JUDGED]}}
         elif (self.path / CELLS).exists() or (self.path / RESULT).exists():
             raise JournalError(f"{self.path}: holds something else", hint="name another --out")
         record |= {ACCEPTED: self.accepted} if self.accepted else {}

@@ -1,7 +1,8 @@
-"""What the cells of a suite measure. A corpus is opened once for all of them."""
+"""What the cells of a suite measure, a row each; and measures that no result can have are noticed before all is paid for."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from statistics import fmean
 from typing import Any, TypeAlias
@@ -10,12 +11,11 @@ from pydantic import BaseModel, ConfigDict
 
 from manyheads.config import RunConfig
 from manyheads.core.results import result_data
-from manyheads.engine.jobs import Failure, Job
-from manyheads.errors import SubjectError
+from manyheads.engine.jobs import Failure, Job, JobNews, Listener
+from manyheads.errors import ConfigError, SubjectError
 from manyheads.measures.corpus import MeasuringCorpus, measuring_corpus
 from manyheads.measures.scores import scores
-from manyheads.suites.cells import Cell
-from manyheads.suites.plan import Plan
+from manyheads.suites.cells import Cell, Plan
 from manyheads.suites.spec import Absent, MeasurePath, MeasuringConfig, SuiteSpec, Value, at
 from manyheads.texts import Subject, read_subject
 
@@ -67,7 +67,7 @@ def open_corpora(spec: SuiteSpec, cells: Sequence[Cell]) -> Corpora:
     found: Corpora = {}
     for corpus, model in dict.fromkeys(_corpus_of(cell.config) for cell in cells):
         found[corpus, model] = measuring_corpus([], corpus, None if model == "auto" else model)
-        _measured(found[corpus, model], {Path(): Subject("", "", spec.title)}, measures, spec.measuring)
+        _novelty_of(found[corpus, model], {Path(): Subject("", "", spec.title)}, measures, spec.measuring)
     return found
 
 
@@ -98,18 +98,18 @@ def _row(spec: SuiteSpec, plan: Plan, failures: Mapping[str, Failure], novelty: 
             results[job.folder] = result_data(job.folder)
         except SubjectError as error:
             return Row(**told, error=f"{error.message}; remove {job.folder} and it is run again")
-    found = {each.name: list(_found(each, plan, results, novelty)) for each in spec.measure_paths}
+    found = {each.name: list(_cell_values(each, plan, results, novelty)) for each in spec.measure_paths}
     writers = [result.get("written_by_language_model") for result in results.values()]
     warned = (str(each) for result in results.values() for each in result.get("warnings", ()))
     return Row(
         **told,
-        **_told(found),
+        **_fields(found),
         by_language_model=None if None in writers else all(writers),
         warnings=tuple(dict.fromkeys(warned)),
     )
 
 
-def _found(
+def _cell_values(
     measure: MeasurePath, plan: Plan, results: Mapping[Path, Mapping[str, Any]], novelty: Novelty
 ) -> Iterator[Value]:
     """What there is of a measure in a cell: a value for each of its runs, or one of their ranking."""
@@ -128,7 +128,7 @@ def _found(
                 yield value
 
 
-def _told(found: Mapping[str, Sequence[Value]]) -> dict[str, Any]:
+def _fields(found: Mapping[str, Sequence[Value]]) -> dict[str, Any]:
     """The fields of a row: where a run lacks a measure, or nobody knows it, there is none of the cell."""
     absent = {
         name: [each.why for each in values if isinstance(each, Absent)] for name, values in found.items()
@@ -160,11 +160,11 @@ def _novelty(spec: SuiteSpec, runs: Iterable[Job], corpora: Corpora) -> Novelty:
         except SubjectError as error:
             found[job.folder] = dict.fromkeys(wanted, Absent(error.message))
     for key, subjects in texts.items():
-        found |= _measured(corpora[key], subjects, wanted, spec.measuring)
+        found |= _novelty_of(corpora[key], subjects, wanted, spec.measuring)
     return found
 
 
-def _measured(
+def _novelty_of(
     corpus: MeasuringCorpus, subjects: Mapping[Path, Subject], wanted: Sequence[str], how: MeasuringConfig
 ) -> Novelty:
     sizes = (how.around, how.own) if "rnd" in wanted else None
@@ -179,3 +179,72 @@ def _measured(
             for measure, value in values.items()
         }
     return found
+
+
+class Coverage:
+    """Listens for results, tells what they lack, and gives a measure up where nothing still to come can have it.
+
+    Runs of one condition have results of one form, and all judgings of a kind have: one that lacks a key tells of all.
+
+    Args:
+        pending: keys of the jobs that are still to be paid.
+        listener: told all that this one is told, and what results lack.
+    """
+
+    def __init__(
+        self, spec: SuiteSpec, jobs: Mapping[str, Job], pending: set[str], listener: Listener
+    ) -> None:
+        self._measures = [each for each in spec.measure_paths if each.of != "novelty"]
+        self._pending, self._listener = pending, listener
+        self._forms = defaultdict[str, set[str]](set)
+        for job in jobs.values():
+            self._forms[job.kind].add(_form(job))
+        self._seen = set[str]()
+        self._gaps: dict[str, set[str]] = defaultdict(set)
+
+    def __call__(self, news: JobNews) -> None:
+        """Pass news on, and look at the result of a job that has one.
+
+        Raises:
+            ConfigError: a measure that no result has had, nor one to come can have; where nothing is left to be paid,
+                all of it is said at the end.
+        """
+        self._listener(news)
+        if news.state in ("kept", "finished", "failed", "left out"):
+            self._pending.discard(news.job.key)
+        if news.state in ("kept", "finished"):
+            self._look(news.job)
+
+    def _look(self, job: Job) -> None:
+        measures = [each for each in self._measures if each.of == job.kind and each.name not in self._seen]
+        if not measures:
+            return
+        try:
+            result = result_data(job.folder)
+        except SubjectError:
+            return  # said where it is measured
+        values = {each: at(result, each.path) for each in measures}
+        self._seen |= {each.name for each, value in values.items() if not isinstance(value, Absent)}
+        absent = {each: value for each, value in values.items() if isinstance(value, Absent) and value.never}
+        for measure, value in absent.items():
+            if measure.name not in self._gaps:
+                self._listener(JobNews(job, "lacks", f"no {measure.name}: {value.why}"))
+            self._gaps[measure.name].add(_form(job))
+        if self._pending:
+            self._check(absent)
+
+    def _check(self, absent: Mapping[MeasurePath, Absent]) -> None:
+        for measure, value in absent.items():
+            if self._gaps[measure.name] < self._forms[measure.of]:
+                continue
+            near = get_close_matches(measure.path[-1], value.there, 1)
+            raise ConfigError(
+                f"measures: {measure.name}: {value.why}, nor can any other {measure.of} of this suite have it",
+                tried=f"there are {', '.join(value.there)}" if value.there else None,
+                hint=f"mend it in suite.yaml{f' (is it {near[0]}?)' if near else ''}; "
+                "what is finished is kept, and the same command goes on",
+            )
+
+
+def _form(job: Job) -> str:
+    return job.group if job.kind == "run" else job.kind

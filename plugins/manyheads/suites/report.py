@@ -25,8 +25,8 @@ from manyheads.measures.statistics import (
 )
 from manyheads.report.plots import WITHOUT, Kind, Panel, Point, can_draw, draw, title_of
 from manyheads.report.record import count
+from manyheads.suites.cells import CELLS, RANKINGS
 from manyheads.suites.measuring import Row
-from manyheads.suites.plan import CELLS, RANKINGS
 from manyheads.suites.spec import Condition, PlotConfig, Suite, SuiteSpec, label_of
 
 # What a suite comes to: for each condition and measure n, mean ± standard error, intervals, and what is left out.

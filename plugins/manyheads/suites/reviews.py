@@ -13,11 +13,11 @@ from pathlib import Path
 from shutil import rmtree
 
 from manyheads.config import RunConfig
+from manyheads.engine.budget import JobsBudget
 from manyheads.engine.folder import JOURNAL, new_folder, writing
 from manyheads.engine.jobs import Failure, Job, Listener, Local, Scheduler, finished_jobs
 from manyheads.engine.jobtable import JobTable
 from manyheads.hosts import host_factory
-from manyheads.suites.budget import SuiteBudget
 from manyheads.suites.folder import locked
 from manyheads.texts import Subject
 
@@ -34,7 +34,7 @@ class Reviews:
         self._folder = out / f".reviews-{mark}"
 
     async def run(
-        self, *, at_once: int, budget: SuiteBudget, listener: Listener
+        self, *, at_once: int, budget: JobsBudget, listener: Listener
     ) -> list[tuple[Job, Failure | None]]:
         """Review every text; of each, in their order, why it has no result, None where it has one.
 

@@ -1,5 +1,6 @@
-"""`manyheads rating`: forms for people to fill in, and what comes of them."""
+"""`manyheads rating` and `manyheads ranking`: forms for people to fill in, and what comes of them."""
 
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +10,7 @@ if TYPE_CHECKING:
     from manyheads.measures.forms import Form
 
 
-def write(form: "Form", out: Path, things: str) -> None:
+def _write(form: "Form", out: Path, things: str) -> None:
     """Write a form and list its files: a table for each rater, the guideline and the key.
 
     Args:
@@ -25,14 +26,14 @@ def write(form: "Form", out: Path, things: str) -> None:
     typer.echo(f"Key        {key}  (keep it from the raters)")
 
 
-app = typer.Typer(
+ratings = typer.Typer(
     help="Ratings of texts by people: blind forms, and how far a measure agrees with them.",
     no_args_is_help=True,
 )
 
 
-@app.command()
-def form(
+@ratings.command("form")
+def rating_form(
     texts: Annotated[
         list[Path],
         typer.Argument(metavar="RUN|FILE…", help="Run folders, text files, or .jsonl of abstracts."),
@@ -45,15 +46,15 @@ def form(
 ) -> None:
     """Write blind rating forms: a table for each rater, a guideline, and the key, which is not for raters."""
     from manyheads.measures.forms import count
-    from manyheads.measures.ratings import rating_form
+    from manyheads.measures.ratings import rating_form as blind_form
     from manyheads.texts import read_subjects
 
     subjects = [subject for path in texts for subject in read_subjects(path)]
-    write(rating_form(subjects, raters, seed), out, count(len(subjects), "text"))
+    _write(blind_form(subjects, raters, seed), out, count(len(subjects), "text"))
 
 
-@app.command()
-def agreement(
+@ratings.command("agreement")
+def rating_agreement(
     ratings: Annotated[
         list[Path],
         typer.Argument(metavar="RATINGS…", help="Filled-in forms, or run folders of manyheads review."),
@@ -79,7 +80,6 @@ def agreement(
 ) -> None:
     """Say how far raters agree with each other, and a measure with the raters: correlations with intervals."""
     from dataclasses import asdict
-    from json import dumps
 
     from manyheads.measures.forms import Key
     from manyheads.measures.ratings import (
@@ -120,3 +120,55 @@ def agreement(
     typer.echo(dumps(asdict(found), indent=2, ensure_ascii=False) if json else "\n".join(as_lines(found)))
     if plot and not json:
         typer.echo(f"Plot        {plot}")
+
+
+rankings = typer.Typer(
+    help="Relative quality ranking: ideas beside a target idea, ranked blind.", no_args_is_help=True
+)
+
+
+@rankings.command("form")
+def ranking_form(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RANKING_RUN…", help="Folders of finished runs of ranking.")
+    ],
+    out: Annotated[Path, typer.Option(help="The table to write; several raters get one each.")] = Path(
+        "form.csv"
+    ),
+    raters: Annotated[int, typer.Option(min=1, help="How many people rank each set.")] = 3,
+    seed: Annotated[int, typer.Option(help="Of the order of the sets and of their ideas.")] = 0,
+) -> None:
+    """Write blind forms for people to rank the same ideas by hand: a table each, a guideline, and the key."""
+    from manyheads.measures.forms import count
+    from manyheads.measures.ranking import doubts, read_ranked_set
+    from manyheads.measures.ranking import ranking_form as blind_form
+
+    made = blind_form([read_ranked_set(path) for path in runs], raters, seed)
+    for doubt in doubts(made):
+        typer.echo(f"warning: {doubt}", err=True)
+    _write(made, out, count(len(runs), "set"))
+
+
+@rankings.command("agreement")
+def ranking_agreement(
+    forms: Annotated[list[Path], typer.Argument(metavar="FORM…", help="Filled-in forms.")],
+    key: Annotated[Path, typer.Option(help="The key of the form: what its letters stand for.")],
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[FILE:]ROW", help="Leave out the set in which a row stands, of that rater. Repeatable."
+        ),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Say how far the judge ranks as people do: D(S), whole rankings, first places; and people among themselves."""
+    from manyheads.measures.alignment import alignments, as_data, as_lines
+    from manyheads.measures.forms import Key
+    from manyheads.measures.ranking import LAYOUT, read_rankings
+
+    given = read_rankings(forms, Key.read(key, LAYOUT), exclude or [])
+    found = alignments(given)
+    if json:
+        typer.echo(dumps(as_data(given, found), indent=2, ensure_ascii=False))
+    else:
+        typer.echo("\n".join(as_lines(given, found)))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from manyheads.config.sections import BudgetConfig
+from manyheads.config.run import BudgetConfig
 from manyheads.core import Host, Meter, Reply, Turn, Usage
 from manyheads.engine.jobtable import JobTable
 from manyheads.engine.journal import spent_in

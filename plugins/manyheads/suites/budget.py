@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pydantic import ValidationError
 
 from manyheads.config import RunConfig
-from manyheads.config.sections import BudgetConfig
+from manyheads.config.run import BudgetConfig
 from manyheads.engine.budget import JobsBudget
 from manyheads.errors import BudgetError, ConfigError, describe
 

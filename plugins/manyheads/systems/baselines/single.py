@@ -11,8 +11,8 @@ from manyheads.discussion import Run
 from manyheads.discussion.run import Question
 from manyheads.papers import Hit
 from manyheads.replies import Abstract, Idea, ReplyModel, Vote, vote_among
+from manyheads.systems.baselines.config import need_topic_and_tokens
 from manyheads.systems.baselines.desk import ABSTRACT, IDEA, NOVELTY, RESEARCHER, Desk
-from manyheads.systems.baselines.ready import need_topic_and_tokens
 from manyheads.systems.baselines.result import BaselineResult
 from manyheads.systems.virsci.ideas import most_confident
 

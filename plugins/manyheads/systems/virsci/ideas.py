@@ -8,10 +8,8 @@ from manyheads.core.results import ScoredIdea
 from manyheads.discussion import Member, Remark, Run, Team, another_turns, speak, speaking_order, summarise
 from manyheads.discussion.run import Cited, Question
 from manyheads.replies import Idea
-from manyheads.systems.virsci.config import VirSciConfig
-from manyheads.systems.virsci.overlap import Compared
+from manyheads.systems.virsci.config import GOALS, VirSciConfig, stage_event
 from manyheads.systems.virsci.result import VirSciResult
-from manyheads.systems.virsci.stages import GOALS, stage_event
 
 STAGE = "idea"
 ANEW = "Idea generation, anew"
@@ -31,6 +29,15 @@ def scored(
     confidence = reply.clarity + reply.feasibility + novelty_weight * reply.novelty
     cited = [each.evidence for each in references]
     return ScoredIdea(**own, **more, number=number, by=by, turn=turn, references=cited, confidence=confidence)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What the leader finds between the abstract and one published paper; `similarity` is 0 to 100."""
+
+    hit: Cited
+    similarity: int
+    reason: str
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from manyheads.discussion import Member, Run, Team, another_turns, ask_with_advi
 from manyheads.discussion.run import Question
 from manyheads.papers import Hit
 from manyheads.replies import Vote, vote_among
-from manyheads.systems.virsci.stages import GOALS, stage_event
+from manyheads.systems.virsci.config import GOALS, stage_event
 
 STAGE = "novelty"
 

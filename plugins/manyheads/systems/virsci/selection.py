@@ -6,9 +6,8 @@ from manyheads.core.results import Person
 from manyheads.discussion import Member, Run, Team, ask_with_advice, need_members
 from manyheads.discussion.run import Question
 from manyheads.replies import Decision
-from manyheads.systems.virsci.config import VirSciConfig
+from manyheads.systems.virsci.config import VirSciConfig, stage_event
 from manyheads.systems.virsci.result import VirSciResult
-from manyheads.systems.virsci.stages import stage_event
 
 STAGE = "selection"
 

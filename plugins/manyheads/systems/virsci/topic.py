@@ -8,9 +8,8 @@ from manyheads.discussion import Member, Remark, Run, Team, another_turns, speak
 from manyheads.discussion.run import Question
 from manyheads.replies import Consensus, Interest, Topic
 from manyheads.replies import Remark as RemarkReply
-from manyheads.systems.virsci.config import VirSciConfig
+from manyheads.systems.virsci.config import GOALS, VirSciConfig, stage_event
 from manyheads.systems.virsci.result import VirSciResult
-from manyheads.systems.virsci.stages import GOALS, stage_event
 
 STAGE = "topic"
 

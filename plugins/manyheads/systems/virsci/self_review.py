@@ -1,18 +1,62 @@
 """Self-review of the finished abstract (VirSci 2025, App. B.1, Eqs. 5 and 6; 2024, App. D.1, Fig. 16)."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from manyheads.core.events import Judged
-from manyheads.discussion import Run, Team
+from manyheads.core.results import Draft
+from manyheads.discussion import Run, Team, ask_with_advice
 from manyheads.discussion.run import Question
-from manyheads.replies import SelfReview, review_of
-from manyheads.systems.virsci.abstract import Manuscript, revise_abstract
-from manyheads.systems.virsci.config import VirSciConfig
-from manyheads.systems.virsci.overlap import Compared, SelfReviewed
+from manyheads.replies import Abstract, Revision, SelfReview, review_of
+from manyheads.systems.virsci import result
+from manyheads.systems.virsci.abstract import STAGE as ABSTRACT
+from manyheads.systems.virsci.abstract import Manuscript, write
+from manyheads.systems.virsci.config import VirSciConfig, stage_event
+from manyheads.systems.virsci.ideas import Compared
 from manyheads.systems.virsci.result import SelfReviews, VirSciResult
-from manyheads.systems.virsci.stages import stage_event
+
+
+@dataclass(frozen=True)
+class SelfReviewed:
+    """R_review: the abstract beside each of the closest papers, closest first as they were listed.
+
+    Attributes:
+        number: of the review in its run, from 1; also its turn in the review stage.
+        threshold: similarity from which the abstract is too close.
+    """
+
+    number: int
+    abstract: Draft
+    overlaps: tuple[Compared, ...]
+    threshold: int
+
+    @property
+    def closest(self) -> int | None:
+        """The highest similarity; None where there was no paper to compare with."""
+        return max((each.similarity for each in self.overlaps), default=None)
+
+    @property
+    def too_close(self) -> list[Compared]:
+        """What the abstract is too close to."""
+        return [each for each in self.overlaps if each.similarity >= self.threshold]
+
+    def kept(self) -> result.SelfReview:
+        """The review as the result keeps it."""
+        return result.SelfReview(
+            number=self.number,
+            round=self.abstract.round or 1,
+            title=self.abstract.title,
+            closest=self.closest,
+            too_close=bool(self.too_close),
+            overlaps=[
+                result.Overlap(evidence=each.hit.evidence, similarity=each.similarity, reason=each.reason)
+                for each in self.overlaps
+            ],
+        )
+
 
 STAGE = "review"
+REVISION = "Abstract revision"
 
 
 async def review_and_revise(
@@ -28,6 +72,27 @@ async def review_and_revise(
     _judge(run, first, "revised", reviews)
     await revise_abstract(run, team, manuscript, first)
     return [first, await _review(run, team, manuscript, reviews)]
+
+
+async def revise_abstract(run: Run, team: Team, manuscript: Manuscript, review: SelfReviewed) -> None:
+    """Another round of writing, which the leader opens with the self-review in the prompt (2025, Eq. 6; 2024, Eq. 8).
+
+    The members after the leader are asked as ever (Eq. 4).
+    """
+    run.emit(stage_event(run.config, ABSTRACT, REVISION))
+    current = manuscript.current
+
+    async def rework(turn: int) -> Abstract:
+        """Q_1,0 = ⟨Q_abstract, Q_judgement, R_review, B_past(R_abstract), R_abstract⟩."""
+        variables = {"abstract": current, "overlaps": review.overlaps, "threshold": review.threshold}
+        title = manuscript.idea.title
+        question = Question(
+            ABSTRACT, turn, team.leader.speaker, "leader", "rework", variables, "leader", recall=title
+        )
+        kind = run.reply_type("leader", "rework", Revision)
+        return (await ask_with_advice(run, team, question, kind, context=current.spoken())).value
+
+    await write(run, team, manuscript, rework, manuscript.turn)
 
 
 def discard(run: Run, review: SelfReviewed, reviews: SelfReviews) -> None:

@@ -24,7 +24,7 @@ ROOMS = (
     "engine", "systems",  # a run from its config to its result, and what is run
     "hosts",  # the agent frameworks
     "suites",  # many runs, and what they come to
-    "checks", "schemas", "cli", "__main__",
+    "schemas", "cli", "__main__",
 )  # fmt: skip
 """From the ground up."""
 FRAMEWORKS = ("autogen", "agentscope")

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from typing_extensions import TypeVar
 
 from manyheads.config import RunConfig, Section, Strict
-from manyheads.core import Host, Message, Ordinals, Reply, Speaker, Tool, Turn, Usage, safe_name
+from manyheads.core import Host, Message, Ordinals, Reply, Speaker, Tally, Tool, Turn, Usage, safe_name
 from manyheads.core.events import Asked, Emit, Retrieved, Said, Warned
 from manyheads.core.results import EvidenceList, Part
 from manyheads.errors import CorpusError
@@ -155,7 +155,7 @@ class Run(Generic[Result, C, G]):
     """Papers that the result may cite."""
     warned: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """What fell back or failed on the way, by stage."""
-    spent: dict[str, Usage] = field(default_factory=dict[str, Usage])
+    spent: Tally = field(default_factory=Tally)
     """Usage by stage."""
     writers: set[str] = field(default_factory=set[str])
     """Names of the models that have replied."""
@@ -210,13 +210,14 @@ class Run(Generic[Result, C, G]):
                     question.stage, f"{question.speaker.name} called {call.name} in vain: {call.result}"
                 )
         self.writers.add(reply.model)
-        self.spent[question.stage] = self.spent.get(question.stage, Usage()) + reply.usage
+        self.spent.pay(question.stage, reply.usage)
         self.emit(
             Said(
                 stage=question.stage,
                 turn=question.turn,
                 speaker=question.speaker.name,
                 task=question.task,
+                verb=reply.value.verb,
                 part=question.part,
                 text=reply.value.spoken(),
                 data=reply.value.model_dump(mode="json"),
@@ -275,7 +276,7 @@ class Run(Generic[Result, C, G]):
 
     @property
     def usage(self) -> Usage:
-        return sum(self.spent.values(), Usage())
+        return self.spent.total
 
 
 def _shown(hit: Hit) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import json
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
@@ -30,6 +30,9 @@ class ReplyModel(BaseModel):
     """Base of all replies: extra keys that a model adds are dropped, missing ones are errors."""
 
     model_config = ConfigDict(extra="ignore")
+
+    verb: ClassVar[str] = "says"
+    """What somebody does who replies so, for consoles and logs."""
 
     def spoken(self) -> str:
         """The reply as a reader, or another speaker, wants to see it; by default its first text."""

@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from manyheads.config import RunConfig
-from manyheads.discussion import Run
 from manyheads.engine.system import Needs, System
 from manyheads.roles import Roles
 from manyheads.systems.baselines import discussion, reflection, report, single
@@ -15,7 +14,7 @@ from manyheads.systems.baselines.config import (
     resolve,
     settings_of,
 )
-from manyheads.systems.baselines.result import BaselineResult
+from manyheads.systems.baselines.result import BaselineResult, BaselineRun
 from manyheads.systems.virsci.config import TopicInput
 from manyheads.systems.virsci.report import work
 
@@ -41,7 +40,7 @@ def _baseline(
     name: str,
     title: str,
     about: str,
-    run: Callable[[Run[BaselineResult, BaselineConfig]], Awaitable[None]],
+    run: Callable[[BaselineRun], Awaitable[None]],
     needs: Needs,
     turns: Callable[[BaselineConfig], Mapping[str, int]] = lambda settings: {},
     **more: Any,

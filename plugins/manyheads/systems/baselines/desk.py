@@ -7,12 +7,11 @@ from typing import TypeVar
 from manyheads.core import Reply, Speaker, Tool, Usage
 from manyheads.core.events import Judged, Stage
 from manyheads.core.results import Draft, Person, ScoredIdea, Topic
-from manyheads.discussion import Run
 from manyheads.discussion.run import Cited, Question
 from manyheads.errors import BudgetError
 from manyheads.replies import Abstract, Idea, ReplyModel
 from manyheads.systems.baselines.config import Like, need_topic
-from manyheads.systems.baselines.result import BaselineResult, Course
+from manyheads.systems.baselines.result import BaselineRun, Course
 from manyheads.systems.virsci.ideas import scored
 from manyheads.tools import literature_tools
 
@@ -103,7 +102,7 @@ class Desk:
         course: how it goes.
     """
 
-    run: Run[BaselineResult]
+    run: BaselineRun
     topic: str
     stages: Mapping[str, str]
     """Stage names with their titles, in order."""
@@ -113,7 +112,7 @@ class Desk:
     """Replies that were asked for: the inference cost."""
 
     @classmethod
-    def of(cls, run: Run[BaselineResult], stages: Mapping[str, str]) -> "Desk":
+    def of(cls, run: BaselineRun, stages: Mapping[str, str]) -> "Desk":
         """The desk of a run; raises `ConfigError` where it has no topic."""
         topic, config = need_topic(run.config), run.settings
         like = config.like.run if isinstance(config.like, Like) else None

@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 from manyheads.core import together
 from manyheads.core.events import Judged, Stage
 from manyheads.core.results import RankedOrder
-from manyheads.discussion import Run
 from manyheads.discussion.run import Question
 from manyheads.errors import BudgetError, ConfigError, ModelError, ReplyError
 from manyheads.literature.ideas import Entry
@@ -17,7 +16,7 @@ from manyheads.replies import Condensed, Ranking, ReplyModel, ranking_of
 from manyheads.replies.refinement import ABSENT
 from manyheads.systems.ranking.config import JUDGE, Quality, quality_of
 from manyheads.systems.ranking.lineup import Lineup
-from manyheads.systems.ranking.result import TARGET, RankingResult
+from manyheads.systems.ranking.result import TARGET, RankingResult, RankingRun
 
 R = TypeVar("R", bound=ReplyModel)
 T = TypeVar("T")
@@ -35,7 +34,7 @@ class Bench:
         failed: orders that have led to no ranking, by number.
     """
 
-    run: Run[RankingResult]
+    run: RankingRun
     quality: Quality
     asked: int = 0
     failed: dict[int, ReplyError] = field(default_factory=dict[int, ReplyError])
@@ -193,7 +192,7 @@ def _amiss(count: int) -> Callable[[Ranking], str | None]:
     return problem
 
 
-async def ranking(run: Run[RankingResult]) -> None:
+async def ranking(run: RankingRun) -> None:
     """Rank the run's ideas beside its target, in `ranking.orders` orders that the run's seed draws.
 
     The judge is never told which one is the target: all are known by the number of the place in which they are shown,
@@ -230,7 +229,7 @@ async def ranking(run: Run[RankingResult]) -> None:
     run.emit(_judged(result))
 
 
-def _tell_of_doubts(run: Run, lineup: Lineup) -> None:
+def _tell_of_doubts(run: RankingRun, lineup: Lineup) -> None:
     """What a reader of the result would not see: how the ideas were shown, and in how many orders."""
     for doubt in lineup.doubts():
         run.warn(CONDENSING, doubt)
@@ -249,7 +248,7 @@ def _tell_of_doubts(run: Run, lineup: Lineup) -> None:
         )
 
 
-def _tell_of_qualities(run: Run, lineup: Lineup, quality: Quality) -> None:
+def _tell_of_qualities(run: RankingRun, lineup: Lineup, quality: Quality) -> None:
     """Ideas that were improved for another quality than they are ranked by, where nobody has asked for that."""
     for name, one in lineup.named():
         if one.indicator not in ("", quality.indicator) and run.settings.indicator is None:

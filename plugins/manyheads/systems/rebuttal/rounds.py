@@ -8,14 +8,13 @@ from manyheads import replies
 from manyheads.core import Speaker, together
 from manyheads.core.events import Judged, Stage
 from manyheads.core.results import Abstract, Draft, Person
-from manyheads.discussion import Run
 from manyheads.discussion.run import Question
 from manyheads.errors import ConfigError
 from manyheads.literature.ideas import Background
 from manyheads.replies import FirstIdea, Proposal, ReplyModel, Rethought, Review, Verdict
 from manyheads.systems.rebuttal.config import AREA_CHAIR, PROPOSER, REVIEWER, traits_of
 from manyheads.systems.rebuttal.result import Background as Kept
-from manyheads.systems.rebuttal.result import Course, RebuttalResult, Round, Version
+from manyheads.systems.rebuttal.result import Course, RebuttalRun, Round, Version
 from manyheads.texts import Subject
 
 R = TypeVar("R", bound=ReplyModel)
@@ -35,7 +34,7 @@ class Panel:
         asked: replies that were asked for: the inference cost.
     """
 
-    run: Run[RebuttalResult]
+    run: RebuttalRun
     background: Background
     people: Mapping[str, Speaker]
     course: Course
@@ -43,7 +42,7 @@ class Panel:
     asked: int = 0
 
     @classmethod
-    def of(cls, run: Run[RebuttalResult]) -> "Panel":
+    def of(cls, run: RebuttalRun) -> "Panel":
         """The panel of a run; all three are told the traits, the paper's area chair the indicator alone (Fig. 7).
 
         Raises:
@@ -183,7 +182,7 @@ CONVERGED, CAP, FIXED, ALONE = "converged", "max_iters", "fixed_iters", "initial
 """What has ended a run."""
 
 
-async def rebuttal(run: Run[RebuttalResult]) -> None:
+async def rebuttal(run: RebuttalRun) -> None:
     """Propose an idea, or take up the one given, and revise it until it gets no better; then write its abstract.
 
     Each revision is reviewed and compared with the version before. The run ends with the `rebuttal.patience`th

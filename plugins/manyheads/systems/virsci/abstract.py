@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from manyheads.core.results import Draft, ScoredIdea
-from manyheads.discussion import Member, Run, Team, another_turns, ask_with_advice, speaking_order
+from manyheads.discussion import Member, Team, another_turns, ask_with_advice, speaking_order
 from manyheads.discussion.run import Question
 from manyheads.replies import Abstract, Revision
-from manyheads.systems.virsci.config import GOALS, VirSciConfig, stage_event
-from manyheads.systems.virsci.result import VirSciResult
+from manyheads.systems.virsci.config import GOALS, stage_event
+from manyheads.systems.virsci.result import VirSciResult, VirSciRun
 
 STAGE = "abstract"
 Opening = Callable[[int], Awaitable[Abstract]]
@@ -42,9 +42,7 @@ class Manuscript:
         self.result.write(self.current)
 
 
-async def write_abstract(
-    run: Run[VirSciResult, VirSciConfig], team: Team, idea: ScoredIdea, *, before: int = 0
-) -> Manuscript:
+async def write_abstract(run: VirSciRun, team: Team, idea: ScoredIdea, *, before: int = 0) -> Manuscript:
     """The leader drafts, then each next member rates, proposes changes and rewrites, for the stage's turns.
 
     Turns are counted on from those `before`.
@@ -66,7 +64,7 @@ async def write_abstract(
     return manuscript
 
 
-async def write(run: Run, team: Team, manuscript: Manuscript, opening: Opening, before: int) -> None:
+async def write(run: VirSciRun, team: Team, manuscript: Manuscript, opening: Opening, before: int) -> None:
     speaker = team.leader
     async for turn in another_turns(run, team, STAGE, GOALS[STAGE], manuscript.text, before=before):
         order = speaking_order(team.members, run.settings.topology, run.rng, speaker)
@@ -86,7 +84,7 @@ def _after_the_opening(order: list[Member], leader: Member) -> list[Member]:
     return order[1:] if order[0] is leader else order[:-1]
 
 
-async def _revise(run: Run, team: Team, manuscript: Manuscript, member: Member, turn: int) -> None:
+async def _revise(run: VirSciRun, team: Team, manuscript: Manuscript, member: Member, turn: int) -> None:
     """Eq. 4: ⟨Q_abstract, Q_judgment, R_k,i-1⟩, without history."""
     current = manuscript.current
     variables, title = {"abstract": current}, manuscript.idea.title

@@ -5,19 +5,19 @@ from dataclasses import dataclass
 
 from manyheads.core.events import Judged
 from manyheads.core.results import Draft
-from manyheads.discussion import Run, Team, ask_with_advice
+from manyheads.discussion import Team, ask_with_advice
 from manyheads.discussion.run import Question
 from manyheads.replies import Abstract, Revision, SelfReview, review_of
 from manyheads.systems.virsci import result
 from manyheads.systems.virsci.abstract import STAGE as ABSTRACT
 from manyheads.systems.virsci.abstract import Manuscript, write
-from manyheads.systems.virsci.config import VirSciConfig, stage_event
-from manyheads.systems.virsci.ideas import Compared
-from manyheads.systems.virsci.result import SelfReviews, VirSciResult
+from manyheads.systems.virsci.config import stage_event
+from manyheads.systems.virsci.ideas import Likeness
+from manyheads.systems.virsci.result import SelfReviews, VirSciRun
 
 
 @dataclass(frozen=True)
-class SelfReviewed:
+class Comparison:
     """R_review: the abstract beside each of the closest papers, closest first as they were listed.
 
     Attributes:
@@ -27,7 +27,7 @@ class SelfReviewed:
 
     number: int
     abstract: Draft
-    overlaps: tuple[Compared, ...]
+    overlaps: tuple[Likeness, ...]
     threshold: int
 
     @property
@@ -36,11 +36,11 @@ class SelfReviewed:
         return max((each.similarity for each in self.overlaps), default=None)
 
     @property
-    def too_close(self) -> list[Compared]:
+    def too_close(self) -> list[Likeness]:
         """What the abstract is too close to."""
         return [each for each in self.overlaps if each.similarity >= self.threshold]
 
-    def kept(self) -> result.SelfReview:
+    def record(self) -> result.SelfReview:
         """The review as the result keeps it."""
         return result.SelfReview(
             number=self.number,
@@ -60,8 +60,8 @@ REVISION = "Abstract revision"
 
 
 async def review_and_revise(
-    run: Run[VirSciResult, VirSciConfig], team: Team, manuscript: Manuscript, reviews: SelfReviews
-) -> list[SelfReviewed]:
+    run: VirSciRun, team: Team, manuscript: Manuscript, reviews: SelfReviews
+) -> list[Comparison]:
     """The leader's reviews of one abstract: one, or two with a round of revision between them.
 
     `reviews` are those held so far in the run. An abstract that was still too close at the second one does not pass.
@@ -74,7 +74,7 @@ async def review_and_revise(
     return [first, await _review(run, team, manuscript, reviews)]
 
 
-async def revise_abstract(run: Run, team: Team, manuscript: Manuscript, review: SelfReviewed) -> None:
+async def revise_abstract(run: VirSciRun, team: Team, manuscript: Manuscript, review: Comparison) -> None:
     """Another round of writing, which the leader opens with the self-review in the prompt (2025, Eq. 6; 2024, Eq. 8).
 
     The members after the leader are asked as ever (Eq. 4).
@@ -95,12 +95,12 @@ async def revise_abstract(run: Run, team: Team, manuscript: Manuscript, review: 
     await write(run, team, manuscript, rework, manuscript.turn)
 
 
-def discard(run: Run, review: SelfReviewed, reviews: SelfReviews) -> None:
+def discard(run: VirSciRun, review: Comparison, reviews: SelfReviews) -> None:
     """Tell that the abstract and its idea are given up."""
     _judge(run, review, "discarded with its idea", reviews)
 
 
-def keep_anyway(run: Run, review: SelfReviewed) -> None:
+def keep_anyway(run: VirSciRun, review: Comparison) -> None:
     """Tell that the abstract stands although it is too close, as no further discard is allowed."""
     discards = run.settings.self_review.max_discards
     run.warn(
@@ -110,23 +110,23 @@ def keep_anyway(run: Run, review: SelfReviewed) -> None:
     )
 
 
-async def _review(run: Run, team: Team, manuscript: Manuscript, reviews: SelfReviews) -> SelfReviewed:
+async def _review(run: VirSciRun, team: Team, manuscript: Manuscript, reviews: SelfReviews) -> Comparison:
     """The next review, taken down in the result."""
     run.emit(stage_event(run.config, STAGE))
     review = await _compare(run, team, manuscript, len(reviews.reviews) + 1)
-    reviews.reviews.append(review.kept())
+    reviews.reviews.append(review.record())
     if review.overlaps and not review.too_close:
         _judge(run, review, "passed", reviews)
     return review
 
 
-async def _compare(run: Run, team: Team, manuscript: Manuscript, number: int) -> SelfReviewed:
+async def _compare(run: VirSciRun, team: Team, manuscript: Manuscript, number: int) -> Comparison:
     """Eq. 5: Q_review = ⟨Q_check, R_abstract, B_past(R_abstract)⟩, without history."""
     abstract, config = manuscript.current, run.settings.self_review
     [hits] = await run.references(STAGE, number, [abstract.spoken()], config.references)
     if not hits:
         run.warn(STAGE, "the abstract is not reviewed: no published paper was found to compare it with")
-        return SelfReviewed(number, abstract, (), config.threshold)
+        return Comparison(number, abstract, (), config.threshold)
     variables = {"abstract": abstract, "references": hits}
     question = Question(
         STAGE, number, team.leader.speaker, "leader", "self_review", variables, "leader",
@@ -134,8 +134,8 @@ async def _compare(run: Run, team: Team, manuscript: Manuscript, number: int) ->
     )  # fmt: skip
     kind = review_of(run.reply_type("leader", "self_review", SelfReview), len(hits))
     found = {each.paper: each for each in (await run.ask(question, kind)).value.overlaps}
-    overlaps = [Compared(hit, found[n].similarity, found[n].reason) for n, hit in enumerate(hits, start=1)]
-    return SelfReviewed(number, abstract, tuple(overlaps), config.threshold)
+    overlaps = [Likeness(hit, found[n].similarity, found[n].reason) for n, hit in enumerate(hits, start=1)]
+    return Comparison(number, abstract, tuple(overlaps), config.threshold)
 
 
 def _each_once(count: int) -> Callable[[SelfReview], str | None]:
@@ -151,7 +151,7 @@ def _each_once(count: int) -> Callable[[SelfReview], str | None]:
     return check
 
 
-def _judge(run: Run, review: SelfReviewed, outcome: str, reviews: SelfReviews) -> None:
+def _judge(run: VirSciRun, review: Comparison, outcome: str, reviews: SelfReviews) -> None:
     reviews.reviews[-1].outcome = outcome
     nearest = max(review.overlaps, key=lambda each: each.similarity)
     run.emit(

@@ -3,15 +3,14 @@
 from dataclasses import dataclass, field
 
 from manyheads.core.results import Abstract, ScoredIdea, Topic, Vote
-from manyheads.discussion import Run, Team
+from manyheads.discussion import Team
 from manyheads.systems.virsci import novelty
 from manyheads.systems.virsci import result as results
 from manyheads.systems.virsci.abstract import Manuscript, write_abstract
-from manyheads.systems.virsci.config import VirSciConfig
 from manyheads.systems.virsci.ideas import Discarded, most_confident, propose_ideas
-from manyheads.systems.virsci.result import VirSciResult
+from manyheads.systems.virsci.result import VirSciRun
 from manyheads.systems.virsci.selection import select_team
-from manyheads.systems.virsci.self_review import SelfReviewed, discard, keep_anyway, review_and_revise
+from manyheads.systems.virsci.self_review import Comparison, discard, keep_anyway, review_and_revise
 from manyheads.systems.virsci.topic import STAGE, find_topic
 
 
@@ -23,7 +22,7 @@ class Round:
     chosen: ScoredIdea
     ballots: list[Vote]
     manuscript: Manuscript
-    reviews: list[SelfReviewed] = field(default_factory=list[SelfReviewed])
+    reviews: list[Comparison] = field(default_factory=list[Comparison])
 
     @property
     def too_close(self) -> bool:
@@ -40,7 +39,7 @@ class Round:
         }
 
 
-async def hold_rounds(run: Run[VirSciResult, VirSciConfig], team: Team, topic: str) -> list[Round]:
+async def hold_rounds(run: VirSciRun, team: Team, topic: str) -> list[Round]:
     """Rounds until an abstract passes the self-review, if there is one; the last round's abstract is the result.
 
     After `self_review.max_discards` rounds in vain the last abstract stands, and a warning says so.
@@ -69,7 +68,7 @@ async def hold_rounds(run: Run[VirSciResult, VirSciConfig], team: Team, topic: s
         run.result.idea = run.result.abstract = None
 
 
-async def _round(run: Run[VirSciResult, VirSciConfig], team: Team, topic: str, held: list[Round]) -> Round:
+async def _round(run: VirSciRun, team: Team, topic: str, held: list[Round]) -> Round:
     """Ideas, a vote and an abstract; turns and ideas are numbered on from those of the rounds before."""
     before = held[-1].turns if held else dict.fromkeys(("idea", "novelty", "abstract"), 0)
     given_up = [Discarded(one.chosen, one.reviews[-1].too_close) for one in held]
@@ -83,7 +82,7 @@ async def _round(run: Run[VirSciResult, VirSciConfig], team: Team, topic: str, h
 
 
 async def _choose(
-    run: Run[VirSciResult, VirSciConfig], team: Team, ideas: list[ScoredIdea], before: int
+    run: VirSciRun, team: Team, ideas: list[ScoredIdea], before: int
 ) -> tuple[ScoredIdea, list[Vote]]:
     """The vote; without novelty assessment the last idea is taken (App. D.2.2)."""
     if not run.settings.novelty.enabled:
@@ -97,7 +96,7 @@ async def _choose(
     return chosen, ballots
 
 
-async def virsci(run: Run[VirSciResult, VirSciConfig]) -> None:
+async def virsci(run: VirSciRun) -> None:
     """Run the stages.
 
     A fixed `topic` skips the topic discussion. With `novelty.enabled` off the last idea is taken (App. D.2.2). With

@@ -63,8 +63,8 @@ def test_a_native_agent_is_asked_for_each_author_and_answers_are_kept(cache: Loo
     assert set(found.values()) == {("Soft grippers", "pears")}
     assert first.name == "openai/m"
     assert first.ledger.spent.calls == 20
-    assert "20 authors asked, 0 known from before" in first.told()
-    assert "0 authors asked, 20 known from before; 0 tokens read" in again.told()
+    assert "20 authors asked, 0 known from before" in first.summary()
+    assert "0 authors asked, 20 known from before; 0 tokens read" in again.summary()
     [text] = {
         request.text.count("subject 7\ngrasping\npears")
         for request in llm.requests

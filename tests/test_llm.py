@@ -17,7 +17,7 @@ from openai import APIConnectionError, AsyncOpenAI, BadRequestError, RateLimitEr
 
 from manyheads.engine.replying import UnusableReplyError, parse
 from manyheads.replies import REPLIES, Decision, ReplyModel, Vote
-from manyheads.replies.form import form, schema_of
+from manyheads.replies.base import form, schema_of
 from support.faults import Fault, Kind, refuses_format
 from support.fill import fill
 from support.llm import LLM

@@ -12,7 +12,7 @@ from pydantic_core import CoreSchema
 
 from manyheads import roles
 from manyheads.config import RunConfig
-from manyheads.config.documentation import documented
+from manyheads.config.run import documented
 from manyheads.core.results import RunResult
 from manyheads.engine.system import System
 from manyheads.models.offline import Phrases

@@ -33,6 +33,17 @@ from manyheads.core.events import (
     Voted,
     Warned,
 )
+from manyheads.replies import (
+    Condensed,
+    ConferenceReview,
+    Decision,
+    IdeaRating,
+    Reflection,
+    ReplyModel,
+    Rethought,
+    Revision,
+    Summary,
+)
 
 USAGE = Usage(input_tokens=1200, output_tokens=80, calls=1, cost=0.25)
 STORY: list[AnyEvent] = [
@@ -135,24 +146,23 @@ def test_the_live_view_tells_stage_turn_speakers_tokens_cost_and_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "verb"),
+    ("kind", "verb"),
     [
-        ({"summary": "A", "ethical_concerns": False, "overall": 4}, "reviews"),
-        ({"novelty": 4, "effectiveness": 5}, "rates"),
-        ({"summary": "A"}, "sums up"),
+        (ConferenceReview, "reviews"), (IdeaRating, "rates"), (Summary, "sums up"), (Reflection, "rethinks"),
+        (Revision, "rewrites"), (Rethought, "rethinks"), (Condensed, "condenses"), (Decision, "says"),
     ],
-)
-def test_a_review_is_called_one(data: dict[str, Any], verb: str) -> None:
+)  # fmt: skip
+def test_a_reply_brings_its_verb(kind: type[ReplyModel], verb: str) -> None:
     said = Said(
-        stage="review", speaker="Reviewer1", task="review", text="A", data=data, model="m", usage=USAGE
-    )
+        stage="review", speaker="Reviewer1", task="review", verb=kind.verb, text="A", data={}, model="m", usage=USAGE
+    )  # fmt: skip
     assert f"Reviewer1 {verb}" in str(line_of(said))
 
 
 def test_a_ranking_is_told_by_what_comes_of_it() -> None:
     """In its judge's words the ideas have the numbers of their places."""
     common = {"stage": "ranking", "speaker": "Judge1", "text": "A", "model": "m", "usage": USAGE}
-    brief = Said.model_validate({**common, "task": "condense", "data": {"title": "A", "hypothesis": "B"}})
+    brief = Said.model_validate({**common, "task": "condense", "verb": "condenses", "data": {}})
     assert "Judge1 condenses" in str(line_of(brief))
     said = Said.model_validate(
         {**common, "task": "rank", "data": {"ranking": [{"idea": 1, "rationale": "B"}]}}

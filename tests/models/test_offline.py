@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manyheads.config import ModelConfig
-from manyheads.config.sections import Price
+from manyheads.config.run import Price
 from manyheads.core import Message
 from manyheads.engine.replying import parse
 from manyheads.errors import ConfigError
@@ -29,7 +29,7 @@ from manyheads.replies import (
     review_of,
     seeking,
 )
-from manyheads.replies.form import form
+from manyheads.replies.base import form
 from manyheads.resources import Resources
 
 SYSTEM = "<profile>\nName: Scientist3\nResearch interests: soft grippers; tactile sensing\n</profile>"

@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 from manyheads.core import Turn, Usage
 from manyheads.core.events import AnyEvent, Warned
 from manyheads.discussion import Run
+from manyheads.engine.readiness import findings, need
 from manyheads.errors import BudgetError, ConfigError, ModelError
 from manyheads.papers import NoLiterature
 from manyheads.resources import Resources
 from manyheads.roles import Roles
 from manyheads.systems import systems
-from manyheads.systems.baselines.like import settled
+from manyheads.systems.baselines.config import resolve
 from manyheads.systems.baselines.result import BaselineResult
 from manyheads.systems.loading import validate
 from support.faults import Fault
@@ -253,7 +254,7 @@ def test_a_run_that_cannot_be_followed_is_named(
         (tmp_path / name).write_text(text, encoding="utf-8")
     config = validate({"system": "single", "topic": "T", "baseline": {"like": str(tmp_path)}}, "test")
     with pytest.raises(ConfigError, match=says) as refused:
-        settled(config)
+        resolve(config)
     assert str(tmp_path) in str(refused.value)
     assert hint is None or hint in str(refused.value.hint)
 
@@ -265,5 +266,12 @@ def test_a_number_and_a_run_cannot_both_be_followed() -> None:
 
 def test_a_settled_run_is_not_read_again() -> None:
     config = validate({"system": "single", "baseline": {"like": {"run": "/gone", "tokens": 7}}}, "test")
-    assert settled(config) is config
+    assert resolve(config) is config
     assert config.settings.allowed == 7
+
+
+def test_a_run_to_be_like_that_is_not_there_is_told_by_check() -> None:
+    config = validate({"system": "single", "topic": "bats", "like": "/no/such/run"})
+    with pytest.raises(ConfigError, match="like"):
+        need(config, "inputs")
+    assert [each.subject for each in findings(config, "inputs")] == ["single"]

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from manyheads.checks import findings
 from manyheads.core.events import Said, Stage
+from manyheads.engine.readiness import findings
 from manyheads.errors import ChangedError, ConfigError, ModelError, SubjectError
 from manyheads.hosts import FRAMEWORKS
 from manyheads.measures.ratings import rating_form

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import yaml
 
-from manyheads.engine.system import misfits
+from manyheads.engine.readiness import misfits
 from manyheads.resources import Resources, shipped
 from manyheads.roles import Roles
 from manyheads.systems.loading import validate

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from manyheads.checks import findings
 from manyheads.core.events import Judged, Stage
+from manyheads.engine.readiness import findings
 from manyheads.errors import BudgetError, ConfigError, ModelError, SubjectError
 from manyheads.hosts import FRAMEWORKS
 from support.faults import Fault

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from manyheads.checks import findings
 from manyheads.core.events import Judged, Said, Stage
+from manyheads.engine.readiness import findings
 from manyheads.errors import BudgetError, ChangedError, ConfigError, ReplyError, SubjectError
 from manyheads.hosts import FRAMEWORKS
 from manyheads.resources import Resources
@@ -280,7 +280,7 @@ async def test_an_indicator_whose_file_tells_nothing_is_no_choice(
     ],
 )
 def test_a_check_counts_what_it_begins_with(llm: LLM, sets: tuple[str, ...], told: str) -> None:
-    found = findings(config_for(llm, "system=rebuttal", *sets))
+    found = list(findings(config_for(llm, "system=rebuttal", *sets)))
     assert [each.message for each in found if each.subject == "inputs"] == [told]
 
 

@@ -224,7 +224,7 @@ def build(
     with made:
         _show(made.meta, target)
     if librarian:
-        typer.echo(librarian.told(), err=True)
+        typer.echo(librarian.summary(), err=True)
 
 
 def _librarian(

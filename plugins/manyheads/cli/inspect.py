@@ -39,9 +39,10 @@ def check(
     path: Paths = None,
 ) -> None:
     """Validate a config, its roles and prompts, its model and its corpus; say what is missing and how to get it."""
-    from manyheads.checks import findings
+    from manyheads.engine.readiness import findings
 
-    found = findings(configured(configs, (*inputs(ctx), *settings(sets, host, model)), path))
+    config = configured(configs, (*inputs(ctx), *settings(sets, host, model)), path)
+    found = list(findings(config))
     for finding in found:
         typer.echo(f"{'ok   ' if finding.ok else 'WRONG'}  {finding.subject}: {finding.message}")
     if not all(finding.ok for finding in found):

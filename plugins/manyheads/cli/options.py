@@ -309,7 +309,7 @@ def _option(name: str) -> str:
 
 
 def _help(system: "System") -> Iterator[tuple[str, str]]:
-    from manyheads.config.documentation import documented
+    from manyheads.config.run import documented
 
     texts = documented(system.inputs)
     for name, slot in system.slots.items():

@@ -4,14 +4,14 @@ The same YAML runs on either host. What a system adds to it stands with the syst
 """
 
 from manyheads.config.files import common, config_file, layers, merge, parse_set, read_yaml, validated
-from manyheads.config.run import RunConfig
-from manyheads.config.sections import (
+from manyheads.config.run import (
     Inputs,
     LiteratureConfig,
     ModelConfig,
     Price,
     Provider,
     RoleConfig,
+    RunConfig,
     Section,
     Slot,
     SourceName,

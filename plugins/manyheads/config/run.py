@@ -1,11 +1,261 @@
 """What every run has in its config. Each field's text below is its documentation."""
 
+import ast
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from textwrap import dedent
+from typing import Any, ClassVar, Literal, cast, get_args
+from urllib.parse import urlsplit
 
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from manyheads.config.sections import BudgetConfig, LiteratureConfig, ModelConfig, RoleConfig, Strict
+from manyheads.errors import ConfigError
+from manyheads.papers import SourceName
+
+# What all sections of a config have in common.
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    plain: ClassVar[str | None] = None
+    """The key that a plain number stands for, where a section may be written as one."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain_number(cls, value: object) -> object:
+        return {cls.plain: value} if cls.plain and isinstance(value, int | str) else value
+
+
+class Section(Strict):
+    """The section of a run's config that is a system's own; its key is the system's name."""
+
+    def course(self) -> dict[str, Any]:
+        """The keys that steer who is asked what: what a resumed run must not have changed."""
+        return self.model_dump(mode="json")
+
+
+Fill = Literal["all", "last", "each", "first", "rest"]
+"""Which messages of a team's task fill an input: all as one text or the last one; each, the first, or all after it."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """How an input is given.
+
+    Attributes:
+        filled_by: messages of a task; None where none of them is meant for it.
+        file: whether it names a file: the text of a message is kept as one in the run's folder.
+        metavar: what stands for its value in the help of the command line.
+    """
+
+    filled_by: Fill | None = None
+    file: bool = False
+    metavar: str = "TEXT"
+
+    def of(self, messages: Sequence[str]) -> Sequence[str]:
+        """Those of the messages that fill it."""
+        match self.filled_by:
+            case "each":
+                return messages
+            case "first":
+                return messages[:1]
+            case "rest":
+                return messages[1:]
+            case "all" | "last":
+                return messages[-1:]
+            case None:
+                return ()
+
+    @property
+    def many(self) -> bool:
+        """Whether several messages fill it."""
+        return self.filled_by in ("each", "rest")
+
+
+class Inputs(Strict):
+    """What a system is given; what stands below a field is its help text, its `Slot` says how it is given."""
+
+    def course(self) -> dict[str, Any]:
+        """As of a `Section`; a file goes by its name, as a run's folder may be moved with it."""
+        slots = self.slots()
+        told = self.model_dump(mode="json")
+        return {
+            name: Path(value).name if slots[name].file and isinstance(value, str) else value
+            for name, value in told.items()
+        }
+
+    @classmethod
+    def slots(cls) -> dict[str, Slot]:
+        """How each field is given."""
+        return {
+            name: next((each for each in field.metadata if isinstance(each, Slot)), Slot())
+            for name, field in cls.model_fields.items()
+        }
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is the address of a server, its scheme and all."""
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+Provider = Literal["openai", "ollama", "anthropic", "offline", "replay"]
+
+
+class Price(Strict):
+    """Price of a million tokens, in a currency of your choice."""
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+
+
+class ModelConfig(Strict):
+    """A language model. Keys come from the environment, never from here."""
+
+    provider: Provider = "offline"
+    """`openai` is any OpenAI-compatible server; `offline` and `replay` need no server."""
+    name: str = "offline"
+    """The model's name at its provider; for `replay` the run folder whose journal answers."""
+    base_url: str | None = None
+    """The server's address; the provider's own when left out."""
+    api_key_env: str | None = None
+    """Name of the environment variable that holds the key; the provider's usual one when left out."""
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    """Sent only when set."""
+    max_tokens: int | None = Field(default=None, gt=0)
+    """Length limit of a reply, sent only when set."""
+    seed: int | None = None
+    """Sent only when set, to providers that take one; the offline model takes the run's when left out."""
+    timeout: float = Field(default=120.0, gt=0)
+    """Seconds that one request may take."""
+    retries: int = Field(default=4, ge=0)
+    """How often a failed request is sent again, with exponential back-off; Retry-After is honoured."""
+    max_wait: float = Field(default=60.0, gt=0)
+    """Longest pause between two tries, in seconds; a server that asks for more is given up."""
+    concurrency: int = Field(default=8, gt=0)
+    """Requests under way at once."""
+    context: int = Field(default=128_000, gt=0)
+    """The model's context window in tokens; a prompt that cannot fit is refused, never cut."""
+    tools: bool | None = None
+    """Whether the model can call tools; when left out, yes for `openai` and `anthropic`, else no."""
+    vision: bool = True
+    """Whether the model can see images."""
+    response_format: bool = True
+    """Whether to send the reply's schema as `response_format`; a server that refuses it is remembered."""
+    price: Price | None = None
+    """Lets the run count money."""
+
+    @field_validator("base_url")
+    @classmethod
+    def _whole_address(cls, value: str | None) -> str | None:
+        if value is not None and not is_address(value):
+            raise ValueError("write it with http:// or https://")
+        return value
+
+    @classmethod
+    def parse(cls, text: str) -> "ModelConfig":
+        """The model that `provider/name` stands for; `offline` needs no name.
+
+        Raises:
+            ConfigError: an unknown provider, or no name.
+        """
+        provider, _, name = text.partition("/")
+        name = name or ("offline" if provider == "offline" else "")
+        known = provider in get_args(Provider)
+        if known and name:
+            return cls(provider=cast(Provider, provider), name=name)
+        raise ConfigError(
+            f"model {text!r}: {'no name' if known else f'unknown provider {provider!r}'}",
+            tried=f"providers: {', '.join(get_args(Provider))}",
+            hint="write it as provider/name, such as openai/gpt-4o-mini",
+        )
+
+    @property
+    def calls_tools(self) -> bool:
+        return self.provider in ("openai", "anthropic") if self.tools is None else self.tools
+
+    def identity(self) -> dict[str, Any]:
+        """The settings that change what the model answers: part of each recorded request."""
+        kept = {"provider", "name", "temperature", "max_tokens", "seed"}
+        return self.model_dump(include=kept)
+
+
+class RoleConfig(Strict):
+    """What a config may change about a role."""
+
+    model: str = "default"
+    """Alias of one of `models`."""
+
+
+# The section `literature`: where papers are looked up, and how long that may take.
+
+
+class LiteratureConfig(Strict):
+    """Literature search beyond the research ecosystem."""
+
+    references: Literal["corpus", "services"] = "corpus"
+    """Where the references of ideas come from: B_past, or the cascade below (VirSci 2025, App. C.3)."""
+    cascade: tuple[SourceName, ...] = ("local", "semantic_scholar", "openalex")
+    """Sources in the order in which they are asked; the next one where the ones before found too little."""
+    before: str = "bound"
+    """Nothing newer is found: `bound` is the corpus's own year (no bound where there is no corpus), else a date, a
+    year, or `any`."""
+    max_age: float = Field(default=30.0, ge=0, le=36_525)
+    """Days after which an answer kept on disk is fetched anew."""
+    patience: float = Field(default=60.0, gt=0, le=86_400)
+    """Seconds that one source may take for one look-up, waits and retries counted; then it is skipped and said so."""
+    retries: int = Field(default=4, ge=0)
+    """How often a failed request is sent again."""
+    endpoints: dict[SourceName, str] = Field(default_factory=dict)
+    """Other addresses of the services, such as a mirror's."""
+    semantic_scholar_key_env: str = "SEMANTIC_SCHOLAR_API_KEY"
+    """Environment variable with the key of Semantic Scholar; without one, the shared pool is used, more slowly."""
+
+    @field_validator("before", mode="before")
+    @classmethod
+    def _as_written(cls, value: object) -> object:
+        """YAML reads an unquoted year as a number, and an unquoted date as a date."""
+        return value if isinstance(value, bool) or not isinstance(value, int | date) else str(value)
+
+    @field_validator("endpoints")
+    @classmethod
+    def _whole_addresses(cls, value: dict[SourceName, str]) -> dict[SourceName, str]:
+        for name, address in value.items():
+            if name == "local":
+                raise ValueError("local: the corpus has no address; name it under `corpus`")
+            if not is_address(address):
+                raise ValueError(f"{name}: {address!r} is no address; write it as http://… or https://…")
+        return value
+
+    @field_validator("cascade")
+    @classmethod
+    def _each_once(cls, value: tuple[SourceName, ...]) -> tuple[SourceName, ...]:
+        if not value or len(set(value)) < len(value):
+            raise ValueError("name at least one source, each once")
+        return value
+
+
+class BudgetConfig(BaseModel):
+    """Limits of a run; a limit left out does not bind."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    tokens: int | None = Field(default=None, gt=0)
+    """Input and output tokens of all models together."""
+    money: float | None = Field(default=None, gt=0)
+    """In the currency of the models' configured prices; needs a price for every model."""
+    seconds: float | None = Field(default=None, gt=0)
+    """Wall time of this process' share of the run."""
+    calls: int | None = Field(default=None, gt=0)
+    """Requests to models."""
 
 
 class RunConfig(Strict):
@@ -85,3 +335,28 @@ class RunConfig(Strict):
 
 FRAMEWORKS = {"agentscope": "agentscope", "autogen": "autogen_agentchat"}
 """The import package that each host needs."""
+
+
+def documented(model: type[BaseModel]) -> dict[str, str]:
+    """The texts below a model's fields, those that it inherits too."""
+    found: dict[str, str] = {}
+    for each in reversed(model.__mro__):
+        if issubclass(each, BaseModel) and each.__module__ not in (
+            "pydantic.main",
+            "manyheads.engine.system",
+        ):
+            written = each.__pydantic_generic_metadata__["origin"] or each
+            [tree] = ast.parse(dedent(inspect.getsource(written))).body
+            found |= _below_fields(tree.body) if isinstance(tree, ast.ClassDef) else {}
+    return found
+
+
+def _below_fields(body: list[ast.stmt]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for above, below in pairwise(body):
+        match above, below:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                found[name] = inspect.cleandoc(text)
+            case _:
+                pass
+    return found

@@ -42,6 +42,8 @@ class Said(Event):
     kind: Literal["said"] = "said"
     speaker: str
     task: str
+    verb: str = "says"
+    """What the speaker does with such a reply; see `ReplyModel`."""
     part: Literal["member", "leader", "guest", "candidate"] = "member"
     text: str
     data: dict[str, Any]
@@ -140,22 +142,6 @@ AnyEvent = Annotated[
 Emit = Callable[[AnyEvent], None]
 
 
-VERBS = {
-    "ethical_concerns": "reviews",
-    "effectiveness": "rates",
-    "summary": "sums up",
-    "reflection": "rethinks",
-    "experiment": "proposes",
-    "changes": "rewrites",
-    "expected_results": "drafts",
-    "overlaps": "compares",
-    "hypothesis": "revises",
-    "suggestions": "reviews",
-    "improved": "compares",
-}
-"""What a speaker does whose reply has a field of this name; the first that fits."""
-
-
 class Words(NamedTuple):
     """An event in words: who does what, and what is said with it."""
 
@@ -170,8 +156,7 @@ def words(event: AnyEvent) -> Words | None:
         case Stage():
             return Words("", f"{event.number}/{event.total} {event.title}")
         case Said():
-            verb = next((verb for field, verb in VERBS.items() if field in event.data), "says")
-            return Words(event.speaker, "condenses" if event.task == "condense" else verb, event.text)
+            return Words(event.speaker, event.verb, event.text)
         case Recruited():
             return Words(event.candidate, "joins" if event.accepted else "declines", event.reasoning)
         case Invited():

@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 
 from manyheads.core import Message, Reply, Tool
 from manyheads.core.events import Invited
-from manyheads.discussion.config import DiscussionSettings
-from manyheads.discussion.run import Guest, Question, Run, Team
+from manyheads.discussion.run import DiscussionSettings, Guest, Question, Run, Team
 from manyheads.replies import Advice, ReplyModel, Seeks, seeking
 from manyheads.tools import (
     INVITE,

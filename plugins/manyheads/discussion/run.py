@@ -1,23 +1,70 @@
-"""What a system holds while it runs: its config, its host, its bank, one random generator, one event stream."""
+"""What a system holds while it runs, and the settings of one that is a team's discussion."""
 
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, cast
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from typing_extensions import TypeVar
 
-from manyheads.config import RunConfig, Section
-from manyheads.core import Host, Message, Ordinals, Reply, Speaker, Tool, Turn, Usage, safe_name
+from manyheads.config import RunConfig, Section, Strict
+from manyheads.core import Host, Message, Ordinals, Reply, Speaker, Tally, Tool, Turn, Usage, safe_name
 from manyheads.core.events import Asked, Emit, Retrieved, Said, Warned
 from manyheads.core.results import EvidenceList, Part
-from manyheads.discussion.config import DiscussionSettings, TeamConfig
 from manyheads.errors import CorpusError
 from manyheads.literature.library import Library
 from manyheads.papers import Hit, Literature, Scientist
 from manyheads.replies import ReplyModel
 from manyheads.roles import Roles
+
+
+class TeamConfig(Strict):
+    """Collaborator selection (VirSci 2025, §3.2)."""
+
+    size: int = Field(default=4, ge=1)
+    """Members, the leader counted."""
+    leader: str | None = None
+    """Masked name of the leader; drawn at random when left out."""
+    exploration: Literal["uniform", "normal", "none"] = "uniform"
+    """Increment of the adjacency matrix: +1, or abs(x) with x ~ N(1, 1) (App. D.4, Eq. 7), or nothing."""
+    max_invitations: int = Field(default=40, ge=1)
+    """How many candidates are asked before the team goes on with those who joined."""
+
+
+class TurnsConfig(Strict):
+    """Turns of each stage. A plain number in a config sets all of them."""
+
+    plain = "default"
+    default: int = Field(default=5, ge=1)
+    """For the stages not named."""
+    adaptive: bool = False
+    """The leader decides after each turn whether the stage goes on; the numbers become caps (App. D.3.2)."""
+
+    def of(self, stage: str) -> int:
+        return getattr(self, stage, None) or self.default
+
+
+class InvitationConfig(Strict):
+    """Advice from scientists outside the team (App. D.2.1)."""
+
+    enabled: bool = True
+    """Whether members may ask outsiders."""
+    per_turn: int = Field(default=1, ge=1)
+    """Guests that one speaker may hear in one turn."""
+    suggestions: int = Field(default=4, ge=1)
+    """Outside scientists whose profiles the retrieval hook shows."""
+
+
+class DiscussionSettings(Section):
+    """What a team discussion goes by."""
+
+    team: TeamConfig = TeamConfig()
+    turns: TurnsConfig = TurnsConfig()
+    topology: Literal["sequential", "random"] = "sequential"
+    """Round table, or a random next speaker who is never the previous one (App. D.3.1)."""
+    invitation: InvitationConfig = InvitationConfig()
+
 
 R = TypeVar("R", bound=ReplyModel)
 C = TypeVar("C", bound=Section, covariant=True, default=Any)
@@ -108,7 +155,7 @@ class Run(Generic[Result, C, G]):
     """Papers that the result may cite."""
     warned: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """What fell back or failed on the way, by stage."""
-    spent: dict[str, Usage] = field(default_factory=dict[str, Usage])
+    spent: Tally = field(default_factory=Tally)
     """Usage by stage."""
     writers: set[str] = field(default_factory=set[str])
     """Names of the models that have replied."""
@@ -163,13 +210,14 @@ class Run(Generic[Result, C, G]):
                     question.stage, f"{question.speaker.name} called {call.name} in vain: {call.result}"
                 )
         self.writers.add(reply.model)
-        self.spent[question.stage] = self.spent.get(question.stage, Usage()) + reply.usage
+        self.spent.pay(question.stage, reply.usage)
         self.emit(
             Said(
                 stage=question.stage,
                 turn=question.turn,
                 speaker=question.speaker.name,
                 task=question.task,
+                verb=reply.value.verb,
                 part=question.part,
                 text=reply.value.spoken(),
                 data=reply.value.model_dump(mode="json"),
@@ -228,7 +276,7 @@ class Run(Generic[Result, C, G]):
 
     @property
     def usage(self) -> Usage:
-        return sum(self.spent.values(), Usage())
+        return self.spent.total
 
 
 def _shown(hit: Hit) -> dict[str, Any]:

@@ -5,8 +5,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 from manyheads.core.events import Judged
-from manyheads.discussion.config import DiscussionSettings
-from manyheads.discussion.run import Question, Remark, Run, Team
+from manyheads.discussion.run import DiscussionSettings, Question, Remark, Run, Team
 from manyheads.replies import Progress, Summary
 
 T = TypeVar("T")

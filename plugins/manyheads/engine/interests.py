@@ -80,7 +80,7 @@ class Librarian:
             error.hint = _again(error.hint)
             raise
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """What was asked and what it cost, in a line."""
         spent, asked = self.ledger.spent, self.done - self.reused
         cost = "" if spent.cost is None else f", cost {spent.cost:g}"

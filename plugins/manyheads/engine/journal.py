@@ -19,7 +19,7 @@ from manyheads.core import NOTHING, Host, Message, Place, Reply, ToolCall, Turn,
 from manyheads.disk import Database, reading
 from manyheads.errors import ChangedError, JournalError
 from manyheads.replies import ReplyModel
-from manyheads.replies.form import schema_of
+from manyheads.replies.base import schema_of
 
 R = TypeVar("R", bound=ReplyModel)
 

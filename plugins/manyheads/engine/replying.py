@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from manyheads.core import NOTHING, Message, Place, Raw, Reply, ToolCall, Turn, Usage
 from manyheads.errors import ReplyError, describe
 from manyheads.replies import ReplyModel
-from manyheads.replies.form import form
+from manyheads.replies.base import form
 
 # JSON objects in a model's text: untidy ones are mended, but one that the model left open is never closed for it.
 

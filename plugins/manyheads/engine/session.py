@@ -21,7 +21,8 @@ from manyheads.disk import cache_folder
 from manyheads.engine.budget import Budgeted, Ledger, Meters
 from manyheads.engine.folder import JOURNAL, RunFolder, fresh, new_folder
 from manyheads.engine.journal import Journal, Recorded
-from manyheads.engine.system import System, roles_of, system_of
+from manyheads.engine.readiness import need, roles_of
+from manyheads.engine.system import System, system_of
 from manyheads.errors import UserError
 from manyheads.literature.cache import CACHE, RECORD
 from manyheads.literature.ledger import LEDGER, SearchLedger
@@ -122,7 +123,7 @@ class Session:
 
     async def _events(self, make_host: HostFactory) -> AsyncGenerator[AnyEvent, None]:
         self.config = self.system.settle(self.config)
-        self.system.ready(self.config)
+        need(self.config, "inputs")
         self._need_same_models()
         roles = roles_of(self.config)
         async with AsyncExitStack() as stack:

@@ -17,11 +17,9 @@ from manyheads.replies import ReplyModel
 from manyheads.report.html import View, write_page
 from manyheads.report.page import Page
 from manyheads.report.record import Record, read_run
-from manyheads.resources import Resources
 from manyheads.roles import Roles
-from manyheads.tools import TOOLS
 
-__all__ = ["Inputs", "Needs", "Section", "Slot", "System", "misfits", "roles_of", "system_of"]
+__all__ = ["Inputs", "Needs", "Section", "Slot", "System", "system_of"]
 
 C = TypeVar("C", bound=Section, default=Any)
 N = TypeVar("N", bound=Inputs, default=Any)
@@ -281,54 +279,3 @@ def _beside(named: str, folder: Path) -> str:
     except OSError:  # a text has no name that a file could have
         pass
     return named
-
-
-# Whether the role cards and prompts fit a config.
-
-
-def roles_of(config: RunConfig) -> Roles:
-    """The role cards and prompts of a run.
-
-    Raises:
-        ConfigError: they do not fit the config.
-    """
-    roles = Roles(Resources.of(config.paths))
-    if problems := misfits(config, roles):
-        others = f" and the other {len(problems) - 1}, which manyheads check lists" if problems[1:] else ""
-        raise ConfigError(problems[0], hint=f"mend this{others}")
-    return roles
-
-
-def misfits(config: RunConfig, roles: Roles) -> list[str]:
-    """What stands between a config and its run in the role cards and prompts, a line each.
-
-    Raises:
-        ConfigError: a card cannot be read, or the config names a role that is not there.
-    """
-    system = system_of(config)
-    needed = {role for role, _ in system.needs(config)} | set(config.roles)
-    return [
-        *roles.problems(),
-        *(line for role in sorted(needed) for line in _of_card(config, roles, role)),
-        *_of_tasks(config, roles),
-        *system.check(config, roles),
-    ]
-
-
-def _of_card(config: RunConfig, roles: Roles, role: str) -> Iterator[str]:
-    card = roles.card(role)
-    changes = config.roles.get(role)
-    alias = changes.model if changes else card.model
-    if alias not in config.models:
-        yield f"role {role}: its model is {alias!r}, but the config has models {', '.join(config.models)}"
-    for tool in sorted(set(card.tools) - TOOLS):
-        yield f"role {role}: there is no tool {tool!r}, only {', '.join(sorted(TOOLS))}"
-
-
-def _of_tasks(config: RunConfig, roles: Roles) -> Iterator[str]:
-    for (role, task), kind in system_of(config).needs(config).items():
-        tasks = roles.card(role).tasks
-        if task not in tasks:
-            yield f"role {role}: {config.system} needs its task {task!r}, which the card does not have"
-        elif not issubclass(roles.reply(role, task), kind):
-            yield f"role {role}: task {task!r} must reply with {kind.__name__}, not {tasks[task].reply}"

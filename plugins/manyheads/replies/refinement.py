@@ -24,6 +24,8 @@ class FirstIdea(ReplyModel):
 class Proposal(ReplyModel):
     """An idea in the six-field form of Review and Rebuttal (§3.1, Fig. 9)."""
 
+    verb = "revises"
+
     title: Text
     problem: Text = Field(description="The problem and why it is open.")
     objective: Text
@@ -42,6 +44,8 @@ class Proposal(ReplyModel):
 class Rethought(Proposal, Doubts):
     """One round of self-reflection of the proposer, who has nobody else (§4.2)."""
 
+    verb = "rethinks"
+
     improved: bool = Field(
         description="true only if this version is significantly better than the one before."
     )
@@ -49,6 +53,8 @@ class Rethought(Proposal, Doubts):
 
 class Review(ReplyModel):
     """A reviewer's findings on one quality indicator."""
+
+    verb = "reviews"
 
     strengths: list[Text] = Field(min_length=1)
     weaknesses: list[Text] = Field(min_length=1)
@@ -64,6 +70,8 @@ class Review(ReplyModel):
 
 class Verdict(ReplyModel):
     """An area chair's comparison of an idea with the one before it."""
+
+    verb = "compares"
 
     reasoning: Text = Field(description="What changed, and whether it matters for the indicator.")
     improved: bool = Field(description="true only if the new idea is significantly better.")
@@ -89,6 +97,8 @@ def is_absent(text: str) -> bool:
 
 class Condensed(Proposal):
     """The idea of a text in the form of a proposal; a field that the text does not tell holds `NONE` (Fig. 13)."""
+
+    verb = "condenses"
 
     def contents(self) -> dict[str, str]:
         """The fields that the text tells."""

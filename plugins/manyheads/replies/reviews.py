@@ -10,6 +10,8 @@ from manyheads.replies.base import ReplyModel, Score, Text
 class ConferenceReview(ReplyModel):
     """The truncated NeurIPS form (VirSci 2024, Fig. 17; 2025, Fig. 25)."""
 
+    verb = "reviews"
+
     summary: Text = Field(description="What the paper does, in words that its authors would agree with.")
     strengths: list[Text] = Field(min_length=1, description="Originality, quality, clarity, significance.")
     weaknesses: list[Text] = Field(min_length=1, description="The same four, where the paper falls short.")
@@ -26,6 +28,8 @@ class ConferenceReview(ReplyModel):
 
 class IdeaRating(ReplyModel):
     """Novelty, feasibility and effectiveness of an idea, each with its reason first (VirSci 2025, App. C.4 and E)."""
+
+    verb = "rates"
 
     novelty_reason: Text = Field(description="What exists, and what differs from it.")
     novelty: Score

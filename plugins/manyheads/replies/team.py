@@ -30,6 +30,8 @@ class Remark(ReplyModel):
 class Summary(ReplyModel):
     """The leader's summary of one turn (D̄_t)."""
 
+    verb = "sums up"
+
     summary: Text = Field(description="What was proposed, agreed and left open in this turn.")
 
 
@@ -70,6 +72,8 @@ class Advice(ReplyModel):
 class Idea(ReplyModel):
     """A research idea with its self-assessment (VirSci 2024, Fig. 12)."""
 
+    verb = "proposes"
+
     thought: Text = Field(description="Motivation, and how the idea differs from what is published.")
     title: Text = Field(description="A title for the paper that would come of it.")
     idea: Text = Field(description="The idea in detail: problem, approach, significance.")
@@ -91,6 +95,8 @@ class Vote(ReplyModel):
 
 class Abstract(ReplyModel):
     """An abstract in its five sections (VirSci 2025, §3.2, Abstract Generation)."""
+
+    verb = "drafts"
 
     title: Text
     introduction: Text = Field(description="Context and gap, one or two sentences.")
@@ -125,12 +131,16 @@ class Ratings(ReplyModel):
 class Judgement(ReplyModel):
     """What a member has to say of an abstract before rewriting it (Q_judgment)."""
 
+    verb = "rewrites"
+
     evaluation: Ratings = Field(description="Your rating of the abstract that you were given.")
     changes: list[Text] = Field(min_length=1, description="The changes that you make, each in a sentence.")
 
 
 class Revision(Abstract, Judgement):
     """Rating of the previous abstract, the changes proposed, and the abstract rewritten (Eq. 4)."""
+
+    verb = "rewrites"
 
 
 class Overlap(ReplyModel):
@@ -145,6 +155,8 @@ class Overlap(ReplyModel):
 
 class SelfReview(ReplyModel):
     """The leader's comparison of the finished abstract with the closest of B_past (R_review; App. B.1)."""
+
+    verb = "compares"
 
     overlaps: list[Overlap] = Field(min_length=1, description="One entry for each published abstract.")
 
@@ -214,6 +226,8 @@ class Interests(ReplyModel):
 class Doubts(ReplyModel):
     """What comes before an idea is changed."""
 
+    verb = "rethinks"
+
     reflection: Text = Field(
         description="What is weak about the idea as it stands, and what you do about it."
     )
@@ -221,6 +235,8 @@ class Doubts(ReplyModel):
 
 class Reflection(Idea, Doubts):
     """One round of self-reflection: the idea thought over, and given anew."""
+
+    verb = "rethinks"
 
     done: bool = Field(description="true if the idea as you give it here gains nothing from a further round.")
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
-from manyheads.core import NOTHING, Usage
+from manyheads.core import Tally, Usage
 from manyheads.core.events import Said, Stage
 from manyheads.core.results import Evidence, RunResult
 from manyheads.report.record import Record, Searches, searches_of
@@ -79,34 +79,22 @@ def stage_shares(record: Record, said: list[Said]) -> list[Share]:
 
 def speaker_shares(result: RunResult[Any], said: list[Said]) -> list[Share]:
     """Usage and model time of each speaker, most tokens first; calls that no speech stands for come last."""
-    usage: dict[str, Usage] = {}
+    usage = Tally()
     seconds: dict[str, float] = {}
     for s in said:
-        usage[s.speaker] = usage.get(s.speaker, NOTHING) + s.usage
+        usage.pay(s.speaker, s.usage)
         seconds[s.speaker] = seconds.get(s.speaker, 0.0) + s.seconds
     rows = [(name, used, seconds[name]) for name, used in usage.items()]
-    rows.sort(key=lambda row: -_tokens(row[1]))
-    rest = result.usage.calls - sum(used.calls for used in usage.values())
-    if rest > 0:
-        rows.append(("not told apart", _minus(result.usage, sum(usage.values(), NOTHING)), 0))
+    rows.sort(key=lambda row: -row[1].tokens)
+    rest = result.usage.beyond(usage.total)
+    if rest.calls:
+        rows.append(("not told apart", rest, 0))
     return _shares(rows)
 
 
-def _minus(total: Usage, known: Usage) -> Usage:
-    return Usage(
-        input_tokens=max(0, total.input_tokens - known.input_tokens),
-        output_tokens=max(0, total.output_tokens - known.output_tokens),
-        calls=total.calls - known.calls,
-    )
-
-
 def _shares(rows: list[tuple[str, Usage, float]]) -> list[Share]:
-    total = sum(_tokens(usage) for _, usage, _ in rows) or 1
-    return [Share(name, usage, seconds, _tokens(usage) / total) for name, usage, seconds in rows]
-
-
-def _tokens(usage: Usage) -> int:
-    return usage.input_tokens + usage.output_tokens
+    total = sum(usage.tokens for _, usage, _ in rows) or 1
+    return [Share(name, usage, seconds, usage.tokens / total) for name, usage, seconds in rows]
 
 
 def _hues(people: Iterable[str], said: list[Said]) -> dict[str, int]:

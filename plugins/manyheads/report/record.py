@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 from pydantic import BaseModel, TypeAdapter
 
 from manyheads.config import read_yaml
-from manyheads.core import NOTHING, Usage
+from manyheads.core import NOTHING, Tally
 from manyheads.core.events import AnyEvent, Event, Said, Searched, Warned
 from manyheads.core.results import RESULT, RunResult, RunUsage, read_result, result_data
 from manyheads.errors import JournalError
@@ -145,9 +145,9 @@ def _up_to_date(record: Record) -> RunResult[Any]:
     spent = sum((each.usage for each in said), NOTHING)
     if result.finished or spent.calls <= result.usage.calls:
         return result.model_copy(update=known)
-    by_stage: dict[str, Usage] = {}
+    by_stage = Tally()
     for each in said:
-        by_stage[each.stage] = by_stage.get(each.stage, NOTHING) + each.usage
+        by_stage.pay(each.stage, each.usage)
     known |= {
         "usage": RunUsage(**spent.model_dump(), by_stage=by_stage),
         "warnings": [each.message for each in record.of(Warned)],
@@ -180,7 +180,7 @@ def source_name(key: str) -> str:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class LookUp:
     """One thing that was looked up, with every look-up that it took."""
 
     operation: str
@@ -202,7 +202,7 @@ class Searches:
         silent: sources that failed at something that they have not answered since.
     """
 
-    wanted: tuple[Wanted, ...] = ()
+    wanted: tuple[LookUp, ...] = ()
     silent: tuple[str, ...] = ()
 
     @property
@@ -223,8 +223,8 @@ def searches_of(record: Record) -> Searches:
     return Searches(_grouped(ledger.entries), ledger.degraded)
 
 
-def _grouped(entries: Iterable[Searched]) -> tuple[Wanted, ...]:
+def _grouped(entries: Iterable[Searched]) -> tuple[LookUp, ...]:
     groups: dict[tuple[str, str], list[Searched]] = {}
     for entry in entries:
         groups.setdefault((entry.operation, entry.query), []).append(entry)
-    return tuple(Wanted(operation, query, tuple(found)) for (operation, query), found in groups.items())
+    return tuple(LookUp(operation, query, tuple(found)) for (operation, query), found in groups.items())

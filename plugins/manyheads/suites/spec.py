@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, field_validator, model_validator
 
 from manyheads.config import read_yaml
-from manyheads.config.sections import Strict
+from manyheads.config.run import Strict
 from manyheads.errors import ConfigError, describe
 from manyheads.resources import Resources, data_file
 from manyheads.systems import systems

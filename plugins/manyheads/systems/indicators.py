@@ -15,7 +15,7 @@ def listed(indicator: str, traits: Sequence[str], roles: Roles) -> str:
     return roles.prompts.render(name, {}).strip() if roles.resources.find("prompts", name) else ""
 
 
-def known(roles: Roles) -> list[str]:
+def indicators(roles: Roles) -> list[str]:
     """The indicators whose partials tell traits, in order."""
     files = (name.removeprefix(INDICATORS) for name in roles.resources.names("prompts", ENDING))
     names = (name.removesuffix(ENDING) for name in files if "/" not in name)
@@ -28,6 +28,6 @@ def unknown(section: str, indicator: str, roles: Roles) -> str:
     empty = roles.resources.find("prompts", name)
     own = f"fill {empty}" if empty else f"write prompts/{name} in a folder of your own (--path)"
     return (
-        f"{section}.indicator {indicator!r}: nothing tells its traits; there are {', '.join(known(roles)) or 'none'}; give "
+        f"{section}.indicator {indicator!r}: nothing tells its traits; there are {', '.join(indicators(roles)) or 'none'}; give "
         f"it traits: --set '{section}.traits=[…, …]', or {own}"
     )

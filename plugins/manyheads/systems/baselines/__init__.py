@@ -1,15 +1,20 @@
 """What a team is compared with at equal cost (VirSci 2025, §4.1, App. C.3): none of these has an ecosystem."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 from manyheads.config import RunConfig
 from manyheads.engine.system import Needs, System
 from manyheads.roles import Roles
-from manyheads.systems.baselines import discussion, ready, reflection, report, single
-from manyheads.systems.baselines.config import BaselineConfig, settings_of
-from manyheads.systems.baselines.like import settled
-from manyheads.systems.baselines.result import BaselineResult
+from manyheads.systems.baselines import discussion, reflection, report, single
+from manyheads.systems.baselines.config import (
+    BaselineConfig,
+    need_topic,
+    need_topic_and_tokens,
+    resolve,
+    settings_of,
+)
+from manyheads.systems.baselines.result import BaselineResult, BaselineRun
 from manyheads.systems.virsci.config import TopicInput
 from manyheads.systems.virsci.report import work
 
@@ -31,64 +36,59 @@ def _searches(config: RunConfig, roles: Roles) -> bool:
     return config.literature.references == "services"
 
 
-def _rounds(config: RunConfig) -> Mapping[str, int]:
-    return {"idea": settings_of(config).rounds + 1}
+def _baseline(
+    name: str,
+    title: str,
+    about: str,
+    run: Callable[[BaselineRun], Awaitable[None]],
+    needs: Needs,
+    turns: Callable[[BaselineConfig], Mapping[str, int]] = lambda settings: {},
+    **more: Any,
+) -> System[BaselineConfig, TopicInput, BaselineResult]:
+    shared: dict[str, Any] = {"ready": need_topic, **more}
+    return System(
+        name=name,
+        title=title,
+        about=about,
+        config=BaselineConfig,
+        inputs=TopicInput,
+        result=BaselineResult,
+        run=run,
+        essence=report.essence,
+        report=report.report,
+        work=work,
+        needs=lambda config: needs,
+        corpus=_corpus,
+        searches=_searches,
+        settle=resolve,
+        turns=lambda config: turns(settings_of(config)),
+        retired={"baseline": name, "turns": None},
+        **shared,
+    )
 
 
-def _turns(config: RunConfig) -> Mapping[str, int]:
-    return {"idea": settings_of(config).turns}
-
-
-def _discussion_needs(config: RunConfig) -> Needs:
-    return discussion.NEEDS
-
-
-def _single_needs(config: RunConfig) -> Needs:
-    return single.NEEDS
-
-
-def _no_turns(config: RunConfig) -> Mapping[str, int]:
-    return {}
-
-
-SELF_REFLECTION = System(
-    name="self-reflection",
-    title="Self-reflection",
-    about="A researcher who reflects on one idea about a topic for many rounds and writes its abstract.",
-    config=BaselineConfig,
-    inputs=TopicInput,
-    result=BaselineResult,
-    run=reflection.self_reflection,
-    essence=report.essence,
-    report=report.report,
-    work=work,
-    needs=lambda config: reflection.NEEDS,
-    corpus=_corpus,
-    searches=_searches,
-    settle=settled,
-    ready=ready.need_topic,
-    turns=_rounds,
-    retired={"baseline": "self-reflection", "turns": None},
+SELF_REFLECTION = _baseline(
+    "self-reflection",
+    "Self-reflection",
+    "A researcher who reflects on one idea about a topic for many rounds and writes its abstract.",
+    reflection.self_reflection,
+    reflection.NEEDS,
+    lambda settings: {"idea": settings.rounds + 1},
 )
-DISCUSSION = replace(
-    SELF_REFLECTION,
-    name="discussion",
-    title="Discussion",
-    about="A few fixed roles who discuss an idea about a research topic and write its abstract.",
-    run=discussion.discussion,
-    needs=_discussion_needs,
-    turns=_turns,
-    retired={"baseline": "discussion", "turns": None},
+DISCUSSION = _baseline(
+    "discussion",
+    "Discussion",
+    "A few fixed roles who discuss an idea about a research topic and write its abstract.",
+    discussion.discussion,
+    discussion.NEEDS,
+    lambda settings: {"idea": settings.turns},
 )
-SINGLE = replace(
-    SELF_REFLECTION,
-    name="single",
-    title="Single agent",
+SINGLE = _baseline(
+    "single",
+    "Single agent",
+    "A researcher who drafts ideas about a topic, picks the most novel one and writes its abstract.",
+    single.single,
+    single.NEEDS,
     class_name="Single",
-    about="A researcher who drafts ideas about a topic, picks the most novel one and writes its abstract.",
-    run=single.single,
-    needs=_single_needs,
-    ready=ready.need_topic_and_tokens,
-    turns=_no_turns,
-    retired={"baseline": "single", "turns": None},
+    ready=need_topic_and_tokens,
 )

@@ -1,10 +1,12 @@
-"""The section of a baseline: what a team is compared with, at equal cost (VirSci 2025, §4.1, App. C.3)."""
+"""What steers a baseline, what it needs, and whose cost it is held to (VirSci 2025, §4.1, App. C.3)."""
 
 from pathlib import Path
 
 from pydantic import Field, field_validator, model_validator
 
 from manyheads.config import RunConfig, Section, Strict
+from manyheads.core.results import Part, read_result
+from manyheads.errors import ConfigError, SubjectError
 from manyheads.systems.virsci.config import IdeaConfig, NoveltyConfig
 
 
@@ -56,3 +58,46 @@ class BaselineConfig(Section):
 def settings_of(config: RunConfig) -> BaselineConfig:
     """The settings of a run of a baseline."""
     return config.settings
+
+
+def resolve(config: RunConfig) -> RunConfig:
+    """The config with what `like` comes to; one that is settled already is left alone.
+
+    A run folder keeps the settled config: resumed, it goes by the same number, whatever became of the other run.
+
+    Raises:
+        ConfigError: the other run cannot be read, has not come to its end, or counted no tokens.
+    """
+    named = settings_of(config).like
+    if not isinstance(named, str):
+        return config
+    like = Like(run=named, tokens=_tokens_of(Path(named), f"{config.system}.like"))
+    return config.model_copy(update={"settings": settings_of(config).model_copy(update={"like": like})})
+
+
+def _tokens_of(run: Path, key: str) -> int:
+    """Input and output tokens of a finished run."""
+    try:
+        tokens = read_result(run, Part).tokens
+    except SubjectError as error:
+        raise ConfigError(f"{key}: {error.message}", hint=error.hint) from error
+    if tokens <= 0:
+        raise ConfigError(f"{key}: {run}: its models counted no tokens", hint="give a number: --set tokens=N")
+    return tokens
+
+
+def need_topic(config: RunConfig) -> str:
+    """The topic of a system that finds none of its own; raises `ConfigError` without one."""
+    if config.inputs.topic is None:
+        raise ConfigError(f"{config.system}: needs a topic", hint='name one: --topic "…"')
+    return config.inputs.topic
+
+
+def need_topic_and_tokens(config: RunConfig) -> str:
+    """`need_topic`; raises `ConfigError` too where there are no tokens to go by."""
+    if settings_of(config).allowed is None:
+        raise ConfigError(
+            f"{config.system}: needs the number of tokens that it may use",
+            hint=f"--set {config.system}.like=RUN, a finished run to be like in cost, or --set {config.system}.tokens=N",
+        )
+    return need_topic(config)

@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 
 from manyheads.core import Speaker
-from manyheads.discussion import Remark, Run
+from manyheads.discussion import Remark
 from manyheads.discussion.run import Question
 from manyheads.replies import Abstract, Analysis, Critique, Evidence, Idea, ReplyModel
 from manyheads.systems.baselines.desk import ABSTRACT, IDEA, RESEARCHER, Desk
-from manyheads.systems.baselines.result import BaselineResult
+from manyheads.systems.baselines.result import BaselineRun
 
 NEEDS: dict[tuple[str, str], type[ReplyModel]] = {
     ("analyst", "analyse"): Analysis,
@@ -36,14 +36,14 @@ class Table:
             del people["engineer"]
         return cls(desk, list(people.values()))
 
-    def shown(self) -> dict[str, object]:
+    def variables(self) -> dict[str, object]:
         return {"topic": self.desk.topic, "previous": self.desk.previous, "said": list(self.said)}
 
     def speaker(self, role: str) -> Speaker:
         return next(each for each in self.people if each.role == role)
 
 
-async def discussion(run: Run[BaselineResult]) -> None:
+async def discussion(run: BaselineRun) -> None:
     """Discuss a topic for `baseline.turns` turns, in each of which everybody speaks once, then write the abstract.
 
     In the published system everybody hears everything; here too, but of earlier versions of the idea only their
@@ -83,7 +83,7 @@ async def _turn(table: Table, turn: int) -> bool:
 
 
 async def _analyse(table: Table, speaker: Speaker, turn: int) -> None:
-    question = Question(IDEA, turn, speaker, "analyst", "analyse", table.shown())
+    question = Question(IDEA, turn, speaker, "analyst", "analyse", table.variables())
     reply = await table.desk.ask(question, Analysis)
     table.said.append(Remark(speaker.name, reply.value.spoken()))
 
@@ -92,21 +92,21 @@ async def _report(table: Table, speaker: Speaker, turn: int) -> None:
     """The engineer alone sees papers, close to the idea on the table or, in the beginning, to the topic."""
     desk = table.desk
     references = await desk.references(turn, desk.previous.text if desk.previous else desk.topic)
-    variables = {**table.shown(), "references": references}
+    variables = {**table.variables(), "references": references}
     question = Question(IDEA, turn, speaker, "engineer", "report", variables, tools=desk.tools(speaker))
     reply = await desk.ask(question, Evidence)
     table.said.append(Remark(speaker.name, reply.value.remark))
 
 
 async def _develop(table: Table, speaker: Speaker, turn: int) -> None:
-    question = Question(IDEA, turn, speaker, RESEARCHER, "develop", table.shown())
+    question = Question(IDEA, turn, speaker, RESEARCHER, "develop", table.variables())
     reply = await table.desk.ask(question, Idea)
     table.desk.propose(reply.value, speaker.name, turn, ())
     table.said.append(Remark(speaker.name, f"I put this idea on the table: {reply.value.title}"))
 
 
 async def _criticise(table: Table, speaker: Speaker, turn: int) -> None:
-    question = Question(IDEA, turn, speaker, "critic", "criticise", table.shown())
+    question = Question(IDEA, turn, speaker, "critic", "criticise", table.variables())
     reply = await table.desk.ask(question, Critique)
     verdict = "I approve the idea as it stands." if reply.value.approve else "I do not approve it yet."
     table.said.append(Remark(speaker.name, f"{reply.value.remark}\n\n{verdict}"))

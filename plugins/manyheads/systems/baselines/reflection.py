@@ -1,11 +1,10 @@
 """One agent that thinks its idea over, again and again, then writes the abstract (AI-Scientist style; App. C.3)."""
 
 from manyheads.core import Speaker, ToolCall
-from manyheads.discussion import Run
 from manyheads.discussion.run import Question
 from manyheads.replies import Abstract, Idea, Reflection, ReplyModel
 from manyheads.systems.baselines.desk import ABSTRACT, IDEA, RESEARCHER, Desk
-from manyheads.systems.baselines.result import BaselineResult
+from manyheads.systems.baselines.result import BaselineRun
 
 NEEDS: dict[tuple[str, str], type[ReplyModel]] = {
     (RESEARCHER, "propose"): Idea,
@@ -15,7 +14,7 @@ NEEDS: dict[tuple[str, str], type[ReplyModel]] = {
 STAGES = {IDEA: "Idea and self-reflection", ABSTRACT: "Abstract generation"}
 
 
-async def self_reflection(run: Run[BaselineResult]) -> None:
+async def self_reflection(run: BaselineRun) -> None:
     """Propose an idea, reflect on it up to `baseline.rounds` times, write the abstract of its last version.
 
     Turn 1 of the idea stage is the proposal, turn r + 1 is round r. An early "done" is noted and heeded only with

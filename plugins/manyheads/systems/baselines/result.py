@@ -1,6 +1,8 @@
 """What a baseline comes to, in the shape of a team's result."""
 
 from manyheads.core.results import Part
+from manyheads.discussion import Run
+from manyheads.systems.baselines.config import BaselineConfig
 from manyheads.systems.virsci.result import TeamResult
 
 
@@ -21,3 +23,6 @@ class Course(Part):
 
 class BaselineResult(TeamResult):
     baseline: Course | None = None
+
+
+BaselineRun = Run[BaselineResult, BaselineConfig]

@@ -7,13 +7,12 @@ from manyheads.core import Speaker
 from manyheads.core.events import Voted
 from manyheads.core.results import ScoredIdea
 from manyheads.core.results import Vote as Ballot
-from manyheads.discussion import Run
 from manyheads.discussion.run import Question
 from manyheads.papers import Hit
 from manyheads.replies import Abstract, Idea, ReplyModel, Vote, vote_among
+from manyheads.systems.baselines.config import need_topic_and_tokens
 from manyheads.systems.baselines.desk import ABSTRACT, IDEA, NOVELTY, RESEARCHER, Desk
-from manyheads.systems.baselines.ready import need_topic_and_tokens
-from manyheads.systems.baselines.result import BaselineResult
+from manyheads.systems.baselines.result import BaselineRun
 from manyheads.systems.virsci.ideas import most_confident
 
 NEEDS: dict[tuple[str, str], type[ReplyModel]] = {
@@ -32,7 +31,7 @@ class Candidate:
     references: Sequence[Hit]
 
 
-async def single(run: Run[BaselineResult]) -> None:
+async def single(run: BaselineRun) -> None:
     """Draft independent ideas while the tokens last, pick the most novel one, write its abstract.
 
     As in a team the `ideas.keep` ideas of highest confidence are judged, beside the papers closest to them and

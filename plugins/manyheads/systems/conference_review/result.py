@@ -1,9 +1,12 @@
 """What a review of a text comes to."""
 
 from manyheads.core.results import Part
+from manyheads.discussion import Run
 from manyheads.measures.ratings import CRITERIA
 from manyheads.measures.statistics import RatingMean
 from manyheads.replies import ConferenceReview, IdeaRating
+from manyheads.systems.conference_review.config import ReviewConfig
+from manyheads.texts import Subject
 
 
 class SubjectRecord(Part):
@@ -53,3 +56,6 @@ class ReviewResult(Part):
     def flagged(self) -> list[str]:
         """The reviewers who want an ethics review."""
         return [each.reviewer for each in self.reviews if isinstance(each, Review) and each.ethical_concerns]
+
+
+ReviewRun = Run[ReviewResult, ReviewConfig, Subject]

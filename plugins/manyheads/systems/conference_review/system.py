@@ -9,13 +9,12 @@ from dataclasses import dataclass
 
 from manyheads.core import Reply, together
 from manyheads.core.events import Stage
-from manyheads.discussion import Run
 from manyheads.discussion.run import Question
-from manyheads.errors import ConfigError, ModelError
+from manyheads.errors import ModelError
 from manyheads.measures.ratings import CRITERIA
 from manyheads.measures.statistics import rating_mean
 from manyheads.replies import ConferenceReview, IdeaRating, ReplyModel
-from manyheads.systems.conference_review.result import Rating, Review, ReviewResult, SubjectRecord
+from manyheads.systems.conference_review.result import Rating, Review, ReviewRun, SubjectRecord
 from manyheads.texts import Subject
 
 STAGE = "review"
@@ -39,7 +38,7 @@ FORMS = {
 NEEDS: Mapping[tuple[str, str], type[ReplyModel]] = {(ROLE, form.task): form.reply for form in FORMS.values()}
 
 
-async def conference_review(run: Run[ReviewResult]) -> None:
+async def conference_review(run: ReviewRun) -> None:
     """Have the run's subject reviewed `review.repeats` times; each score is the mean over all of them.
 
     The reviews are asked for at once. Each reviewer goes by a name of their own, so that a model which answers the
@@ -49,8 +48,6 @@ async def conference_review(run: Run[ReviewResult]) -> None:
         ModelError: a review failed for good. There is no mean of fewer reviews than were asked for: the others are
             kept, and the run goes on with the missing ones alone.
     """
-    if run.given is None:
-        raise ConfigError("conference-review: needs a subject", hint="--subject FILE, or the folder of a run")
     result, subject = run.result, run.given
     words = len(subject.text.split())
     result.title = subject.title
@@ -67,9 +64,7 @@ async def conference_review(run: Run[ReviewResult]) -> None:
     }
 
 
-async def _review(
-    run: Run[ReviewResult], subject: Subject, form: Form, name: str
-) -> Reply[ReplyModel] | ModelError:
+async def _review(run: ReviewRun, subject: Subject, form: Form, name: str) -> Reply[ReplyModel] | ModelError:
     """One review. Its failure must not end the others, which are paid for already."""
     speaker = run.speaker(ROLE, name, reviewer=name)
     question = Question(STAGE, 1, speaker, ROLE, form.task, {"title": subject.title, "text": subject.text})
@@ -97,7 +92,7 @@ def _complete(
     return [each for each in answers if not isinstance(each, ModelError)]
 
 
-def _warn_of_echoes(run: Run, reviews: Sequence[Reply[ReplyModel]]) -> None:
+def _warn_of_echoes(run: ReviewRun, reviews: Sequence[Reply[ReplyModel]]) -> None:
     if len(reviews) > 1 and len({reply.value.model_dump_json() for reply in reviews}) == 1:
         run.warn(
             STAGE,

@@ -3,10 +3,10 @@
 from manyheads.config import RunConfig
 from manyheads.engine.system import System
 from manyheads.literature.ideas import Contest, read_contest
-from manyheads.systems.ranking import ready, report
+from manyheads.systems.ranking import config, report
 from manyheads.systems.ranking.config import RankingConfig, RankingInputs, settings_of
+from manyheads.systems.ranking.judging import ranking
 from manyheads.systems.ranking.result import RankingResult
-from manyheads.systems.ranking.system import ranking
 
 __all__ = ["RANKING"]
 
@@ -26,11 +26,11 @@ RANKING = System(
     run=ranking,
     essence=report.essence,
     report=report.report,
-    needs=ready.needs,
-    ready=ready.need_ideas,
-    check=ready.check,
+    needs=config.needs,
+    ready=config.need_ideas,
+    check=config.check,
     read=_read,
-    summary=ready.summary,
+    summary=config.summary,
     retired={
         "ideas": None,
         "rebuttal.area": "ranking.improved.area",

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from manyheads.core.results import Interval, Quality, RankedItem, RankedOrder
-from manyheads.literature.ideas import Entry
+from manyheads.discussion import Run
+from manyheads.literature.ideas import Contest, Entry
 from manyheads.measures.ranking import position_bias
 from manyheads.measures.statistics import Mean, mean_of
+from manyheads.systems.ranking.config import RankingConfig
 from manyheads.texts import Subject
 
 TARGET = 0
@@ -124,3 +126,6 @@ def _by_place(orders: Sequence[RankedOrder]) -> Iterator[float | None]:
     for place in range(1, len(orders[0].shown) + 1):
         here = [each.s for each in orders if each.target_place == place and each.s is not None]
         yield fmean(here) if here else None
+
+
+RankingRun = Run[RankingResult, RankingConfig, Contest]

@@ -3,10 +3,10 @@
 from manyheads.config import RunConfig
 from manyheads.engine.system import System
 from manyheads.literature.ideas import Background, read_background
-from manyheads.systems.rebuttal import ready, report
+from manyheads.systems.rebuttal import config, report
 from manyheads.systems.rebuttal.config import RebuttalConfig, RebuttalInputs, settings_of
 from manyheads.systems.rebuttal.result import RebuttalResult
-from manyheads.systems.rebuttal.system import rebuttal
+from manyheads.systems.rebuttal.rounds import rebuttal
 
 __all__ = ["REBUTTAL"]
 
@@ -27,10 +27,10 @@ REBUTTAL = System(
     essence=report.essence,
     report=report.report,
     work=report.work,
-    needs=ready.needs,
-    ready=ready.need_beginning,
-    check=ready.check,
+    needs=config.needs,
+    ready=config.need_beginning,
+    check=config.check,
     read=_read,
-    summary=ready.summary,
-    turns=ready.turns,
+    summary=config.summary,
+    turns=config.turns,
 )

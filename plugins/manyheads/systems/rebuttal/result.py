@@ -3,7 +3,10 @@
 from typing import Any
 
 from manyheads.core.results import Abstract, Draft, Idea, Part, Person, Quality
+from manyheads.discussion import Run
+from manyheads.literature.ideas import Background as Material
 from manyheads.replies import FirstIdea, Proposal, Review, Verdict
+from manyheads.systems.rebuttal.config import RebuttalConfig
 from manyheads.texts import Subject
 
 
@@ -113,3 +116,6 @@ class RebuttalResult(Part):
     turns: dict[str, int] = {}
     inference_cost: int | None = None
     """Replies that were asked for."""
+
+
+RebuttalRun = Run[RebuttalResult, RebuttalConfig, Material]

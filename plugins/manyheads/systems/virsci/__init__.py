@@ -1,7 +1,7 @@
 """VirSci: a team of digital-twin scientists finds a topic, an idea and an abstract (2024 and 2025 papers)."""
 
 from manyheads.engine.system import System
-from manyheads.systems.virsci import report, stages
+from manyheads.systems.virsci import config, report
 from manyheads.systems.virsci.config import TopicInput, VirSciConfig
 from manyheads.systems.virsci.result import VirSciResult
 from manyheads.systems.virsci.system import virsci
@@ -20,8 +20,8 @@ VIRSCI = System(
     essence=report.essence,
     report=report.report,
     work=report.work,
-    needs=stages.needs,
+    needs=config.needs,
     corpus=lambda config: True,
-    searches=stages.searches,
-    turns=stages.turns,
+    searches=config.searches,
+    turns=config.turns,
 )

@@ -1,19 +1,16 @@
-"""Abstract generation (VirSci 2025, §3.2, Eq. 4; 2024, Figs. 14 and 15), and its revision after self-review."""
+"""Abstract generation (VirSci 2025, §3.2, Eq. 4; 2024, Figs. 14 and 15), turn by turn."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from manyheads.core.results import Draft, ScoredIdea
-from manyheads.discussion import Member, Run, Team, another_turns, ask_with_advice, speaking_order
+from manyheads.discussion import Member, Team, another_turns, ask_with_advice, speaking_order
 from manyheads.discussion.run import Question
 from manyheads.replies import Abstract, Revision
-from manyheads.systems.virsci.config import VirSciConfig
-from manyheads.systems.virsci.overlap import SelfReviewed
-from manyheads.systems.virsci.result import VirSciResult
-from manyheads.systems.virsci.stages import GOALS, stage_event
+from manyheads.systems.virsci.config import GOALS, stage_event
+from manyheads.systems.virsci.result import VirSciResult, VirSciRun
 
 STAGE = "abstract"
-REVISION = "Abstract revision"
 Opening = Callable[[int], Awaitable[Abstract]]
 """The leader's contribution with which a round of writing begins, given its turn."""
 
@@ -45,9 +42,7 @@ class Manuscript:
         self.result.write(self.current)
 
 
-async def write_abstract(
-    run: Run[VirSciResult, VirSciConfig], team: Team, idea: ScoredIdea, *, before: int = 0
-) -> Manuscript:
+async def write_abstract(run: VirSciRun, team: Team, idea: ScoredIdea, *, before: int = 0) -> Manuscript:
     """The leader drafts, then each next member rates, proposes changes and rewrites, for the stage's turns.
 
     Turns are counted on from those `before`.
@@ -64,33 +59,12 @@ async def write_abstract(
         kind = run.reply_type("leader", "draft", Abstract)
         return (await ask_with_advice(run, team, question, kind, context=idea.text)).value
 
-    await _write(run, team, manuscript, draft, before)
+    await write(run, team, manuscript, draft, before)
     manuscript.written = manuscript.turn
     return manuscript
 
 
-async def revise_abstract(run: Run, team: Team, manuscript: Manuscript, review: SelfReviewed) -> None:
-    """Another round of writing, which the leader opens with the self-review in the prompt (2025, Eq. 6; 2024, Eq. 8).
-
-    The members after the leader are asked as ever (Eq. 4).
-    """
-    run.emit(stage_event(run.config, STAGE, REVISION))
-    current = manuscript.current
-
-    async def rework(turn: int) -> Abstract:
-        """Q_1,0 = ⟨Q_abstract, Q_judgement, R_review, B_past(R_abstract), R_abstract⟩."""
-        variables = {"abstract": current, "overlaps": review.overlaps, "threshold": review.threshold}
-        title = manuscript.idea.title
-        question = Question(
-            STAGE, turn, team.leader.speaker, "leader", "rework", variables, "leader", recall=title
-        )
-        kind = run.reply_type("leader", "rework", Revision)
-        return (await ask_with_advice(run, team, question, kind, context=current.spoken())).value
-
-    await _write(run, team, manuscript, rework, manuscript.turn)
-
-
-async def _write(run: Run, team: Team, manuscript: Manuscript, opening: Opening, before: int) -> None:
+async def write(run: VirSciRun, team: Team, manuscript: Manuscript, opening: Opening, before: int) -> None:
     speaker = team.leader
     async for turn in another_turns(run, team, STAGE, GOALS[STAGE], manuscript.text, before=before):
         order = speaking_order(team.members, run.settings.topology, run.rng, speaker)
@@ -110,7 +84,7 @@ def _after_the_opening(order: list[Member], leader: Member) -> list[Member]:
     return order[1:] if order[0] is leader else order[:-1]
 
 
-async def _revise(run: Run, team: Team, manuscript: Manuscript, member: Member, turn: int) -> None:
+async def _revise(run: VirSciRun, team: Team, manuscript: Manuscript, member: Member, turn: int) -> None:
     """Eq. 4: ⟨Q_abstract, Q_judgment, R_k,i-1⟩, without history."""
     current = manuscript.current
     variables, title = {"abstract": current}, manuscript.idea.title

@@ -5,13 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from manyheads.core.results import ScoredIdea
-from manyheads.discussion import Member, Remark, Run, Team, another_turns, speak, speaking_order, summarise
+from manyheads.discussion import Member, Remark, Team, another_turns, speak, speaking_order, summarise
 from manyheads.discussion.run import Cited, Question
 from manyheads.replies import Idea
-from manyheads.systems.virsci.config import VirSciConfig
-from manyheads.systems.virsci.overlap import Compared
-from manyheads.systems.virsci.result import VirSciResult
-from manyheads.systems.virsci.stages import GOALS, stage_event
+from manyheads.systems.virsci.config import GOALS, stage_event
+from manyheads.systems.virsci.result import VirSciRun
 
 STAGE = "idea"
 ANEW = "Idea generation, anew"
@@ -34,11 +32,20 @@ def scored(
 
 
 @dataclass(frozen=True)
+class Likeness:
+    """What the leader finds between the abstract and one published paper; `similarity` is 0 to 100."""
+
+    hit: Cited
+    similarity: int
+    reason: str
+
+
+@dataclass(frozen=True)
 class Discarded:
     """An idea that was given up after self-review, with the papers that its abstract came too close to."""
 
     idea: ScoredIdea
-    overlaps: Sequence[Compared]
+    overlaps: Sequence[Likeness]
 
 
 @dataclass
@@ -74,7 +81,7 @@ class Archive:
 
 
 async def propose_ideas(
-    run: Run[VirSciResult, VirSciConfig],
+    run: VirSciRun,
     team: Team,
     topic: str,
     discarded: Sequence[Discarded] = (),
@@ -100,9 +107,7 @@ async def propose_ideas(
     return archive.ideas
 
 
-async def _propose(
-    run: Run[VirSciResult, VirSciConfig], team: Team, archive: Archive, member: Member, turn: int
-) -> None:
+async def _propose(run: VirSciRun, team: Team, archive: Archive, member: Member, turn: int) -> None:
     """Eq. 2: ⟨Q_idea, R_topic, B_past(R_k,i-1), summaries of turns 1…k-1, replies of this turn⟩.
 
     The very first prompt has B_past(R_topic) and no history. The first speaker of a later turn is also shown

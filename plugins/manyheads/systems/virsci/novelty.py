@@ -9,11 +9,12 @@ from manyheads.core import together
 from manyheads.core.events import Judged, Voted
 from manyheads.core.results import ScoredIdea
 from manyheads.core.results import Vote as Ballot
-from manyheads.discussion import Member, Run, Team, another_turns, ask_with_advice
+from manyheads.discussion import Member, Team, another_turns, ask_with_advice
 from manyheads.discussion.run import Question
 from manyheads.papers import Hit
 from manyheads.replies import Vote, vote_among
-from manyheads.systems.virsci.stages import GOALS, stage_event
+from manyheads.systems.virsci.config import GOALS, stage_event
+from manyheads.systems.virsci.result import VirSciRun
 
 STAGE = "novelty"
 
@@ -31,7 +32,7 @@ class Candidate:
 
 
 async def most_novel(
-    run: Run, team: Team, ideas: Sequence[ScoredIdea], *, before: int = 0
+    run: VirSciRun, team: Team, ideas: Sequence[ScoredIdea], *, before: int = 0
 ) -> tuple[ScoredIdea, list[Ballot], str | None]:
     """The idea with the most votes (R_idea), all ballots, and the rule that broke a tie, if one did.
 
@@ -48,7 +49,9 @@ async def most_novel(
     return _count(run, ideas, ballots)
 
 
-async def _vote(run: Run, team: Team, candidates: list[Candidate], recall: str, before: int) -> list[Ballot]:
+async def _vote(
+    run: VirSciRun, team: Team, candidates: list[Candidate], recall: str, before: int
+) -> list[Ballot]:
     """Turns of votes. They are blind, so with fixed turns all of them are cast at once."""
     if not run.settings.turns.adaptive:
         turns = range(before + 1, before + run.settings.turns.of(STAGE) + 1)
@@ -61,7 +64,7 @@ async def _vote(run: Run, team: Team, candidates: list[Candidate], recall: str, 
 
 
 async def _cast(
-    run: Run, team: Team, candidates: list[Candidate], recall: str, turns: Sequence[int]
+    run: VirSciRun, team: Team, candidates: list[Candidate], recall: str, turns: Sequence[int]
 ) -> list[Ballot]:
     votes = [
         _ballot(run, team, member, turn, candidates, recall) for turn in turns for member in team.members
@@ -70,7 +73,7 @@ async def _cast(
 
 
 async def _ballot(
-    run: Run, team: Team, member: Member, turn: int, candidates: list[Candidate], recall: str
+    run: VirSciRun, team: Team, member: Member, turn: int, candidates: list[Candidate], recall: str
 ) -> Ballot:
     """Eq. 3: ⟨Q_check, ∪ (I_j, B_past(I_j))⟩, without any memory of the dialogue."""
     question = Question(
@@ -91,7 +94,7 @@ async def _ballot(
 
 
 def _count(
-    run: Run, ideas: Sequence[ScoredIdea], ballots: Sequence[Ballot]
+    run: VirSciRun, ideas: Sequence[ScoredIdea], ballots: Sequence[Ballot]
 ) -> tuple[ScoredIdea, list[Ballot], str | None]:
     counts = Counter(ballot.choice for ballot in ballots)
     most = max(counts.values())

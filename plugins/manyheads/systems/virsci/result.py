@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from manyheads.core.results import Abstract, ChosenIdea, Draft, Part, Person, ScoredIdea, Topic, Vote
-from manyheads.discussion import Guest
-from manyheads.systems.virsci.config import STAGES
+from manyheads.discussion import Guest, Run
+from manyheads.systems.virsci.config import STAGES, VirSciConfig
 
 
 class Overlap(Part):
@@ -98,3 +98,6 @@ class VirSciResult(TeamResult):
             return STAGES.index(guest.stage), guest.turn, seat
 
         self.guests = sorted(guests, key=place)
+
+
+VirSciRun = Run[VirSciResult, VirSciConfig]

@@ -3,17 +3,16 @@
 from manyheads.bank.scientists import draw
 from manyheads.core.events import Recruited
 from manyheads.core.results import Person
-from manyheads.discussion import Member, Run, Team, ask_with_advice, need_members
+from manyheads.discussion import Member, Team, ask_with_advice, need_members
 from manyheads.discussion.run import Question
 from manyheads.replies import Decision
-from manyheads.systems.virsci.config import VirSciConfig
-from manyheads.systems.virsci.result import VirSciResult
-from manyheads.systems.virsci.stages import stage_event
+from manyheads.systems.virsci.config import stage_event
+from manyheads.systems.virsci.result import VirSciRun
 
 STAGE = "selection"
 
 
-async def select_team(run: Run[VirSciResult, VirSciConfig]) -> Team:
+async def select_team(run: VirSciRun) -> Team:
     """Form the team: invite candidates in turn, each sees the leader and the members so far, until it is full.
 
     Raises:
@@ -34,14 +33,14 @@ async def select_team(run: Run[VirSciResult, VirSciConfig]) -> Team:
     return team
 
 
-def _leader(run: Run) -> Member:
+def _leader(run: VirSciRun) -> Member:
     need_members(run.settings.team, run.literature)
     named = run.settings.team.leader
     scientist = run.literature.scientist(named) if named else run.rng.choice(run.literature.scientists)
     return Member(scientist, run.speaker("leader", scientist.name, scientist=scientist))
 
 
-def _join(run: Run[VirSciResult, VirSciConfig], team: Team, member: Member) -> None:
+def _join(run: VirSciRun, team: Team, member: Member) -> None:
     team.members.append(member)
     run.insiders.add(member.name)
     run.result.team.append(
@@ -55,7 +54,7 @@ def _join(run: Run[VirSciResult, VirSciConfig], team: Team, member: Member) -> N
     )
 
 
-async def _invite(run: Run[VirSciResult, VirSciConfig], team: Team, name: str) -> None:
+async def _invite(run: VirSciRun, team: Team, name: str) -> None:
     scientist = run.literature.scientist(name)
     speaker = run.speaker("scientist", name, scientist=scientist)
     variables = {"leader": team.leader.scientist, "team": team.profiles()}

@@ -4,13 +4,12 @@ from dataclasses import dataclass, field
 
 from manyheads.core import results, together
 from manyheads.core.events import Judged
-from manyheads.discussion import Member, Remark, Run, Team, another_turns, speak, speaking_order, summarise
+from manyheads.discussion import Member, Remark, Team, another_turns, speak, speaking_order, summarise
 from manyheads.discussion.run import Question
 from manyheads.replies import Consensus, Interest, Topic
 from manyheads.replies import Remark as RemarkReply
-from manyheads.systems.virsci.config import VirSciConfig
-from manyheads.systems.virsci.result import VirSciResult
-from manyheads.systems.virsci.stages import GOALS, stage_event
+from manyheads.systems.virsci.config import GOALS, stage_event
+from manyheads.systems.virsci.result import VirSciRun
 
 STAGE = "topic"
 
@@ -24,7 +23,7 @@ class Thread:
     speaker: Member | None = None
     turn: int = 0
 
-    def shown(self) -> dict[str, object]:
+    def variables(self) -> dict[str, object]:
         return {"summaries": list(self.summaries), "replies": list(self.replies)}
 
     def text(self) -> str:
@@ -34,7 +33,7 @@ class Thread:
         self.replies.append(remark)
 
 
-async def find_topic(run: Run[VirSciResult, VirSciConfig], team: Team) -> str:
+async def find_topic(run: VirSciRun, team: Team) -> str:
     """The team's topic (R_topic).
 
     Without a majority for a shared direction the discussion starts over, `topics.max_restarts` times; after that
@@ -57,7 +56,7 @@ async def find_topic(run: Run[VirSciResult, VirSciConfig], team: Team) -> str:
     return topic.topic
 
 
-async def _discuss(run: Run, team: Team, before: int) -> Thread:
+async def _discuss(run: VirSciRun, team: Team, before: int) -> Thread:
     """K turns. Each is summed up when the next begins: the last one's own words settle the topic (after Eq. 1)."""
     thread = Thread()
     async for turn in another_turns(run, team, STAGE, GOALS[STAGE], thread.text, before=before):
@@ -71,12 +70,12 @@ async def _discuss(run: Run, team: Team, before: int) -> Thread:
     return thread
 
 
-async def _remark(run: Run, team: Team, thread: Thread, member: Member) -> None:
+async def _remark(run: VirSciRun, team: Team, thread: Thread, member: Member) -> None:
     """Eq. 1: Q_k,i = ⟨Q_team, Q_topic, summaries of turns 1…k-1, replies of this turn⟩.
 
     Q_topic holds the starting topic, if one is given (App. C.3).
     """
-    variables = {"team": team.profiles(), "start": run.settings.topics.start, **thread.shown()}
+    variables = {"team": team.profiles(), "start": run.settings.topics.start, **thread.variables()}
     recall = thread.summaries[-1] if thread.summaries else team.interests()
     question = Question(STAGE, thread.turn, member.speaker, "scientist", "topic", variables, recall=recall)
     kind = run.reply_type("scientist", "topic", RemarkReply)
@@ -87,11 +86,11 @@ async def _remark(run: Run, team: Team, thread: Thread, member: Member) -> None:
     thread.speaker = member
 
 
-async def _agreed(run: Run, team: Team, thread: Thread) -> bool:
+async def _agreed(run: VirSciRun, team: Team, thread: Thread) -> bool:
     """Whether a majority of the members sees a direction that they share."""
 
     async def ask(member: Member) -> bool:
-        question = Question(STAGE, thread.turn, member.speaker, "scientist", "consensus", thread.shown())
+        question = Question(STAGE, thread.turn, member.speaker, "scientist", "consensus", thread.variables())
         kind = run.reply_type("scientist", "consensus", Consensus)
         return (await run.ask(question, kind)).value.agree
 
@@ -101,14 +100,14 @@ async def _agreed(run: Run, team: Team, thread: Thread) -> bool:
     return 2 * yes > len(team.members)
 
 
-async def _settle(run: Run, team: Team, thread: Thread) -> Topic:
+async def _settle(run: VirSciRun, team: Team, thread: Thread) -> Topic:
     """R_topic, within the starting topic if one is given (App. C.3)."""
-    variables = {"start": run.settings.topics.start, **thread.shown()}
+    variables = {"start": run.settings.topics.start, **thread.variables()}
     question = Question(STAGE, thread.turn, team.leader.speaker, "leader", "settle", variables, part="leader")
     return (await run.ask(question, run.reply_type("leader", "settle", Topic))).value
 
 
-async def _who_stays(run: Run[VirSciResult, VirSciConfig], team: Team, topic: Topic, turn: int) -> None:
+async def _who_stays(run: VirSciRun, team: Team, topic: Topic, turn: int) -> None:
     """Members who are not interested leave; the leader and the rest go on."""
 
     async def ask(member: Member) -> Interest:

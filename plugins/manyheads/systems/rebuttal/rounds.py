@@ -1,21 +1,20 @@
-"""Proposer, reviewer and area chair at work on one idea, and what they have said of it so far."""
+"""Algorithm 1: proposer, reviewer and area chair at work on one idea, its ablations (§4.5) and baselines (§4.2)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from manyheads import replies
-from manyheads.core import Speaker
+from manyheads.core import Speaker, together
 from manyheads.core.events import Judged, Stage
 from manyheads.core.results import Abstract, Draft, Person
-from manyheads.discussion import Run
 from manyheads.discussion.run import Question
 from manyheads.errors import ConfigError
 from manyheads.literature.ideas import Background
 from manyheads.replies import FirstIdea, Proposal, ReplyModel, Rethought, Review, Verdict
-from manyheads.systems.rebuttal.ready import AREA_CHAIR, PROPOSER, REVIEWER, traits_of
+from manyheads.systems.rebuttal.config import AREA_CHAIR, PROPOSER, REVIEWER, traits_of
 from manyheads.systems.rebuttal.result import Background as Kept
-from manyheads.systems.rebuttal.result import Course, RebuttalResult, Round, Version
+from manyheads.systems.rebuttal.result import Course, RebuttalRun, Round, Version
 from manyheads.texts import Subject
 
 R = TypeVar("R", bound=ReplyModel)
@@ -35,7 +34,7 @@ class Panel:
         asked: replies that were asked for: the inference cost.
     """
 
-    run: Run[RebuttalResult]
+    run: RebuttalRun
     background: Background
     people: Mapping[str, Speaker]
     course: Course
@@ -43,16 +42,16 @@ class Panel:
     asked: int = 0
 
     @classmethod
-    def of(cls, run: Run[RebuttalResult]) -> "Panel":
+    def of(cls, run: RebuttalRun) -> "Panel":
         """The panel of a run; all three are told the traits, the paper's area chair the indicator alone (Fig. 7).
 
         Raises:
-            ConfigError: nothing tells the traits, or there is no background.
+            ConfigError: nothing says what the traits are.
         """
         traits = traits_of(run.config, run.roles)
-        if run.given is None or not traits:
+        if not traits:
             raise ConfigError(
-                f"{run.config.system}: needs a background, and traits of its quality indicator",
+                f"{run.config.system}: needs traits of its quality indicator",
                 hint="manyheads check CONFIG",
             )
         chosen = run.settings
@@ -177,3 +176,116 @@ class Panel:
         reply = await self.run.ask(question, self.run.reply_type(role, task, like))
         self.asked += 1
         return reply.value
+
+
+CONVERGED, CAP, FIXED, ALONE = "converged", "max_iters", "fixed_iters", "initial"
+"""What has ended a run."""
+
+
+async def rebuttal(run: RebuttalRun) -> None:
+    """Propose an idea, or take up the one given, and revise it until it gets no better; then write its abstract.
+
+    Each revision is reviewed and compared with the version before. The run ends with the `rebuttal.patience`th
+    revision in a row that is not found significantly better, or after `rebuttal.max_iters` of them; the last version
+    is the final idea, as in the paper (Algorithm 1, line 17; §3.1.3), unless `rebuttal.final` says otherwise.
+
+    Raises:
+        ConfigError: no background, or an indicator without traits.
+    """
+    panel = Panel.of(run)
+    _tell_of_gaps(panel)
+    panel.begin(INITIAL)
+    await panel.propose()
+    await COURSES[run.settings.method](panel)
+    final = _final(panel)
+    panel.settle(final)
+    if run.settings.abstract:
+        await panel.write(final.idea)
+    run.result.inference_cost = panel.asked
+
+
+async def _refine(panel: Panel) -> None:
+    """Algorithm 1, but that review and comparison of a version are asked for at once, not one after the other (lines
+    9 and 10): neither sees the other.
+    """
+    chosen = panel.run.settings
+    await panel.review(panel.rounds[0])
+    panel.begin(REBUTTAL)
+    for turn in range(1, (chosen.max_iters if chosen.area_chair else chosen.fixed_iters) + 1):
+        before, one = panel.rounds[-1], await panel.revise(turn)
+        await together(panel.review(one), panel.compare(before, one))
+        if one.verdict:
+            panel.judge(turn, "the area chair", _outcome(one), one.verdict.reasoning)
+        if _settled(panel, chosen.patience):
+            return
+    panel.course.stopped_by = CAP if chosen.area_chair else FIXED
+    _tell_of_the_cap(panel, "the area chair")
+
+
+async def _reflect(panel: Panel) -> None:
+    """The proposer alone, until it finds its idea no better or `max_iters` is reached."""
+    chosen = panel.run.settings
+    panel.begin(REBUTTAL)
+    for turn in range(1, chosen.max_iters + 1):
+        one = await panel.reflect(turn)
+        panel.judge(turn, "the proposer", _outcome(one))
+        if _settled(panel, chosen.patience):
+            return
+    panel.course.stopped_by = CAP
+    _tell_of_the_cap(panel, "the proposer")
+
+
+async def _leave(panel: Panel) -> None:
+    """The first idea as it is."""
+    panel.course.stopped_by = ALONE
+
+
+COURSES = {"rebuttal": _refine, "self-reflection": _reflect, "initial": _leave}
+
+
+def _settled(panel: Panel, patience: int) -> bool:
+    """Whether the latest revisions, as many as it takes, were found no better."""
+    latest = [one.improved for one in panel.rounds[1:]][-patience:]
+    if latest != [False] * patience:
+        return False
+    panel.course.stopped_by = CONVERGED
+    row = "" if patience == 1 else f" {patience} times in a row"
+    panel.judge(len(panel.rounds) - 1, "the idea", f"has converged: no significant improvement{row}")
+    return True
+
+
+def _outcome(one: Round) -> str:
+    return "finds a significant improvement" if one.improved else "finds no significant improvement"
+
+
+def _final(panel: Panel) -> Round:
+    """The last version; or the last that was found better, the initial one where none was."""
+    last = panel.rounds[-1]
+    if panel.run.settings.final == "last" or last.improved is None:
+        return last
+    return next((one for one in reversed(panel.rounds) if one.improved), panel.rounds[0])
+
+
+def _tell_of_the_cap(panel: Panel, judge: str) -> None:
+    if panel.course.stopped_by == CAP:
+        made, better = len(panel.rounds) - 1, sum(bool(one.improved) for one in panel.rounds)
+        panel.run.warn(
+            REBUTTAL,
+            f"not converged: stopped after revision {made}, the last that rebuttal.max_iters allows; "
+            f"{judge} found {better} of {made} significantly better",
+        )
+
+
+def _tell_of_gaps(panel: Panel) -> None:
+    """What a reader of the result would not see: papers without an abstract."""
+    background, source = panel.background, panel.background.source
+    if background.without:
+        panel.run.warn(
+            INITIAL,
+            f"{source}: {background.without} of its entries cannot be read as a paper with an abstract and are left out",
+        )
+    if background.untold:
+        panel.run.warn(
+            INITIAL,
+            f"{source}: {background.untold} of {len(background.works)} papers are known by title alone",
+        )

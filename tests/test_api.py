@@ -10,9 +10,9 @@ import pytest
 import manyheads
 
 PUBLIC = {
-    "Event", "Evidence", "Inputs", "KnowledgeBank", "Library", "LiteratureConfig", "Paper", "Part", "ReplyModel", "Run",
-    "RunConfig", "RunResult", "Section", "Slot", "System", "UserError", "View", "load", "load_config", "load_embedder",
-    "parse_reply", "reply_form", "reply_type", "role_agent", "run",
+    "ConfigError", "Event", "Evidence", "FileOrText", "Inputs", "KnowledgeBank", "Library", "LiteratureConfig", "Paper", "Part", "Question", "ReplyModel", "Run",
+    "RunConfig", "RunResult", "Section", "Slot", "Stage", "System", "UserError", "load", "load_config", "load_embedder",
+    "parse_reply", "reply_form", "reply_type", "role_agent", "run", "subject_of",
 }  # fmt: skip
 
 

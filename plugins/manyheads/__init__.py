@@ -11,41 +11,44 @@ if TYPE_CHECKING:
     from manyheads.bank.embedding import load_embedder
     from manyheads.bank.knowledge import KnowledgeBank
     from manyheads.config import Inputs, LiteratureConfig, RunConfig, Section, Slot
-    from manyheads.core.events import Event
+    from manyheads.core.events import Event, Stage
     from manyheads.core.results import Evidence, Part, RunResult
-    from manyheads.discussion import Run
+    from manyheads.discussion import Question, Run
     from manyheads.engine.replying import parse as parse_reply
     from manyheads.engine.system import System
-    from manyheads.errors import UserError
+    from manyheads.errors import ConfigError, UserError
     from manyheads.hosts import role_agent
     from manyheads.hosts.run import run
     from manyheads.literature.library import Library
     from manyheads.papers import Paper
     from manyheads.replies import ReplyModel, reply_type
     from manyheads.replies.base import form as reply_form
-    from manyheads.report.html import View
     from manyheads.systems.loading import load as load_config
     from manyheads.systems.results import load
+    from manyheads.texts import FileOrText, subject_of
 
 __version__ = "0.1.0"
 __all__ = [
+    "ConfigError",
     "Event",
     "Evidence",
+    "FileOrText",
     "Inputs",
     "KnowledgeBank",
     "Library",
     "LiteratureConfig",
     "Paper",
     "Part",
+    "Question",
     "ReplyModel",
     "Run",
     "RunConfig",
     "RunResult",
     "Section",
     "Slot",
+    "Stage",
     "System",
     "UserError",
-    "View",
     "load",
     "load_config",
     "load_embedder",
@@ -54,26 +57,30 @@ __all__ = [
     "reply_type",
     "role_agent",
     "run",
+    "subject_of",
 ]
 
 _HOMES = {
+    "ConfigError": "errors",
     "Event": "core.events",
     "Evidence": "core.results",
+    "FileOrText": "texts",
     "Inputs": "config",
     "KnowledgeBank": "bank.knowledge",
     "Library": "literature.library",
     "LiteratureConfig": "config",
     "Paper": "papers",
     "Part": "core.results",
+    "Question": "discussion",
     "ReplyModel": "replies",
     "Run": "discussion",
     "RunConfig": "config",
     "RunResult": "core.results",
     "Section": "config",
     "Slot": "config",
+    "Stage": "core.events",
     "System": "engine.system",
     "UserError": "errors",
-    "View": "report.html",
     "load": "systems.results",
     "load_config": "systems.loading:load",
     "load_embedder": "bank.embedding",
@@ -82,6 +89,7 @@ _HOMES = {
     "reply_type": "replies",
     "role_agent": "hosts",
     "run": "hosts.run",
+    "subject_of": "texts",
 }
 """Where each public name lives, with the name that it has there where that is another."""
 

@@ -57,16 +57,15 @@ class Pool(Generic[T]):
             self.give_back(key)
             raise
 
-    def give_back(self, key: Hashable) -> None:
-        """One user less; the last one's leaving closes the thing."""
+    def give_back(self, key: Hashable) -> object:
+        """One user less; the last one's leaving closes the thing, and returns what `close` does."""
         with self._lock:
             entry = self._entries[key]
             entry.users -= 1
             if entry.users:
-                return
+                return None
             del self._entries[key]
-        for thing in entry.things:
-            self._close(thing)
+        return self._close(entry.things[0]) if entry.things else None
 
     @contextmanager
     def lent(self, key: Hashable, make: Callable[[], T]) -> Generator[T]:

@@ -55,7 +55,7 @@ async def test_a_model_may_be_named() -> None:
 
 
 async def test_a_model_of_agentscope_is_used_as_it_is(mine: str) -> None:
-    native = build(ModelConfig())
+    native = build("default", ModelConfig())
     assert role_agent("critic", native, paths=[mine], tone="mild").model is native
 
 

@@ -1,10 +1,12 @@
 """A run that was stopped, on either host: what goes on with it, and what begins another."""
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from openai._base_client import AsyncHttpxClientWrapper
 
 from manyheads.errors import ModelError, UserError
 from manyheads.hosts import FRAMEWORKS
@@ -72,3 +74,24 @@ async def test_a_run_that_never_began_keeps_its_topic(made: Made, llm: LLM, tmp_
     again = made()
     await again.load(await first.state())
     assert result_of(await again.run(None))["topic"]["topic"] == TOPIC
+
+
+@pytest.mark.parametrize("host", FRAMEWORKS)
+async def test_runs_at_once_share_their_connections(
+    host: str, llm: LLM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clients = list[AsyncHttpxClientWrapper]()
+    make = AsyncHttpxClientWrapper.__init__
+
+    def counted(client: AsyncHttpxClientWrapper, *args: Any, **options: Any) -> None:
+        clients.append(client)
+        make(client, *args, **options)
+
+    monkeypatch.setattr(AsyncHttpxClientWrapper, "__init__", counted)
+    config = small("single", llm)
+    await Native(host, config, tmp_path).run(TOPIC)
+    alone = len(clients)
+    llm.delay = 0.2  # so that all are under way at once
+    await asyncio.gather(*(Native(host, config, tmp_path).run(TOPIC) for _ in range(20)))
+    assert (alone, len(clients)) == (1, 2), [(type(each), each.base_url) for each in clients]
+    assert all(client.is_closed for client in clients)

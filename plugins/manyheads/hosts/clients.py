@@ -1,7 +1,9 @@
 """What the hosts share in asking models: one client an alias, the governed request, what a turn's requests cost."""
 
 import logging
+import os
 from abc import abstractmethod
+from asyncio import AbstractEventLoop
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
@@ -10,7 +12,8 @@ from manyheads.config import ModelConfig
 from manyheads.core import NOTHING, Recall, Usage, recall_nothing
 from manyheads.engine.replying import StructuredHost
 from manyheads.errors import ConfigError, UserError
-from manyheads.models.requests import Governor, completion, form_of
+from manyheads.models.requests import Governor, completion, form_of, key_variable
+from manyheads.pool import Pool
 from manyheads.replies import ReplyModel
 
 T = TypeVar("T")
@@ -96,6 +99,41 @@ def unwalked(completions: Any) -> None:
         return await create(messages=[], **rest, extra_body=body)
 
     completions.create = lean
+
+
+class Connection(Generic[T]):
+    """A framework's own client of a model, with the connections that it keeps open.
+
+    Args:
+        config: the model's settings.
+        alias: its name in messages to the user.
+        make: makes the client.
+        pool: of such clients; what its `close` returns is awaited.
+        loop: the event loop of a run, which shares the client with all runs of the same settings on it.
+
+    Raises:
+        ConfigError: the provider needs a key that the environment does not hold.
+    """
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        alias: str,
+        make: Callable[[str, ModelConfig], T],
+        pool: Pool[T],
+        loop: AbstractEventLoop | None = None,
+    ) -> None:
+        # Ollama's client has room for a hundred requests at once; models in this process remember their run.
+        user = loop if config.provider in ("openai", "anthropic") else object()
+        key = os.environ.get(key_variable(config) or "")
+        self._pool, self._key = pool, (config.model_dump_json(), key, user)
+        self.client = pool.take(self._key, lambda: make(alias, config))
+
+    async def close(self) -> None:
+        """Close the connections, unless others use them still."""
+        closing = self._pool.give_back(self._key)
+        if isinstance(closing, Awaitable):
+            await closing
 
 
 class Closable(Protocol):

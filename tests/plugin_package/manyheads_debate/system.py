@@ -5,13 +5,20 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from manyheads.config import Inputs, RunConfig, Section, Slot
-from manyheads.core.events import Stage
-from manyheads.core.results import Part
-from manyheads.discussion import Question, Run
-from manyheads.engine.system import System
-from manyheads.errors import ConfigError
-from manyheads.texts import FileOrText, subject_of
+from manyheads import (
+    ConfigError,
+    FileOrText,
+    Inputs,
+    Part,
+    Question,
+    Run,
+    RunConfig,
+    Section,
+    Slot,
+    Stage,
+    System,
+    subject_of,
+)
 from manyheads_debate.replies import Argument, Ruling
 
 STAGE = "debate"

@@ -6,6 +6,7 @@ the response's metadata, where `GovernedModel` reads them.
 
 import base64
 import json
+from asyncio import AbstractEventLoop
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from datetime import datetime
@@ -41,7 +42,7 @@ from manyheads.config import ModelConfig, Provider
 from manyheads.core import Image, Message, Raw, Usage
 from manyheads.errors import ConfigError
 from manyheads.hosts.bridge import local_model
-from manyheads.hosts.clients import Ledger, governed, unwalked
+from manyheads.hosts.clients import Connection, Ledger, governed, unwalked
 from manyheads.models.offline import LocalModel
 from manyheads.models.requests import (
     Governor,
@@ -51,6 +52,7 @@ from manyheads.models.requests import (
     options,
     usage_of,
 )
+from manyheads.pool import Pool
 from manyheads.replies import ReplyModel
 
 # Threads as AgentScope's messages, and back for the models that run in this process.
@@ -170,7 +172,7 @@ def _noted(response: ChatResponse, model: str | None, truncated: bool) -> ChatRe
     return response
 
 
-def build(config: ModelConfig, alias: str = "default") -> ChatModelBase:
+def build(alias: str, config: ModelConfig) -> ChatModelBase:
     """The native model of a config; `alias` is its name there.
 
     Raises:
@@ -252,6 +254,10 @@ async def close(client: ChatModelBase) -> None:
         await client.client.close()
 
 
+CLIENTS = Pool(close)
+"""Native models that the runs of this process share."""
+
+
 # A model of AgentScope whose every request goes through the one layer of retries, and is counted.
 
 
@@ -295,18 +301,29 @@ class Alias:
         name: its name in the config.
         config: its settings.
         ready: a user's model to use instead of one made from the settings; never closed here.
+        loop: shares the connections with all runs on it.
     """
 
-    def __init__(self, name: str, config: ModelConfig, ready: ChatModelBase | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        config: ModelConfig,
+        ready: ChatModelBase | None = None,
+        loop: AbstractEventLoop | None = None,
+    ) -> None:
         self.name, self.config = name, config
-        self.client = borrow(ready) if ready else build(config, name)
         self.governor = Governor(name, config)
-        self._owns_client = ready is None
+        self._own = None
+        if ready:
+            self.client = borrow(ready)
+        else:
+            self._own = Connection(config, name, build, CLIENTS if loop else Pool(close), loop)
+            self.client = self._own.client
 
     async def close(self) -> None:
         """Release the connections, if they were made here."""
-        if self._owns_client:
-            await close(self.client)
+        if self._own:
+            await self._own.close()
 
 
 class GovernedModel(ChatModelBase):

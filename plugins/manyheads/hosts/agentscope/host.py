@@ -249,7 +249,7 @@ class AgentScopeHost(ClientHost[Alias]):
         """Agents whose turn is over; one is lent to one turn at a time."""
 
     def make_client(self, alias: str, config: ModelConfig) -> Alias:
-        return Alias(alias, config, self._ready.get(alias))
+        return Alias(alias, config, self._ready.get(alias), asyncio.get_running_loop())
 
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
         """One reply of the speaker's agent, which knows nothing but the thread.

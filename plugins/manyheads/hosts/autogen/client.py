@@ -2,10 +2,11 @@
 
 import json
 from abc import abstractmethod
+from asyncio import AbstractEventLoop
 from base64 import b64decode
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal, TypedDict, Unpack, cast
 
 from autogen_core import CancellationToken, Component, ComponentModel, FunctionCall, Image
 from autogen_core.models import (
@@ -27,7 +28,7 @@ from manyheads.config import ModelConfig
 from manyheads.core import Image as Picture
 from manyheads.core import Message, Raw, Usage
 from manyheads.hosts.bridge import local_model
-from manyheads.hosts.clients import Ledger, governed, unwalked
+from manyheads.hosts.clients import Connection, Ledger, governed, unwalked
 from manyheads.models.requests import (
     Governor,
     key_of,
@@ -38,6 +39,7 @@ from manyheads.models.requests import (
     refuse_unseen,
     usage_of,
 )
+from manyheads.pool import Pool
 from manyheads.replies import ReplyModel
 
 # What AutoGen asks of a model before it is used.
@@ -315,6 +317,7 @@ class ModelClient(BaseClient, Component[ModelClientConfig]):
         config: the model's settings.
         alias: its name in messages to the user.
         inner: a ready native client to guard instead of one made from `config`.
+        loop: shares the connections with all runs on it.
 
     Raises:
         ConfigError: the provider needs a key that the environment does not hold.
@@ -328,11 +331,13 @@ class ModelClient(BaseClient, Component[ModelClientConfig]):
         config: ModelConfig,
         alias: str = "default",
         inner: ChatCompletionClient | None = None,
+        loop: AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config)
         self.alias = alias
-        self.inner = inner or native_client(alias, config)
-        self._owns_inner = inner is None
+        pool = CLIENTS if loop else Pool(close_native)
+        self._own = None if inner else Connection(config, alias, native_client, pool, loop)
+        self.inner = self._own.client if self._own else cast(ChatCompletionClient, inner)
         self._governor = Governor(alias, config)
 
     async def answer(self, messages: Sequence[LLMMessage], options: Options) -> Answered:
@@ -361,7 +366,7 @@ class ModelClient(BaseClient, Component[ModelClientConfig]):
         tokens = self.count_tokens(messages, tools=tools)
         refuse_unfit(f"models.{self.alias}", self.config.name, tokens, self.config.context)
         refuse_unseen(self.alias, self.config, images=any(_has_image(message) for message in messages))
-        sized = self._owns_inner and self.config.provider == "ollama"
+        sized = self._own and self.config.provider == "ollama"
         settings = ollama_settings(self.config, tokens) if sized else {}
 
         async def request(form: Mapping[str, Any]) -> Answered:
@@ -389,8 +394,8 @@ class ModelClient(BaseClient, Component[ModelClientConfig]):
 
     async def close(self) -> None:
         """Close the connections of a client that was made here; a ready one is its owner's."""
-        if self._owns_inner:
-            await close_native(self.inner)
+        if self._own:
+            await self._own.close()
 
     def _to_config(self) -> ModelClientConfig:
         return ModelClientConfig(model=self.config, alias=self.alias)
@@ -405,6 +410,10 @@ async def close_native(client: ChatCompletionClient) -> None:
     await client.close()
     if type(client).__name__ == "OllamaChatCompletionClient":
         await client.__dict__["_client"].close()
+
+
+CLIENTS = Pool(close_native)
+"""Native clients that the runs of this process share."""
 
 
 def tidy(result: Answered) -> Answered:

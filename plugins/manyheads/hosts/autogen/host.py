@@ -1,5 +1,6 @@
 """AutoGen as a host: each turn is a run of a fresh `AssistantAgent` with its tool loop and its memory hook."""
 
+import asyncio
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from io import BytesIO
@@ -84,7 +85,8 @@ class AutoGenHost(ClientHost[ModelClient]):
 
     def make_client(self, alias: str, config: ModelConfig) -> ModelClient:
         ready = self._ready.get(alias)
-        return ModelClient(config, alias, ready.inner if isinstance(ready, ModelClient) else ready)
+        inner = ready.inner if isinstance(ready, ModelClient) else ready
+        return ModelClient(config, alias, inner, asyncio.get_running_loop())
 
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
         """One run of an `AssistantAgent`.

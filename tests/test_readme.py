@@ -61,7 +61,9 @@ ACTIVATE = "source .venv/bin/activate"
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 def test_make_run_ends_with_a_step_that_works_as_typed():
-    planned = subprocess.run(["make", "-n", "run"], cwd=ROOT, capture_output=True, text=True, check=True)
+    planned = subprocess.run(
+        ["make", "--no-print-directory", "-n", "run"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     said = subprocess.run(
         planned.stdout.splitlines()[-1], shell=True, capture_output=True, text=True, check=True
     )

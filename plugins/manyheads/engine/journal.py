@@ -276,15 +276,21 @@ class Recorded:
         if (recorded := self._journal.get(turn.place)) and recorded[0] == digest:
             reply = _load(recorded[1], turn.reply_type)
             self._on_replayed(reply.usage)
+            self.useful += reply.usage
         else:
             if recorded and not (self._accept_changes or turn.nested):
                 raise self._changed(turn.place)
             self._go_live(turn.place)
             reply = await self._host.ask(turn)
-            await self._journal.keep(turn.place, digest, request, _save(reply))
+            # It counts as useful while it is written: a turn that ends meanwhile must not take it down as lost.
+            self.useful += reply.usage
+            try:
+                await self._journal.keep(turn.place, digest, request, _save(reply))
+            except JournalError:
+                self.useful -= reply.usage
+                raise
             if recorded:
                 self._on_replayed(Usage.model_validate(recorded[1]["usage"]))
-        self.useful += reply.usage
         return reply
 
     def _go_live(self, place: Place) -> None:

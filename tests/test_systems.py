@@ -2,6 +2,7 @@
 
 import re
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -11,7 +12,7 @@ from manyheads.config import Inputs, RunConfig, Section, Slot
 from manyheads.engine.system import Needs, System
 from manyheads.errors import ConfigError
 from manyheads.report.html import View
-from manyheads.resources import shipped
+from manyheads.resources import Resources, shipped
 from manyheads.systems import system_of, systems
 from manyheads.systems.loading import load, validate
 from manyheads.systems.virsci import VIRSCI
@@ -175,3 +176,16 @@ def test_messages_fill_inputs() -> None:
     found = ranking.given(config, ["a", "b", "c"])
     assert (found.inputs.target, found.inputs.ideas) == ("a", ("b", "c"))
     assert systems()["rebuttal"].given(load(["rebuttal"]), ["a", "b"]).inputs.background == ("a", "b")
+
+
+def test_a_system_without_a_config_file_runs_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def no_file(self: Resources, *parts: str) -> Path | None:
+        return None
+
+    monkeypatch.setattr(Resources, "find", no_file)
+    config = load(["single"], ["topic=Owls"])
+    assert (config.system, config.name, config.inputs.topic) == ("single", "single", "Owls")

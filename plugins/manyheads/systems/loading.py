@@ -1,6 +1,6 @@
 """A run's config: files and settings, merged in order, read by the model of the system that they name."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +32,18 @@ def load(
         ConfigError: a file is missing or not YAML, a key is unknown, a value does not fit, there is no such system.
     """
     sets = tuple(sets)
-    data = list(layers(names, sets, resources or Resources.of()))
+    data = list(_layers(names, sets, resources or Resources.of()))
     return _read(data, " + ".join(names), sets, system, strict)
+
+
+def _layers(names: Sequence[str], sets: Iterable[str], resources: Resources) -> Iterator[dict[str, Any]]:
+    """See `layers`; a system that brings no config file of its name is run as it is."""
+    for name in names:
+        bare = (
+            name in systems() and not Path(name).is_file() and not resources.find("configs", f"{name}.yaml")
+        )
+        yield from [{"name": name, "system": name}] if bare else layers([name], (), resources)
+    yield from layers([], sets, resources)
 
 
 def validate(data: Mapping[str, Any], where: str = "config", *, strict: bool = True) -> RunConfig:
@@ -43,7 +53,7 @@ def validate(data: Mapping[str, Any], where: str = "config", *, strict: bool = T
 
 def name_of(names: Sequence[str], sets: Iterable[str] = (), resources: Resources | None = None) -> str:
     """The system that files and settings name; raises `ConfigError` where one of them cannot be read."""
-    return _named(list(layers(names, sets, resources or Resources.of())))
+    return _named(list(_layers(names, sets, resources or Resources.of())))
 
 
 def reopen(folder: Path, sets: tuple[str, ...] = ()) -> RunConfig:

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
-
 from manyheads.config import read_yaml
 from manyheads.core import results
 from manyheads.core.results import RunResult
@@ -24,11 +22,6 @@ def own(name: str) -> System:
         raise SubjectError(
             error.message, tried=error.tried, hint="install the package that brings it"
         ) from error
-
-
-def kind_of(name: str) -> type[BaseModel]:
-    """The model of a system's own result."""
-    return own(name).result
 
 
 def load(folder: Path | str) -> RunResult[Any]:

@@ -15,6 +15,7 @@ from manyheads.literature.semantic_scholar import SemanticScholar
 from manyheads.literature.source import Service
 from manyheads.retry import Limiter, Pace
 from support.scholar import Scholar, record
+from support.services import ask
 
 PAPERS, TURNS = 10, 2_000
 AT_ONCE = Pace(0)
@@ -38,9 +39,11 @@ async def _searches(scholar: Scholar, words: Sequence[str], base: Path) -> Async
     async with AsyncExitStack() as stack:
         for one in (source, bare, kept):
             stack.push_async_callback(one.close)
-        await asyncio.gather(source.search("fruit"), bare.search("fruit"), kept.search("fruit"))  # connected
+        await asyncio.gather(
+            ask(source, "search", "fruit"), bare.search("fruit"), kept.search("fruit")
+        )  # connected
         plain = await _typical(_package(scholar.url), words)
-        ours = await _typical(lambda query: source.search(query, PAPERS), words)
+        ours = await _typical(lambda query: ask(source, "search", query, PAPERS), words)
         ledger = await _typical(lambda query: bare.search(query, PAPERS), words)
         missed = await _typical(lambda query: kept.search(query, PAPERS), words)
         asked = len(scholar.requests)

@@ -17,20 +17,28 @@ from manyheads.core.events import Searched
 from manyheads.errors import ConfigError, LiteratureError
 from manyheads.literature import arxiv, openalex, semantic_scholar
 from manyheads.literature.arxiv import Arxiv
-from manyheads.literature.breaker import REST, Breaker
-from manyheads.literature.cache import Shelf, SingleFlight
+from manyheads.literature.cache import LookupCache, SingleFlight
 from manyheads.literature.identifiers import Identifier, Merged, identifiers_of, identify
 from manyheads.literature.local import LocalSource
-from manyheads.literature.lookup import Findings, LookUp, Member, Note, Request
+from manyheads.literature.lookup import REST, Breaker, Findings, LookUp, Member, Note
 from manyheads.literature.openalex import OpenAlex
 from manyheads.literature.queries import widen, words_of
 from manyheads.literature.semantic_scholar import SemanticScholar
-from manyheads.literature.source import ALL, Listing, Operation, Part, Service, Source
+from manyheads.literature.source import ALL, Listing, Operation, Part, Request, Service, Source
 from manyheads.papers import Hit, Literature, Paper, Scientist, Window
 from manyheads.retry import Pace
 
 if TYPE_CHECKING:
     from manyheads.bank.knowledge import KnowledgeBank
+
+
+ENOUGH = 3
+"""With so many papers a source's query is wide enough; to fill up the rest, the next source is asked."""
+_SAME_TITLE = 10
+"""How many papers are looked at for one that bears a title."""
+_FOR_MERGING: frozenset[Part] = frozenset(("doi",))
+_FINDINGS = TypeAdapter(Findings)
+_Work = Callable[[LookUp], Coroutine[Any, Any, Findings]]
 
 
 def connect(
@@ -42,7 +50,7 @@ def connect(
         paces: other paces than the services ask for.
     """
 
-    def service(address: str, pace: Pace, key_env: str | None = None, key: str | None = None) -> Service:
+    def service(address: str, pace: Pace, key_env: str | None = None) -> Service:
         return Service(
             name=name,
             pace=(paces or {}).get(name, pace),
@@ -50,33 +58,21 @@ def connect(
             patience=config.patience,
             address=config.endpoints.get(name) or address,
             key_env=key_env,
-            has_key=key is not None,
+            key=_secret(key_env),
         )
 
     if name == "arxiv":
         return Arxiv(service(arxiv.ADDRESS, arxiv.PACE))
     if name == "openalex":
-        key, mailto = _secret(openalex.KEY_ENV), _secret(openalex.MAILTO_ENV)
-        return OpenAlex(
-            service(openalex.ADDRESS, openalex.PACE, openalex.KEY_ENV, key), key=key, mailto=mailto
-        )
+        mailto = _secret(openalex.MAILTO_ENV)
+        return OpenAlex(service(openalex.ADDRESS, openalex.PACE, openalex.KEY_ENV), mailto=mailto)
     variable = config.semantic_scholar_key_env
-    key = _secret(variable)
-    pace = semantic_scholar.WITH_KEY if key else semantic_scholar.SHARED_POOL
-    return SemanticScholar(service(semantic_scholar.ADDRESS, pace, variable, key), key=key)
+    pace = semantic_scholar.WITH_KEY if _secret(variable) else semantic_scholar.SHARED_POOL
+    return SemanticScholar(service(semantic_scholar.ADDRESS, pace, variable))
 
 
-def _secret(variable: str) -> str | None:
-    return os.environ.get(variable, "").strip() or None
-
-
-ENOUGH = 3
-"""With so many papers a source's query is wide enough; to fill up the rest, the next source is asked."""
-_SAME_TITLE = 10
-"""How many papers are looked at for one that bears a title."""
-_FOR_MERGING: frozenset[Part] = frozenset(("doi",))
-_FINDINGS = TypeAdapter(Findings)
-_Work = Callable[[LookUp], Coroutine[Any, Any, Findings]]
+def _secret(variable: str | None) -> str | None:
+    return os.environ.get(variable or "", "").strip() or None
 
 
 def ignore(entry: Searched) -> None:
@@ -118,8 +114,8 @@ class Library:
     ) -> None:
         self._config, self._bank, self._bound, self._note = config, bank, bound, note
         self._paces, self._rest = paces or {}, rest
-        self._cache = Shelf(cache, dt.timedelta(days=config.max_age)) if cache else None
-        self._record = Shelf(record) if record else None
+        self._cache = LookupCache(cache, dt.timedelta(days=config.max_age)) if cache else None
+        self._record = LookupCache(record) if record else None
         self._under_way = SingleFlight()
 
     def open(self) -> Self:
@@ -167,8 +163,8 @@ class Library:
         """Release connections and files, if there are any."""
         for member in vars(self).get("_members", ()):
             await member.source.close()
-        for shelf in filter(None, (self._cache, self._record)):
-            shelf.close()
+        for file in filter(None, (self._cache, self._record)):
+            file.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -189,9 +185,9 @@ class Library:
             breaker = Breaker(self._rest)
             if name != "local":
                 source, address = connect(name, config, self._paces), config.endpoints.get(name, "")
-                members.append(Member(source, config.patience, breaker, self._cache, address))
+                members.append(Member(source, breaker, self._cache, address))
             elif self._bank is not None:
-                members.append(Member(LocalSource(self._bank), config.patience, breaker))
+                members.append(Member(LocalSource(self._bank), breaker))
         if not members:
             raise ConfigError(
                 "literature.cascade: there is no corpus to look papers up in",
@@ -207,7 +203,6 @@ class Library:
 
     async def _findings(self, work: _Work, request: Request) -> Findings:
         """The run's record of the same look-up, or the sources' answer, which is recorded then."""
-        record = self._record
         key: dict[str, JsonValue] = {
             "query": request.query,
             "limit": request.limit,
@@ -215,23 +210,24 @@ class Library:
             "parts": " ".join(sorted(request.parts)),
             "sources": " ".join(member.name for member in self._members),
         }
+        place, record = ("library", request.operation, key, _FINDINGS), self._record
 
         async def once() -> Findings:
-            if record and (before := await record.get("library", request.operation, key, _FINDINGS)):
+            if record and (before := await asyncio.to_thread(record.get, *place)):
                 for entry in before.searches:
                     self._note(entry)
                 return before
-            found = await work(LookUp(request, self._note))
+            findings = await work(LookUp(request, self._note))
             if record:
-                await record.put("library", request.operation, key, _FINDINGS, found)
-            return found
+                await asyncio.to_thread(record.put, *place, findings)
+            return findings
 
         return await self._under_way.join(request, once)
 
     async def _search(self, look_up: LookUp) -> Findings:
         merged, limit = Merged(), look_up.request.limit
         for member in self._members:
-            until, own = member.deadline(), Merged()
+            until, own = member.source.deadline(), Merged()
             for step, asked in enumerate(widen(look_up.request.query)):
                 if (papers := await look_up.ask(member, "search", asked, until)) is None:
                     break
@@ -247,7 +243,7 @@ class Library:
     async def _paper(self, look_up: LookUp) -> Findings:
         name = identify(look_up.request.query)
         for member in self._able(name, alone=True):
-            if paper := await _by_name(look_up, member, (name,), member.deadline()):
+            if paper := await _by_name(look_up, member, (name,), member.source.deadline()):
                 return look_up.findings((paper,))
         look_up.need_answer(of_all=True)
         return look_up.findings()
@@ -262,7 +258,8 @@ class Library:
         name = identify(look_up.request.query)
         names: tuple[Identifier, ...] = (name,)
         for member in self._able(name):
-            until, own = member.deadline(), name.at(member.name) if name.kind == "own" else None
+            until = member.source.deadline()
+            own = name.at(member.name) if name.kind == "own" else None
             lacking = operation in member.source.lacking
             there = own or (look_up.request.query if lacking else None)
             if there is None and (paper := await _by_name(look_up, member, names, until)):

@@ -9,14 +9,14 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, sift
 from manyheads.disk import Database
 from manyheads.errors import CorpusError, LiteratureError
 from manyheads.literature.cache import LookupCache
 from manyheads.literature.readers.common import Record, each, objects, paper, whole
-from manyheads.literature.source import Part, Source
+from manyheads.literature.source import Part, Request, Source
 from manyheads.papers import Paper, Window
 
 # Papers that wait for their abstracts, and who cites whom, on the disk instead of in memory.
@@ -291,15 +291,10 @@ class Searched:
         with self._open_cache() as cache, asyncio.Runner() as runner:
             try:
                 for year in self._years:
-                    found = self._kept(cache, source, year)
+                    found = cache.get(source.name, KEPT, self._request(year), _PAPERS)
                     if found is None:
                         found = runner.run(self._ask(source, year))
-                        cache.put(
-                            source.name,
-                            KEPT,
-                            self._request(year),
-                            _PAPERS.dump_python(found, mode="json"),
-                        )
+                        cache.put(source.name, KEPT, self._request(year), _PAPERS, found)
                     rejects.file = f"{source.name} {year}"
                     for rank, one in enumerate(found, 1):
                         yield rank, paper(_fields_of_hit(one))
@@ -310,18 +305,12 @@ class Searched:
         asked = {"query": self._query, "year": year, "limit": self._limit, "parts": list(API_PARTS)}
         return asked | ({"address": self._address} if self._address else {})
 
-    def _kept(self, cache: LookupCache, source: Source, year: int) -> list[Paper] | None:
-        """What was kept of a year; None too where an earlier version kept it otherwise."""
-        kept = cache.get(source.name, KEPT, self._request(year))
-        try:
-            return None if kept is None else _PAPERS.validate_python(kept.value)
-        except ValidationError:
-            return None
-
     async def _ask(self, source: Source, year: int) -> list[Paper]:
         window = Window(dt.date(year, 1, 1), dt.date(year + 1, 1, 1))
         try:
-            return await source.search(self._query, self._limit, window=window, parts=API_PARTS)
+            return await source.look_up(
+                Request("search", self._query, self._limit, window, frozenset(API_PARTS))
+            )
         except LiteratureError as error:
             kept = f"{self._years.index(year)} of {len(self._years)} years are found, and kept"
             error.tried = f"{error.tried}; {kept}" if error.tried else kept

@@ -571,8 +571,8 @@ def open_datasets(sources: Sequence[str], format: str, columns: Mapping[str, str
     """
     if search := next((one for one in sources if is_search(one, format)), None):
         raise CorpusError(f"{search}: a search tells no references", hint="name papers instead: --paper DOI")
-    opening = Opening(columns=columns, references=True)
-    return [open_corpus(Path(source), format, opening) for source in sources]
+    opening = Opening(format=format, columns=columns, references=True)
+    return [open_corpus(source, opening) for source in sources]
 
 
 def targets_of(readers: Sequence[Reader], wish: Wish, tell: Progress) -> Targets:

@@ -7,15 +7,15 @@ import tempfile
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import JsonValue, TypeAdapter
 
 from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, sift
 from manyheads.disk import Database
 from manyheads.errors import CorpusError, LiteratureError
 from manyheads.literature.cache import LookupCache
-from manyheads.literature.readers.common import Record, each, objects, paper, whole
+from manyheads.literature.readers.common import Record, each, listed, mapping, objects, paper, whole
 from manyheads.literature.source import Part, Request, Source
 from manyheads.papers import Paper, Window
 
@@ -31,9 +31,6 @@ class Join:
         )
         self._db = Database(path, table, safety="none")
 
-    def close(self) -> None:
-        self._db.close()
-
     @classmethod
     @contextmanager
     def in_folder(cls, folder: Path | None) -> "Generator[Join]":
@@ -43,11 +40,10 @@ class Join:
             CorpusError: the disk is full, or the folder cannot be written.
         """
         try:
-            with (
-                tempfile.TemporaryDirectory(dir=folder, prefix=".join-") as place,
-                closing(cls(Path(place) / "papers.sqlite")) as join,
-            ):
-                yield join
+            with tempfile.TemporaryDirectory(dir=folder, prefix=".join-") as place:
+                join = cls(Path(place) / "papers.sqlite")
+                with closing(join._db):
+                    yield join
         except sqlite3.Error as wrong:
             raise CorpusError(
                 f"papers and abstracts cannot be joined on the disk: {wrong}",
@@ -83,9 +79,7 @@ class Join:
 
 
 Years = tuple[int | None, int | None]
-PARTS = ("papers", "abstracts", "authors")
 EXAMPLE = 'lines such as {"corpusid": 1, "title": "…", "authors": [{"authorId": "2", "name": "…"}], "year": 2015, …}'
-HINT = "name the folder that holds papers/, abstracts/ and authors/, as downloaded from the datasets API"
 
 
 class AcademicGraph:
@@ -119,25 +113,28 @@ class AcademicGraph:
         Raises:
             CorpusError: papers or abstracts are missing, or cannot be read.
         """
-        papers, abstracts = (self._need(part) for part in ("papers", "abstracts"))
+        for part in ("papers", "abstracts"):
+            if not part_files(self._folder, part):
+                raise CorpusError(
+                    f"{self._folder}: no {part} of Semantic Scholar in it",
+                    hint="name the folder that holds papers/, abstracts/ and authors/, as downloaded from the datasets API",
+                )
         with Join.in_folder(self._scratch) as join:
-            records = self._records(papers, abstracts, join, rejects)
-            found = sift(self._folder, records, rejects, example=EXAMPLE)
-            yield from self._citing(found, join, rejects) if self._citations else found
+            papers = sift(self._folder, self._records(join, rejects), rejects, example=EXAMPLE)
+            if not self._citations:
+                yield from papers
+                return
+            join.cite(self._pairs(rejects))
+            for number, made in papers:
+                yield number, made.model_copy(update={"references": join.cited(made.id)})
 
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
         """See `Reader.authors`; {} where the dump was downloaded without authors."""
         rows = (row for file in part_files(self._folder, "authors") for _, row in objects(file))
-        found = (_author(row) for row in rows if isinstance(row, dict) and str(row.get("authorid")) in wanted)
-        return {one.key: one for one in found if one}
-
-    def _citing(
-        self, papers: Iterable[tuple[int, RawPaper]], join: Join, rejects: Rejects
-    ) -> Iterator[tuple[int, RawPaper]]:
-        """The papers with what they cite."""
-        join.cite(self._pairs(rejects))
-        for number, known in papers:
-            yield number, known.model_copy(update={"references": join.cited(known.id)})
+        authors = (
+            _author(row) for row in rows if isinstance(row, dict) and str(row.get("authorid")) in wanted
+        )
+        return {one.key: one for one in authors if one}
 
     def _pairs(self, rejects: Rejects) -> Iterator[tuple[str, str]]:
         """Who cites whom, of those of whom the dump knows both."""
@@ -148,37 +145,27 @@ class AcademicGraph:
                 elif row.get("citingcorpusid") is not None and row.get("citedcorpusid") is not None:
                     yield str(row["citingcorpusid"]), str(row["citedcorpusid"])
 
-    def _need(self, part: str) -> list[Path]:
-        if not (files := part_files(self._folder, part)):
-            raise CorpusError(f"{self._folder}: no {part} of Semantic Scholar in it", hint=HINT)
-        return files
-
-    def _records(
-        self, papers: list[Path], abstracts: list[Path], join: Join, rejects: Rejects
-    ) -> Iterator[Record]:
-        for file in each(self._folder, papers, rejects, "line"):
+    def _records(self, join: Join, rejects: Rejects) -> Iterator[Record]:
+        first, last = self._years
+        for file in each(self._folder, part_files(self._folder, "papers"), rejects, "line"):
             for number, row in objects(file):
                 made = paper(_fields(row)) if isinstance(row, dict) else row
-                if not isinstance(made, RawPaper) or not self._in_time(made):
+                if isinstance(made, tuple) or not (first or made.year) <= made.year <= (last or made.year):
                     yield number, made
                 elif not join.wait(rejects.file, number, made):
                     yield number, ("corpusid", "is another paper's already")
-        for file in each(self._folder, abstracts, rejects, "line"):
+        for file in each(self._folder, part_files(self._folder, "abstracts"), rejects, "line"):
             name = rejects.file
             for number, row in objects(file):
                 if not isinstance(row, dict):
                     rejects.file = name
                     yield number, row
                 elif waiting := join.take(row.get("corpusid")):
-                    rejects.file, at, known = waiting
+                    rejects.file, at, made = waiting
                     text = row.get("abstract")
-                    yield at, known.model_copy(update={"abstract": text if isinstance(text, str) else ""})
-        for rejects.file, number, known in join.left():
-            yield number, known
-
-    def _in_time(self, made: RawPaper) -> bool:
-        first, last = self._years
-        return (first is None or made.year >= first) and (last is None or made.year <= last)
+                    yield at, made.model_copy(update={"abstract": text if isinstance(text, str) else ""})
+        for rejects.file, number, made in join.left():
+            yield number, made
 
 
 def part_files(folder: Path, part: str) -> list[Path]:
@@ -190,11 +177,7 @@ def part_files(folder: Path, part: str) -> list[Path]:
 
 
 def _fields(row: Mapping[str, Any]) -> dict[str, Any]:
-    given = row.get("authors")
-    people = (
-        [one for one in cast("list[Any]", given) if isinstance(one, dict)] if isinstance(given, list) else []
-    )
-    number = row.get("corpusid")
+    people, number = [*filter(None, map(mapping, listed(row.get("authors"))))], row.get("corpusid")
     return {
         "id": None if number is None else str(number),
         "title": row.get("title"),
@@ -209,14 +192,11 @@ def _fields(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _author(row: Mapping[str, Any]) -> RawAuthor | None:
     """None where the counts are no counts."""
-    places = row.get("affiliations")
     try:
         return RawAuthor(
             key=str(row["authorid"]),
             name=str(row.get("name") or ""),
-            affiliations=tuple(map(str, cast("list[Any]", places)))
-            if isinstance(places, list) and places
-            else None,
+            affiliations=tuple(map(str, listed(row.get("affiliations")))) or None,
             papers=whole(row.get("papercount")),
             citations=whole(row.get("citationcount")),
         )
@@ -282,8 +262,11 @@ class Searched:
             LiteratureError: the service cannot be reached or refuses; the years so far are kept.
             CorpusError: nothing was found at all.
         """
-        example = "use other words, or other years"
-        yield from sift(self.name, self._records(rejects), rejects, example=example)
+        yield from sift(self.name, self._records(rejects), rejects, example="use other words, or other years")
+
+    def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
+        """Nothing but what the papers say."""
+        return {}
 
     def _records(self, rejects: Rejects) -> Iterator[Record]:
         rejects.unit = "paper"
@@ -291,34 +274,26 @@ class Searched:
         with self._open_cache() as cache, asyncio.Runner() as runner:
             try:
                 for year in self._years:
-                    found = cache.get(source.name, KEPT, self._request(year), _PAPERS)
-                    if found is None:
-                        found = runner.run(self._ask(source, year))
-                        cache.put(source.name, KEPT, self._request(year), _PAPERS, found)
+                    key: dict[str, JsonValue] = {"query": self._query, "year": year, "limit": self._limit}
+                    key |= {"parts": [*API_PARTS]} | ({"address": self._address} if self._address else {})
+                    if (papers := cache.get(source.name, KEPT, key, _PAPERS)) is None:
+                        papers = runner.run(self._ask(source, year))
+                        cache.put(source.name, KEPT, key, _PAPERS, papers)
                     rejects.file = f"{source.name} {year}"
-                    for rank, one in enumerate(found, 1):
+                    for rank, one in enumerate(papers, 1):
                         yield rank, paper(_fields_of_hit(one))
             finally:
                 runner.run(source.close())
 
-    def _request(self, year: int) -> dict[str, Any]:
-        asked = {"query": self._query, "year": year, "limit": self._limit, "parts": list(API_PARTS)}
-        return asked | ({"address": self._address} if self._address else {})
-
     async def _ask(self, source: Source, year: int) -> list[Paper]:
         window = Window(dt.date(year, 1, 1), dt.date(year + 1, 1, 1))
+        request = Request("search", self._query, self._limit, window, frozenset(API_PARTS))
         try:
-            return await source.look_up(
-                Request("search", self._query, self._limit, window, frozenset(API_PARTS))
-            )
+            return await source.look_up(request)
         except LiteratureError as error:
             kept = f"{self._years.index(year)} of {len(self._years)} years are found, and kept"
             error.tried = f"{error.tried}; {kept}" if error.tried else kept
             raise
-
-    def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
-        """Nothing but what the papers say."""
-        return {}
 
 
 def _fields_of_hit(one: Paper) -> dict[str, Any]:

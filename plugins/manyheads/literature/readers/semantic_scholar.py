@@ -275,7 +275,9 @@ class Searched:
             try:
                 for year in self._years:
                     key: dict[str, JsonValue] = {"query": self._query, "year": year, "limit": self._limit}
-                    key |= {"parts": [*API_PARTS]} | ({"address": self._address} if self._address else {})
+                    key["parts"] = [*API_PARTS]
+                    if self._address:
+                        key["address"] = self._address
                     if (papers := cache.get(source.name, KEPT, key, _PAPERS)) is None:
                         papers = runner.run(self._ask(source, year))
                         cache.put(source.name, KEPT, key, _PAPERS, papers)

@@ -4,7 +4,7 @@ import asyncio
 import datetime as dt
 import os
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -24,7 +24,7 @@ from manyheads.literature.lookup import REST, Breaker, Findings, LookUp, Member,
 from manyheads.literature.openalex import OpenAlex
 from manyheads.literature.queries import widen, words_of
 from manyheads.literature.semantic_scholar import SemanticScholar
-from manyheads.literature.source import ALL, Listing, Operation, Part, Request, Service, Source
+from manyheads.literature.source import ALL, Operation, Part, Request, Service, Source
 from manyheads.papers import Hit, Literature, Paper, Scientist, Window
 from manyheads.retry import Pace
 
@@ -136,7 +136,7 @@ class Library:
         """
         if not words_of(query):
             raise LiteratureError("the query has no words", source="literature", hint="name a few keywords")
-        return await self._findings(self._search, self._request("search", query, limit, parts))
+        return await self._findings(self._search, "search", query, limit, parts)
 
     async def paper(self, paper_id: str) -> Paper | None:
         """One paper by its `Paper.id`, or by a DOI, an arXiv number or its exact title; None for one out of bounds.
@@ -144,20 +144,19 @@ class Library:
         Raises:
             LiteratureError: nobody knows it, and not every source could be asked: None carries no mark of that.
         """
-        found = await self._findings(self._paper, self._request("paper", paper_id, 1))
-        return found.papers[0] if found.papers else None
+        return next(iter((await self._findings(self._paper, "paper", paper_id, 1)).papers), None)
 
     async def references(self, paper_id: str, limit: int = 100) -> Findings:
         """What a paper cites. Raises `LiteratureError` when no source could be asked."""
-        return await self._of_paper("references", paper_id, limit)
+        return await self._findings(self._follow, "references", paper_id, limit)
 
     async def citations(self, paper_id: str, limit: int = 100) -> Findings:
         """What cites a paper. Raises `LiteratureError` when no source could be asked."""
-        return await self._of_paper("citations", paper_id, limit)
+        return await self._findings(self._follow, "citations", paper_id, limit)
 
     async def recommendations(self, paper_id: str, limit: int = 10) -> Findings:
         """Papers like one paper. Raises `LiteratureError` when no source could be asked."""
-        return await self._of_paper("recommendations", paper_id, limit)
+        return await self._findings(self._follow, "recommendations", paper_id, limit)
 
     async def close(self) -> None:
         """Release connections and files, if there are any."""
@@ -195,14 +194,13 @@ class Library:
             )
         return tuple(members)
 
-    def _request(
-        self, operation: Operation, query: str, limit: int, parts: Collection[Part] = ALL
-    ) -> Request:
-        words = query.encode(errors="replace").decode()  # halves of letters can be neither sent nor kept
-        return Request(operation, words.strip(), limit, self._window, frozenset(parts) | _FOR_MERGING)
-
-    async def _findings(self, work: _Work, request: Request) -> Findings:
+    async def _findings(
+        self, work: _Work, operation: Operation, query: str, limit: int, parts: Collection[Part] = ALL
+    ) -> Findings:
         """The run's record of the same look-up, or the sources' answer, which is recorded then."""
+        words = query.encode(errors="replace").decode()  # halves of letters can be neither sent nor kept
+        wanted = frozenset(parts) | _FOR_MERGING
+        request = Request(operation, words.strip(), limit, self._window, wanted)
         key: dict[str, JsonValue] = {
             "query": request.query,
             "limit": request.limit,
@@ -248,20 +246,16 @@ class Library:
         look_up.need_answer(of_all=True)
         return look_up.findings()
 
-    async def _of_paper(self, operation: Listing, paper_id: str, limit: int) -> Findings:
-        return await self._findings(
-            partial(self._follow, operation), self._request(operation, paper_id, limit)
-        )
-
-    async def _follow(self, operation: Listing, look_up: LookUp) -> Findings:
+    async def _follow(self, look_up: LookUp) -> Findings:
         """Papers that belong to one: asked of the source of its id first, of others once they have found it too."""
-        name = identify(look_up.request.query)
+        query, operation = look_up.request.query, look_up.request.operation
+        name = identify(query)
         names: tuple[Identifier, ...] = (name,)
         for member in self._able(name):
             until = member.source.deadline()
             own = name.at(member.name) if name.kind == "own" else None
             lacking = operation in member.source.lacking
-            there = own or (look_up.request.query if lacking else None)
+            there = own or (query if lacking else None)
             if there is None and (paper := await _by_name(look_up, member, names, until)):
                 there, names = paper.id.partition(":")[2], (*names, *identifiers_of(paper))
             if there is None:
@@ -373,17 +367,15 @@ class ServiceLiterature:
         return [await self._near(query, k) for query in queries]
 
     async def _near(self, query: str, k: int) -> list[Hit]:
-        found = await self._library.search(title_of(query), LOOKED_AT * k, parts=PARTS)
-        papers = [paper for one in found.papers if (paper := comparable(one))]
+        findings = await self._library.search(title_of(query), LOOKED_AT * k, parts=PARTS)
+        papers = [paper for one in findings.papers if (paper := comparable(one))]
         if not papers:
             return []
-        scores = await asyncio.to_thread(self._scores, query, papers)
-        hits = [Hit(paper, score) for paper, score in zip(papers, scores, strict=True)]
+        texts = [query, *(paper.abstract for paper in papers)]
+        vectors = await asyncio.to_thread(lambda: self._embedder().embed(texts))
+        scores = vectors[1:] @ vectors[0]
+        hits = [Hit(paper, float(score)) for paper, score in zip(papers, scores, strict=True)]
         return sorted(hits, key=lambda hit: -hit.score)[:k]
-
-    def _scores(self, query: str, papers: Sequence[Paper]) -> list[float]:
-        vectors = self._embedder().embed([query, *(paper.abstract for paper in papers)])
-        return [float(score) for score in vectors[1:] @ vectors[0]]
 
 
 def title_of(query: str) -> str:

@@ -38,8 +38,7 @@ if TYPE_CHECKING:
 Part = Literal["abstract", "authors", "venue", "citations", "date", "doi", "url"]
 """What may be asked of a paper beside its id, title and year."""
 ALL: frozenset[Part] = frozenset(("abstract", "authors", "venue", "citations", "date", "doi", "url"))
-Listing = Literal["search", "references", "citations", "recommendations"]
-Operation = Literal[Listing, "paper"]
+Operation = Literal["search", "paper", "references", "citations", "recommendations"]
 
 
 @dataclass(frozen=True)

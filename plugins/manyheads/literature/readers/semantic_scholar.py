@@ -4,8 +4,8 @@ import asyncio
 import datetime as dt
 import sqlite3
 import tempfile
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,63 +19,11 @@ from manyheads.literature.readers.common import Record, each, listed, mapping, o
 from manyheads.literature.source import Part, Request, Source
 from manyheads.papers import Paper, Window
 
-# Papers that wait for their abstracts, and who cites whom, on the disk instead of in memory.
-
-
-class Join:
-    """A table of papers by corpusid, in a database that is thrown away afterwards."""
-
-    def __init__(self, path: Path) -> None:
-        table = (
-            "CREATE TABLE papers (id TEXT PRIMARY KEY, file TEXT, number INTEGER, paper TEXT) WITHOUT ROWID"
-        )
-        self._db = Database(path, table, safety="none")
-
-    @classmethod
-    @contextmanager
-    def in_folder(cls, folder: Path | None) -> "Generator[Join]":
-        """A new one in a folder, the system's for temporary files if None; removed at the end.
-
-        Raises:
-            CorpusError: the disk is full, or the folder cannot be written.
-        """
-        try:
-            with tempfile.TemporaryDirectory(dir=folder, prefix=".join-") as place:
-                join = cls(Path(place) / "papers.sqlite")
-                with closing(join._db):
-                    yield join
-        except sqlite3.Error as wrong:
-            raise CorpusError(
-                f"papers and abstracts cannot be joined on the disk: {wrong}",
-                hint="make room there, or set TMPDIR to a folder with more, and run the same command again",
-            ) from wrong
-
-    def wait(self, file: str, number: int, paper: RawPaper) -> bool:
-        """Put a paper; False if its id is there already."""
-        row = (paper.id, file, number, paper.model_dump_json(by_alias=True))
-        return self._db.change("INSERT OR IGNORE INTO papers VALUES (?, ?, ?, ?)", *row) == 1
-
-    def take(self, corpusid: object) -> tuple[str, int, RawPaper] | None:
-        """The paper that waits under an id, with its file and number, once."""
-        found = self._db.row("DELETE FROM papers WHERE id = ? RETURNING file, number, paper", str(corpusid))
-        return found and (found[0], found[1], RawPaper.model_validate_json(found[2]))
-
-    def cite(self, pairs: Iterable[tuple[str, str]]) -> None:
-        """Put who cites whom: ids of the citing and of the cited papers."""
-        with self._db.together() as database:
-            database.execute("CREATE TABLE cites (citing TEXT, cited TEXT)")
-            database.executemany("INSERT INTO cites VALUES (?, ?)", pairs)
-            database.execute("CREATE INDEX by_citing ON cites (citing)")
-
-    def cited(self, corpusid: str) -> tuple[str, ...]:
-        """What a paper cites, in the order put."""
-        found = self._db.each("SELECT cited FROM cites WHERE citing = ? ORDER BY rowid", corpusid)
-        return tuple(cited for (cited,) in found)
-
-    def left(self) -> Iterator[tuple[str, int, RawPaper]]:
-        """The papers that have found no abstract."""
-        for file, number, line in self._db.each("SELECT file, number, paper FROM papers ORDER BY id"):
-            yield file, number, RawPaper.model_validate_json(line)
+_TABLES = (
+    "CREATE TABLE papers (id TEXT PRIMARY KEY, file TEXT, number INTEGER, paper TEXT) WITHOUT ROWID",
+    "CREATE TABLE cites (citing TEXT, cited TEXT)",
+    "CREATE INDEX by_citing ON cites (citing)",
+)
 
 
 Years = tuple[int | None, int | None]
@@ -119,14 +67,24 @@ class AcademicGraph:
                     f"{self._folder}: no {part} of Semantic Scholar in it",
                     hint="name the folder that holds papers/, abstracts/ and authors/, as downloaded from the datasets API",
                 )
-        with Join.in_folder(self._scratch) as join:
-            papers = sift(self._folder, self._records(join, rejects), rejects, example=EXAMPLE)
-            if not self._citations:
-                yield from papers
-                return
-            join.cite(self._pairs(rejects))
-            for number, made in papers:
-                yield number, made.model_copy(update={"references": join.cited(made.id)})
+        try:
+            with (
+                tempfile.TemporaryDirectory(dir=self._scratch, prefix=".join-") as place,
+                closing(Database(Path(place) / "papers.sqlite", *_TABLES, safety="none")) as join,
+            ):
+                join.change_all("INSERT INTO cites VALUES (?, ?)", self._pairs(rejects))
+                for number, made in sift(
+                    self._folder, self._records(join, rejects), rejects, example=EXAMPLE
+                ):
+                    if self._citations:
+                        cited = join.rows("SELECT cited FROM cites WHERE citing = ? ORDER BY rowid", made.id)
+                        made = made.model_copy(update={"references": tuple(one for (one,) in cited)})
+                    yield number, made
+        except sqlite3.Error as wrong:
+            raise CorpusError(
+                f"papers and abstracts cannot be joined on the disk: {wrong}",
+                hint="make room there, or set TMPDIR to a folder with more, and run the same command again",
+            ) from wrong
 
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
         """See `Reader.authors`; {} where the dump was downloaded without authors."""
@@ -145,27 +103,32 @@ class AcademicGraph:
                 elif row.get("citingcorpusid") is not None and row.get("citedcorpusid") is not None:
                     yield str(row["citingcorpusid"]), str(row["citedcorpusid"])
 
-    def _records(self, join: Join, rejects: Rejects) -> Iterator[Record]:
+    def _records(self, join: Database, rejects: Rejects) -> Iterator[Record]:
+        """Papers wait on the disk for their abstracts; those that find none come last."""
         first, last = self._years
         for file in each(self._folder, part_files(self._folder, "papers"), rejects, "line"):
             for number, row in objects(file):
                 made = paper(_fields(row)) if isinstance(row, dict) else row
                 if isinstance(made, tuple) or not (first or made.year) <= made.year <= (last or made.year):
                     yield number, made
-                elif not join.wait(rejects.file, number, made):
+                    continue
+                waiting = made.id, rejects.file, number, made.model_dump_json(by_alias=True)
+                if not join.change("INSERT OR IGNORE INTO papers VALUES (?, ?, ?, ?)", *waiting):
                     yield number, ("corpusid", "is another paper's already")
+        columns = "file, number, paper"
         for file in each(self._folder, part_files(self._folder, "abstracts"), rejects, "line"):
             name = rejects.file
             for number, row in objects(file):
                 if not isinstance(row, dict):
                     rejects.file = name
                     yield number, row
-                elif waiting := join.take(row.get("corpusid")):
-                    rejects.file, at, made = waiting
-                    text = row.get("abstract")
+                    continue
+                taking, text = f"DELETE FROM papers WHERE id = ? RETURNING {columns}", row.get("abstract")
+                if waiting := join.row(taking, str(row.get("corpusid"))):
+                    rejects.file, at, made = waiting[0], waiting[1], RawPaper.model_validate_json(waiting[2])
                     yield at, made.model_copy(update={"abstract": text if isinstance(text, str) else ""})
-        for rejects.file, number, made in join.left():
-            yield number, made
+        for rejects.file, number, line in join.each(f"SELECT {columns} FROM papers ORDER BY id"):
+            yield number, RawPaper.model_validate_json(line)
 
 
 def part_files(folder: Path, part: str) -> list[Path]:

@@ -2,13 +2,12 @@
 
 import datetime as dt
 import re
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Self, cast
 from urllib.parse import parse_qsl, quote
 
-from pydantic import BaseModel, Field, TypeAdapter, model_validator
+from pydantic import AliasChoices, BaseModel, Field, TypeAdapter, model_validator
 
 from manyheads.config import SourceName
 from manyheads.errors import LiteratureError
@@ -86,7 +85,7 @@ class _Page(BaseModel):
     total: int | None = None
     offset: int = 0
     next: int | None = None
-    data: list[_Paper] | None = None
+    data: list[_Paper] | None = Field(None, validation_alias=AliasChoices("data", "recommendedPapers"))
 
     @model_validator(mode="after")
     def _explained(self) -> Self:
@@ -97,15 +96,7 @@ class _Page(BaseModel):
         return self
 
 
-class _Recommended(BaseModel):
-    recommended: Annotated[list[_Paper], Field(alias="recommendedPapers")]
-
-
-_PAGE, _PAPER, _RECOMMENDED = TypeAdapter(_Page), TypeAdapter[Paper | None](_Paper), TypeAdapter(_Recommended)
-
-
-class AbsentError(Exception):
-    """Semantic Scholar was asked for a paper by id and has none."""
+_PAGE, _PAPER = TypeAdapter(_Page), TypeAdapter[Paper | None](_Paper)
 
 
 class _Requester:
@@ -127,45 +118,41 @@ class _Requester:
         """What the package calls, for each page.
 
         Raises:
-            AbsentError: the service has no paper of that id.
             LiteratureError: the service refuses, cannot be reached, answers nonsense, or takes too long.
         """
         params = dict(parse_qsl(parameters.lstrip("&"), keep_blank_values=True))
+        self.papers, paging = [], dict[str, Any]()
         try:
-            return await self._service.get(url, params, self._read, self._what, until=self._until)
+            paging = await self._service.get(url, params, self._read, self._what, until=self._until)
         except LiteratureError as error:
             match error.__cause__:
-                # a 404 of anybody else's tells of a wrong address
+                # it has no paper of that id; a 404 of anybody else's tells of a wrong address
                 case RefusedError(status=404, text=text) if " with id " in text and "not found" in text:
-                    raise AbsentError from error
+                    pass
                 # the service counts matches that it does not give
                 case RefusedError(status=400, text=text) if (
                     params.get("offset", "0") != "0"
                     and "Requested data" in text
                     and "is not available" in text
                 ):
-                    self.papers = []
-                    return {"data": []}
+                    pass
                 case _:
                     raise
+        return {"data": [], "recommendedPapers": [], **paging}
 
     def _read(self, response: "httpx.Response") -> dict[str, Any]:
-        answer, paging = parse(self._shape, response), {"recommendedPapers": list[Any]()}
-        match answer:
-            case _Page(data=None):
-                raise LiteratureError(
-                    f"{self._service.name}: {self._what}: withheld by the publisher",
-                    source=self._service.name,
-                    hint="ask another source: literature.cascade",
-                )
-            case _Page(data=list(papers)):
-                paging = {"data": [], "offset": answer.offset, "next": answer.next}
-            case _Recommended(recommended=papers):
-                pass
-            case paper:
-                papers = [paper]
-        self.papers = [paper for paper in papers if paper]
-        return paging
+        answer = parse(self._shape, response)
+        if not isinstance(answer, _Page):
+            self.papers = [answer] if answer else []
+            return {}
+        if answer.data is None:
+            raise LiteratureError(
+                f"{self._service.name}: {self._what}: withheld by the publisher",
+                source=self._service.name,
+                hint="ask another source: literature.cascade",
+            )
+        self.papers = [paper for paper in answer.data if paper]
+        return {"offset": answer.offset, "next": answer.next}
 
 
 class SemanticScholar(Remote):
@@ -216,19 +203,16 @@ class SemanticScholar(Remote):
         if (path := _path(request.query)) is None:
             return []
         client, requester = self._client(_PAPER, f"paper {request.query}", request)
-        with suppress(AbsentError):
-            await client.get_paper(path, _names(request))
+        await client.get_paper(path, _names(request))
         return requester.papers
 
     async def references(self, request: Request) -> list[Paper]:
         """What a paper cites; the service takes no date bounds here, so what lies outside is read and left out."""
-        client, requester = self._client(_PAGE, f"references of {request.query}", request)
-        return await _links(client.get_paper_references, requester, request)
+        return await self._links("references", request)
 
     async def citations(self, request: Request) -> list[Paper]:
         """What cites a paper; as with references, what lies outside the window is read and left out."""
-        client, requester = self._client(_PAGE, f"citations of {request.query}", request)
-        return await _links(client.get_paper_citations, requester, request)
+        return await self._links("citations", request)
 
     async def recommendations(self, request: Request) -> list[Paper]:
         """Papers like one paper: recent ones, or with date bounds those of all computer science inside them."""
@@ -236,11 +220,19 @@ class SemanticScholar(Remote):
             return []
         bounded = request.window != ANY_TIME
         size = _RECOMMENDED_MOST if bounded else min(request.limit, _RECOMMENDED_MOST)
-        client, requester = self._client(_RECOMMENDED, f"recommendations for {request.query}", request)
-        with suppress(AbsentError):
-            pool = "all-cs" if bounded else "recent"
-            await client.get_recommended_papers(path, _names(request), size, pool)
-        return [paper for paper in requester.papers if request.window.holds(paper)][: request.limit]
+        client, requester = self._client(_PAGE, f"recommendations for {request.query}", request)
+        pool = "all-cs" if bounded else "recent"
+        await client.get_recommended_papers(path, _names(request), size, pool)
+        return [*filter(request.window.holds, requester.papers)][: request.limit]
+
+    async def _links(self, operation: str, request: Request) -> list[Paper]:
+        """Papers on the other side of a citation; none of a paper that the service does not know."""
+        if (path := _path(request.query)) is None or _is_empty(request):
+            return []
+        size = _LINKS_PAGE if request.window != ANY_TIME else min(request.limit, _LINKS_PAGE)
+        client, requester = self._client(_PAGE, f"{operation} of {request.query}", request)
+        first = getattr(client, f"get_paper_{operation}")(path, _names(request), size)
+        return await _pages(first, requester, request, size, _LINKS_MOST)
 
     def _client(
         self, shape: TypeAdapter[Any], what: str, request: Request
@@ -251,21 +243,6 @@ class SemanticScholar(Remote):
         client = AsyncSemanticScholar(api_url=self.service.address.rstrip("/"), retry=False)
         requester = vars(client)["_requester"] = _Requester(self.service, shape, what, request.until)
         return client, requester
-
-
-async def _links(
-    ask: Callable[[str, list[str], int], Awaitable["PaginatedResults"]],
-    requester: _Requester,
-    request: Request,
-) -> list[Paper]:
-    """Papers on the other side of a citation; none of a paper that the service does not know."""
-    if (path := _path(request.query)) is None or _is_empty(request):
-        return []
-    size = _LINKS_PAGE if request.window != ANY_TIME else min(request.limit, _LINKS_PAGE)
-    try:
-        return await _pages(ask(path, _names(request), size), requester, request, size, _LINKS_MOST)
-    except AbsentError:
-        return []
 
 
 async def _pages(

@@ -99,8 +99,8 @@ class LookupCache(Closing):
 
 
 def _key(source: str, operation: str, request: JsonValue) -> bytes:
-    asked = json.dumps([source, operation, request], sort_keys=True)
-    return hashlib.blake2b(asked.encode(), digest_size=16).digest()
+    question = json.dumps([source, operation, request], sort_keys=True)
+    return hashlib.blake2b(question.encode(), digest_size=16).digest()
 
 
 @dataclass

@@ -107,9 +107,13 @@ class Merged:
                 place = len(self._papers)
                 self._papers.append((step, paper))
             else:
-                first, known = self._papers[place]
-                gaps = {name: getattr(paper, name) for name in _FILLED if getattr(known, name) in (None, "")}
-                self._papers[place] = (min(first, step), known.model_copy(update=gaps))
+                first, paper_before = self._papers[place]
+                gaps = {
+                    name: getattr(paper, name)
+                    for name in _FILLED
+                    if getattr(paper_before, name) in (None, "")
+                }
+                self._papers[place] = (min(first, step), paper_before.model_copy(update=gaps))
             for key in keys:
                 self._places.setdefault(key, []).append(place)
 
@@ -118,17 +122,17 @@ class Merged:
         return tuple(paper for _, paper in sorted(self._papers, key=lambda one: one[0]))[:limit]
 
 
-def _is_one(known: Paper, other: Paper) -> bool:
+def _is_one(one: Paper, other: Paper) -> bool:
     """Whether two papers of one title, without a DOI that both have, are the same."""
-    if len(known.key) >= _TELLING:
+    if len(one.key) >= _TELLING:
         return True
-    if known.source == other.source:
-        return known.id == other.id
-    years = abs(known.year - other.year) if known.year and other.year else None
-    people, others = _surnames(known), _surnames(other)
+    if one.source == other.source:
+        return one.id == other.id
+    years = abs(one.year - other.year) if one.year and other.year else None
+    people, others = _surnames(one), _surnames(other)
     if people and others:
         return bool(people & others) and (years or 0) <= 1
-    return years == 0 and not (known.doi and other.doi)
+    return years == 0 and not (one.doi and other.doi)
 
 
 def _surnames(paper: Paper) -> set[str]:

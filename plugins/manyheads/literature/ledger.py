@@ -87,12 +87,12 @@ class SearchLedger:
 
     def _take(self, entry: Searched, line: str) -> None:
         self._entries[line] = entry
-        asked = (entry.source, entry.operation, entry.query, entry.asked, entry.window)
+        question = (entry.source, entry.operation, entry.query, entry.asked, entry.window)
         if entry.outcome in ("found", "empty"):
-            self._answered.add(asked)
-            self._unanswered.pop(asked, None)
-        elif entry.outcome == "failed" and asked not in self._answered:
-            self._unanswered[asked] = entry.source
+            self._answered.add(question)
+            self._unanswered.pop(question, None)
+        elif entry.outcome == "failed" and question not in self._answered:
+            self._unanswered[question] = entry.source
 
     def _read(self, path: Path) -> None:
         """Take the entries of a file; a last line that a kill has cut short is left out, and written over later."""

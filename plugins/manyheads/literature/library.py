@@ -199,8 +199,8 @@ class Library:
     ) -> Findings:
         """The run's record of the same look-up, or the sources' answer, which is recorded then."""
         words = query.encode(errors="replace").decode()  # halves of letters can be neither sent nor kept
-        wanted = frozenset(parts) | _FOR_MERGING
-        request = Request(operation, words.strip(), limit, self._window, wanted)
+        fields = frozenset(parts) | _FOR_MERGING
+        request = Request(operation, words.strip(), limit, self._window, fields)
         key: dict[str, JsonValue] = {
             "query": request.query,
             "limit": request.limit,
@@ -226,8 +226,8 @@ class Library:
         merged, limit = Merged(), look_up.request.limit
         for member in self._members:
             until, own = member.source.deadline(), Merged()
-            for step, asked in enumerate(widen(look_up.request.query)):
-                if (papers := await look_up.ask(member, "search", asked, until)) is None:
+            for step, form in enumerate(widen(look_up.request.query)):
+                if (papers := await look_up.ask(member, "search", form, until)) is None:
                     break
                 merged.add(papers, step)
                 own.add(papers)

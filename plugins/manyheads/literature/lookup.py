@@ -145,25 +145,25 @@ class LookUp:
             until: when the source's patience ends.
             counts: whether an answer answers what the caller wants to know.
         """
-        began, wanted = time.monotonic(), self.request
-        limit = wanted.limit if limit is None else limit
-        request = replace(wanted, operation=operation, query=query, limit=limit, until=until)
+        began, whole = time.monotonic(), self.request
+        limit = whole.limit if limit is None else limit
+        request = replace(whole, operation=operation, query=query, limit=limit, until=until)
 
-        def enter(outcome: str, reason: str = "", **known: Any) -> None:
+        def enter(outcome: str, reason: str = "", **more: Any) -> None:
             seconds = 0.0 if outcome == "skipped" else round(time.monotonic() - began, 3)
             entry = Searched.model_validate(
                 {
                     "source": member.name,
                     "operation": operation,
-                    "query": wanted.query,
+                    "query": whole.query,
                     "asked": query,
-                    "window": str(wanted.window),
+                    "window": str(whole.window),
                     "at": datetime.now(UTC).isoformat(timespec="seconds"),
                     "seconds": seconds,
                     "hits": 0,
                     "outcome": outcome,
                     "reason": reason,
-                    **known,
+                    **more,
                 }
             )
             self._searches.append(entry)
@@ -183,7 +183,7 @@ class LookUp:
             return enter("failed", error.message)
         member.breaker.succeed()
         self._answers += counts
-        papers = tuple(filter(wanted.window.holds, papers))
+        papers = tuple(filter(whole.window.holds, papers))
         enter("found" if papers else "empty", hits=len(papers), cached=cached)
         return papers
 

@@ -129,7 +129,7 @@ class OpenAlex(Remote):
 
     async def paper(self, request: Request) -> list[Paper]:
         """One work."""
-        paper = await self._work(request, _selected(request), _PAPER)
+        paper = await self._work(request, _select(request), _PAPER)
         return [paper] if paper else []
 
     async def references(self, request: Request) -> list[Paper]:
@@ -177,7 +177,7 @@ class OpenAlex(Remote):
     async def _works(self, works: Any, request: Request) -> list[Paper]:
         """Page after page until there are enough; the window has the last word, whatever the service filters by."""
         papers, cursor = list[Paper](), "*"
-        works, window = works.select(_selected(request).split(",")), request.window
+        works, window = works.select(_select(request).split(",")), request.window
         # both ends of the service's own filters lie in them
         if window.after:
             works = works.filter(from_publication_date=window.after.isoformat())
@@ -213,14 +213,14 @@ class OpenAlex(Remote):
         self, works: Any, params: dict[str, str | int], what: str, shape: TypeAdapter[T], request: Request
     ) -> T:
         """What pyalex' request brings at our address."""
-        asked = urlsplit(str(works.url))
-        url = f"{self._address}{asked.path}" + (f"?{asked.query}" if asked.query else "")
+        address = urlsplit(str(works.url))
+        url = f"{self._address}{address.path}" + (f"?{address.query}" if address.query else "")
         return await self.service.get(
             url, params, lambda answer: parse(shape, answer), what, until=request.until
         )
 
 
-def _selected(request: Request) -> str:
+def _select(request: Request) -> str:
     """The fields to ask for; the date holds the bound, whether it is asked for or not."""
     return ",".join([*_ALWAYS, *(field for part, field in _FIELDS.items() if part in request.parts)])
 

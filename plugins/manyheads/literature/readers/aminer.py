@@ -18,10 +18,10 @@ from manyheads.errors import CorpusError
 from manyheads.literature.readers.common import (
     Dataset,
     Record,
-    listed,
     mapping,
     objects,
     paper,
+    sequence,
     shards,
     terms,
     whole,
@@ -39,7 +39,7 @@ MOST_DIGITS = 18
 LAST_PLACE = 2**31 - 1
 
 
-class Cited:
+class CitationCounts:
     """How often each paper is cited: the papers that name it among their references, each counted once."""
 
     def __init__(self, papers: Path) -> None:
@@ -247,7 +247,7 @@ class AMiner:
                 else "name the folder that AMiner-Paper.txt is in",
             )
         ties = self._file(AUTHORSHIP)
-        cited = Cited(file)
+        cited = CitationCounts(file)
         authorships = Authorships(ties, rejects) if ties else None
         rejects.file, rejects.unit = file.name if ties else "", "record"
         records = (
@@ -301,7 +301,9 @@ def even(name: str) -> str:
     return " ".join(name.split())
 
 
-def _paper(block: Block, cited: Cited, authorships: Authorships | None) -> RawPaper | tuple[str, str]:
+def _paper(
+    block: Block, cited: CitationCounts, authorships: Authorships | None
+) -> RawPaper | tuple[str, str]:
     if block.undecodable:
         return "encoding", block.undecodable
     index, names, places = block.text("index"), block.list("@"), block.list("o")
@@ -377,23 +379,23 @@ class Oag(Dataset):
 
 
 def _oag_paper(row: Mapping[str, Any]) -> RawPaper | tuple[str, str]:
-    given, words = row.get("authors"), row.get("keywords")
-    if not isinstance(given, list):
-        return "authors", "no list" if given is not None else "missing"
-    people = [mapping(one) or {"name": one} for one in listed(given)]
-    named = ((_text(one.get("name")), _id(one.get("id")), _text(one.get("org"))) for one in people)
+    people, words = row.get("authors"), row.get("keywords")
+    if not isinstance(people, list):
+        return "authors", "no list" if people is not None else "missing"
+    authors = [mapping(one) or {"name": one} for one in sequence(people)]
+    byline = ((_text(one.get("name")), _id(one.get("id")), _text(one.get("org"))) for one in authors)
     return paper(
         {
             "id": _id(row.get("id")),
             "title": row.get("title"),
             "abstract": row.get("abstract"),
-            **_byline((name or key, key, place) for name, key, place in named),
+            **_byline((name or key, key, place) for name, key, place in byline),
             "year": row.get("year"),
             "citations": row.get("n_citation"),
             "venue": _venue(row.get("venue")),
             "keywords": terms(words)
             if isinstance(words, str)
-            else [*filter(None, map(_text, listed(words)))],
+            else [*filter(None, map(_text, sequence(words)))],
             "references": row.get("references"),
         }
     )
@@ -401,8 +403,8 @@ def _oag_paper(row: Mapping[str, Any]) -> RawPaper | tuple[str, str]:
 
 def _oag_author(row: Mapping[str, Any]) -> RawAuthor:
     key = _id(row.get("id"))
-    places = [row.get("org"), *listed(row.get("orgs"))]
-    tags = [mapping(tag).get("t") if isinstance(tag, dict) else tag for tag in listed(row.get("tags"))]
+    places = [row.get("org"), *sequence(row.get("orgs"))]
+    tags = [mapping(tag).get("t") if isinstance(tag, dict) else tag for tag in sequence(row.get("tags"))]
     return RawAuthor(
         key=key,
         name=_text(row.get("name")) or key,

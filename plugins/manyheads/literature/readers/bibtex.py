@@ -155,14 +155,16 @@ def _one_line(text: str) -> str:
 
 def _fields(entry: "Entry") -> dict[str, Any]:
     """Raises `NotTeXError`."""
-    given = {name.lower(): one.value for name, one in entry.fields_dict.items() if isinstance(one.value, str)}
-    venues = (given.get(name) for name in ("journal", "journaltitle", "booktitle"))
+    values = {
+        name.lower(): one.value for name, one in entry.fields_dict.items() if isinstance(one.value, str)
+    }
+    venues = (values.get(name) for name in ("journal", "journaltitle", "booktitle"))
     return {
         "id": entry.key,
-        "title": plain_text(given.get("title", "")),
-        "abstract": plain_text(given.get("abstract", "")),
-        "authors": names(given["author"]) if "author" in given else None,
-        "year": given.get("year") or given.get("date"),
+        "title": plain_text(values.get("title", "")),
+        "abstract": plain_text(values.get("abstract", "")),
+        "authors": names(values["author"]) if "author" in values else None,
+        "year": values.get("year") or values.get("date"),
         "venue": plain_text(next(filter(None, venues), "")) or None,
-        "keywords": terms(plain_text(given.get("keywords", ""))),
+        "keywords": terms(plain_text(values.get("keywords", ""))),
     }

@@ -100,20 +100,20 @@ def mapping(value: object) -> Mapping[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-def listed(value: object) -> list[Any]:
+def sequence(value: object) -> list[Any]:
     """A list of JSON; [] for anything else."""
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def paper(fields: Mapping[str, Any]) -> RawPaper | tuple[str, str]:
     """See `as_paper`; year and citations may be written as text, a date or a float."""
-    given = dict(fields)
+    values = dict(fields)
     for name, read in (("year", year_of), ("citations", whole)):
         try:
-            given[name] = read(given.get(name))
+            values[name] = read(values.get(name))
         except ValueError as wrong:
             return name, str(wrong)
-    return as_paper(given)
+    return as_paper(values)
 
 
 def whole(value: object) -> int | None:

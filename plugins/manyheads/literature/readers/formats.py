@@ -29,8 +29,8 @@ from manyheads.literature.readers.aminer import AMiner, Oag
 from manyheads.literature.readers.anthology import Anthology
 from manyheads.literature.readers.bibtex import BEGIN, BibTeX
 from manyheads.literature.readers.common import shards
-from manyheads.literature.readers.semantic_scholar import AcademicGraph, Searched, part_files
-from manyheads.literature.readers.table import NEEDED, Delimited, Parquet, header_of, recognised
+from manyheads.literature.readers.semantic_scholar import AcademicGraph, Search, part_files
+from manyheads.literature.readers.table import NEEDED, Delimited, Parquet, columns_of, header_of
 from manyheads.literature.readers.unarxive import UnArXive
 
 AUTO = "auto"
@@ -93,9 +93,9 @@ def _json_lines(source: str, opening: Opening) -> Reader:
     )
 
 
-def _searched(source: str, opening: Opening) -> Reader:
+def _search(source: str, opening: Opening) -> Reader:
     config = opening.literature
-    return Searched(
+    return Search(
         source.removeprefix(SEARCH),
         opening.years,
         partial(connect, "semantic_scholar", config),
@@ -118,7 +118,7 @@ FORMATS = {
         Format("oag", "Open Academic Graph: JSON Lines with n_citation and author ids", "oag/ with v3.1_oag_publication_1.json",
                lambda source, _: Oag(Path(source))),
         Format("semantic-scholar", "Semantic Scholar's dumps", "s2ag/ with papers/, abstracts/ and authors/", _dumps),
-        Format(API, "Semantic Scholar's search, year by year", '"s2:graph retrieval" --start 2010 --end 2018', _searched),
+        Format(API, "Semantic Scholar's search, year by year", '"s2:graph retrieval" --start 2010 --end 2018', _search),
         Format("unarxive", "unarXive: arXiv's papers in full, with their bibliographies", "unarxive/ with 2212/arXiv_src_2212_001.jsonl",
                lambda source, _: UnArXive(Path(source))),
         Format("anthology", "ACL Anthology XML", "data/xml/ or 2023.acl.xml", lambda source, _: Anthology(Path(source))),
@@ -230,7 +230,7 @@ def _of_file(file: Path) -> str | None:
     # a table has a name that says so, or most of the columns that a paper needs
     _, header = header_of(text.decode("utf-8", "replace").strip(), {})
     named = file.name.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
-    return "csv" if named or len(recognised(header, {}).keys() & set(NEEDED)) > 1 else None
+    return "csv" if named or len(columns_of(header, {}).keys() & set(NEEDED)) > 1 else None
 
 
 def _start(file: Path) -> bytes:

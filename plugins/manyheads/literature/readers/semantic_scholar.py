@@ -15,7 +15,7 @@ from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, sift
 from manyheads.disk import Database
 from manyheads.errors import CorpusError, LiteratureError
 from manyheads.literature.cache import LookupCache
-from manyheads.literature.readers.common import Record, each, listed, mapping, objects, paper, whole
+from manyheads.literature.readers.common import Record, each, mapping, objects, paper, sequence, whole
 from manyheads.literature.source import Part, Request, Source
 from manyheads.papers import Paper, Window
 
@@ -140,7 +140,7 @@ def part_files(folder: Path, part: str) -> list[Path]:
 
 
 def _fields(row: Mapping[str, Any]) -> dict[str, Any]:
-    people, number = [*filter(None, map(mapping, listed(row.get("authors"))))], row.get("corpusid")
+    people, number = [*filter(None, map(mapping, sequence(row.get("authors"))))], row.get("corpusid")
     return {
         "id": None if number is None else str(number),
         "title": row.get("title"),
@@ -159,7 +159,7 @@ def _author(row: Mapping[str, Any]) -> RawAuthor | None:
         return RawAuthor(
             key=str(row["authorid"]),
             name=str(row.get("name") or ""),
-            affiliations=tuple(map(str, listed(row.get("affiliations")))) or None,
+            affiliations=tuple(map(str, sequence(row.get("affiliations")))) or None,
             papers=whole(row.get("papercount")),
             citations=whole(row.get("citationcount")),
         )
@@ -178,7 +178,7 @@ API_PARTS: tuple[Part, ...] = ("abstract", "authors", "venue", "citations", "dat
 _PAPERS = TypeAdapter(list[Paper])
 
 
-class Searched:
+class Search:
     """A `Reader` of what a service finds for a query, each year's best matches.
 
     A year that was fetched is kept in the cache: a build that was interrupted goes on from there.

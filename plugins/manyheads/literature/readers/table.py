@@ -14,7 +14,7 @@ from manyheads.errors import CorpusError
 from manyheads.literature.readers.common import Dataset, Record, paper, terms
 from manyheads.papers import fold
 
-# Columns of tables: which holds what, recognised by its name or said by the user.
+# Columns of tables: which holds what, by its name or the user's word.
 
 
 NAMES: dict[str, tuple[str, ...]] = {
@@ -59,7 +59,7 @@ def column_option(text: str) -> dict[str, str]:
     return columns
 
 
-def recognised(header: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
+def columns_of(header: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
     """Field to column, for those that the header has; the user's go before names that are known."""
     folded = {fold(column): column for column in reversed(header)}
     best = {
@@ -80,7 +80,7 @@ def header_of(line: str, columns: Mapping[str, str]) -> tuple[str, list[str]]:
             return []
 
     headers = ((delimiter, cells(delimiter)) for delimiter in DELIMITERS)
-    return max(headers, key=lambda one: (len(recognised(one[1], columns)), len(one[1])))
+    return max(headers, key=lambda one: (len(columns_of(one[1], columns)), len(one[1])))
 
 
 class _Table(Dataset):
@@ -105,7 +105,7 @@ class _Table(Dataset):
             raise CorpusError(
                 f"{file}: no column {absent[0]!r}", tried=f"its columns: {shown}", hint="see --columns"
             )
-        columns = recognised(header, self._columns)
+        columns = columns_of(header, self._columns)
         if missing := [field for field in NEEDED if field not in columns]:
             raise CorpusError(
                 f"{file}: no column is known to hold {' or '.join(missing)}",
@@ -210,9 +210,9 @@ def fields(row: Mapping[str, Any], columns: Mapping[str, str], number: str) -> d
     authors = [*map(person, people)] if people is not None else _names(_text(cells["authors"]))
     if authors is None:
         raise ValueError("empty")
-    ids = _listed(cells.get("author_ids")) or [_first(one, PERSON_ID) for one in people or ()]
-    keywords, references = _listed(cells.get("keywords")), _listed(cells.get("references"))
-    places = _listed(cells.get("affiliations"))
+    ids = _sequence(cells.get("author_ids")) or [_first(one, PERSON_ID) for one in people or ()]
+    keywords, references = _sequence(cells.get("keywords")), _sequence(cells.get("references"))
+    places = _sequence(cells.get("affiliations"))
     if places is None:  # a comma stands inside of an affiliation, so it parts none
         places = _text(cells.get("affiliations")).strip("; ").split(";")
     places = [*map(_text, places)]
@@ -241,7 +241,7 @@ def _text(value: object) -> str:
     return " ".join(str(value).split())
 
 
-def _listed(cell: object) -> list[Any] | None:
+def _sequence(cell: object) -> list[Any] | None:
     """A cell that is a list, or text of one as JSON, Python or NumPy write it."""
     cell = _literal(cell)
     if isinstance(cell, Iterable) and not isinstance(cell, str | bytes | Mapping):
@@ -272,10 +272,10 @@ def _people(cell: object) -> list[Any] | None:
     value = _literal(cell)
     if isinstance(value, Mapping):
         about = cast("Mapping[str, Any]", value)
-        lists = {name: values for name, one in about.items() if (values := _listed(one)) is not None}
+        lists = {name: values for name, one in about.items() if (values := _sequence(one)) is not None}
         people = [dict(zip(lists, one, strict=True)) for one in zip(*lists.values(), strict=True)]
         return people if lists else [about]
-    if (people := _listed(value)) is None and _text(value).startswith("["):
+    if (people := _sequence(value)) is None and _text(value).startswith("["):
         raise ValueError(f"a list that cannot be read: {_text(value)[:60]!r}")
     return people
 
@@ -298,10 +298,10 @@ def _names(text: str) -> list[str] | None:
     """The names in one text, between semicolons, bars or `and`, else between commas; None for an empty one."""
     for mark in (";", "|"):
         if mark in text:
-            return [_turned(name) for part in text.split(mark) if (name := part.strip())]
+            return [_natural_order(name) for part in text.split(mark) if (name := part.strip())]
     people = [name for part in text.split(" and ") if (name := part.strip(" ,"))]
-    if len(people) > 1 and not _enumerated(people):
-        return [*map(_turned, people)]
+    if len(people) > 1 and not _is_enumeration(people):
+        return [*map(_natural_order, people)]
     parts = [part.strip() for part in ",".join(people).split(",") if part.strip()]
     if len(parts) < 2 or all(" " in part for part in parts):
         return parts or None
@@ -310,7 +310,7 @@ def _names(text: str) -> list[str] | None:
     return [f"{first} {family}" for family, first in zip(parts[::2], parts[1::2], strict=True)]
 
 
-def _enumerated(people: Sequence[str]) -> bool:
+def _is_enumeration(people: Sequence[str]) -> bool:
     """Whether commas part names, of which `and` only stands before the last: Jo Berg, Al Cole and Cy Dee."""
     *others, last = people
     if any(name.count(",") > 1 for name in people):
@@ -318,7 +318,7 @@ def _enumerated(people: Sequence[str]) -> bool:
     return len(others) == 1 and "," not in last and all(" " in part.strip() for part in others[0].split(","))
 
 
-def _turned(name: str) -> str:
+def _natural_order(name: str) -> str:
     """`Okafor, Ansel` as Ansel Okafor."""
     family, comma, first = name.partition(",")
     return f"{first.strip()} {family.strip()}" if comma and first.strip() else name

@@ -6,7 +6,7 @@ from typing import Any
 
 from manyheads.bank.corpus import RawPaper
 from manyheads.literature.readers.bibtex import NotTeXError, plain_text
-from manyheads.literature.readers.common import Dataset, Record, listed, mapping, objects, paper
+from manyheads.literature.readers.common import Dataset, Record, mapping, objects, paper, sequence
 from manyheads.literature.readers.table import person
 
 IDS = {"doi": "doi:", "arxiv_id": "arXiv:"}
@@ -34,7 +34,7 @@ class UnArXive(Dataset):
 
 def _paper(row: Mapping[str, Any]) -> RawPaper | tuple[str, str]:
     about = mapping(row.get("metadata"))
-    people, versions = about.get("authors_parsed"), listed(about.get("versions"))
+    people, versions = about.get("authors_parsed"), sequence(about.get("versions"))
     abstract = about.get("abstract") or mapping(row.get("abstract")).get("text")
     dates = (mapping(versions[0]).get("created") if versions else None, about.get("update_date"))
     try:
@@ -43,7 +43,7 @@ def _paper(row: Mapping[str, Any]) -> RawPaper | tuple[str, str]:
                 "id": row.get("paper_id"),
                 "title": plain_text(str(about.get("title") or "")),
                 "abstract": " ".join(abstract.split()) if isinstance(abstract, str) else "",
-                "authors": [plain_text(person(one)) for one in listed(people)]
+                "authors": [plain_text(person(one)) for one in sequence(people)]
                 if isinstance(people, list)
                 else None,
                 "year": next((date for date in dates if isinstance(date, str)), None),
@@ -58,7 +58,7 @@ def _paper(row: Mapping[str, Any]) -> RawPaper | tuple[str, str]:
 def _reference(given: object) -> str:
     """An entry as it stands, and what it is known by: the links in it, and ids that the dataset has found."""
     entry = mapping(given)
-    links = [mapping(link).get("url") for link in listed(entry.get("contained_links"))]
+    links = [mapping(link).get("url") for link in sequence(entry.get("contained_links"))]
     ids = mapping(entry.get("ids"))
     known = [f"{before}{ids[name]}" for name, before in IDS.items() if ids.get(name)]
     texts = (text for text in (entry.get("bib_entry_raw"), *links, *known) if isinstance(text, str))

@@ -12,7 +12,6 @@ from bench.figures import Figure, Size, Watch
 from manyheads.config import LiteratureConfig
 from manyheads.literature.library import Library
 from manyheads.literature.semantic_scholar import SemanticScholar
-from manyheads.literature.source import Service
 from manyheads.retry import Limiter, Pace
 from support.scholar import Scholar, record
 from support.services import ask
@@ -33,8 +32,7 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
 
 
 async def _searches(scholar: Scholar, words: Sequence[str], base: Path) -> AsyncIterator[Figure]:
-    service = Service("semantic_scholar", AT_ONCE, retries=4, patience=60, address=scholar.url)
-    source = SemanticScholar(service)
+    source = SemanticScholar(pace=AT_ONCE, retries=4, patience=60, address=scholar.url)
     bare, kept = _library(scholar, None), _library(scholar, base / "cache.sqlite")
     async with AsyncExitStack() as stack:
         for one in (source, bare, kept):

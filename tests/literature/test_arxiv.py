@@ -8,7 +8,7 @@ import pytest
 
 from manyheads.errors import LiteratureError
 from manyheads.literature.arxiv import PACE, Arxiv
-from manyheads.literature.source import LackingError, Operation, Service
+from manyheads.literature.source import LackingError, Operation
 from manyheads.papers import Paper, Window
 from manyheads.retry import Pace
 from support.arxiv import ArxivServer, entry
@@ -41,7 +41,7 @@ def server() -> Iterator[ArxivServer]:
 
 def asking(url: str, **changes: Any) -> Arxiv:
     given: dict[str, Any] = {"retries": 2, "patience": 5.0, "backoff": 0.01, "pace": Pace(0)} | changes
-    return Arxiv(Service(name="arxiv", address=url, **given))
+    return Arxiv(address=url, **given)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from manyheads.errors import LiteratureError
 from manyheads.literature.openalex import OpenAlex
-from manyheads.literature.source import Operation, Service
+from manyheads.literature.source import Operation
 from manyheads.papers import Paper, Window
 from manyheads.retry import Pace
 from support.openalex import OpenAlexServer, work
@@ -63,8 +63,7 @@ def server() -> Iterator[OpenAlexServer]:
 
 def asking(url: str, key: str | None = None, mailto: str | None = None, **changes: Any) -> OpenAlex:
     given: dict[str, Any] = {"retries": 2, "patience": 5.0, "backoff": 0.01, "pace": Pace(0)} | changes
-    service = Service(name="openalex", address=url, key_env="OPENALEX_API_KEY", key=key, **given)
-    return OpenAlex(service, mailto=mailto)
+    return OpenAlex(address=url, key=key, mailto=mailto, **given)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from manyheads.errors import LiteratureError
 from manyheads.literature.semantic_scholar import SemanticScholar
-from manyheads.literature.source import ALL, Operation, Service
+from manyheads.literature.source import ALL, Operation
 from manyheads.papers import Paper, Window
 from manyheads.retry import Pace
 from support.scholar import Record, Scholar, Trouble, record
@@ -58,8 +58,7 @@ def scholar() -> Iterator[Scholar]:
 
 def asking(url: str, key: str | None = None, **settings: Any) -> SemanticScholar:
     given: dict[str, Any] = {"retries": 2, "patience": 5.0, "backoff": 0.002, "pace": Pace(0)} | settings
-    service = Service("semantic_scholar", address=url, key_env="S2_KEY", key=key, **given)
-    return SemanticScholar(service)
+    return SemanticScholar(address=url, key_env="S2_KEY", key=key, **given)
 
 
 @pytest.fixture

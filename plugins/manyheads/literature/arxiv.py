@@ -3,12 +3,13 @@
 import datetime as dt
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 from xml.etree.ElementTree import Element, ParseError
 
 from manyheads.config import SourceName
 from manyheads.literature.queries import salient
-from manyheads.literature.source import LackingError, Remote, Request
+from manyheads.literature.source import LackingError, Request, Service
 from manyheads.papers import Paper, Window
 from manyheads.retry import GarbledError, Pace, RefusedError
 
@@ -30,17 +31,17 @@ _ARXIV = "{http://arxiv.org/schemas/atom}"
 OWN_DOI = "10.48550/arxiv."
 
 
-class Arxiv(Remote):
+@dataclass(kw_only=True, eq=False)
+class Arxiv(Service):
     """Preprints by words and by number; arXiv knows no references, citations or recommendations.
 
     Papers are taken by number, by `ARXIV:…` and by arXiv's own `DOI:10.48550/arXiv.…`. The date of a paper is that of its
     first version.
-
-    Args:
-        service: sends the requests, to arXiv or a mirror.
     """
 
     name: SourceName = "arxiv"
+    pace: Pace = PACE
+    address: str = ADDRESS
     lacking: ClassVar[Mapping[str, str]] = {
         "references": "arXiv keeps no references",
         "citations": "arXiv keeps no citing papers",
@@ -71,8 +72,8 @@ class Arxiv(Remote):
         self, params: dict[str, str | int], what: str, request: Request
     ) -> tuple[list[Paper], int]:
         """The papers of one page, and how many there are in all."""
-        url = f"{self.service.address.rstrip('/')}/api/query"
-        return await self.service.get(url, params, _read, what, until=request.until)
+        url = f"{self.address.rstrip('/')}/api/query"
+        return await self.get(url, params, _read, what, until=request.until)
 
 
 def _search_query(query: str, window: Window) -> str:

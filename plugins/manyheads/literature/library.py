@@ -15,7 +15,7 @@ from manyheads.bank.vectors import Embedder
 from manyheads.config import LiteratureConfig, SourceName
 from manyheads.core.events import Searched
 from manyheads.errors import ConfigError, LiteratureError
-from manyheads.literature import arxiv, openalex, semantic_scholar
+from manyheads.literature import openalex, semantic_scholar
 from manyheads.literature.arxiv import Arxiv
 from manyheads.literature.cache import LookupCache, SingleFlight
 from manyheads.literature.identifiers import Identifier, Merged, identifiers_of, identify
@@ -24,7 +24,7 @@ from manyheads.literature.lookup import REST, Breaker, Findings, LookUp, Member,
 from manyheads.literature.openalex import OpenAlex
 from manyheads.literature.queries import widen, words_of
 from manyheads.literature.semantic_scholar import SemanticScholar
-from manyheads.literature.source import ALL, Operation, Part, Request, Service, Source
+from manyheads.literature.source import ALL, Operation, Part, Request, Source
 from manyheads.papers import Hit, Literature, Paper, Scientist, Window
 from manyheads.retry import Pace
 
@@ -50,29 +50,23 @@ def connect(
         paces: other paces than the services ask for.
     """
 
-    def service(address: str, pace: Pace, key_env: str | None = None) -> Service:
-        return Service(
-            name=name,
-            pace=(paces or {}).get(name, pace),
-            retries=config.retries,
-            patience=config.patience,
-            address=config.endpoints.get(name) or address,
-            key_env=key_env,
-            key=_secret(key_env),
-        )
-
+    options: dict[str, Any] = {"retries": config.retries, "patience": config.patience}
+    if address := config.endpoints.get(name):
+        options["address"] = address
+    if paces and name in paces:
+        options["pace"] = paces[name]
     if name == "arxiv":
-        return Arxiv(service(arxiv.ADDRESS, arxiv.PACE))
+        return Arxiv(**options)
     if name == "openalex":
-        mailto = _secret(openalex.MAILTO_ENV)
-        return OpenAlex(service(openalex.ADDRESS, openalex.PACE, openalex.KEY_ENV), mailto=mailto)
+        return OpenAlex(key=_secret(openalex.KEY_ENV), mailto=_secret(openalex.MAILTO_ENV), **options)
     variable = config.semantic_scholar_key_env
-    pace = semantic_scholar.WITH_KEY if _secret(variable) else semantic_scholar.SHARED_POOL
-    return SemanticScholar(service(semantic_scholar.ADDRESS, pace, variable))
+    key = _secret(variable)
+    options.setdefault("pace", semantic_scholar.WITH_KEY if key else semantic_scholar.SHARED_POOL)
+    return SemanticScholar(key_env=variable, key=key, **options)
 
 
-def _secret(variable: str | None) -> str | None:
-    return os.environ.get(variable or "", "").strip() or None
+def _secret(variable: str) -> str | None:
+    return os.environ.get(variable, "").strip() or None
 
 
 def ignore(entry: Searched) -> None:

@@ -3,8 +3,8 @@
 import datetime as dt
 import html
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -13,7 +13,7 @@ from pydantic import BaseModel, TypeAdapter
 from manyheads.config import SourceName
 from manyheads.errors import LiteratureError
 from manyheads.literature.queries import words_of
-from manyheads.literature.source import Part, Remote, Request, Service, T, parse, record
+from manyheads.literature.source import Part, Request, Service, T, parse, record
 from manyheads.papers import Paper, year_of
 from manyheads.retry import Pace, RefusedError
 
@@ -101,23 +101,28 @@ class _Page(BaseModel):
 _PAGE, _PAPER, _LINKED = TypeAdapter(_Page), TypeAdapter[Paper | None](_Paper), TypeAdapter(_Linked)
 
 
-class OpenAlex(Remote):
+@dataclass(kw_only=True, eq=False)
+class OpenAlex(Service):
     """Works of OpenAlex (docs: developers.openalex.org).
 
     Papers are taken by `W…`, `DOI:…` and `ARXIV:…`. Without a key the service gives some hundred answers a day.
 
     Args:
-        service: sends the requests, to OpenAlex or a mirror, with its key in a header.
         mailto: an address at which the service may reach the user.
     """
 
     name: SourceName = "openalex"
+    pace: Pace = PACE
+    address: str = ADDRESS
+    key_env: str | None = KEY_ENV
+    mailto: str | None = None
+    _has_answered: bool = field(default=False, init=False)
+    """As OpenAlex does; one at its own address needs no proof."""
 
-    def __init__(self, service: Service, *, mailto: str | None = None) -> None:
-        headers = {"Authorization": service.key and f"Bearer {service.key}", "From": mailto}
-        super().__init__(replace(service, headers={name: value for name, value in headers.items() if value}))
-        self._address = service.address.rstrip("/")
-        self._is_openalex = self._address == ADDRESS
+    @property
+    def headers(self) -> Mapping[str, str]:
+        headers = {"Authorization": self.key and f"Bearer {self.key}", "From": self.mailto}
+        return {name: value for name, value in headers.items() if value}
 
     async def search(self, request: Request) -> list[Paper]:
         """Works that hold all the words in title, abstract or full text, most relevant first."""
@@ -169,9 +174,9 @@ class OpenAlex(Remote):
                     work = None
                 case _:
                     raise
-        if work is None and not self._is_openalex:
+        if work is None and not self._has_answered and self.address != ADDRESS:
             await self._page(Works().select([*_ALWAYS]), "*", 1, request)
-        self._is_openalex = True
+        self._has_answered = True
         return work
 
     async def _works(self, works: Any, request: Request) -> list[Paper]:
@@ -206,7 +211,7 @@ class OpenAlex(Remote):
     async def _page(self, works: Any, cursor: str, limit: int, request: Request) -> _Page:
         params = {"per-page": min(limit, MOST), "cursor": cursor}
         page = await self._get(works, params, "search", _PAGE, request)
-        self._is_openalex = True
+        self._has_answered = True
         return page
 
     async def _get(
@@ -214,10 +219,8 @@ class OpenAlex(Remote):
     ) -> T:
         """What pyalex' request brings at our address."""
         address = urlsplit(str(works.url))
-        url = f"{self._address}{address.path}" + (f"?{address.query}" if address.query else "")
-        return await self.service.get(
-            url, params, lambda answer: parse(shape, answer), what, until=request.until
-        )
+        url = f"{self.address.rstrip('/')}{address.path}" + (f"?{address.query}" if address.query else "")
+        return await self.get(url, params, lambda answer: parse(shape, answer), what, until=request.until)
 
 
 def _select(request: Request) -> str:

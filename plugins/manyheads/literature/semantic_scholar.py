@@ -2,8 +2,8 @@
 
 import datetime as dt
 import re
-from collections.abc import Awaitable
-from dataclasses import replace
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Self, cast
 from urllib.parse import parse_qsl, quote
 
@@ -11,7 +11,7 @@ from pydantic import AliasChoices, BaseModel, Field, TypeAdapter, model_validato
 
 from manyheads.config import SourceName
 from manyheads.errors import LiteratureError
-from manyheads.literature.source import Part, Remote, Request, Service, parse, record
+from manyheads.literature.source import Part, Request, Service, parse, record
 from manyheads.papers import ANY_TIME, Paper, Window, year_of
 from manyheads.retry import Pace, RefusedError
 
@@ -155,31 +155,32 @@ class _Requester:
         return {"offset": answer.offset, "next": answer.next}
 
 
-class SemanticScholar(Remote):
+@dataclass(kw_only=True, eq=False)
+class SemanticScholar(Service):
     """Papers of Semantic Scholar.
 
     Papers are taken by the 40 digits of its own ids and by `DOI:…`, `ARXIV:…`, `CorpusId:…`, `MAG:…`, `ACL:…`, `PMID:…` and
     `PMCID:…`. A search gives a thousand papers at most, references and citations 9,999, recommendations 500.
     Works that are cited but not held (they have no id) are left out.
 
-    Args:
-        service: sends the requests, to Semantic Scholar or a mirror, with its key in the header `x-api-key`.
-
     Raises:
         LiteratureError: the key is none that a header could hold.
     """
 
     name: SourceName = "semantic_scholar"
+    address: str = ADDRESS
 
-    def __init__(self, service: Service) -> None:
-        key = service.key
-        if key and not (key.isascii() and key.isprintable()):
+    def __post_init__(self) -> None:
+        if self.key and not (self.key.isascii() and self.key.isprintable()):
             raise LiteratureError(
-                f"{self.name}: the key in {service.key_env} has letters that no key has",
+                f"{self.name}: the key in {self.key_env} has letters that no key has",
                 source=self.name,
-                hint=f"export {service.key_env}=… anew, on one line",
+                hint=f"export {self.key_env}=… anew, on one line",
             )
-        super().__init__(replace(service, headers={"x-api-key": key} if key else {}))
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return {"x-api-key": self.key} if self.key else {}
 
     async def search(self, request: Request) -> list[Paper]:
         """Papers by the service's relevance."""
@@ -188,7 +189,7 @@ class SemanticScholar(Remote):
         if not words or _is_empty(request):
             return []
         size = min(request.limit, _SEARCH_PAGE)
-        client, requester = self._client(_PAGE, "search", request)
+        client, requester = self._package(_PAGE, "search", request)
         first = client.search_paper(
             quote(words, safe="", errors="replace"),
             fields=_names(request),
@@ -202,7 +203,7 @@ class SemanticScholar(Remote):
         """One paper."""
         if (path := _path(request.query)) is None:
             return []
-        client, requester = self._client(_PAPER, f"paper {request.query}", request)
+        client, requester = self._package(_PAPER, f"paper {request.query}", request)
         await client.get_paper(path, _names(request))
         return requester.papers
 
@@ -220,7 +221,7 @@ class SemanticScholar(Remote):
             return []
         bounded = request.window != ANY_TIME
         size = _RECOMMENDED_MOST if bounded else min(request.limit, _RECOMMENDED_MOST)
-        client, requester = self._client(_PAGE, f"recommendations for {request.query}", request)
+        client, requester = self._package(_PAGE, f"recommendations for {request.query}", request)
         pool = "all-cs" if bounded else "recent"
         await client.get_recommended_papers(path, _names(request), size, pool)
         return [*filter(request.window.holds, requester.papers)][: request.limit]
@@ -230,18 +231,18 @@ class SemanticScholar(Remote):
         if (path := _path(request.query)) is None or _is_empty(request):
             return []
         size = _LINKS_PAGE if request.window != ANY_TIME else min(request.limit, _LINKS_PAGE)
-        client, requester = self._client(_PAGE, f"{operation} of {request.query}", request)
+        client, requester = self._package(_PAGE, f"{operation} of {request.query}", request)
         first = getattr(client, f"get_paper_{operation}")(path, _names(request), size)
         return await _pages(first, requester, request, size, _LINKS_MOST)
 
-    def _client(
+    def _package(
         self, shape: TypeAdapter[Any], what: str, request: Request
     ) -> "tuple[AsyncSemanticScholar, _Requester]":
         """The package's client for one look-up, and what it sends with."""
         from semanticscholar import AsyncSemanticScholar
 
-        client = AsyncSemanticScholar(api_url=self.service.address.rstrip("/"), retry=False)
-        requester = vars(client)["_requester"] = _Requester(self.service, shape, what, request.until)
+        client = AsyncSemanticScholar(api_url=self.address.rstrip("/"), retry=False)
+        requester = vars(client)["_requester"] = _Requester(self, shape, what, request.until)
         return client, requester
 
 

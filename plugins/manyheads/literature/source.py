@@ -4,7 +4,7 @@ import asyncio
 import math
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
@@ -16,7 +16,6 @@ from manyheads.errors import LiteratureError
 from manyheads.papers import ANY_TIME, Paper, Window
 from manyheads.retry import (
     GarbledError,
-    Limiter,
     OverdueError,
     Pace,
     RefusedError,
@@ -100,19 +99,17 @@ _CONNECTIONS = 10
 _MOST_OF_A_REFUSAL = 200
 
 
-@dataclass(frozen=True)
-class Service:
-    """Sends GET requests to one service; all that have its name, address and pace share one limiter.
+@dataclass(kw_only=True, eq=False)
+class Service(Source):
+    """A source behind HTTP: sends GET requests; all that have its name, address and pace share one limiter.
 
     Connections are kept open between requests, as long as their event loop runs.
 
     Args:
-        name: of the source.
         pace: how fast it may be asked.
         retries: how often a failed request is sent again.
         patience: seconds for one look-up, waits for the limiter and retries counted.
-        address: of the service.
-        headers: sent to it with every request, and to nobody to whom it sends us on.
+        address: of the service, or of a mirror.
         key_env: environment variable for the key, of services that give keys.
         key: what that variable holds, if anything.
         backoff: most seconds of the first wait between two tries; it doubles with each try, and is random.
@@ -120,25 +117,22 @@ class Service:
 
     name: SourceName
     pace: Pace
-    _: KW_ONLY
     retries: int
     patience: float
     address: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     key_env: str | None = None
     key: str | None = field(default=None, repr=False)
     backoff: float = 1.0
     _clients: "dict[asyncio.AbstractEventLoop, tuple[httpx.AsyncClient, AsyncGenerator[None]]]" = field(
-        default_factory=dict, init=False, compare=False
+        default_factory=dict, init=False, repr=False
     )
 
     @property
-    def limiter(self) -> Limiter:
-        """The queue that is shared with all others who ask this service."""
-        return limiter((self.name, self.address), self.pace)
+    def headers(self) -> Mapping[str, str]:
+        """Sent to the service with every request, and to nobody to whom it sends us on."""
+        return {}
 
     def deadline(self) -> float:
-        """When a look-up that begins now is given up, in seconds of `time.monotonic`."""
         return time.monotonic() + self.patience
 
     async def get(
@@ -150,17 +144,12 @@ class Service:
         *,
         until: float,
     ) -> T:
-        """One request.
+        """One request; see `call`.
 
         Args:
             url: with everything in it escaped.
             params: added to its query, not yet escaped.
             read: reads the answer; raises `GarbledError` or `RefusedError` when it is none.
-            what: what is looked up, for messages.
-            until: the look-up's `deadline`.
-
-        Raises:
-            LiteratureError: the service refuses, cannot be reached, answers nonsense, or takes too long.
         """
         import httpx
 
@@ -186,10 +175,16 @@ class Service:
             until: the `deadline` of a look-up of several requests; the patience begins anew if not given.
 
         Raises:
-            LiteratureError: as `get`.
+            LiteratureError: the service refuses, cannot be reached, answers nonsense, or takes too long.
         """
         until, began = self.deadline() if until is None else until, time.monotonic()
-        retry = Retry(self.limiter, self.retries, backoff=self.backoff, longest=_LONGEST_BACKOFF, until=until)
+        retry = Retry(
+            limiter((self.name, self.address), self.pace),
+            self.retries,
+            backoff=self.backoff,
+            longest=_LONGEST_BACKOFF,
+            until=until,
+        )
         try:
             if began >= until:
                 raise SlowError
@@ -279,19 +274,6 @@ class Service:
                 return "ask again later, or take the source out of literature.cascade"
             case _:
                 return f"check the network, and {address} if it is set"
-
-
-class Remote(Source):
-    """A source behind a service, which sends its requests."""
-
-    def __init__(self, service: Service) -> None:
-        self.service = service
-
-    def deadline(self) -> float:
-        return self.service.deadline()
-
-    async def close(self) -> None:
-        await self.service.close()
 
 
 async def _hold(client: "httpx.AsyncClient") -> AsyncGenerator[None]:

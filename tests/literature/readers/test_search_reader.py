@@ -13,7 +13,6 @@ from manyheads.literature.cache import LookupCache
 from manyheads.literature.library import connect as connected
 from manyheads.literature.readers.semantic_scholar import Search
 from manyheads.literature.semantic_scholar import SemanticScholar
-from manyheads.literature.source import Service
 from manyheads.retry import Pace
 from support.scholar import Scholar, Trouble, record
 
@@ -42,8 +41,7 @@ def search(scholar: Scholar, tmp_path: Path) -> Callable[..., Search]:
     """Makes a reader of this server, whose cache lasts for the test."""
 
     def connect() -> SemanticScholar:
-        service = Service("semantic_scholar", Pace(0.001), retries=0, patience=5, address=scholar.url)
-        return SemanticScholar(service)
+        return SemanticScholar(pace=Pace(0.001), retries=0, patience=5, address=scholar.url)
 
     return partial(Search, connect=connect, cache=lambda: LookupCache(tmp_path / "kept.sqlite"))
 

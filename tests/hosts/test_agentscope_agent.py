@@ -5,16 +5,17 @@ from pathlib import Path
 
 import pytest
 from agentscope.agent import Agent
+from agentscope.credential import OpenAICredential
 from agentscope.event import ReplyEndEvent, TextBlockDeltaEvent
 from agentscope.message import UserMsg
+from agentscope.model import OpenAIChatModel
 from agentscope.pipeline import TeamMember, TeamPipeline
+from pydantic import SecretStr
 
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import KnowledgeBank
-from manyheads.config import ModelConfig
 from manyheads.errors import ConfigError, CorpusError
 from manyheads.hosts.agentscope import role_agent
-from manyheads.hosts.agentscope.client import build
 from manyheads.papers import Paper
 from support.llm import LLM
 from support.turns import model
@@ -55,7 +56,7 @@ async def test_a_model_may_be_named() -> None:
 
 
 async def test_a_model_of_agentscope_is_used_as_it_is(mine: str) -> None:
-    native = build("default", ModelConfig())
+    native = OpenAIChatModel(OpenAICredential(api_key=SecretStr("mine")), "my-model")
     assert role_agent("critic", native, paths=[mine], tone="mild").model is native
 
 
@@ -130,10 +131,10 @@ async def test_papers_are_shown_beside_the_question(llm: LLM, bank: KnowledgeBan
 async def test_a_failed_search_ends_the_reply(llm: LLM, bank: KnowledgeBank) -> None:
     agent = role_agent("reviewer", model(llm), knowledge=bank)
 
-    def broken(*args: object, **kwargs: object) -> None:
+    async def broken(*args: object, **kwargs: object) -> None:
         raise CorpusError("the bank is gone")
 
-    bank.search_vectors = broken  # pyright: ignore[reportAttributeAccessIssue]
+    bank.search = broken  # pyright: ignore[reportAttributeAccessIssue]
     with pytest.raises(CorpusError, match="the bank is gone"):
         await text_of(agent, "Robots")
     assert llm.calls == 0

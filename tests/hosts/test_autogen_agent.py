@@ -71,7 +71,7 @@ async def test_a_role_is_dumped_and_loaded(llm: LLM) -> None:
         await agent.close()
         client = agent._model_client
         assert isinstance(client, ModelClient)
-        assert vars(client.inner)["_client"].is_closed()
+        assert vars(client.served.client)["_client"].is_closed()
 
 
 async def test_a_client_that_was_given_stays_open(llm: LLM) -> None:

@@ -2,7 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,10 @@ from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
 from rich.console import Console
 
-from manyheads.config import RunConfig, merge
+from manyheads.config import ModelConfig, RunConfig, merge
+from manyheads.core import Recall, recall_nothing
+from manyheads.engine.replying import StructuredHost
+from manyheads.hosts import host_factory
 from manyheads.hosts.agentscope import pipeline_of
 from manyheads.hosts.autogen import team_of
 from manyheads.systems.loading import validate
@@ -129,3 +134,42 @@ class Native:
     async def folder(self) -> Path:
         """Of its last run."""
         return Path((await self.state())["folder"])
+
+
+Hosting = Callable[..., AbstractAsyncContextManager[StructuredHost]]
+
+
+def hosting(name: str) -> Hosting:
+    """Opens a host on models, or on one that is the default."""
+
+    @asynccontextmanager
+    async def opened(
+        models: ModelConfig | Mapping[str, ModelConfig], recall: Recall = recall_nothing, attempts: int = 3
+    ) -> AsyncGenerator[StructuredHost]:
+        aliases = {"default": models} if isinstance(models, ModelConfig) else models
+        made = host_factory(name)(aliases, recall, attempts)
+        assert isinstance(made, StructuredHost)
+        try:
+            yield made
+        finally:
+            await made.close()
+
+    return opened
+
+
+@asynccontextmanager
+async def role_of(
+    name: str, role: str, *args: Any, **more: Any
+) -> AsyncGenerator[Callable[[str], Awaitable[str]]]:
+    """A role's agent of a host, to be asked."""
+    agent = import_module(f"manyheads.hosts.{name}").role_agent(role, *args, **more)
+
+    async def ask(question: str) -> str:
+        if name == "autogen":
+            return (await agent.run(task=question)).messages[-1].to_text()
+        return (await agent.reply(UserMsg("user", question))).get_text_content() or ""
+
+    try:
+        yield ask
+    finally:
+        await (agent if name == "autogen" else agent.model).close()

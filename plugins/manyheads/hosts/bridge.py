@@ -70,25 +70,6 @@ class RunState(BaseModel):
     finished: bool = False
     """Whether it has come to its end."""
 
-    def session(self, asked: tuple[str, ...], config: RunConfig, out: Path) -> Session:
-        """The run that is asked for by texts, or by none; this is its state from now on.
-
-        Which text is which input, the system says; none is ever the name of a file. An unfinished run goes on, under the config in its folder, when nothing is asked or the same again. Anything else begins a
-        run of `config` in a folder of its own under `out`.
-
-        Raises:
-            UserError: the run lacks what it is about, its folder's config is not valid any more, or no folder can
-                be made.
-        """
-        system = system_of(config)
-        if self.folder is None or self.finished or asked not in ((), self.asked):
-            _need(system, config, asked)
-            self.folder, self.asked, self.finished = str(new_folder(config, out)), asked, False
-        folder = Path(self.folder)
-        if (folder / "config.yaml").is_file():
-            return Session(reopen(folder), folder)
-        return Session(system.given(config, self.asked, folder), folder)
-
 
 S = TypeVar("S", bound=RunState)
 
@@ -136,30 +117,44 @@ class Runs(Generic[S]):
         return Path(self.state.folder) if self.state.folder else None
 
     def begin(self, texts: Iterable[str], *, joined: bool) -> AsyncGenerator[AnyEvent, None]:
-        """The events of the run that is asked for, see `RunState.session`.
+        """The events of the run that is asked for by texts, or by none; the state is its from now on.
+
+        Which text is which input, the system says; none is ever the name of a file. An unfinished run goes on, under
+        the config in its folder, when nothing is asked or the same again. Anything else begins a run in a folder of
+        its own.
 
         Args:
             texts: of the messages; each is an input of its own, or the last one counts, as the system says.
             joined: whether they make one text where the system says neither.
 
         Raises:
-            UserError: see `RunState.session`.
+            UserError: the run lacks what it is about, its folder's config is not valid any more, or no folder can
+                be made.
         """
-        texts = [text.strip() for text in texts]
-        fills = {slot.filled_by for slot in system_of(self.config).slots.values()}
-        if not fills & {"each", "first", "rest"}:
-            texts = ["\n".join(texts).strip()] if joined and "last" not in fills else texts[-1:]
-        models = self.config.models
+        models, state = self.config.models, self.state
         if self.model:
             models = {**models, "default": self._kind.serves.describe(self.model, models["default"])}
         config = self.config.model_copy(update={"models": models})
-        return self._events(self.state.session(tuple(filter(None, texts)), config, self.out))
+        system = system_of(config)
+        texts = [text.strip() for text in texts]
+        fills = {slot.filled_by for slot in system.slots.values()}
+        if not fills & {"each", "first", "rest"}:
+            texts = ["\n".join(texts).strip()] if joined and "last" not in fills else texts[-1:]
+        asked = tuple(filter(None, texts))
+        if state.folder is None or state.finished or asked not in ((), state.asked):
+            _need(system, config, asked)
+            state.folder, state.asked, state.finished = str(new_folder(config, self.out)), asked, False
+        folder = Path(state.folder)
+        begun = (folder / "config.yaml").is_file()
+        return self._events(
+            Session(reopen(folder) if begun else system.given(config, state.asked, folder), folder), state
+        )
 
-    async def _events(self, session: Session) -> AsyncGenerator[AnyEvent, None]:
+    async def _events(self, session: Session, state: S) -> AsyncGenerator[AnyEvent, None]:
         async with aclosing(session.events(self._make_host)) as events:
             async for event in events:
                 if isinstance(event, Result):
-                    self.state.finished = True
+                    state.finished = True
                 yield event
 
     def _make_host(self, models: Mapping[str, ModelConfig], recall: Recall, attempts: int) -> ManagedHost:

@@ -13,7 +13,7 @@ from manyheads.config import ModelConfig
 from manyheads.core import NOTHING, Recall, Usage, recall_nothing
 from manyheads.engine.replay import ReplayModel
 from manyheads.engine.replying import StructuredHost
-from manyheads.errors import ConfigError, UserError
+from manyheads.errors import ConfigError
 from manyheads.models.offline import LocalModel, OfflineModel
 from manyheads.models.requests import Governor, completion, form_of, key_variable
 from manyheads.pool import Pool
@@ -31,8 +31,8 @@ class Ledger:
     usage: Usage = NOTHING
     model: str = ""
     truncated: bool = False
-    failure: UserError | None = None
-    """What ends the turn although it happened in a tool: both frameworks would tell it to the model and go on."""
+    failure: Exception | None = None
+    """What ends the turn although it happened in a tool or a look-up, after which both frameworks would go on."""
     warn: list[str] | None = None
     """Where notes for the user go; to the log when None."""
 
@@ -41,12 +41,12 @@ class Ledger:
         self.usage += usage
         self.model, self.truncated = model, truncated
 
-    def fail(self, error: UserError) -> None:
+    def fail(self, error: Exception) -> None:
         """End the turn with an error; the next request raises it."""
         self.failure = error
 
     def stop_if_failed(self) -> None:
-        """Raise a tool's failure, once."""
+        """Raise a failure, once."""
         if failure := self.failure:
             self.failure = None
             raise failure

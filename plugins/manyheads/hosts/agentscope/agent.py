@@ -1,6 +1,6 @@
 """A role as an agent of AgentScope, for any team."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from agentscope.agent import Agent
@@ -59,7 +59,8 @@ def role_agent(
         model = GovernedModel(NativeModel(config), ledger)
     hooks: list[MiddlewareBase] = [Whole(ledger)]
     if knowledge is not None:
-        hooks.append(BankHook(knowledge))
+        look_up = RAGMiddleware.Parameters(mode="static", top_k=5, persist_hint=True, hint_template=HINT)
+        hooks.append(RAGMiddleware([BankKnowledge(knowledge, ledger)], look_up))
     return Agent(
         name=safe_name(name or role),
         system_prompt=system,
@@ -75,15 +76,13 @@ def role_agent(
 class BankKnowledge(KnowledgeBase):
     """A knowledge bank as a knowledge base of AgentScope, for reading.
 
-    Attributes:
-        failure: what went wrong in the last search.
+    AgentScope's RAG middleware logs a failed search and goes on without; by the ledger the failure ends the reply.
     """
 
-    def __init__(self, bank: KnowledgeBank) -> None:
+    def __init__(self, bank: KnowledgeBank, ledger: Ledger) -> None:
         unused: Any = None  # the bank embeds and searches by itself
         super().__init__("papers", DESCRIPTION, unused, unused, PAPERS)
-        self._bank = bank
-        self.failure: Exception | None = None
+        self._bank, self._ledger = bank, ledger
 
     async def search(
         self,
@@ -91,8 +90,7 @@ class BankKnowledge(KnowledgeBase):
         top_k: int = 5,
         score_threshold: float | None = None,
     ) -> list[VectorSearchResult]:
-        """The papers nearest to any of the queries, best first; a failure is raised and remembered."""
-        self.failure = None
+        """The papers nearest to any of the queries, best first."""
         texts = [
             query if isinstance(query, str) else query.text
             for query in queries
@@ -101,7 +99,7 @@ class BankKnowledge(KnowledgeBase):
         try:
             hits = [hit for hits in await self._bank.search(texts, top_k) for hit in hits]
         except Exception as error:
-            self.failure = error
+            self._ledger.fail(error)
             raise
         best = {hit.paper.id: hit for hit in sorted(hits, key=lambda hit: hit.score)}
         return [
@@ -119,23 +117,3 @@ class BankKnowledge(KnowledgeBase):
             for hit in sorted(best.values(), key=lambda hit: -hit.score)[:top_k]
             if score_threshold is None or hit.score >= score_threshold
         ]
-
-
-class BankHook(RAGMiddleware):
-    """AgentScope's RAG middleware over a bank: what is found for the question is shown beside it.
-
-    The middleware logs a failed search and goes on without; here the failure ends the reply.
-    """
-
-    def __init__(self, bank: KnowledgeBank, k: int = 5) -> None:
-        self._base = BankKnowledge(bank)
-        parameters = RAGMiddleware.Parameters(mode="static", top_k=k, persist_hint=True, hint_template=HINT)
-        super().__init__([self._base], parameters)
-
-    async def on_model_call(
-        self, agent: Any, input_kwargs: dict[str, Any], next_handler: Callable[..., Awaitable[Any]]
-    ) -> Any:
-        if failure := self._base.failure:
-            self._base.failure = None
-            raise failure
-        return await next_handler(**input_kwargs)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agentscope.console import ConsoleRenderer
-from agentscope.event import ModelCallEndEvent, UserInterruptEvent
+from agentscope.event import ModelCallEndEvent, ReplyEndEvent, ReplyStartEvent, UserInterruptEvent
 from agentscope.message import UserMsg
 from autogen_agentchat.base import TaskResult
 from autogen_agentchat.messages import TextMessage
@@ -94,11 +94,19 @@ class Native:
         inputs = [UserMsg("user", each) for each in texts] if texts is not None else None
         renderer = ConsoleRenderer(console=Console(quiet=True))
         read = written = 0
+        kinds: list[type] = []
         async for event in self._team.reply_stream(inputs):
             renderer.render(event)
+            kinds.append(type(event))
             if isinstance(event, ModelCallEndEvent):
                 read, written = read + event.input_tokens, written + event.output_tokens
         assert renderer.last_msg
+        assert (kinds[0], kinds[-1], renderer.last_msg.finished_reason) == (
+            ReplyStartEvent,
+            ReplyEndEvent,
+            "completed",
+        )
+        assert kinds.count(ReplyStartEvent) == kinds.count(ReplyEndEvent) == 1
         self.told, self.tokens = renderer.last_msg.get_text_content() or "", (read, written)
 
     async def stop(self) -> None:
@@ -119,6 +127,18 @@ class Native:
         await self.stop()
         await asyncio.gather(running, return_exceptions=True)
         return await self.folder()
+
+    async def pause(self) -> None:
+        """Let it ask nobody until `resume`."""
+        waiting = self._team.pause()
+        if self._host == "autogen":
+            await waiting
+
+    async def resume(self) -> None:
+        """Go on after `pause`."""
+        waiting = self._team.resume()
+        if self._host == "autogen":
+            await waiting
 
     async def state(self) -> dict[str, Any]:
         """What it saves, as a file gives it."""

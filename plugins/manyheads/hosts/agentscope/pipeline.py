@@ -43,7 +43,6 @@ Inputs = Msg | list[Msg] | UserConfirmResultEvent | UserInterruptEvent | Externa
 class Story:
     """A run's events as one reply of AgentScope's, with a text block for each thing that a reader wants to see."""
 
-    name: str
     session_id: str
     reply_id: str = field(default_factory=lambda: uuid4().hex)
     counted: Usage = NOTHING
@@ -168,7 +167,7 @@ class SystemPipeline:
         messages = inputs if isinstance(inputs, list) else [inputs] if inputs else []
         texts = (each.get_text_content() or "" for each in messages if each.role == "user")
         run = self._runs.begin(texts, joined=False)
-        story = Story(self.name, self.state.session_id)
+        story = Story(self.state.session_id)
         self._running, self._interrupted = True, False
         try:
             yield ReplyStartEvent(session_id=story.session_id, reply_id=story.reply_id, name=self.name)

@@ -1,7 +1,7 @@
 """A role as an agent of AutoGen, for any team."""
 
 import json
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, Self
 
@@ -27,10 +27,8 @@ from manyheads.engine.replying import TOOL_ROUNDS
 from manyheads.errors import ConfigError, UserError, describe
 from manyheads.hosts.autogen.client import ModelClient, NativeModel
 from manyheads.hosts.bridge import cast_role
+from manyheads.hosts.clients import Ledger
 from manyheads.literature.library import Library
-
-# A tool of the core as an AutoGen tool, and what an agent's messages tell about its tool calls.
-
 
 _schemas: dict[tuple[type[BaseModel], str, str], ToolSchema] = {}
 """Of each kind of tool: AutoGen asks a tool for its schema with every request."""
@@ -44,12 +42,12 @@ class CoreTool(BaseTool[BaseModel, Any]):
 
     Args:
         tool: the tool.
-        on_failure: told of an error that must end the turn; it has to see to that.
+        ledger: told of an error that must end the turn.
     """
 
-    def __init__(self, tool: Tool, on_failure: Callable[[UserError], None]) -> None:
+    def __init__(self, tool: Tool, ledger: Ledger) -> None:
         super().__init__(tool.arguments, str, tool.name, tool.description)
-        self._tool, self._on_failure = tool, on_failure
+        self._tool, self._ledger = tool, ledger
 
     @property
     def schema(self) -> ToolSchema:
@@ -76,7 +74,7 @@ class CoreTool(BaseTool[BaseModel, Any]):
         try:
             return await self._tool.run(args)
         except UserError as error:
-            self._on_failure(error)
+            self._ledger.fail(error)
             raise
 
 
@@ -111,21 +109,17 @@ class RoleAgent(AssistantAgent):
 
     component_provider_override = None  # pyright: ignore[reportAssignmentType] - dumped under its own name
     owns_client = False
-    failure: UserError | None = None
-
-    def fail(self, error: UserError) -> None:
-        """End the turn with an error that AutoGen would show to the model."""
-        self.failure = error
+    ledger: Ledger | None = None
+    """Of its tools."""
 
     async def on_messages_stream(
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
     ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | Response, None]:
-        """See `AssistantAgent.on_messages_stream`; raises what `fail` was told."""
-        self.failure = None
+        """See `AssistantAgent.on_messages_stream`."""
         async with aclosing(super().on_messages_stream(messages, cancellation_token)) as items:
             async for item in items:
-                if self.failure:
-                    raise self.failure
+                if self.ledger:
+                    self.ledger.stop_if_failed()
                 yield item
 
     async def close(self) -> None:
@@ -185,15 +179,16 @@ def role_agent(
         from manyheads.hosts.autogen.memory import KnowledgeMemory
 
         memory.append(KnowledgeMemory(knowledge))
+    ledger = Ledger()
     agent = RoleAgent(
         safe_name(name or role),
         client,
         description=card.description,
         system_message=system,
-        tools=[CoreTool(tool, lambda error: agent.fail(error)) for tool in tools] or None,
+        tools=[CoreTool(tool, ledger) for tool in tools] or None,
         memory=memory or None,
         max_tool_iterations=TOOL_ROUNDS,
         reflect_on_tool_use=True,
     )
-    agent.owns_client = client is not model
+    agent.ledger, agent.owns_client = ledger, client is not model
     return agent

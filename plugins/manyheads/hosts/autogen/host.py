@@ -76,7 +76,7 @@ class AutoGenHost(ClientHost[ChatCompletionClient]):
             GovernedClient(model, ledger, turn.reply_type),
             description=speaker.role,
             system_message=speaker.system or None,
-            tools=[CoreTool(tool, ledger.fail) for tool in turn.tools if model.config.calls_tools] or None,
+            tools=[CoreTool(tool, ledger) for tool in turn.tools if model.config.calls_tools] or None,
             model_context=UnboundedChatCompletionContext(
                 [as_context(each, speaker.name) for each in earlier]
             ),

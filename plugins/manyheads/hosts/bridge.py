@@ -198,11 +198,10 @@ def _need(system: System, config: RunConfig, asked: Sequence[str]) -> None:
         raise
 
 
-def _read(value: Any) -> Any:
-    return value if isinstance(value, RunConfig) else validate(value)
-
-
-AnyRunConfig = Annotated[SerializeAsAny[RunConfig], BeforeValidator(_read)]
+AnyRunConfig = Annotated[
+    SerializeAsAny[RunConfig],
+    BeforeValidator(lambda value: value if isinstance(value, RunConfig) else validate(value)),
+]
 """A config of any system, in a model of a host's."""
 
 

@@ -1,6 +1,7 @@
 """Options that several commands share, those that a system brings, and how they become settings."""
 
 import json
+import re
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -177,7 +178,26 @@ INPUTS = "manyheads.inputs"
 """Where the context keeps the settings that the options of a system come to."""
 
 
-class SystemCommand(TyperCommand):
+TYPE = re.compile(r" <(?:list\[)?(\w+)(?: range)?\]?>")
+TYPES = {"int": "NUMBER", "float": "NUMBER", "path": "PATH", "Path": "PATH"}
+
+
+class Command(TyperCommand):
+    """A command whose help says in a user's word, not by a type of Python, what an option takes."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        def write_rows(rows: Iterable[tuple[str, str]]) -> None:
+            write([(TYPE.sub(word if name.startswith("-") else "", name), text) for name, text in rows])
+
+        def word(type_: re.Match[str]) -> str:
+            return f" {TYPES.get(type_[1], 'TEXT')}"
+
+        write, formatter.write_dl = formatter.write_dl, write_rows
+        super().format_options(ctx, formatter)
+        formatter.write_dl = write
+
+
+class SystemCommand(Command):
     """A command on a config that takes an option for each input of the config's system."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -313,4 +333,5 @@ def _help(system: "System") -> Iterator[tuple[str, str]]:
 
     texts = documented(system.inputs)
     for name, slot in system.slots.items():
-        yield f"{_option(name)} {slot.metavar}", " ".join(texts.get(name, "").split())
+        text = f"{texts.get(name, '')}{' Repeatable.' if slot.many else ''}"
+        yield f"{_option(name)} {slot.metavar}", " ".join(text.split())

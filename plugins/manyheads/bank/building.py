@@ -38,7 +38,7 @@ from manyheads.bank.scientists import (
     spellings,
 )
 from manyheads.bank.selection import SPOOL, Selection, Spool, Spooled, select
-from manyheads.bank.store import FolderLock
+from manyheads.bank.store import lock_folder
 from manyheads.bank.vectors import CachedEmbedder, Embedder, unit_rows
 from manyheads.errors import CorpusError, EmbeddingError, UserError
 from manyheads.papers import Paper, Period, Scientist
@@ -292,7 +292,7 @@ def build_corpus(
     _need_free(target)
     partial = target.with_name(target.name + ".partial")
     with _disk_trouble_said(partial), ExitStack() as held:
-        lock = FolderLock.writer(partial)
+        lock = lock_folder(partial)
         held.callback(lock.release)
         _clear(partial)
         rejects, spool = Rejects(), Spool(partial / SPOOL)

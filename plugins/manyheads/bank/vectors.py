@@ -78,7 +78,8 @@ class CachedEmbedder:
 
         if not texts:
             return np.zeros((0, self.dim), dtype=np.float32)
-        keys = [self._key(text) for text in texts]
+        salted = (f"{self.name}\0{text}".encode(errors="surrogatepass") for text in texts)
+        keys = [hashlib.blake2b(one, digest_size=16).digest() for one in salted]
         known = self._read(list(dict.fromkeys(keys)))
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         if new:
@@ -93,20 +94,15 @@ class CachedEmbedder:
         """Close the file."""
         self._db.close()
 
-    def _key(self, text: str) -> bytes:
-        return hashlib.blake2b(f"{self.name}\0{text}".encode(errors="surrogatepass"), digest_size=16).digest()
-
     def _read(self, keys: list[bytes]) -> "dict[bytes, NDArray[Any]]":
         import numpy as np
 
-        known: dict[bytes, NDArray[Any]] = {}
-        for start in range(0, len(keys), _MOST_KEYS):
-            some = keys[start : start + _MOST_KEYS]
-            marks = ",".join("?" * len(some))
-            with self._errors():
-                rows = self._db.rows(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", *some)
-            known |= {key: np.frombuffer(vector, dtype="<f4") for key, vector in rows}
-        return known
+        rows: list[tuple[bytes, bytes]] = []
+        with self._errors():
+            for some in (keys[start : start + _MOST_KEYS] for start in range(0, len(keys), _MOST_KEYS)):
+                marks = ",".join("?" * len(some))
+                rows += self._db.rows(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", *some)
+        return {key: np.frombuffer(vector, dtype="<f4") for key, vector in rows}
 
     @contextmanager
     def _errors(self) -> Generator[None]:

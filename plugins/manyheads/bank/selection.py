@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from manyheads.bank.corpus import RawAuthor, RawPaper, Reader, Rejects
 from manyheads.bank.knowledge import STORED
 from manyheads.bank.meta import BuildOptions
+from manyheads.bank.store import Closing
 from manyheads.disk import Database
 from manyheads.errors import CorpusError
 from manyheads.papers import Paper, Period
@@ -63,7 +64,7 @@ class Spooled(Generic[_Kind]):
         return (row[0] for row in _rows(self._db, f"SELECT id {self._of} ORDER BY number"))
 
 
-class Spool:
+class Spool(Closing):
     """Selected papers, as read and as masked. The file is made anew, and closed and removed by `close`."""
 
     def __init__(self, path: Path | None = None) -> None:
@@ -157,14 +158,6 @@ class Selection:
     years: Counter[int] = field(default_factory=Counter[int])
     """Papers read of each year."""
     removed: Counter[str] = field(default_factory=Counter[str])
-
-    @property
-    def past(self) -> Spooled[RawPaper]:
-        return self.spool.raw("past")
-
-    @property
-    def contemporary(self) -> Spooled[RawPaper]:
-        return self.spool.raw("contemporary")
 
     def summary(self) -> str:
         removals = ", ".join(f"{name} removed {count:,}" for name, count in self.removed.items() if count)

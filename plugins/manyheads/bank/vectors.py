@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from manyheads.bank.store import Closing
 from manyheads.disk import Database, cache_folder
 from manyheads.errors import EmbeddingError
 
@@ -53,7 +54,7 @@ _MOST_KEYS = 500
 _TABLE = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID"
 
 
-class CachedEmbedder:
+class CachedEmbedder(Closing):
     """Another embedder with a memory on disk; several threads and processes may share one file.
 
     Args:

@@ -11,7 +11,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Annotated, Any, Protocol, cast
@@ -171,10 +171,6 @@ class RawAuthor:
     citations: int | None = None
     coauthors: Mapping[str, int] | None = None
     """Key of each co-author, and how many papers they wrote together."""
-
-    def without_counts(self) -> "RawAuthor":
-        """Who they are and what they work on alone: a dataset's counts reach past the bound."""
-        return replace(self, papers=None, citations=None, coauthors=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,17 @@ from pydantic import TypeAdapter, ValidationError
 
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import Collection, KnowledgeBank
-from manyheads.bank.meta import AUTHORS, SCIENTISTS, BuildOptions, Meta, read_json, read_meta, read_names
+from manyheads.bank.meta import (
+    AUTHORS,
+    SCIENTISTS,
+    BuildOptions,
+    Meta,
+    damaged,
+    first_error,
+    read_json,
+    read_meta,
+    read_names,
+)
 from manyheads.bank.store import Closing, Filter
 from manyheads.bank.vectors import Embedder, QueryEmbedder
 from manyheads.errors import CorpusError
@@ -32,11 +42,16 @@ class Ecosystem(Closing):
     """A built corpus, open for reading; any number of processes may have it open. Made by `build` or `open`."""
 
     def __init__(self, folder: Path, meta: Meta, papers: KnowledgeBank, authors: Collection) -> None:
-        self.folder, self.meta = folder, meta
-        self._papers, self._authors = papers, authors
+        self.folder, self.meta, self.papers = folder, meta, papers
+        """`papers` has B_past and B_con, told apart by `where={"period": "past"}`."""
+        self._authors = authors
         self._queries = QueryEmbedder(papers.collection.embedder)
         papers.collection.queries = authors.queries = self._queries
-        self._scientists = _read_scientists(folder)
+        try:
+            scientists = _SCIENTISTS.validate_python(read_json(folder, SCIENTISTS))
+        except ValidationError as wrong:
+            raise damaged(folder / SCIENTISTS, first_error(wrong)) from wrong
+        self._scientists = {one.name: one for one in scientists}
 
     @classmethod
     def build(
@@ -93,14 +108,9 @@ class Ecosystem(Closing):
         return cls(folder, meta, papers, authors)
 
     @property
-    def papers(self) -> KnowledgeBank:
-        """B_past and B_con in one bank, told apart by `where={"period": "past"}`."""
-        return self._papers
-
-    @property
     def embedder(self) -> Embedder:
         """The model of all its vectors."""
-        return self._papers.collection.embedder
+        return self.papers.collection.embedder
 
     @property
     def scientists(self) -> list[Scientist]:
@@ -126,11 +136,11 @@ class Ecosystem(Closing):
     async def past(self, queries: Sequence[str], k: int, *, before: int | None = None) -> list[list[Hit]]:
         """B_past(q): the k past papers nearest to each query, only those before a year if one is given."""
         years = None if before is None else (None, before)
-        return await self._papers.search(queries, k, years=years, where={"period": "past"})
+        return await self.papers.search(queries, k, years=years, where={"period": "past"})
 
     async def contemporary(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """B_con(q): the k contemporary papers nearest to each query."""
-        return await self._papers.search(queries, k, where={"period": "contemporary"})
+        return await self.papers.search(queries, k, where={"period": "contemporary"})
 
     async def find_scientists(self, query: str, k: int, *, exclude: Names[str] = ()) -> list[Scientist]:
         """The k scientists whose profiles are nearest to the query, best first."""
@@ -147,17 +157,5 @@ class Ecosystem(Closing):
 
     def close(self) -> None:
         """Free the folder."""
-        self._papers.close()
+        self.papers.close()
         self._authors.close()
-
-
-def _read_scientists(folder: Path) -> dict[str, Scientist]:
-    try:
-        scientists = _SCIENTISTS.validate_python(read_json(folder, SCIENTISTS))
-    except ValidationError as wrong:
-        first = wrong.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise CorpusError(
-            f"{folder / SCIENTISTS}, {where}: {first['msg']}", hint="build the corpus anew"
-        ) from wrong
-    return {one.name: one for one in scientists}

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from manyheads.bank.ecosystem import Ecosystem
+from manyheads.bank.building import build_corpus
 from manyheads.bank.knowledge import KnowledgeBank
 from manyheads.bank.lexical import LexicalEmbedder
 from manyheads.bank.meta import BuildOptions, read_meta
@@ -26,7 +26,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     records = papers(80)
     del records[7]["citations"]  # of 2017
     source = write_corpus(folder / "papers.jsonl", records)
-    Ecosystem.build(source, folder / "corpus", BuildOptions(bound=2014), MODEL).close()
+    build_corpus(source, folder / "corpus", BuildOptions(bound=2014), MODEL).close()
     return folder / "corpus"
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, get_args
 
 from manyheads.bank.corpus import JsonLines, RawPaper, Reader, Rejects
+from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.knowledge import CHUNK, PAPERS, Collection, Item, KnowledgeBank, paper_text
 from manyheads.bank.lexical import LEXICAL
 from manyheads.bank.meta import (
@@ -210,9 +211,6 @@ def _counter(tell: Progress, step: str, total: int) -> Callable[[int], None]:
     return count
 
 
-PROFILING = "profiling scientists"
-
-
 def build_corpus(
     source: Path | Reader,
     target: Path,
@@ -223,8 +221,22 @@ def build_corpus(
     vectors: tuple[Path, Path] | None = None,
     interests: Condense | None = None,
     progress: Progress | None = None,
-) -> None:
-    """See `Ecosystem.build`. Everything is written to `<target>.partial`, which is renamed at the end."""
+) -> Ecosystem:
+    """Build a corpus from a dataset's reader, or a file of JSON Lines, into the folder `target`, and open it.
+
+    Everything is written to `<target>.partial`, which is renamed at the end. What was embedded is remembered, so a build
+    that was killed goes on from there when run again.
+
+    Args:
+        name: the corpus's name; the folder's if not given.
+        vectors: a `.npy` file (n, dim) and a file of its n ids, instead of embedding those papers.
+        interests: a model that condenses keywords into interests, for scientists of whom the dataset has none.
+        progress: told the step, how much of it is done and, where known, of how many.
+
+    Raises:
+        CorpusError: the source is no corpus, a filter left nothing, or `target` is there or unwritable.
+        EmbeddingError: texts cannot be embedded, or the vectors do not fit.
+    """
     started = time.monotonic()
     tell: Progress = progress or (lambda step, done, total: None)
     reader = JsonLines(source) if isinstance(source, Path) else source
@@ -235,7 +247,7 @@ def build_corpus(
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise CorpusError(f"{target}: in the way, and no corpus", hint="choose another --out")
     partial = target.with_name(target.name + ".partial")
-    with _disk_trouble_said(partial), ExitStack() as held:
+    with _build_errors(partial), ExitStack() as held:
         held.enter_context(lock_folder(partial))
         # What a killed build left goes; what it embedded is in the vector cache.
         for folder in (PAPERS, AUTHORS):
@@ -274,10 +286,11 @@ def build_corpus(
         if target.exists():
             target.rmdir()
         partial.rename(target)
+    return Ecosystem.open(target, embedder)
 
 
 @contextmanager
-def _disk_trouble_said(partial: Path) -> Generator[None]:
+def _build_errors(partial: Path) -> Generator[None]:
     try:
         yield
     except OSError as wrong:
@@ -309,7 +322,7 @@ def _mask_and_profile(
     selection: Selection, options: BuildOptions, condense: Condense | None, tell: Progress
 ) -> tuple[Profiles, dict[str, str]]:
     """The scientists, and the real name behind each mask; the spool holds the papers, masked."""
-    tell(PROFILING, 0, len(selection.authors))
+    tell("profiling scientists", 0, len(selection.authors))
     masks, spool = assign_masks(selection.authors, options.seed), selection.spool
     known = spellings(masks, spool.teams("past", "contemporary"), selection.known)
     masker = Masker(masks, known)
@@ -321,7 +334,7 @@ def _mask_and_profile(
         condense=condense,
     )
     deque(_masked("contemporary", masker, spool), maxlen=0)
-    tell(PROFILING, len(profiles.scientists), len(profiles.scientists))
+    tell("profiling scientists", len(profiles.scientists), len(profiles.scientists))
     names = {mask: display_name(key, known[key], selection.known) for key, mask in masks.items()}
     return profiles, names
 

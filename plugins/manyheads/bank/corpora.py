@@ -71,7 +71,9 @@ def resolve_corpus(
             with _only_one(folder):
                 if not (folder / META).is_file():
                     options = SHIPPED[name_or_path]
-                    build_corpus(source, folder, options, embedder, name=name_or_path, progress=progress)
+                    build_corpus(
+                        source, folder, options, embedder, name=name_or_path, progress=progress
+                    ).close()
         return folder
     path = Path(name_or_path).expanduser()
     if (path / META).is_file():

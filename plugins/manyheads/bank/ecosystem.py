@@ -8,7 +8,7 @@ with Ecosystem.open(Path("corpora/mine")) as ecosystem:
 from collections.abc import Collection as Names
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -17,7 +17,6 @@ from manyheads.bank.knowledge import Collection, KnowledgeBank
 from manyheads.bank.meta import (
     AUTHORS,
     SCIENTISTS,
-    BuildOptions,
     Meta,
     damaged,
     first_error,
@@ -30,16 +29,11 @@ from manyheads.bank.vectors import Embedder, QueryEmbedder
 from manyheads.errors import CorpusError
 from manyheads.papers import Hit, Scientist
 
-if TYPE_CHECKING:
-    from manyheads.bank.building import Progress
-    from manyheads.bank.corpus import Reader
-    from manyheads.bank.scientists import Condense
-
 _SCIENTISTS = TypeAdapter(list[Scientist])
 
 
 class Ecosystem(Closing):
-    """A built corpus, open for reading; any number of processes may have it open. Made by `build` or `open`."""
+    """A built corpus, open for reading; any number of processes may have it open. Made by `open`, or by `building.build_corpus`."""
 
     def __init__(self, folder: Path, meta: Meta, papers: KnowledgeBank, authors: Collection) -> None:
         self.folder, self.meta, self.papers = folder, meta, papers
@@ -52,42 +46,6 @@ class Ecosystem(Closing):
         except ValidationError as wrong:
             raise damaged(folder / SCIENTISTS, first_error(wrong)) from wrong
         self._scientists = {one.name: one for one in scientists}
-
-    @classmethod
-    def build(
-        cls,
-        source: "Path | Reader",
-        target: Path,
-        options: BuildOptions,
-        embedder: Embedder,
-        *,
-        name: str | None = None,
-        vectors: tuple[Path, Path] | None = None,
-        interests: "Condense | None" = None,
-        progress: "Progress | None" = None,
-    ) -> Self:
-        """Build a corpus from a dataset's reader, or a file of JSON Lines, into the folder `target`, and open it.
-
-        What was embedded is remembered, so a build that was killed goes on from there when run again; `target`
-        appears at the end, whole.
-
-        Args:
-            name: the corpus's name; the folder's if not given.
-            vectors: a `.npy` file (n, dim) and a file of its n ids, instead of embedding those papers.
-            interests: a model that condenses keywords into interests, for scientists of whom the dataset has none.
-            progress: told the step, how much of it is done and, where known, of how many.
-
-        Raises:
-            CorpusError: the source is no corpus, a filter left nothing, or `target` is there or unwritable.
-            EmbeddingError: texts cannot be embedded, or the vectors do not fit.
-        """
-        from manyheads.bank.building import build_corpus
-
-        build_corpus(
-            source, target, options, embedder,
-            name=name, vectors=vectors, interests=interests, progress=progress,
-        )  # fmt: skip
-        return cls.open(target, embedder)
 
     @classmethod
     def open(cls, folder: Path, embedder: Embedder | None = None) -> Self:

@@ -34,8 +34,7 @@ class ResultOfAny(RootModel[Any]):
     def __get_pydantic_json_schema__(
         cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        kinds = result_models()
-        return {"anyOf": [handler(kind.__pydantic_core_schema__) for kind in kinds]}
+        return {"anyOf": [handler(kind.__pydantic_core_schema__) for kind in result_models()]}
 
 
 Schema = dict[str, Any]
@@ -111,13 +110,12 @@ def _models(model: type[BaseModel]) -> list[type[BaseModel]]:
     waiting: list[Any] = [model]
     while waiting:
         each = waiting.pop()
-        if isinstance(each, type) and issubclass(each, BaseModel):
-            if each not in found:
-                found.append(each)
-                waiting += [field.annotation for field in each.model_fields.values()]
-                waiting += result_models() if each is ResultOfAny else ()
-        else:
+        if not (isinstance(each, type) and issubclass(each, BaseModel)):
             waiting += getattr(each, "__args__", ())
+        elif each not in found:
+            found.append(each)
+            waiting += [field.annotation for field in each.model_fields.values()]
+            waiting += result_models() if each is ResultOfAny else ()
     return found
 
 

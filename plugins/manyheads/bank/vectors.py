@@ -81,29 +81,25 @@ class CachedEmbedder(Closing):
             return np.zeros((0, self.dim), dtype=np.float32)
         salted = (f"{self.name}\0{text}".encode(errors="surrogatepass") for text in texts)
         keys = [hashlib.blake2b(one, digest_size=16).digest() for one in salted]
-        known = self._read(list(dict.fromkeys(keys)))
+        unique, rows = list(dict.fromkeys(keys)), list[tuple[bytes, bytes]]()
+        with self._errors():
+            for start in range(0, len(unique), _MOST_KEYS):
+                some = unique[start : start + _MOST_KEYS]
+                marks = ",".join("?" * len(some))
+                rows += self._db.rows(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", *some)
+        known: dict[bytes, NDArray[Any]] = {key: np.frombuffer(vector, dtype="<f4") for key, vector in rows}
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         if new:
             fresh = dict(zip(new, self._embedder.embed(list(new.values())), strict=True))
-            rows = [(key, vector.astype("<f4").tobytes()) for key, vector in fresh.items()]
+            stored = [(key, vector.astype("<f4").tobytes()) for key, vector in fresh.items()]
             with self._errors():
-                self._db.change_all("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
+                self._db.change_all("INSERT OR REPLACE INTO vectors VALUES (?, ?)", stored)
             known |= fresh
         return np.stack([known[key] for key in keys])
 
     def close(self) -> None:
         """Close the file."""
         self._db.close()
-
-    def _read(self, keys: list[bytes]) -> "dict[bytes, NDArray[Any]]":
-        import numpy as np
-
-        rows: list[tuple[bytes, bytes]] = []
-        with self._errors():
-            for some in (keys[start : start + _MOST_KEYS] for start in range(0, len(keys), _MOST_KEYS)):
-                marks = ",".join("?" * len(some))
-                rows += self._db.rows(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", *some)
-        return {key: np.frombuffer(vector, dtype="<f4") for key, vector in rows}
 
     @contextmanager
     def _errors(self) -> Generator[None]:

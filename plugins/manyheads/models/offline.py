@@ -171,20 +171,6 @@ def _core(title: str) -> str:
     return max(whole or [title], key=len).lower()
 
 
-def _condensed(terms: Iterable[str]) -> list[str]:
-    """The first terms, long ones cut to a phrase, each once."""
-    phrases = (term if len(term.split()) <= LONGEST_PHRASE else _core(term) for term in terms)
-    return list(dict.fromkeys(phrases))[:MOST_INTERESTS]
-
-
-def _headline(words: str) -> str:
-    """Words in the capitals of a title."""
-    return " ".join(
-        word if index and word in SMALL else word[:1].upper() + word[1:]
-        for index, word in enumerate(words.split())
-    )
-
-
 # The model.
 
 DEFAULTS = ModelConfig()
@@ -305,8 +291,9 @@ class Filler:
                 return self.object(schema)
             case "array":
                 fences = self._prompt.fenced(filling.lines) if filling.lines else ()
-                lines = [line for fence in fences for line in fence.splitlines() if line]
-                return _condensed(lines) or self._array(schema, name, filling)
+                terms = (line for fence in fences for line in fence.splitlines() if line)
+                phrases = (term if len(term.split()) <= LONGEST_PHRASE else _core(term) for term in terms)
+                return [*dict.fromkeys(phrases)][:MOST_INTERESTS] or self._array(schema, name, filling)
             case "boolean":
                 return self._rng.random() < filling.odds
             case "integer" | "number":
@@ -377,8 +364,12 @@ class Filler:
         if words := filling.with_papers if papers else self._prompt.table and filling.without_papers:
             return self._one_of(words, filling.draw_all)
         filling = filling if filling.words else self._phrases.fields["*"]
-        words = self._one_of(filling.words, filling.draw_all)
-        return _headline(words) if filling.capitals else words
+        text = self._one_of(filling.words, filling.draw_all)
+        if filling.capitals:
+            words = text.split()
+            capitals = [word if word in SMALL else word[:1].upper() + word[1:] for word in words[1:]]
+            text = " ".join([*(word[:1].upper() + word[1:] for word in words[:1]), *capitals])
+        return text
 
     def _one_of(self, words: Words, draw_all: bool) -> str:
         if isinstance(words, str):

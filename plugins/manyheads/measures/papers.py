@@ -278,9 +278,9 @@ def _read_bank(folder: Path, model: Embedder, progress: "Progress | None") -> di
         found: dict[Period, Papers] = {}
         for period in PERIODS:
             where = Filter(equals={"period": period})
-            records = bank.collection.scroll(where, vectors=True)
+            records = bank.collection.store.scroll(where, vectors=True)
             found[period] = _table(
-                _reported(records, f"reading {period} papers", bank.collection.count(where), progress),
+                _reported(records, f"reading {period} papers", bank.collection.store.count(where), progress),
                 model.dim,
             )
         return found

@@ -70,7 +70,7 @@ def reopen(folder: Path, sets: tuple[str, ...] = ()) -> RunConfig:
     # Version 0.1.0 kept the sections of all systems.
     [kept] = layers([str(path)], (), Resources.of())
     given = [_relative(each) for each in sets]
-    system = system_of(_named([kept, *given]))
+    system = system_of(_named([kept, *given]), str(path))
     config = _read([system.lift(kept)[0], *given], str(path), sets, None, True)
     return system.moved(config, folder)
 
@@ -89,9 +89,7 @@ def _read(
     data: Sequence[Mapping[str, Any]], where: str, sets: Sequence[str], name: str | None, strict: bool
 ) -> RunConfig:
     name = name or _named(data)
-    if name not in systems():
-        raise ConfigError(f"{where}: system: there is no {name!r}", tried=f"systems: {', '.join(systems())}")
-    system = systems()[name]
+    system = system_of(name, where)
     merged: dict[str, Any] = {}
     for each in data:
         lifted, rest = system.lift(each)

@@ -19,9 +19,7 @@ def own(name: str) -> System:
     try:
         return system_of(name)
     except ConfigError as error:
-        raise SubjectError(
-            error.message, tried=error.tried, hint="install the package that brings it"
-        ) from error
+        raise SubjectError(error.message, tried=error.tried, hint=error.hint) from error
 
 
 def load(folder: Path | str) -> RunResult[Any]:

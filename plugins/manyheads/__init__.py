@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from manyheads.literature.library import Library
     from manyheads.papers import Paper
     from manyheads.replies import ReplyModel, reply_type
-    from manyheads.replies.base import form as reply_form
+    from manyheads.replies import form as reply_form
     from manyheads.systems.loading import load as load_config
     from manyheads.systems.results import load
     from manyheads.texts import FileOrText, subject_of
@@ -85,7 +85,7 @@ _HOMES = {
     "load_config": "systems.loading:load",
     "load_embedder": "bank.embedding",
     "parse_reply": "engine.replying:parse",
-    "reply_form": "replies.base:form",
+    "reply_form": "replies:form",
     "reply_type": "replies",
     "role_agent": "hosts",
     "run": "hosts.run",

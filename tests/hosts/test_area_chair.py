@@ -9,8 +9,7 @@ from agentscope.message import UserMsg
 from manyheads.engine.replying import parse
 from manyheads.hosts.agentscope import role_agent as agentscope_agent
 from manyheads.hosts.autogen import role_agent as autogen_agent
-from manyheads.replies import Verdict
-from manyheads.replies.base import form
+from manyheads.replies import Verdict, form
 from support.llm import LLM
 from support.requests import Request
 from support.turns import model

@@ -9,8 +9,7 @@ from pydantic import Field, model_validator
 from manyheads.config import Inputs, RunConfig, Section, Slot, Strict
 from manyheads.errors import ConfigError
 from manyheads.literature.ideas import Contest
-from manyheads.replies import Condensed, Ranking, ReplyModel
-from manyheads.replies.base import Text
+from manyheads.replies import Condensed, Ranking, ReplyModel, Text
 from manyheads.report.record import count
 from manyheads.roles import Roles
 from manyheads.systems.indicators import listed, unknown

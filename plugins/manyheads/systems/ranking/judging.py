@@ -12,8 +12,7 @@ from manyheads.discussion.run import Question
 from manyheads.errors import BudgetError, ConfigError, ModelError, ReplyError
 from manyheads.literature.ideas import Entry
 from manyheads.measures.ranking import orders_of, relative_quality
-from manyheads.replies import Condensed, Ranking, ReplyModel, ranking_of
-from manyheads.replies.refinement import ABSENT
+from manyheads.replies import ABSENT, Condensed, Ranking, ReplyModel, ranking_of
 from manyheads.systems.ranking.config import JUDGE, Quality, quality_of
 from manyheads.systems.ranking.lineup import Lineup
 from manyheads.systems.ranking.result import TARGET, RankingResult, RankingRun

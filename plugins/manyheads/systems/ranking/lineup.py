@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from manyheads.errors import ConfigError
 from manyheads.literature.ideas import Entry
-from manyheads.replies import Proposal, label
-from manyheads.replies.refinement import as_ranked
+from manyheads.replies import Proposal, as_ranked, label
 
 NAMED = 4
 """Ideas that a line names one by one."""

@@ -8,8 +8,7 @@ from pydantic import Field, field_validator
 from manyheads.config import Inputs, RunConfig, Section, Slot
 from manyheads.errors import ConfigError
 from manyheads.literature.ideas import Background
-from manyheads.replies import Abstract, FirstIdea, Proposal, ReplyModel, Rethought, Review, Verdict
-from manyheads.replies.base import Text
+from manyheads.replies import Abstract, FirstIdea, Proposal, ReplyModel, Rethought, Review, Text, Verdict
 from manyheads.report.record import count
 from manyheads.roles import Roles
 from manyheads.systems.indicators import listed, unknown

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from manyheads.config import Inputs, LiteratureConfig, RunConfig, Section, Slot
     from manyheads.core.events import Event, Stage
     from manyheads.core.results import Evidence, Part, RunResult
-    from manyheads.discussion import Question, Run
+    from manyheads.discussion.run import Question, Run
     from manyheads.engine.replying import parse as parse_reply
     from manyheads.engine.system import System
     from manyheads.errors import ConfigError, UserError
@@ -71,9 +71,9 @@ _HOMES = {
     "LiteratureConfig": "config",
     "Paper": "papers",
     "Part": "core.results",
-    "Question": "discussion",
+    "Question": "discussion.run",
     "ReplyModel": "replies",
-    "Run": "discussion",
+    "Run": "discussion.run",
     "RunConfig": "config",
     "RunResult": "core.results",
     "Section": "config",

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, create_model
 from typing_extensions import TypeVar
 
 from manyheads.config import Inputs, RunConfig, Section, Slot
-from manyheads.discussion import Run
+from manyheads.discussion.run import Run
 from manyheads.engine.folder import writing
 from manyheads.errors import ConfigError
 from manyheads.replies import ReplyModel

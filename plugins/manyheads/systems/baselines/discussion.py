@@ -3,8 +3,7 @@
 from dataclasses import dataclass, field
 
 from manyheads.core import Speaker
-from manyheads.discussion import Remark
-from manyheads.discussion.run import Question
+from manyheads.discussion.run import Question, Remark
 from manyheads.replies import Abstract, Analysis, Critique, Evidence, Idea, ReplyModel
 from manyheads.systems.baselines.desk import ABSTRACT, IDEA, RESEARCHER, Desk
 from manyheads.systems.baselines.result import BaselineRun

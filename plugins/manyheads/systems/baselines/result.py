@@ -1,7 +1,7 @@
 """What a baseline comes to, in the shape of a team's result."""
 
 from manyheads.core.results import Part
-from manyheads.discussion import Run
+from manyheads.discussion.run import Run
 from manyheads.systems.baselines.config import BaselineConfig
 from manyheads.systems.virsci.result import TeamResult
 

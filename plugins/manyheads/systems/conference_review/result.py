@@ -1,7 +1,7 @@
 """What a review of a text comes to."""
 
 from manyheads.core.results import Part
-from manyheads.discussion import Run
+from manyheads.discussion.run import Run
 from manyheads.measures.ratings import CRITERIA
 from manyheads.measures.statistics import RatingMean
 from manyheads.replies import ConferenceReview, IdeaRating

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from manyheads.core.results import Interval, Quality, RankedItem, RankedOrder
-from manyheads.discussion import Run
+from manyheads.discussion.run import Run
 from manyheads.literature.ideas import Contest, Entry
 from manyheads.measures.ranking import position_bias
 from manyheads.measures.statistics import Mean, mean_of

@@ -3,7 +3,7 @@
 from typing import Any
 
 from manyheads.core.results import Abstract, Draft, Idea, Part, Person, Quality
-from manyheads.discussion import Run
+from manyheads.discussion.run import Run
 from manyheads.literature.ideas import Background as Material
 from manyheads.replies import FirstIdea, Proposal, Review, Verdict
 from manyheads.systems.rebuttal.config import RebuttalConfig

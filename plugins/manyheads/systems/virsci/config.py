@@ -5,8 +5,7 @@ from typing import Annotated
 from pydantic import Field, field_validator
 
 from manyheads.config import Inputs, RunConfig, Slot, Strict
-from manyheads.core.events import Stage
-from manyheads.discussion import DiscussionSettings, TurnsConfig
+from manyheads.discussion.run import DiscussionSettings, TurnsConfig
 from manyheads.replies import (
     Abstract,
     Advice,
@@ -26,10 +25,22 @@ from manyheads.replies import (
 from manyheads.roles import Roles
 from manyheads.tools import LOOK_UPS
 
-STAGES = ("selection", "topic", "idea", "novelty", "abstract", "review")
-"""In their order; `review` is the self-review, which a run has only when it is enabled."""
-TALKS = ("topic", "idea", "novelty", "abstract")
-"""The stages that are held in turns."""
+STAGES = {
+    "selection": "Collaborator selection",
+    "topic": "Topic discussion",
+    "idea": "Idea generation",
+    "novelty": "Novelty assessment",
+    "abstract": "Abstract generation",
+    "review": "Self-review",
+}
+"""In their order, with their titles; `review` is the self-review, which a run has only when it is enabled."""
+GOALS = {
+    "topic": "one precise research topic that the members share and can support.",
+    "idea": "a small set of testable ideas on the topic, at least one of them clearly new.",
+    "novelty": "a clear majority for the idea that overlaps least with published work.",
+    "abstract": "an abstract that is clear, complete and original.",
+}
+"""Of the stages that are held in turns."""
 
 
 class StageTurns(TurnsConfig):
@@ -116,11 +127,6 @@ class TopicInput(Inputs):
         return (value or "").strip() or None
 
 
-def settings_of(config: RunConfig) -> VirSciConfig:
-    """The settings of a run of VirSci."""
-    return config.settings
-
-
 _NEEDS: dict[tuple[str, str], type[ReplyModel]] = {
     ("scientist", "join"): Decision,
     ("scientist", "topic"): Remark,
@@ -140,30 +146,15 @@ _SELF_REVIEW_NEEDS: dict[tuple[str, str], type[ReplyModel]] = {
     ("leader", "rework"): Revision,
 }
 
-TITLES = {
-    "selection": "Collaborator selection",
-    "topic": "Topic discussion",
-    "idea": "Idea generation",
-    "novelty": "Novelty assessment",
-    "abstract": "Abstract generation",
-    "review": "Self-review",
-}
-GOALS = {
-    "topic": "one precise research topic that the members share and can support.",
-    "idea": "a small set of testable ideas on the topic, at least one of them clearly new.",
-    "novelty": "a clear majority for the idea that overlaps least with published work.",
-    "abstract": "an abstract that is clear, complete and original.",
-}
-
 
 def needs(config: RunConfig) -> dict[tuple[str, str], type[ReplyModel]]:
     """The reply that each task of a role must give, or a narrower one; of self-review only where it is held."""
-    return {**_NEEDS, **(_SELF_REVIEW_NEEDS if settings_of(config).self_review.enabled else {})}
+    return _NEEDS | (_SELF_REVIEW_NEEDS if config.settings.self_review.enabled else {})
 
 
 def turns(config: RunConfig) -> dict[str, int]:
     """The most turns of each stage that is held in turns."""
-    return {stage: settings_of(config).turns.of(stage) for stage in TALKS}
+    return {stage: config.settings.turns.of(stage) for stage in GOALS}
 
 
 def searches(config: RunConfig, roles: Roles) -> bool:
@@ -174,7 +165,7 @@ def searches(config: RunConfig, roles: Roles) -> bool:
     )
 
 
-def stage_event(config: RunConfig, stage: str, title: str | None = None) -> Stage:
-    """A stage begins, or begins anew under another title; the self-review counts only where it is held."""
-    total = len(STAGES) - (not settings_of(config).self_review.enabled)
-    return Stage(stage=stage, title=title or TITLES[stage], number=STAGES.index(stage) + 1, total=total)
+def stages(config: RunConfig) -> dict[str, str]:
+    """The stages of a run, in their order, with their titles."""
+    held = config.settings.self_review.enabled
+    return {stage: title for stage, title in STAGES.items() if held or stage != "review"}

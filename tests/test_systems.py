@@ -11,7 +11,7 @@ from manyheads import systems as registry
 from manyheads.config import Inputs, RunConfig, Section, Slot
 from manyheads.engine.system import Needs, System
 from manyheads.errors import ConfigError
-from manyheads.report.html import View
+from manyheads.report.page import View
 from manyheads.resources import Resources, shipped
 from manyheads.systems import system_of, systems
 from manyheads.systems.loading import load, validate

@@ -35,9 +35,8 @@ from manyheads.hosts.agentscope.client import describe
 from manyheads.hosts.agentscope.host import AgentScopeHost
 from manyheads.hosts.bridge import Runs, RunState, Takes, native_class, sentence, system_called, takes
 from manyheads.models.offline import LABEL
-from manyheads.report.closing import ABSTRACT
 from manyheads.systems.loading import load, validate
-from manyheads.systems.results import details, essence, typed
+from manyheads.systems.results import ABSTRACT, details, essence, typed
 
 # A run's events as AgentScope's: one reply with a text block for each thing that a reader wants to see.
 

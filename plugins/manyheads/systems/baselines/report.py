@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 
-from manyheads.report import closing
-from manyheads.report.html import View
+from manyheads.report.page import View
 from manyheads.report.record import Record, count
+from manyheads.systems import results
 from manyheads.systems.baselines.result import BaselineResult, Course
-from manyheads.systems.virsci.report import TeamPage
+from manyheads.systems.virsci.report import report as team_report
 
 
 def essence(result: BaselineResult) -> Iterator[tuple[str, str]]:
     """Topic, idea and abstract, and what came of which tokens."""
-    yield from closing.work(result.topic, result.idea, result.abstract)
+    yield from results.work(result.topic, result.idea, result.abstract)
     if result.baseline:
         yield "Baseline", _course(result.baseline)
 
@@ -25,5 +25,4 @@ def _course(course: Course) -> str:
 
 def report(record: Record) -> View:
     """The report of a baseline, on a team's template."""
-    result: BaselineResult = record.result.result
-    return View("manyheads.systems.virsci", TeamPage.team(record, result, alone=True))
+    return team_report(record, alone=True)

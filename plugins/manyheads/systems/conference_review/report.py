@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from manyheads.measures.statistics import RatingMean
 from manyheads.replies import label
-from manyheads.report.html import View
-from manyheads.report.page import Page
+from manyheads.report.page import Page, View
 from manyheads.report.record import Record, count
 from manyheads.systems.conference_review.result import Rating, Review, ReviewResult
 
@@ -46,7 +45,7 @@ def _mean(mean: RatingMean) -> str:
 def report(record: Record) -> View:
     """The report of a review."""
     result: ReviewResult = record.result.result
-    return View(__package__ or "", Page.of(record), {"reviewed": result, "points": points(result)})
+    return View(__package__ or "", Page(record), {"reviewed": result, "points": points(result)})
 
 
 def points(result: ReviewResult) -> dict[str, list[tuple[str, ...]]]:

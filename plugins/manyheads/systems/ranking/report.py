@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from manyheads.core.events import Said
 from manyheads.core.results import Interval, RankedOrder
-from manyheads.report.html import View
-from manyheads.report.page import Page
+from manyheads.report.page import Page, View
 from manyheads.report.record import Record
 from manyheads.systems.ranking.result import TARGET, RankingResult
 
@@ -30,7 +29,7 @@ def report(record: Record) -> View:
         if finished or ranked.orders
         else [said.text for said in record.of(Said) if said.task == "rank"],
     }
-    return View(__package__ or "", Page.of(record), shown)
+    return View(__package__ or "", Page(record), shown)
 
 
 def broken(ranked: RankingResult) -> list[tuple[int, RankedOrder]]:

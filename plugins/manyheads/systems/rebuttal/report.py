@@ -4,18 +4,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from manyheads.replies import label
-from manyheads.report import closing
 from manyheads.report.diff import Piece, changed_words, shortened, word_diff
-from manyheads.report.html import View
-from manyheads.report.page import Page
+from manyheads.report.page import Page, View
 from manyheads.report.record import Record, count
+from manyheads.systems import results
 from manyheads.systems.rebuttal.result import Course, RebuttalResult, Round, Version
 
 
 def essence(result: RebuttalResult) -> Iterator[tuple[str, str]]:
     """The idea, its abstract or else its hypothesis, and how it got on."""
     idea, abstract = result.idea, result.abstract
-    yield from closing.work(None, idea, abstract)
+    yield from results.work(None, idea, abstract)
     if idea and not abstract:
         yield "Hypothesis", idea.hypothesis or idea.idea
     if result.rebuttal:
@@ -24,7 +23,7 @@ def essence(result: RebuttalResult) -> Iterator[tuple[str, str]]:
 
 def work(result: RebuttalResult) -> Iterator[str]:
     """The abstract, or the idea field by field; one that was never revised is a paragraph."""
-    yield from closing.in_sections(result.abstract)
+    yield from results.in_sections(result.abstract)
     if result.idea and not result.abstract:
         for name, text in result.idea.fields:
             yield {"title": f"# {text}", "idea": text}.get(name, f"**{label(name)}.** {text}")
@@ -39,7 +38,7 @@ def _course(course: Course) -> str:
 def report(record: Record) -> View:
     """The report of a review and rebuttal."""
     result: RebuttalResult = record.result.result
-    page = Page.of(record, [person.name for person in result.team])
+    page = Page(record, tuple(person.name for person in result.team))
     return View(
         __package__ or "",
         page,

@@ -1,19 +1,17 @@
 """The plain baseline, because a team must earn its cost: one agent with as many tokens drafts ideas and picks one."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from manyheads.core import Speaker
 from manyheads.core.events import Voted
 from manyheads.core.results import ScoredIdea
-from manyheads.core.results import Vote as Ballot
 from manyheads.discussion.run import Question
-from manyheads.papers import Hit
 from manyheads.replies import Abstract, Idea, ReplyModel, Vote, vote_among
 from manyheads.systems.baselines.config import need_topic_and_tokens
 from manyheads.systems.baselines.desk import ABSTRACT, IDEA, NOVELTY, RESEARCHER, Desk
 from manyheads.systems.baselines.result import BaselineRun
 from manyheads.systems.virsci.ideas import most_confident
+from manyheads.systems.virsci.novelty import Candidate, ballot_of
 
 NEEDS: dict[tuple[str, str], type[ReplyModel]] = {
     (RESEARCHER, "propose"): Idea,
@@ -21,14 +19,6 @@ NEEDS: dict[tuple[str, str], type[ReplyModel]] = {
     (RESEARCHER, "abstract"): Abstract,
 }
 STAGES = {IDEA: "Independent ideas", NOVELTY: "Choice", ABSTRACT: "Abstract generation"}
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """An idea as it is judged, without its author's ratings."""
-
-    text: str
-    references: Sequence[Hit]
 
 
 async def single(run: BaselineRun) -> None:
@@ -42,26 +32,13 @@ async def single(run: BaselineRun) -> None:
         BudgetError: the allowance does not reach to the abstract.
     """
     need_topic_and_tokens(run.config)
-    desk = Desk.of(run, STAGES)
-    author = run.speaker(RESEARCHER, "Researcher")
+    desk, author = Desk.of(run, STAGES), run.speaker(RESEARCHER, "Researcher")
     desk.seat(author)
-    await _draft_ideas(desk, author)
-    kept = most_confident(desk.ideas, run.settings.ideas.keep)
-    chosen = await _pick(desk, author, kept)
-    await desk.write(kept, chosen, author)
-
-
-async def _draft_ideas(desk: Desk, author: Speaker) -> None:
-    desk.begin(IDEA)
-    references = await desk.references(1, desk.topic)
-    while not desk.ideas or desk.allowance.allows("propose", *_closing(desk, len(desk.ideas) + 1)):
-        number = len(desk.ideas) + 1
-        variables = {"topic": desk.topic, "references": references, "draft": number}
-        question = Question(IDEA, number, author, RESEARCHER, "propose", variables, tools=desk.tools(author))
-        reply = await desk.ask(question, Idea)
-        desk.propose(reply.value, author.name, number, references)
-    reserved = _closing(desk, len(desk.ideas) + 1)
-    desk.stop(len(desk.ideas), "tokens", desk.short_of("propose", *reserved))
+    references, ideas = await desk.references(1, desk.topic), desk.ideas
+    while not ideas or desk.affords(len(ideas), "propose", *_closing(desk, len(ideas) + 1)):
+        await desk.propose(author, references, len(ideas) + 1, len(ideas) + 1)
+    kept = most_confident(ideas, run.settings.ideas.keep)
+    await desk.write(kept, await _pick(desk, author, kept), author)
 
 
 def _closing(desk: Desk, drafted: int) -> tuple[int, int]:
@@ -76,23 +53,21 @@ def _closing(desk: Desk, drafted: int) -> tuple[int, int]:
 
 async def _pick(desk: Desk, author: Speaker, kept: Sequence[ScoredIdea]) -> ScoredIdea:
     """The most novel of the kept ideas (Eq. 3, asked of one); the most confident where there is no choice to make."""
-    desk.begin(NOVELTY)
-    run = desk.run
-    if len(kept) == 1 or not run.settings.novelty.enabled:
+    run, config = desk.run, desk.run.settings.novelty
+    run.begin(NOVELTY, STAGES)
+    if len(kept) == 1 or not config.enabled:
         return kept[0]
     if not desk.allowance.leaves(*_closing(desk, len(kept))):
         run.warn(
             NOVELTY, "too few tokens are left to choose among the ideas: the most confident one is taken"
         )
         return kept[0]
-    found = await run.references(NOVELTY, 1, [idea.text for idea in kept], run.settings.novelty.references)
-    ideas = [Candidate(idea.text, hits) for idea, hits in zip(kept, found, strict=True)]
+    texts = [idea.text for idea in kept]
+    papers = await run.references(NOVELTY, 1, texts, config.references)
+    ideas = [Candidate(text, hits) for text, hits in zip(texts, papers, strict=True)]
     question = Question(NOVELTY, 1, author, RESEARCHER, "pick", {"ideas": ideas})
     kind = vote_among(run.reply_type(RESEARCHER, "pick", Vote), len(kept))
-    vote = (await desk.put(question, kind)).value
+    vote = (await desk.ask(question, kind)).value
     run.emit(Voted(stage=NOVELTY, turn=1, voter=author.name, choice=vote.choice, reasoning=vote.thought))
-    chosen = kept[vote.choice - 1]
-    run.result.votes.append(
-        Ballot(voter=author.name, turn=1, choice=vote.choice, reasoning=vote.thought, idea=chosen.title)
-    )
-    return chosen
+    run.result.votes.append(ballot_of(vote, author.name, 1, kept))
+    return kept[vote.choice - 1]

@@ -5,7 +5,7 @@ from functools import partial
 
 from manyheads.config import RunConfig
 from manyheads.engine.system import Needs, System
-from manyheads.systems.baselines import discussion, reflection, single
+from manyheads.systems.baselines import alone, discussion
 from manyheads.systems.baselines.config import BaselineConfig, need_topic, need_topic_and_tokens, resolve
 from manyheads.systems.baselines.result import BaselineResult, BaselineRun, essence
 from manyheads.systems.virsci.config import TopicInput
@@ -58,8 +58,8 @@ SELF_REFLECTION = _baseline(
     "self-reflection",
     "Self-reflection",
     "A researcher who reflects on one idea about a topic for many rounds and writes its abstract.",
-    reflection.self_reflection,
-    reflection.NEEDS,
+    alone.self_reflection,
+    alone.REFLECTION_NEEDS,
     lambda settings: {"idea": settings.rounds + 1},
 )
 DISCUSSION = _baseline(
@@ -74,7 +74,7 @@ SINGLE = _baseline(
     "single",
     "Single agent",
     "A researcher who drafts ideas about a topic, picks the most novel one and writes its abstract.",
-    single.single,
-    single.NEEDS,
+    alone.single,
+    alone.SINGLE_NEEDS,
     ready=need_topic_and_tokens,
 )

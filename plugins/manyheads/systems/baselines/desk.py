@@ -63,19 +63,18 @@ class Allowance:
         """
         if task in self.paid:
             return max(usage.tokens for usage in self.paid[task])
-        prompts = [reply.input_tokens for reply in self._of(self.paid)]
-        return max(prompts, default=0) + 2 * self._longest(self.paid)
+        replies = self._of(self.paid)
+        longest = max((reply.output_tokens for reply in replies), default=0)
+        return max((reply.input_tokens for reply in replies), default=0) + 2 * longest
 
     def reading(self, tasks: Collection[str], shown: int = 1) -> int:
         """Tokens that a reply may take which is shown so many replies to these tasks, and is as long as one.
 
         What else stands in its prompt is taken to be as long as their prompts were, as often as it is shown one.
         """
-        prompts = [reply.input_tokens for reply in self._of(tasks)]
-        return shown * min(prompts, default=0) + (shown + 1) * self._longest(tasks)
-
-    def _longest(self, tasks: Collection[str]) -> int:
-        return max((reply.output_tokens for reply in self._of(tasks)), default=0)
+        replies = self._of(tasks)
+        longest = max((reply.output_tokens for reply in replies), default=0)
+        return shown * min((reply.input_tokens for reply in replies), default=0) + (shown + 1) * longest
 
     def _of(self, tasks: Collection[str]) -> list[Usage]:
         return [usage for task in tasks for usage in self.paid.get(task, ())]

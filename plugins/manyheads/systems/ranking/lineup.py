@@ -33,9 +33,9 @@ class Lineup:
     @property
     def fields(self) -> tuple[str, ...]:
         """The fields that are shown, in the order of the form."""
-        told = [set(entry.fields) for entry in self.entries]
-        kept = set[str].intersection(*told) if self.align and self._formed else set[str].union(*told)
-        return tuple(name for name in Proposal.model_fields if name in kept)
+        fields = [set(entry.fields) for entry in self.entries]
+        shown = set[str].intersection(*fields) if self.align and self._formed else set[str].union(*fields)
+        return tuple(name for name in Proposal.model_fields if name in shown)
 
     @property
     def texts(self) -> tuple[str, ...]:

@@ -144,5 +144,5 @@ def searches(config: RunConfig, roles: Roles) -> bool:
 
 def stages(config: RunConfig) -> dict[str, str]:
     """The stages of a run, in their order, with their titles."""
-    held = config.settings.self_review.enabled
-    return {stage: title for stage, title in STAGES.items() if held or stage != "review"}
+    reviewed = config.settings.self_review.enabled
+    return {stage: title for stage, title in STAGES.items() if reviewed or stage != "review"}

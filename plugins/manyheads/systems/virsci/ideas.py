@@ -98,9 +98,9 @@ async def propose_ideas(
             STAGE, archive.turn, member.speaker, "scientist", "idea", variables, recall=recall
         )
         reply, guests = await speak(run, team, question, Idea, context=archive.text())
-        number, held = numbered + len(archive.ideas) + 1, len(discarded) + 1
+        number, attempt = numbered + len(archive.ideas) + 1, len(discarded) + 1
         idea = scored(
-            reply.value, number, member.name, archive.turn, references, config.novelty_weight, round=held
+            reply.value, number, member.name, archive.turn, references, config.novelty_weight, round=attempt
         )
         archive.ideas.append(idea)
         run.result.ideas.append(idea)

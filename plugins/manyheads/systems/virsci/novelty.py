@@ -40,8 +40,8 @@ async def most_novel(
     recall = " / ".join(titles)
     run.expect(recall, *titles, recall=True)  # the titles are for the abstract stage
     queries, k = [idea.text for idea in ideas], run.settings.novelty.references
-    found = await run.references(STAGE, before + 1, queries, k)
-    candidates = [Candidate(text, hits) for text, hits in zip(queries, found, strict=True)]
+    papers = await run.references(STAGE, before + 1, queries, k)
+    candidates = [Candidate(text, hits) for text, hits in zip(queries, papers, strict=True)]
     ballots = list[Ballot]()
 
     async def vote(member: Member, turn: int) -> Ballot:

@@ -18,18 +18,18 @@ from manyheads.systems.virsci.result import SelfReviews, TeamResult, VirSciResul
 def essence(result: VirSciResult) -> Iterator[tuple[str, str]]:
     """Topic, idea and abstract, and how that came through self-review."""
     yield from results.work(result.topic, result.idea, result.abstract)
-    if not (held := result.self_review) or not held.reviews:
+    if not (review := result.self_review) or not review.reviews:
         return
-    closest, discarded = held.reviews[-1].closest, len(held.discarded)
-    revised = len(held.reviews) - discarded - 1
+    closest, discarded = review.reviews[-1].closest, len(review.discarded)
+    revised = len(review.reviews) - discarded - 1
     after = [count(n, word) for n, word in ((revised, "revision"), (discarded, "discarded idea")) if n]
     how = f", after {' and '.join(after)}" if after else ""
     if closest is None:
         yield "Review", f"not made: no published paper was found to compare it with{how}"
-    elif held.passed:
+    elif review.passed:
         yield "Review", f"passed: at most {closest} of 100 alike{how}"
     else:
-        yield "Review", f"not passed: up to {closest} of 100 alike, too close from {held.threshold}{how}"
+        yield "Review", f"not passed: up to {closest} of 100 alike, too close from {review.threshold}{how}"
 
 
 def work(result: TeamResult) -> Iterator[str]:
@@ -115,8 +115,8 @@ class TeamPage(Page):
 
     @property
     def self_reviews(self) -> SelfReviews | None:
-        held = self.result.self_review if isinstance(self.result, VirSciResult) else None
-        return held if held and held.reviews else None
+        reviews = self.result.self_review if isinstance(self.result, VirSciResult) else None
+        return reviews if reviews and reviews.reviews else None
 
     @property
     def chosen(self) -> ScoredIdea | None:

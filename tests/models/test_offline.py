@@ -25,11 +25,11 @@ from manyheads.replies import (
     SelfReview,
     Verdict,
     Vote,
+    form,
     ranking_of,
     review_of,
     seeking,
 )
-from manyheads.replies.base import form
 from manyheads.resources import Resources
 
 SYSTEM = "<profile>\nName: Scientist3\nResearch interests: soft grippers; tactile sensing\n</profile>"

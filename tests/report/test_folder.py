@@ -9,14 +9,13 @@ import pytest
 from manyheads.core.events import AnyEvent, Said
 from manyheads.errors import JournalError, SubjectError
 from manyheads.report.record import Record, read_run
-from manyheads.systems.results import own
 from manyheads.systems.virsci.result import VirSciResult
 
 Write = Callable[..., Path]
 
 
 def read(folder: Path) -> Record:
-    return read_run(folder, lambda system: own(system).result)
+    return read_run(folder, VirSciResult)
 
 
 def test_reads_events_result_and_config(run: Write) -> None:

@@ -11,7 +11,7 @@ from manyheads import systems as registry
 from manyheads.config import Inputs, RunConfig, Section, Slot
 from manyheads.engine.system import Needs, System
 from manyheads.errors import ConfigError
-from manyheads.report.html import View
+from manyheads.report.page import View
 from manyheads.resources import Resources, shipped
 from manyheads.systems import BUILT_IN, system_of, systems
 from manyheads.systems.loading import load, validate
@@ -39,9 +39,7 @@ ALLOWED = {
     "measures/ranking.py": "a measure of rankings, and people's rankings",
     "measures/statistics.py": "agreement of rankings",
     "measures/ratings.py": "ratings by reviews",
-    "replies/__init__.py": "the names of replies",
-    "replies/refinement.py": "the names of replies",
-    "replies/team.py": "the names of replies",
+    "replies.py": "the names of replies",
     "report/plots.py": "labels of measures",
     "report/record.py": "an example",
     "suites/cells.py": "rankings and reviews as measures of runs",

@@ -18,8 +18,7 @@ from typing import Any, TypeVar
 from manyheads.core import NOTHING, Host, Message, Place, Reply, ToolCall, Turn, Usage
 from manyheads.disk import Database, reading
 from manyheads.errors import ChangedError, JournalError
-from manyheads.replies import ReplyModel
-from manyheads.replies.base import schema_of
+from manyheads.replies import ReplyModel, schema_of
 
 R = TypeVar("R", bound=ReplyModel)
 

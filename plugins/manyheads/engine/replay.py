@@ -9,7 +9,7 @@ from manyheads.core import Message, Place, Raw, ToolCall, Usage
 from manyheads.engine.journal import read_turns
 from manyheads.engine.replying import asked_at
 from manyheads.errors import ModelError
-from manyheads.replies.base import FORM
+from manyheads.replies import FORM
 
 FORM_BEGINS = FORM.partition("{schema}")[0]
 

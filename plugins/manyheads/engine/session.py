@@ -16,7 +16,8 @@ from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import NOTHING, UNMETERED, Host, ManagedHost, Meter, Recall, Usage
 from manyheads.core.events import AnyEvent, Emit, Searched, Warned, stream
 from manyheads.core.results import RunResult, RunUsage
-from manyheads.discussion import DiscussionSettings, Run, need_members
+from manyheads.discussion.run import DiscussionSettings, Run
+from manyheads.discussion.team import need_members
 from manyheads.disk import cache_folder
 from manyheads.engine.budget import Budgeted, Ledger, Meters
 from manyheads.engine.folder import JOURNAL, RunFolder, fresh, new_folder

@@ -10,12 +10,11 @@ from pydantic import BaseModel, Field, create_model
 from typing_extensions import TypeVar
 
 from manyheads.config import Inputs, RunConfig, Section, Slot
-from manyheads.discussion import Run
+from manyheads.discussion.run import Run
 from manyheads.engine.folder import writing
 from manyheads.errors import ConfigError
 from manyheads.replies import ReplyModel
-from manyheads.report.html import View, write_page
-from manyheads.report.page import Page
+from manyheads.report.page import Page, View, write_page
 from manyheads.report.record import Record, read_run
 from manyheads.roles import Roles
 
@@ -174,8 +173,8 @@ class System(Generic[C, N, R]):
         Raises:
             UserError: the folder is no run folder, or the report cannot be written.
         """
-        record = read_run(folder, lambda name: self.result)
-        view = View(self.report, Page.of(record)) if isinstance(self.report, str) else self.report(record)
+        record = read_run(folder, self.result)
+        view = View(self.report, Page(record)) if isinstance(self.report, str) else self.report(record)
         return write_page(folder, view)
 
     @property

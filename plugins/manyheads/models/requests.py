@@ -10,8 +10,7 @@ from pydantic import ValidationError
 from manyheads.config import ModelConfig
 from manyheads.core import Usage
 from manyheads.errors import ConfigError, ModelError
-from manyheads.replies import ReplyModel
-from manyheads.replies.base import schema_of
+from manyheads.replies import ReplyModel, schema_of
 from manyheads.retry import Limiter, Pace, Retry, in_short, is_failure, is_garbled, is_unreachable, status_of
 
 T = TypeVar("T")

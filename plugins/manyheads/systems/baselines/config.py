@@ -55,11 +55,6 @@ class BaselineConfig(Section):
         return self.like.tokens if self.like else self.tokens
 
 
-def settings_of(config: RunConfig) -> BaselineConfig:
-    """The settings of a run of a baseline."""
-    return config.settings
-
-
 def resolve(config: RunConfig) -> RunConfig:
     """The config with what `like` comes to; one that is settled already is left alone.
 
@@ -68,22 +63,19 @@ def resolve(config: RunConfig) -> RunConfig:
     Raises:
         ConfigError: the other run cannot be read, has not come to its end, or counted no tokens.
     """
-    named = settings_of(config).like
-    if not isinstance(named, str):
+    settings: BaselineConfig = config.settings
+    if not isinstance(run := settings.like, str):
         return config
-    like = Like(run=named, tokens=_tokens_of(Path(named), f"{config.system}.like"))
-    return config.model_copy(update={"settings": settings_of(config).model_copy(update={"like": like})})
-
-
-def _tokens_of(run: Path, key: str) -> int:
-    """Input and output tokens of a finished run."""
+    key = f"{config.system}.like"
     try:
-        tokens = read_result(run, Part).tokens
+        tokens = read_result(Path(run), Part).tokens
     except SubjectError as error:
         raise ConfigError(f"{key}: {error.message}", hint=error.hint) from error
     if tokens <= 0:
         raise ConfigError(f"{key}: {run}: its models counted no tokens", hint="give a number: --set tokens=N")
-    return tokens
+    return config.model_copy(
+        update={"settings": settings.model_copy(update={"like": Like(run=run, tokens=tokens)})}
+    )
 
 
 def need_topic(config: RunConfig) -> str:
@@ -93,11 +85,11 @@ def need_topic(config: RunConfig) -> str:
     return config.inputs.topic
 
 
-def need_topic_and_tokens(config: RunConfig) -> str:
+def need_topic_and_tokens(config: RunConfig) -> None:
     """`need_topic`; raises `ConfigError` too where there are no tokens to go by."""
-    if settings_of(config).allowed is None:
+    if config.settings.allowed is None:
         raise ConfigError(
             f"{config.system}: needs the number of tokens that it may use",
             hint=f"--set {config.system}.like=RUN, a finished run to be like in cost, or --set {config.system}.tokens=N",
         )
-    return need_topic(config)
+    need_topic(config)

@@ -6,10 +6,8 @@ from manyheads.config import RunConfig
 from manyheads.engine.system import System
 from manyheads.errors import ConfigError
 from manyheads.report.record import count
-from manyheads.systems.conference_review import report
-from manyheads.systems.conference_review.config import ReviewConfig, ReviewInputs
-from manyheads.systems.conference_review.result import ReviewResult
-from manyheads.systems.conference_review.system import NEEDS, conference_review
+from manyheads.systems.conference_review.result import ReviewResult, essence, in_full
+from manyheads.systems.conference_review.reviews import NEEDS, ReviewConfig, ReviewInputs, conference_review
 from manyheads.texts import Subject, read_subject
 
 __all__ = ["CONFERENCE_REVIEW"]
@@ -20,16 +18,8 @@ def _need_subject(config: RunConfig) -> None:
         raise ConfigError(f"{config.system}: needs a subject", hint="--subject FILE, or the folder of a run")
 
 
-def _read(config: RunConfig) -> Subject:
-    return read_subject(Path(config.inputs.subject))
-
-
 def _summary(subject: Subject) -> str:
     return f"{subject.name}: {count(len(subject.text.split()), 'word')}"
-
-
-def _source(result: ReviewResult) -> str | None:
-    return result.subject and result.subject.source
 
 
 CONFERENCE_REVIEW = System(
@@ -40,13 +30,13 @@ CONFERENCE_REVIEW = System(
     inputs=ReviewInputs,
     result=ReviewResult,
     run=conference_review,
-    essence=report.essence,
-    report=report.report,
-    details=report.in_full,
-    source=_source,
+    essence=essence,
+    report=__name__,
+    details=in_full,
+    source=lambda result: result.subject and result.subject.source,
     needs=lambda config: NEEDS,
     ready=_need_subject,
-    read=_read,
+    read=lambda config: read_subject(Path(config.inputs.subject)),
     summary=_summary,
     retired={"review": "conference-review"},
 )

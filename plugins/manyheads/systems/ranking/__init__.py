@@ -1,8 +1,10 @@
 """The relative quality ranking: ideas beside a target idea, ranked blind (Review and Rebuttal, §3.2, App. A.2)."""
 
+from math import inf
+
 from manyheads.config import RunConfig
-from manyheads.engine.system import System
-from manyheads.literature.ideas import Contest, read_contest
+from manyheads.engine.system import Judge, Number, System
+from manyheads.systems.ideas import Contest, read_contest
 from manyheads.systems.ranking import config, report
 from manyheads.systems.ranking.config import RankingConfig, RankingInputs, settings_of
 from manyheads.systems.ranking.judging import ranking
@@ -31,6 +33,19 @@ RANKING = System(
     check=config.check,
     read=_read,
     summary=config.summary,
+    judge=Judge("ideas", "ranking.s"),
+    numbers={
+        "ranking.s": Number("S, relative quality", (0, 1)),
+        "ranking.settled": Number("share of runs that had ended", (0, 1)),
+        "ranking.position_bias": Number(
+            "bias of places",
+            (-1, 1),
+            ("the judge favours what it is shown early", "the judge favours what it is shown late"),
+        ),
+        "ranking.consistency": Number("W, consistency of orders", (0, 1)),
+        "ranking.failed": Number("orders without a ranking", (0, inf)),
+        "ranking.round": Number("revisions"),
+    },
     retired={
         "ideas": None,
         "rebuttal.area": "ranking.improved.area",

@@ -8,11 +8,11 @@ from pydantic import Field, model_validator
 
 from manyheads.config import Inputs, RunConfig, Section, Slot, Strict
 from manyheads.errors import ConfigError
-from manyheads.literature.ideas import Contest
 from manyheads.replies import Condensed, Ranking, ReplyModel
 from manyheads.replies.base import Text
 from manyheads.report.record import count
 from manyheads.roles import Roles
+from manyheads.systems.ideas import Contest
 from manyheads.systems.indicators import listed, unknown
 from manyheads.texts import FileOrText, Given, Trait
 

@@ -10,10 +10,10 @@ from manyheads.core.events import Judged, Stage
 from manyheads.core.results import RankedOrder
 from manyheads.discussion.run import Question
 from manyheads.errors import BudgetError, ConfigError, ModelError, ReplyError
-from manyheads.literature.ideas import Entry
 from manyheads.measures.ranking import orders_of, relative_quality
 from manyheads.replies import Condensed, Ranking, ReplyModel, ranking_of
 from manyheads.replies.refinement import ABSENT
+from manyheads.systems.ideas import Entry
 from manyheads.systems.ranking.config import JUDGE, Quality, quality_of
 from manyheads.systems.ranking.lineup import Lineup
 from manyheads.systems.ranking.result import TARGET, RankingResult, RankingRun

@@ -1,8 +1,10 @@
 """Review and rebuttal: an idea is reviewed, revised and compared with itself until it gets no better (Algorithm 1)."""
 
+from math import inf
+
 from manyheads.config import RunConfig
-from manyheads.engine.system import System
-from manyheads.literature.ideas import Background, read_background
+from manyheads.engine.system import Number, Revisions, System
+from manyheads.systems.ideas import Background, read_background
 from manyheads.systems.rebuttal import config, report
 from manyheads.systems.rebuttal.config import RebuttalConfig, RebuttalInputs, settings_of
 from manyheads.systems.rebuttal.result import RebuttalResult
@@ -13,6 +15,11 @@ __all__ = ["REBUTTAL"]
 
 def _read(config: RunConfig) -> Background:
     return read_background(config.inputs.background, settings_of(config).most, config.inputs.idea)
+
+
+def _revisions(result: RebuttalResult) -> Revisions:
+    course = result.rebuttal
+    return Revisions([each.idea for each in result.rounds], (course and course.indicator) or "")
 
 
 REBUTTAL = System(
@@ -33,4 +40,11 @@ REBUTTAL = System(
     read=_read,
     summary=config.summary,
     turns=config.turns,
+    revisions=_revisions,
+    numbers={
+        "rebuttal.iterations": Number("revisions made", (0, inf)),
+        "rebuttal.iterations < 10": Number("share with fewer than ten"),
+        "rebuttal.converged": Number("share that converged"),
+        "rebuttal.indicator": Number("quality"),
+    },
 )

@@ -7,11 +7,11 @@ from pydantic import Field, field_validator
 
 from manyheads.config import Inputs, RunConfig, Section, Slot
 from manyheads.errors import ConfigError
-from manyheads.literature.ideas import Background
 from manyheads.replies import Abstract, FirstIdea, Proposal, ReplyModel, Rethought, Review, Verdict
 from manyheads.replies.base import Text
 from manyheads.report.record import count
 from manyheads.roles import Roles
+from manyheads.systems.ideas import Background
 from manyheads.systems.indicators import listed, unknown
 from manyheads.texts import FileOrText, Trait, file_or_text
 

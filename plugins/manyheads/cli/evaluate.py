@@ -70,7 +70,7 @@ def evaluate(
     folder = out or Path("runs") / "-".join(["eval", suite.name, *([cases.stem] if cases else [])])
     with (
         going_on_later(),
-        jobs_progress("runs", len(jobs_of(plans_of(suite.spec, cells, folder)))) as listener,
+        jobs_progress("runs", len(jobs_of(plans_of(cells, folder)))) as listener,
     ):
         work = evaluate(
             suite, cells, folder, repeats=times, jobs=jobs, accept_changes=accept_changes, listener=listener,

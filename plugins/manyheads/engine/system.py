@@ -60,12 +60,12 @@ class Number:
     Attributes:
         title: what it is, in words.
         ends: beyond which it cannot lie.
-        signs: what it means above 0, and below, where 0 means nothing.
+        signs: what it means above 0, below 0, and where it cannot be told from 0.
     """
 
     title: str
     ends: tuple[float, float] | None = None
-    signs: tuple[str, str] | None = None
+    signs: tuple[str, str, str] | None = None
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,6 @@ def _bias(shown: Sequence[Sequence[int]], ranks: Sequence[Sequence[int]]) -> flo
 
 
 GUIDE = "partials/ranking_guide.md.j2"
-RANKING = "ranking"
 JUDGED = "manyheads ranking judge IDEA… --target …"
 """Makes the runs that are read here."""
 TARGET = 0
@@ -221,18 +220,18 @@ class _Result(Part):
 
 
 def read_ranked_set(folder: Path) -> RankedSet:
-    """A finished run of `ranking` as a set for people to rank.
+    """A finished run that ranked ideas beside a target, as a set for people to rank.
 
     Raises:
         RatingError: the folder holds no such run, or no order of it has a ranking.
     """
+    begun, hint = (folder / "config.yaml").is_file(), f"name runs of {JUDGED}"
     try:
-        system = str(result_data(folder).get("system"))
+        run = result_data(folder)
     except SubjectError as error:
-        begun = (folder / "config.yaml").is_file()
-        raise RatingError(error.message, hint=error.hint if begun else f"name runs of {JUDGED}") from error
-    if system != RANKING:
-        raise RatingError(f"{folder}: a run of {system}, not of {RANKING}", hint=JUDGED)
+        raise RatingError(error.message, hint=error.hint if begun else hint) from error
+    if not {"target", "orders"} <= run["result"].keys():
+        raise RatingError(f"{folder}: a run of {run.get('system')}, not of a ranking", hint=JUDGED)
     try:
         result = read_result(folder, _Result).result
     except SubjectError as error:

@@ -1,6 +1,6 @@
 """Ratings of texts by people or models, from 1 to 10, and how far a measure agrees with them (VirSci 2025, §4.2, App. C.4).
 
-People rate on blind forms; reviews of `conference-review` are read as ratings too. Scores come from `manyheads measure`,
+People rate on blind forms; what `manyheads review` has reviewed is read as rated too. Scores come from `manyheads measure`,
 tables and reviews, and each is paired with the text that it is of.
 """
 
@@ -13,7 +13,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, cast
 
-from manyheads.core.results import result_data
+from pydantic import Field
+
+from manyheads.core.results import Part, read_result, result_data
 from manyheads.errors import RatingError, SubjectError
 from manyheads.measures.forms import Filled, Form, Key, Layout, anonymous, count, read_table, read_text
 from manyheads.measures.statistics import Agreement, Correlation, agreement, krippendorff_alpha
@@ -141,7 +143,6 @@ Identity = Mapping[str, str]
 """What a text is known by: some of `sha256`, `source`, `id`, `name`."""
 FIELDS = ("sha256", "source", "id", "name")
 """The surest first."""
-REVIEWS = "conference-review"
 
 
 def identities(key: Key) -> dict[str, Identity]:
@@ -150,7 +151,7 @@ def identities(key: Key) -> dict[str, Identity]:
 
 
 def read_reviews(folders: Sequence[Path]) -> tuple[Ratings, dict[str, Identity]]:
-    """Finished runs of conference-review as ratings, a rater each reviewer; and what they are of.
+    """Finished runs with reviews as ratings, a rater each reviewer; and what they are of.
 
     Raises:
         RatingError: a folder holds no such run, two are of the same text, or of different forms.
@@ -158,16 +159,16 @@ def read_reviews(folders: Sequence[Path]) -> tuple[Ratings, dict[str, Identity]]
     given, known, forms = list[Rating](), dict[str, Identity](), dict[tuple[str, ...], Path]()
     for folder in folders:
         result = _review(folder)
-        identity = _identity(result["subject"])
+        identity = _identity(result.subject)
         item = identity["source"]
         if item in known:
             raise RatingError(
                 f"{folder}: {item} has been reviewed in another of these runs", hint="name one of them"
             )
         known[item] = identity
-        criteria = tuple(result["means"])
+        criteria = tuple(result.means)
         forms.setdefault(criteria, folder)
-        for each in result["reviews"]:
+        for each in result.reviews:
             given.append(Rating(each["reviewer"], item, {name: each[name] for name in criteria}))
     if len(forms) != 1:
         other = "; ".join(f"{folder} on {', '.join(names)}" for names, folder in forms.items())
@@ -175,19 +176,32 @@ def read_reviews(folders: Sequence[Path]) -> tuple[Ratings, dict[str, Identity]]
     return Ratings(tuple(given), next(iter(forms))), known
 
 
-def _review(folder: Path) -> dict[str, Any]:
+class _Mean(Part):
+    mean: float
+
+
+class _Reviews(Part):
+    """What is read of a run with reviews."""
+
+    subject: dict[str, Any]
+    reviews: list[dict[str, Any]] = Field(min_length=1)
+    means: dict[str, _Mean] = Field(min_length=1)
+
+
+def _review(folder: Path) -> _Reviews:
+    """Raises `RatingError` where the folder is of no finished run with reviews."""
     try:
         run = result_data(folder)
+        if not {"reviews", "means"} <= run["result"].keys():
+            raise RatingError(
+                f"{folder}: a run of {run.get('system')}, not of reviews", hint="manyheads review"
+            )
+        return read_result(folder, _Reviews).result
     except SubjectError as error:
         begun = (folder / "config.yaml").is_file()
         raise RatingError(
             error.message, hint=error.hint if begun else "name a run folder of manyheads review"
         ) from error
-    if run.get("system") != REVIEWS:
-        raise RatingError(
-            f"{folder}: a run of {run.get('system')}, not of {REVIEWS}", hint="manyheads review"
-        )
-    return run["result"]
 
 
 # Scores of the texts that raters have rated: read from `manyheads measure`, tables and reviews, and paired.
@@ -262,10 +276,11 @@ def pair(means: Mapping[str, float], scores: Sequence[Score], known: Mapping[str
 def _scores(path: Path, by: str) -> Iterator[Score]:
     if path.is_dir():
         result = _review(path)
-        means = result["means"]
-        if by not in means:
-            raise RatingError(f"{path}: these reviews have no {by!r}", hint=f"--by {' or '.join(means)}")
-        yield Score(str(path), _identity(result["subject"]), float(means[by]["mean"]))
+        if by not in result.means:
+            raise RatingError(
+                f"{path}: these reviews have no {by!r}", hint=f"--by {' or '.join(result.means)}"
+            )
+        yield Score(str(path), _identity(result.subject), result.means[by].mean)
         return
     for place, row in _records(path):
         yield Score(place, _identity(row), _number(place, row, by))

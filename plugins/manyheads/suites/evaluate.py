@@ -71,7 +71,7 @@ async def evaluate(
             measure that no result can have. A cell that fails raises nothing: it is told of.
     """
     spec, budget = suite.spec, budget or JobsBudget(BudgetConfig())
-    plans = plans_of(spec, cells, out)
+    plans = plans_of(cells, out)
     graph = jobs_of(plans)
     for host in {job.config.host for job in graph.values()}:
         need_framework(host)

@@ -3,8 +3,8 @@
 <folder>/
     suite.json       what its cells are made from
     jobs.sqlite      how each job stands, who does it, and what was paid
-    cells/<name>/    a run folder each; in it `review/`, where a review was asked for
-    rankings/<name>/ a ranking of the ideas of a cell's runs each, where one was asked for
+    cells/<name>/    a run folder each; in it `<judge>/`, such as a review, where one was asked for
+    <judge>s/<name>/ a judging of a cell's runs together each, such as a ranking, where one was asked for
     results.jsonl    a line for each cell, with all that was measured
     summary.jsonl    a line for each condition and measure; summary.csv the same as a table
     plot.png, .svg   what the suite draws
@@ -30,8 +30,8 @@ from manyheads.engine.system import system_of
 from manyheads.errors import ChangedError, JournalError
 from manyheads.resources import Resources
 from manyheads.roles import Roles
-from manyheads.suites.cells import CELLS, Cell, Plan, jobs_of, judged_in
-from manyheads.suites.spec import JUDGING, Suite, leaves, mapped, root
+from manyheads.suites.cells import CELLS, RUN, Cell, Plan, jobs_of, judged_in
+from manyheads.suites.spec import Suite, leaves, mapped, root
 
 # What a suite's results are made from, as its folder records it: results made otherwise are never mixed with others.
 
@@ -42,6 +42,9 @@ MADE_FROM = {"version", "configs", "seeds", "ideas", "begin_with"}
 INDICATORS = "partials/indicators/"
 """Prompts that a config names."""
 JUDGED, ACCEPTED = "judging", "accepted"
+FORMAT = 2
+"""Of the record; that of version 0.1.0 has none."""
+OLDER = "begun by another version of manyheads"
 MARK = 8
 
 
@@ -57,13 +60,14 @@ def record_of(suite: Suite, plans: Sequence[Plan]) -> Record:
     jobs, cells = list(jobs_of(plans).values()), [plan.cell for plan in plans]
     judged = set[str].intersection(*(judged_in(cell.config) for cell in cells))
     record = {
+        "format": FORMAT,
         "name": suite.name,
         "suite": {
             **suite.spec.model_dump(mode="json", include=MADE_FROM),
             **_varied(suite, lambda key: root(key) not in judged),
         },
         **_configs(suite, cells, lambda cell: cell.config, _course),
-        "prompts": _wording([job for job in jobs if job.kind == "run"]),
+        "prompts": _wording([job for job in jobs if job.kind == RUN]),
         "corpora": _corpora(suite, jobs),
         JUDGED: {
             kind: {
@@ -71,7 +75,7 @@ def record_of(suite: Suite, plans: Sequence[Plan]) -> Record:
                 **_configs(suite, cells, lambda cell, kind=kind: cell.judges[kind], _section),
                 "prompts": _wording(theirs),
             }
-            for kind in JUDGING
+            for kind in cells[0].judges
             if (theirs := [job for job in jobs if job.kind == kind])
         },
     }
@@ -199,7 +203,7 @@ def _corpora(suite: Suite, jobs: Iterable[Job]) -> dict[str, str]:
     corpora = {
         (job.config.corpus, job.config.embedding)
         for job in jobs
-        if system_of(job.config).corpus(job.config) or (measured and job.kind == "run")
+        if system_of(job.config).corpus(job.config) or (measured and job.kind == RUN)
     }
     return {
         f"{name} ({embedding})": read_meta(resolve_corpus(name, embedding=embedding)).fingerprint
@@ -253,12 +257,17 @@ class SuiteFolder:
         """
         if (self.path / RECORD).exists():
             before = self._recorded()
-            changed = changes(before, record)
-            if changed and not (accept_changes and not in_use(self.path)):
+            if before.get("format") == FORMAT:
+                changed = changes(before, record)
                 more = f"; and {len(changed) - NAMED} more" if changed[NAMED:] else ""
+                what = f"was begun otherwise: {'; '.join(changed[:NAMED])}{more}"
+            else:
+                changed, before = [OLDER], {ACCEPTED: before.get(ACCEPTED, ())}
+                what = f"was {OLDER}, whose record of what it was made from cannot be compared with today's"
+            if changed and not (accept_changes and not in_use(self.path)):
                 hint = "--out FOLDER begins anew; --accept-changes goes on, and keeps what is finished"
                 raise ChangedError(
-                    f"{self.path}: was begun otherwise: {'; '.join(changed[:NAMED])}{more}",
+                    f"{self.path}: {what}",
                     hint="wait for the process that goes on with it, or stop it" if accept_changes else hint,
                 )
             self.accepted = [*before.get(ACCEPTED, ()), *changed]

@@ -15,7 +15,7 @@ from manyheads.engine.jobs import Failure, Job, JobNews, Listener
 from manyheads.errors import ConfigError, SubjectError
 from manyheads.measures.corpus import MeasuringCorpus, measuring_corpus
 from manyheads.measures.scores import scores
-from manyheads.suites.cells import Cell, Plan
+from manyheads.suites.cells import RUN, Cell, Plan
 from manyheads.suites.spec import Absent, MeasurePath, MeasuringConfig, SuiteSpec, Value, at
 from manyheads.texts import Subject, read_subject
 
@@ -112,9 +112,9 @@ def _row(spec: SuiteSpec, plan: Plan, failures: Mapping[str, Failure], novelty: 
 def _cell_values(
     measure: MeasurePath, plan: Plan, results: Mapping[Path, Mapping[str, Any]], novelty: Novelty
 ) -> Iterator[Value]:
-    """What there is of a measure in a cell: a value for each of its runs, or one of their ranking."""
-    jobs = {"novelty": plan.runs, "run": plan.runs, "review": plan.reviews, "ranking": plan.rankings}
-    for job in jobs[measure.of]:
+    """What there is of a measure in a cell: a value for each of its runs, or one of all of them together."""
+    jobs = plan.judgings.get(measure.of, plan.runs)
+    for job in jobs:
         if measure.of == "novelty":
             value = novelty[job.folder][measure.path[0]]
         else:
@@ -122,7 +122,7 @@ def _cell_values(
         match value:
             case float() | bool():
                 yield measure.value(value)
-            case Absent() if len(jobs[measure.of]) > 1:
+            case Absent() if len(jobs) > 1:
                 yield Absent(f"{job.label}: {value.why}")
             case _:
                 yield value
@@ -247,4 +247,4 @@ class Coverage:
 
 
 def _form(job: Job) -> str:
-    return job.group if job.kind == "run" else job.kind
+    return job.group if job.kind == RUN else job.kind

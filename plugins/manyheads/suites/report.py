@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
+from manyheads.engine.system import Number
 from manyheads.measures.statistics import (
     FEW,
     Ends,
@@ -23,11 +24,12 @@ from manyheads.measures.statistics import (
     mean_of,
     student_interval,
 )
-from manyheads.report.plots import WITHOUT, Kind, Panel, Point, can_draw, draw, title_of
+from manyheads.report.plots import LABELS, WITHOUT, Kind, Panel, Point, can_draw, draw
 from manyheads.report.record import count
-from manyheads.suites.cells import CELLS, RANKINGS
+from manyheads.suites.cells import CELLS, together
 from manyheads.suites.measuring import Row
-from manyheads.suites.spec import Condition, PlotConfig, Suite, SuiteSpec, label_of
+from manyheads.suites.spec import Condition, PlotConfig, Suite, SuiteSpec, judges, label_of
+from manyheads.systems import systems
 
 # What a suite comes to: for each condition and measure n, mean ± standard error, intervals, and what is left out.
 
@@ -35,13 +37,26 @@ from manyheads.suites.spec import Condition, PlotConfig, Suite, SuiteSpec, label
 Place: TypeAlias = tuple[str, int]
 """Case and seed."""
 Values: TypeAlias = dict[Place, float]
-SCALES = {
-    **dict.fromkeys(("ranking.s", "ranking.settled", "ranking.consistency"), (0.0, 1.0)),
-    "ranking.position_bias": (-1.0, 1.0),
-    **dict.fromkeys(("ranking.failed", "rebuttal.iterations", "inference_cost"), (0.0, inf)),
-    **dict.fromkeys(("usage.calls", "usage.input_tokens", "usage.output_tokens", "usage.cost"), (0.0, inf)),
+USAGE = ("usage.calls", "usage.input_tokens", "usage.output_tokens", "usage.cost")
+COMMON = {
+    "inference_cost": Number("replies asked for", (0.0, inf)),
+    **dict.fromkeys(USAGE, Number("", (0.0, inf))),
 }
-"""Measures that cannot lie beyond these ends: scales, and counts; shares are others, between 0 and 1."""
+"""Measures of any run."""
+
+
+def numbers() -> dict[str, Number]:
+    """What is known of measures and settings by name."""
+    return {
+        **COMMON,
+        **{name: each for system in systems().values() for name, each in system.numbers.items()},
+    }
+
+
+def title_of(name: str) -> str:
+    """What pictures and reports call a measure or an axis."""
+    number = numbers().get(name)
+    return f"{number.title} ({name})" if number and number.title else LABELS.get(name, name)
 
 
 class Entry(BaseModel):
@@ -176,7 +191,8 @@ def _entry(spec: SuiteSpec, rows: Sequence[Row], condition: Condition, measure: 
 
 
 def _scale(measure: str, rows: Sequence[Row]) -> Ends | None:
-    return (0.0, 1.0) if is_share(measure, rows) else SCALES.get(measure)
+    number = numbers().get(measure)
+    return (0.0, 1.0) if is_share(measure, rows) else number and number.ends
 
 
 def _interval_ends(name: str, ends: tuple[float, float] | None) -> dict[str, float]:
@@ -236,7 +252,6 @@ ABSENT = "–"
 OFFLINE_NOTE = (
     "Written by the offline model, which is no language model: the numbers show how a suite goes, no more"
 )
-BIAS = "ranking.position_bias"
 NAMED = 3
 """Cells that are named where several have the same trouble."""
 ROUNDING = 1e-9
@@ -267,7 +282,7 @@ def report_text(
         parts.append(f"## {plain(title_of(measure))}")
         of_it = [entry for entry in entries if entry.measure == measure]
         parts += [_means(spec, of_it, share=is_share(measure, rows)), *_repeats(spec, rows, of_it)]
-        parts += _bias(spec, rows) if measure == BIAS else ()
+        parts += _sign(measure, spec, rows)
     return "\n\n".join([*parts, *_trouble(rows), *_reading(spec, rows, entries)]) + "\n"
 
 
@@ -387,27 +402,24 @@ def _repeats(spec: SuiteSpec, rows: Sequence[Row], entries: Sequence[Entry]) -> 
     yield _table(spec, entries, columns)
 
 
-def _bias(spec: SuiteSpec, rows: Sequence[Row]) -> Iterator[str]:
-    """Whether the judge of all these rankings goes by places, in words."""
-    found = pooled(BIAS, rows, spec.level)
-    if found is None or found.se is None:
-        yield "Whether the judge goes by the place in which an idea is shown cannot be told from these cells."
+def _sign(measure: str, spec: SuiteSpec, rows: Sequence[Row]) -> Iterator[str]:
+    """What it means that a measure lies above or below 0, over all conditions."""
+    number = numbers().get(measure)
+    if not number or not number.signs:
         return
-    over = f"Over all conditions the bias of places is {with_error(found.mean, found.se)}"
-    n, favoured = f"n = {found.n} {_pooled_over(rows)}", "early" if found.mean > 0 else "late"
-    if found.low is None or found.high is None:
-        told = f"the judge favours what it is shown {favoured}" if found.mean else "no place is favoured"
-        yield f"{over}, the same everywhere ({n}): {told}."
+    mean, (above, below, neither) = pooled(measure, rows, spec.level), number.signs
+    if mean is None or mean.se is None:
+        yield f"Over all conditions the {number.title} cannot be told from these cells."
         return
-    if found.low <= 0 <= found.high:
-        told = "0 lies inside the interval: no favour for a place can be told from chance"
-    else:
-        told = f"0 lies outside the interval: the judge favours what it is shown {favoured}"
-    yield f"{over} ({spec.level:.0%} interval {_ends(found.low, found.high)}, {n}). {told}."
-
-
-def _pooled_over(rows: Sequence[Row]) -> str:
-    return "cases" if counted(rows) == "cases" else "seeds"
+    over = f"Over all conditions the {number.title} is {with_error(mean.mean, mean.se)}"
+    n = f"n = {mean.n} {'cases' if counted(rows) == 'cases' else 'seeds'}"
+    sign = above if mean.mean > 0 else below
+    if mean.low is None or mean.high is None:
+        yield f"{over}, the same everywhere ({n}): {sign if mean.mean else neither}."
+        return
+    inside = mean.low <= 0 <= mean.high
+    told = f"0 lies inside the interval: {neither}" if inside else f"0 lies outside the interval: {sign}"
+    yield f"{over} ({spec.level:.0%} interval {_ends(mean.low, mean.high)}, {n}). {told}."
 
 
 def cells_by(told: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
@@ -447,8 +459,9 @@ def _reading(spec: SuiteSpec, rows: Sequence[Row], entries: Sequence[Entry]) -> 
     unit = "cases, each the mean of its cells" if counted(rows) == "cases" else "cells"
     against = label_of(spec.counterpart(next(spec.conditions())))
     compared = f"where they agree with {label_of(spec.against)}" if spec.against else f"of {against}"
-    ranked = any(each.of == "ranking" for each in spec.measure_paths)
-    places = f"{CELLS}/, the rankings in {RANKINGS}/" if ranked else f"{CELLS}/"
+    measured = {each.of for each in spec.measure_paths}
+    apart = [name for name, system in judges().items() if name in measured and together(system)]
+    places = ", ".join([f"{CELLS}/", *(f"the {name}s in {name}s/" for name in apart)])
     yield "## How to read this"
     yield (
         f"n and pairs count {unit}. SE is the standard error of the mean. "
@@ -464,7 +477,7 @@ def _intervals(rows: Sequence[Row], entries: Sequence[Entry]) -> Iterator[str]:
     if "t" in used:
         yield (
             f"Intervals of fewer than {FEW} values are Student's t, which takes them to be drawn from a bell curve; "
-            "those of shares, rankings and counts are cut where their scales end. Bootstrapped ones are too narrow for so "
+            "those of shares and counts, and of what else has ends, are cut where their scales end. Bootstrapped ones are too narrow for so "
             "few, and stand beside them in summary.csv."
         )
     if "BCa" in used:

@@ -40,7 +40,11 @@ RANKING = System(
         "ranking.position_bias": Number(
             "bias of places",
             (-1, 1),
-            ("the judge favours what it is shown early", "the judge favours what it is shown late"),
+            (
+                "the judge favours what it is shown early",
+                "the judge favours what it is shown late",
+                "no favour for a place can be told from chance",
+            ),
         ),
         "ranking.consistency": Number("W, consistency of orders", (0, 1)),
         "ranking.failed": Number("orders without a ranking", (0, inf)),

@@ -128,27 +128,38 @@ async def _ask(
 
 
 def _show(found: "Sequence[Score]", neighbours: bool) -> None:
-    """Print a table, and the papers nearest to each text if they are asked for."""
+    """Print a table with the means of several texts, and the papers nearest to each text if they are asked for."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    from manyheads.measures.scores import mean_rows, measures_of, neighbour_rows, text_rows, title
+    from manyheads.measures.scores import mean_score, measures_of, title
 
-    console, table = Console(), Table()
+    def number(value: float | None) -> str:
+        return "–" if value is None else f"{value:.3f}"
+
+    console, table, measures = Console(), Table(), measures_of(found)
     table.add_column("text", max_width=48, min_width=12)
-    for name in measures_of(found):
+    for name in measures:
         table.add_column(name.upper(), justify="right", no_wrap=True)
-    for row in text_rows(found):
-        table.add_row(*map(Text, row))
+    for score in found:
+        table.add_row(Text(score.name), *(number(score.value(name)) for name in measures))
     table.add_section()
-    for row in mean_rows(found):
-        table.add_row(*row)
+    means = [mean_score(found, name) for name in measures] if found[1:] else []
+    ends = {f"mean of {len(found)}": "mean", "95% interval: from": "low", "95% interval: to": "high"}
+    for label, end in ends.items() if means else ():
+        table.add_row(
+            label, *(number(None if isinstance(mean, str) else getattr(mean, end)) for mean in means)
+        )
     console.print(title(found), markup=False, highlight=False, style="italic", soft_wrap=True)
     console.print(table, markup=False)
-    for one in found if neighbours else ():
+    for score in found if neighbours else ():
         near = Table("period", "distance", "year", "cited", "title", box=None, padding=(0, 2, 0, 0))
-        for row in neighbour_rows(one):
-            near.add_row(*map(Text, row))
-        console.print(one.name, markup=False, highlight=False)
+        latter = "retrieved" if score.against == "services" else "contemporary"
+        for period, papers in (("past", score.past), (latter, score.contemporary)):
+            for paper in papers:
+                cited = "–" if paper.citations is None else f"{paper.citations:,}"
+                row = (period, number(paper.distance), str(paper.year), cited, paper.title)
+                near.add_row(*map(Text, row))
+        console.print(score.name, markup=False, highlight=False)
         console.print(near, markup=False)

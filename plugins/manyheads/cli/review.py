@@ -64,7 +64,7 @@ def review(
     """
     from manyheads.engine.budget import JobsBudget
     from manyheads.engine.session import Session, new_folder
-    from manyheads.suites.reviews import Reviews, review_of
+    from manyheads.suites.reviews import review_all, review_of
     from manyheads.texts import read_subjects
 
     limits = JobsBudget.parse(budget or (), whose="the reviews'")
@@ -81,9 +81,9 @@ def review(
         config = review_of(config, subjects[0])
         go(Session(config, new_folder(config, out)), json, quiet)
         return
-    reviews = Reviews(config, subjects, out)
     with going_on_later(), _outcomes(len(subjects), json, quiet) as listener:
-        done = asyncio.run(reviews.run(at_once=jobs, budget=limits, listener=listener))
+        work = review_all(config, subjects, out, at_once=jobs, budget=limits, listener=listener)
+        done = asyncio.run(work)
     finished = [job.folder for job, failure in done if failure is None]
     if not json:
         _show(finished)

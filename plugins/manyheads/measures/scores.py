@@ -336,9 +336,6 @@ async def _retrieve(
     return list(found.values()), tuple(queries), tuple(degraded)
 
 
-ABSENT = "–"
-
-
 def title(scores: Sequence[Score]) -> str:
     """Against what the texts were measured, and how."""
     first = scores[0]
@@ -356,31 +353,6 @@ def measures_of(scores: Sequence[Score]) -> list[Measure]:
     if scores[0].against == "services":
         return ["cd", "ci"]
     return [name for name in MEASURES if name != "rnd" or scores[0].around is not None]
-
-
-def text_rows(scores: Sequence[Score]) -> Iterator[list[str]]:
-    """Name and measures of each text."""
-    for score in scores:
-        yield [score.name, *(_number(score.value(name)) for name in measures_of(scores))]
-
-
-def mean_rows(scores: Sequence[Score]) -> Iterator[list[str]]:
-    """The measures' means over several texts, with the ends of their intervals."""
-    if len(scores) < 2:
-        return
-    means = [mean_score(scores, name) for name in measures_of(scores)]
-    rows = {f"mean of {len(scores)}": "mean", "95% interval: from": "low", "95% interval: to": "high"}
-    for label, end in rows.items():
-        yield [label, *(ABSENT if isinstance(mean, str) else _number(getattr(mean, end)) for mean in means)]
-
-
-def neighbour_rows(score: Score) -> Iterator[list[str]]:
-    """Period, distance, year, citations and title of the papers nearest to a text."""
-    latter = "retrieved" if score.against == "services" else "contemporary"
-    for period, papers in (("past", score.past), (latter, score.contemporary)):
-        for paper in papers:
-            citations = ABSENT if paper.citations is None else f"{paper.citations:,}"
-            yield [period, _number(paper.distance), str(paper.year), citations, paper.title]
 
 
 def remarks(scores: Sequence[Score]) -> Iterator[str]:
@@ -406,7 +378,3 @@ def remarks(scores: Sequence[Score]) -> Iterator[str]:
         yield "approximate search: nearer papers may have been missed"
     if scores[0].against == "services":
         yield f"no HD and ON: {scores[0].missing['hd']}"
-
-
-def _number(value: float | None) -> str:
-    return ABSENT if value is None else f"{value:.3f}"

@@ -305,15 +305,34 @@ def plans_of(cells: Iterable[Cell], folder: Path) -> list[Plan]:
     """A plan for each cell, in the cells' order; `folder` is the suite's."""
     base, plans = folder.resolve(), list[Plan]()
     for cell in cells:
-        runs = tuple(_run(run, base) for run in cell.runs)
-        judgings: dict[str, tuple[Job, ...]] = {}
+        runs, judgings = tuple(_run(run, base) for run in cell.runs), dict[str, tuple[Job, ...]]()
         for kind, config in cell.judges.items():
             if together(system_of(config)):
-                judgings[kind] = (_of_all(cell, kind, runs, base),)
-            else:
-                judgings[kind] = tuple(_of_one(cell, kind, run, base) for run in runs)
+                key, group = f"{kind}s/{cell.folders[kind]}", label_of(cell.condition)
+                folders, after = tuple(str(run.folder) for run in runs), tuple(run.key for run in runs)
+                config = _judging(config, cell.seed, folders)
+                label = f"{kind} of {cell.label}"
+                judgings[kind] = (Job(key, base / key, config, label, after, kind, group),)
+                continue
+            judgings[kind] = tuple(
+                Job(
+                    key := f"{run.key}/{cell.folders[kind]}",
+                    base / key,
+                    _judging(config, run.config.seed, str(run.folder)),
+                    f"{kind} of {run.label}",
+                    (run.key,),
+                    kind,
+                    run.group,
+                )
+                for run in runs
+            )
         plans.append(Plan(cell, runs, judgings))
     return plans
+
+
+def _judging(config: RunConfig, seed: int, judged: str | tuple[str, ...]) -> RunConfig:
+    """The config of a judging, by the same models on the same host as what is judged."""
+    return _with_inputs(config, **{judge_of(config).input: judged}).model_copy(update={"seed": seed})
 
 
 def jobs_of(plans: Sequence[Plan]) -> dict[str, Job]:
@@ -333,23 +352,6 @@ def _run(run: Run, base: Path) -> Job:
         first = _run(run.begins_with, base)
         config, after = _with_inputs(config, idea=str(first.folder)), (first.key,)
     return Job(key, base / key, config, run.label, after, group=run.condition)
-
-
-def _of_one(cell: Cell, kind: str, run: Job, base: Path) -> Job:
-    """A judging of one run, by the same models on the same host."""
-    config = _with_inputs(cell.judges[kind], **{judge_of(cell.judges[kind]).input: str(run.folder)})
-    config = config.model_copy(update={"seed": run.config.seed})
-    key = f"{run.key}/{cell.folders[kind]}"
-    return Job(key, base / key, config, f"{kind} of {run.label}", (run.key,), kind, run.group)
-
-
-def _of_all(cell: Cell, kind: str, runs: Sequence[Job], base: Path) -> Job:
-    """A judging of a cell's runs together."""
-    folders = tuple(str(run.folder) for run in runs)
-    config = _with_inputs(cell.judges[kind], **{judge_of(cell.judges[kind]).input: folders})
-    config = config.model_copy(update={"seed": cell.seed})
-    key, after = f"{kind}s/{cell.folders[kind]}", tuple(run.key for run in runs)
-    return Job(key, base / key, config, f"{kind} of {cell.label}", after, kind, label_of(cell.condition))
 
 
 def _with_inputs(config: RunConfig, **inputs: Any) -> RunConfig:

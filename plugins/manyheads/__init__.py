@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from manyheads.core.results import Evidence, Part, RunResult
     from manyheads.discussion.run import Question, Run
     from manyheads.engine.replying import parse as parse_reply
-    from manyheads.engine.system import System
+    from manyheads.engine.system import Judge, System
     from manyheads.errors import ConfigError, UserError
     from manyheads.hosts import role_agent
     from manyheads.hosts.bridge import run
@@ -34,6 +34,7 @@ __all__ = [
     "Evidence",
     "FileOrText",
     "Inputs",
+    "Judge",
     "KnowledgeBank",
     "Library",
     "LiteratureConfig",
@@ -66,6 +67,7 @@ _HOMES = {
     "Evidence": "core.results",
     "FileOrText": "texts",
     "Inputs": "config",
+    "Judge": "engine.system",
     "KnowledgeBank": "bank.knowledge",
     "Library": "literature.library",
     "LiteratureConfig": "config",

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field, create_model
 from typing_extensions import TypeVar
 
 from manyheads.config import Inputs, RunConfig, Section, Slot
+from manyheads.core.results import Idea
 from manyheads.discussion.run import Run
 from manyheads.engine.folder import writing
 from manyheads.errors import ConfigError
@@ -18,7 +19,7 @@ from manyheads.report.page import Page, View, write_page
 from manyheads.report.record import Record, read_run
 from manyheads.roles import Roles
 
-__all__ = ["Inputs", "Needs", "Section", "Slot", "System", "system_of"]
+__all__ = ["Inputs", "Judge", "Needs", "Number", "Revisions", "Section", "Slot", "System", "system_of"]
 
 C = TypeVar("C", bound=Section, default=Any)
 N = TypeVar("N", bound=Inputs, default=Any)
@@ -27,6 +28,51 @@ Needs = Mapping[tuple[str, str], type[ReplyModel]]
 """By role and task, the reply that is needed, or a narrower one."""
 COMMON = frozenset(RunConfig.model_fields) - {"settings"}
 """The keys of every run; `inputs` is one, whatever stands in it."""
+
+
+@dataclass(frozen=True)
+class Judge:
+    """How suites have a system judge what runs came to.
+
+    Attributes:
+        input: its input that takes a run's folder; one that takes many has all runs of a cell judged together. Before
+            a suite begins, `read` is called with none of these many, to see whether its other inputs can be read.
+        measure: an example of what it measures, `NAME.PATH`. NAME is what measures and settings of suites begin with, a
+            key of its configs: its own name, or one of `retired`.
+        path: where in its result the value of NAME.PATH stands.
+    """
+
+    input: str
+    measure: str
+    path: Callable[[Sequence[str]], tuple[str, ...]] = tuple
+
+    @property
+    def name(self) -> str:
+        """What measures and settings of suites begin with."""
+        return self.measure.partition(".")[0]
+
+
+@dataclass(frozen=True)
+class Number:
+    """What suites tell of a measure or a setting.
+
+    Attributes:
+        title: what it is, in words.
+        ends: beyond which it cannot lie.
+        signs: what it means above 0, below 0, and where it cannot be told from 0.
+    """
+
+    title: str
+    ends: tuple[float, float] | None = None
+    signs: tuple[str, str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Revisions:
+    """The versions of a run's idea, each with the number of revisions that led to it; and what it was revised for."""
+
+    versions: Sequence[Idea]
+    indicator: str
 
 
 def _no_turns(config: RunConfig) -> Mapping[str, int]:
@@ -89,6 +135,12 @@ class System(Generic[C, N, R]):
     """What was written, in full, in Markdown: it stands for the essence where others go on with it."""
     source: Callable[[R], str | None] = lambda result: None
     """What a result is about, as the user has named it."""
+    revisions: Callable[[R], Revisions | None] = lambda result: None
+    """How `result.idea` came about, where it was revised."""
+    judge: Judge | None = None
+    """How it judges what other runs came to, where it does."""
+    numbers: Mapping[str, Number] = field(default_factory=dict[str, Number])
+    """What suites tell of its numbers and settings, by the names that they have in suites."""
     retired: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
     """Keys of former config files, and where their values stand now; None for what another system's key was."""
 

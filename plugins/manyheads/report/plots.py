@@ -26,20 +26,6 @@ LABELS = {
     "rnd": "RND, relative neighbour density",
     "overall": "overall",
 }
-WORDS = {
-    "ranking.s": "S, relative quality",
-    "ranking.settled": "share of runs that had ended",
-    "ranking.position_bias": "bias of places",
-    "ranking.consistency": "W, consistency of orders",
-    "ranking.failed": "orders without a ranking",
-    "ranking.round": "revisions",
-    "rebuttal.iterations": "revisions made",
-    "rebuttal.iterations < 10": "share with fewer than ten",
-    "rebuttal.converged": "share that converged",
-    "rebuttal.indicator": "quality",
-    "inference_cost": "replies asked for",
-}
-"""What measures and axes mean whose paths do not say it; the paths stand beside it, for these are what suites name."""
 COLOURS = ("#1d5c57", "#b3541e", "#5b4b8a", "#7a6a00", "#9c2f4f", "#35679a", "#4d7a2b", "#555555")
 MARKERS = "osD^vPX*"
 GREY, DARK = "#777777", "#333333"
@@ -117,11 +103,6 @@ def needs_plots(path: Path) -> None:
         raise RatingError(
             f"{path}: plots need matplotlib, which is not installed", hint="pip install 'manyheads[plots]'"
         )
-
-
-def title_of(measure: str) -> str:
-    """What pictures and reports call a measure or an axis."""
-    return f"{WORDS[measure]} ({measure})" if measure in WORDS else LABELS.get(measure, measure)
 
 
 def scatter_plot(comparison: Comparison, path: Path) -> None:

@@ -108,7 +108,7 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
-        hint = "give the folder of a run, such as runs/20260101-virsci"
+        hint = "give the folder of a run, such as runs/<time>-<name>"
         raise JournalError(f"{path}: {error.strerror}", hint=hint) from error
 
 

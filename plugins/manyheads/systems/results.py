@@ -28,15 +28,18 @@ def own(name: str) -> System:
         raise SubjectError(error.message, tried=error.tried, hint=error.hint) from error
 
 
-def load(folder: Path | str) -> RunResult[Any]:
+def load(folder: Path | str, *, unfinished: bool = True) -> RunResult[Any]:
     """What a run has come to, finished or not: `load("runs/…").result.idea.title`.
+
+    Args:
+        unfinished: whether a run that has not come to its end will do.
 
     Raises:
         SubjectError: the folder has no readable result, or its system is not there.
     """
     folder = Path(folder)
-    system = str(results.result_data(folder, unfinished=True).get("system"))
-    return results.read_result(folder, own(system).result, unfinished=True)
+    system = str(results.result_data(folder, unfinished=unfinished).get("system"))
+    return results.read_result(folder, own(system).result, unfinished=unfinished)
 
 
 def typed(data: Mapping[str, Any]) -> RunResult[Any]:

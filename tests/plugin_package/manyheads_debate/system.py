@@ -9,6 +9,7 @@ from manyheads import (
     ConfigError,
     FileOrText,
     Inputs,
+    Judge,
     Part,
     Question,
     Run,
@@ -102,5 +103,6 @@ DEBATE = System(
     run=debate,
     turns=lambda config: {STAGE: config.settings.rounds},
     essence=essence,
+    judge=Judge("claim", "debate.ruling.confidence"),
     report="manyheads_debate",
 )

@@ -1,10 +1,11 @@
 """What steers a baseline, what it needs, and whose cost it is held to (VirSci 2025, §4.1, App. C.3)."""
 
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import Field, field_validator, model_validator
 
-from manyheads.config import RunConfig, Section, Strict
+from manyheads.config import RunConfig, Section, Slot, Strict
 from manyheads.core.results import Part, read_result
 from manyheads.errors import ConfigError, SubjectError
 from manyheads.systems.virsci.config import IdeaConfig, NoveltyConfig
@@ -28,7 +29,7 @@ class BaselineConfig(Section):
     """Turns of the discussion without an ecosystem, at most; in a turn everybody speaks once."""
     tokens: int | None = Field(default=None, gt=0)
     """Input and output tokens that a baseline may use, its abstract counted; what the plain agent goes by."""
-    like: str | Like | None = None
+    like: Annotated[str | Like | None, Slot(file=True, metavar="RUN")] = None
     """A finished run's folder, in place of `tokens`: the baseline may use as many as that run has used."""
     until_done: bool = False
     """Stop as soon as the agent, or the critic, calls the idea finished; equal cost needs all rounds instead."""

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from manyheads.config import RunConfig
-from manyheads.engine.system import System
+from manyheads.engine.system import Judge, System
 from manyheads.errors import ConfigError
 from manyheads.report.record import count
 from manyheads.systems.conference_review.result import ReviewResult, essence, in_full
@@ -38,5 +38,6 @@ CONFERENCE_REVIEW = System(
     ready=_need_subject,
     read=lambda config: read_subject(Path(config.inputs.subject)),
     summary=_summary,
+    judge=Judge("subject", "review.overall", lambda path: ("means", ".".join(path), "mean")),
     retired={"review": "conference-review"},
 )

@@ -1,7 +1,9 @@
 """The relative quality ranking: ideas beside a target idea, ranked blind (Review and Rebuttal, §3.2, App. A.2)."""
 
-from manyheads.engine.system import System
-from manyheads.literature.ideas import read_contest
+from math import inf
+
+from manyheads.engine.system import Judge, Number, System
+from manyheads.systems.ideas import read_contest
 from manyheads.systems.ranking import config, report
 from manyheads.systems.ranking.judging import ranking
 from manyheads.systems.ranking.result import RankingResult
@@ -23,6 +25,23 @@ RANKING = System(
     check=config.check,
     read=lambda run: read_contest(run.inputs.target, run.inputs.ideas, run.settings.round),
     summary=config.summary,
+    judge=Judge("ideas", "ranking.s"),
+    numbers={
+        "ranking.s": Number("S, relative quality", (0, 1)),
+        "ranking.settled": Number("share of runs that had ended", (0, 1)),
+        "ranking.position_bias": Number(
+            "bias of places",
+            (-1, 1),
+            (
+                "the judge favours what it is shown early",
+                "the judge favours what it is shown late",
+                "no favour for a place can be told from chance",
+            ),
+        ),
+        "ranking.consistency": Number("W, consistency of orders", (0, 1)),
+        "ranking.failed": Number("orders without a ranking", (0, inf)),
+        "ranking.round": Number("revisions"),
+    },
     retired={
         "ideas": None,
         "rebuttal.area": "ranking.improved.area",

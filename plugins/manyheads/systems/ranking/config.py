@@ -8,10 +8,10 @@ from pydantic import Field, model_validator
 from manyheads.config import Inputs, RunConfig, Section, Slot, Strict
 from manyheads.core.results import Quality
 from manyheads.errors import ConfigError
-from manyheads.literature.ideas import Contest
 from manyheads.replies import Condensed, Ranking, ReplyModel, Text
 from manyheads.report.record import count
 from manyheads.roles import Roles
+from manyheads.systems.ideas import Contest
 from manyheads.systems.rebuttal.config import traits_of, unknown
 from manyheads.texts import FileOrText, Given, Trait
 

@@ -10,9 +10,9 @@ from manyheads.core.events import Judged
 from manyheads.core.results import Quality, RankedOrder
 from manyheads.discussion.run import Question
 from manyheads.errors import BudgetError, ConfigError, ModelError, ReplyError
-from manyheads.literature.ideas import Entry
 from manyheads.measures.ranking import orders_of, relative_quality
 from manyheads.replies import ABSENT, Condensed, Ranking, ReplyModel, ranking_of
+from manyheads.systems.ideas import Entry
 from manyheads.systems.ranking.config import JUDGE, quality_of
 from manyheads.systems.ranking.lineup import Lineup
 from manyheads.systems.ranking.result import TARGET, RankingResult, RankingRun

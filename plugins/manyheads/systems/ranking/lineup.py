@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from manyheads.errors import ConfigError
-from manyheads.literature.ideas import Entry
 from manyheads.replies import Proposal, as_ranked, label
+from manyheads.systems.ideas import Entry
 
 NAMED = 4
 """Ideas that a line names one by one."""

@@ -6,9 +6,9 @@ from statistics import fmean
 
 from manyheads.core.results import Interval, Quality, RankedItem, RankedOrder
 from manyheads.discussion.run import Run
-from manyheads.literature.ideas import Contest, Entry
 from manyheads.measures.ranking import position_bias
 from manyheads.measures.statistics import mean_of
+from manyheads.systems.ideas import Contest, Entry
 from manyheads.systems.ranking.config import RankingConfig
 from manyheads.texts import Subject
 

@@ -1,12 +1,20 @@
 """Review and rebuttal: an idea is reviewed, revised and compared with itself until it gets no better (Algorithm 1)."""
 
-from manyheads.engine.system import System
-from manyheads.literature.ideas import read_background
+from math import inf
+
+from manyheads.engine.system import Number, Revisions, System
+from manyheads.systems.ideas import read_background
 from manyheads.systems.rebuttal import config, report
 from manyheads.systems.rebuttal.result import RebuttalResult
 from manyheads.systems.rebuttal.rounds import rebuttal
 
 __all__ = ["REBUTTAL"]
+
+
+def _revisions(result: RebuttalResult) -> Revisions:
+    course = result.rebuttal
+    return Revisions([each.idea for each in result.rounds], (course and course.indicator) or "")
+
 
 REBUTTAL = System(
     name="rebuttal",
@@ -25,4 +33,11 @@ REBUTTAL = System(
     read=lambda run: read_background(run.inputs.background, run.settings.most, run.inputs.idea),
     summary=config.summary,
     turns=config.turns,
+    revisions=_revisions,
+    numbers={
+        "rebuttal.iterations": Number("revisions made", (0, inf)),
+        "rebuttal.iterations < 10": Number("share with fewer than ten"),
+        "rebuttal.converged": Number("share that converged"),
+        "rebuttal.indicator": Number("quality"),
+    },
 )

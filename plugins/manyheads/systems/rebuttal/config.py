@@ -7,10 +7,10 @@ from pydantic import Field, field_validator
 
 from manyheads.config import Inputs, RunConfig, Section, Slot
 from manyheads.errors import ConfigError
-from manyheads.literature.ideas import Background
 from manyheads.replies import Abstract, FirstIdea, Proposal, ReplyModel, Rethought, Review, Text, Verdict
 from manyheads.report.record import count
 from manyheads.roles import Roles
+from manyheads.systems.ideas import Background
 from manyheads.texts import FileOrText, Trait, file_or_text
 
 

@@ -1,11 +1,12 @@
 """What a review and rebuttal comes to."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from manyheads.core.results import Abstract, Draft, Idea, Part, Person, Quality
 from manyheads.discussion.run import Run
-from manyheads.literature.ideas import Background as Material
 from manyheads.replies import FirstIdea, Proposal, Review, Verdict
+from manyheads.systems.ideas import Background as Material
 from manyheads.systems.rebuttal.config import RebuttalConfig
 from manyheads.texts import Subject
 
@@ -39,6 +40,11 @@ class Version(Idea):
     def formed(self) -> bool:
         """Whether it has the six fields."""
         return self.problem is not None
+
+    @property
+    def form(self) -> Mapping[str, str]:
+        parts: dict[str, str] = {name: getattr(self, name) or "" for name in Proposal.model_fields}
+        return parts if all(text.strip() for text in parts.values()) else {}
 
     @property
     def fields(self) -> list[tuple[str, str]]:

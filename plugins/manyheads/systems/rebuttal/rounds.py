@@ -10,8 +10,8 @@ from manyheads.core.events import Judged
 from manyheads.core.results import Abstract, Draft, Person
 from manyheads.discussion.run import Question
 from manyheads.errors import ConfigError
-from manyheads.literature.ideas import Background
 from manyheads.replies import FirstIdea, Proposal, ReplyModel, Rethought, Review, Verdict
+from manyheads.systems.ideas import Background
 from manyheads.systems.rebuttal.config import AREA_CHAIR, PROPOSER, REVIEWER, traits_of
 from manyheads.systems.rebuttal.result import Background as Kept
 from manyheads.systems.rebuttal.result import Course, RebuttalRun, Round, Version

@@ -14,6 +14,7 @@ UserError
     └── ChangedError     what is recorded there answers other questions than today's
 """
 
+import reprlib
 from typing import Any
 
 from pydantic import ValidationError
@@ -103,6 +104,10 @@ class ChangedError(JournalError):
     """A run's record answers other questions than today's config and prompts ask."""
 
 
+SHORT = reprlib.Repr()
+SHORT.maxstring = SHORT.maxother = 60
+MOST = 8
+"""Faults that are described one by one."""
 WORDS = {
     "extra_forbidden": "no such key",
     "list_type": "should be a list",
@@ -113,8 +118,10 @@ WORDS = {
 
 
 def describe(error: ValidationError) -> str:
-    """A pydantic error in a line: key, what is wrong, what was given."""
-    return "; ".join(_line(item) for item in error.errors(include_url=False, include_context=False))
+    """A pydantic error in a line of at most some hundred characters: key, what is wrong, what was given."""
+    items = error.errors(include_url=False, include_context=False)
+    more = f"; and {len(items) - MOST:,} more" if len(items) > MOST else ""
+    return "; ".join(_line(item) for item in items[:MOST]) + more
 
 
 def _line(item: Any) -> str:
@@ -122,6 +129,6 @@ def _line(item: Any) -> str:
     problem = f"{message[:1].lower()}{message[1:]}".removeprefix("value error, ")
     if not item["loc"]:
         return problem
-    given = repr(item["input"])
+    given = SHORT.repr(item["input"])
     shown = given if len(given) <= 60 else given[:57] + "..."
-    return f"{'.'.join(map(str, item['loc']))}: {problem} (given: {shown})"
+    return f"{'.'.join(map(str, item['loc']))[:80]}: {problem[:200]} (given: {shown})"

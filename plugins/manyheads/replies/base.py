@@ -1,24 +1,30 @@
 """What all replies share: their base, texts and scores that are never made up, and the form that a prompt ends with."""
 
 import json
+import re
+from collections.abc import Iterator
 from functools import cache
 from typing import Annotated, Any, ClassVar
 
+from annotated_types import Ge, Le
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
-def no_truth_value(value: object) -> object:
-    """Python takes true for 1; a number that was not given is not made up."""
-    if isinstance(value, bool):
-        raise ValueError("should be a number")
+def whole_number(value: object) -> object:
+    """Let pass what was written as one whole number: not `true`, which Python takes for 1, nor a text such as `1_0`."""
+    if isinstance(value, bool) or (
+        isinstance(value, str) and not re.fullmatch(r"\s*-?(0|[1-9][0-9]{0,8})\s*", value)
+    ):
+        raise ValueError("should be one whole number")
     return value
 
 
 # The limits stand before the validator: behind one, pydantic leaves them out of the JSON Schema.
-Score = Annotated[int, Field(ge=1, le=10), BeforeValidator(no_truth_value)]
-Choice = Annotated[int, Field(ge=1), BeforeValidator(no_truth_value)]
+Score = Annotated[int, Field(ge=1, le=10), BeforeValidator(whole_number)]
+Choice = Annotated[int, Field(ge=1), BeforeValidator(whole_number)]
+Percent = Annotated[int, Field(ge=0, le=100), BeforeValidator(whole_number)]
 
 
 def label(field: str) -> str:
@@ -39,7 +45,26 @@ class ReplyModel(BaseModel):
         return next((value for value in self.model_dump().values() if isinstance(value, str)), "")
 
 
-Percent = Annotated[int, Field(ge=0, le=100), BeforeValidator(no_truth_value)]
+def uniform_score(reply: ReplyModel) -> int | None:
+    """The score of all fields of a reply with three or more, where each is the same end of its scale."""
+    scores = list(_scores(reply))
+    ends = {(low, high) for _, low, high in scores}
+    values = {score for score, _, _ in scores}
+    if len(scores) < 3 or len(ends) > 1 or len(values) > 1:
+        return None
+    return value if (value := values.pop()) in ends.pop() else None
+
+
+def _scores(reply: BaseModel) -> Iterator[tuple[int, int, int]]:
+    for name, field in type(reply).model_fields.items():
+        limits = {type(each): each for each in field.metadata}
+        match getattr(reply, name):
+            case BaseModel() as inner:
+                yield from _scores(inner)
+            case int() as score if Ge in limits and Le in limits:
+                yield score, limits[Ge].ge, limits[Le].le
+            case _:
+                pass
 
 
 FORM = """\

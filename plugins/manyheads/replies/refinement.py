@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, create_model
 
-from manyheads.replies.base import Choice, ReplyModel, Text, label, no_truth_value
+from manyheads.replies.base import Choice, ReplyModel, Text, label, whole_number
 from manyheads.replies.team import Doubts
 
 
@@ -146,7 +146,7 @@ def ranking_of(kind: type[Ranking], count: int) -> type[Ranking]:
     number = Annotated[
         int,
         Field(ge=1, le=count, description=Ranked.model_fields["idea"].description),
-        BeforeValidator(no_truth_value),
+        BeforeValidator(whole_number),
     ]
     place = create_model(Ranked.__name__, __base__=Ranked, idea=(number, ...))
     described = kind.model_fields["ranking"].description

@@ -5,7 +5,7 @@ from typing import Annotated, TypeVar, cast
 
 from pydantic import BeforeValidator, Field, create_model
 
-from manyheads.replies.base import Choice, Percent, ReplyModel, Score, Text, no_truth_value
+from manyheads.replies.base import Choice, Percent, ReplyModel, Score, Text, whole_number
 
 
 class Decision(ReplyModel):
@@ -171,7 +171,7 @@ class SelfReview(ReplyModel):
 def vote_among(kind: type[Vote], count: int) -> type[Vote]:
     """A vote among so many ideas: its schema shows how far the numbers go."""
     described = kind.model_fields["choice"].description
-    limited = Annotated[int, Field(ge=1, le=count, description=described), BeforeValidator(no_truth_value)]
+    limited = Annotated[int, Field(ge=1, le=count, description=described), BeforeValidator(whole_number)]
     return create_model(kind.__name__, __base__=kind, choice=(limited, ...))
 
 

@@ -47,7 +47,7 @@ class End:
                 "endless": self.code is None,
                 "traceback": "Traceback (most recent call last)" in told,
                 "exit code": self.code not in (0, 2, None),
-                "no message": self.code == 2 and not self.err.strip(),
+                "no message": self.code == 2 and not told.strip(),
                 "several messages": self.code == 2 and self.err.count("manyheads: ") > 1,
                 "foreign words": any(
                     word in self.err for word in ("pydantic", "NoneType", "object is not", "CreateResult")

@@ -144,7 +144,8 @@ def formats() -> dict[str, bytes]:
         f'<paper id="{n}"><title>{p["title"]}</title><author><first>Ann</first><last>Bee{n % 5}</last></author><abstract>{p["abstract"]}</abstract></paper>'
         for n, p in enumerate(found, start=1)
     )
-    anthology = f'<?xml version="1.0" encoding="UTF-8"?><collection id="2012.acl"><volume id="1"><meta><year>2012</year></meta>{xml}</volume></collection>'
+    volumes = "".join(f'<volume id="{year}"><meta><year>{year}</year></meta>{xml}</volume>' for year in (2012, 2016))
+    anthology = f'<?xml version="1.0" encoding="UTF-8"?><collection id="acl">{volumes}</collection>'
     aminer = "\n".join(
         f"#index {n}\n#* {p['title']}\n#@ {';'.join(p['authors'])}\n#t {p['year']}\n#c ACL\n#! {p['abstract']}\n"
         for n, p in enumerate(found)
@@ -161,7 +162,7 @@ def formats() -> dict[str, bytes]:
     )  # pyright: ignore[reportUnknownMemberType]
     return {
         "papers.jsonl": lines.encode(), "papers.csv": table.encode(), "papers.tsv": table.replace(",", "\t").encode(), "papers.bib": bib.encode(),
-        "2012.acl.xml": anthology.encode(), "AMiner-Paper.txt": aminer.encode(), "oag_publication_1.json": oag.encode(),
+        "acl.xml": anthology.encode(), "AMiner-Paper.txt": aminer.encode(), "oag_publication_1.json": oag.encode(),
         "train.parquet": columns.getvalue(), "papers.jsonl.gz": gzip.compress(lines.encode()), "papers.csv.gz": gzip.compress(table.encode()),
     }  # fmt: skip
 

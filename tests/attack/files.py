@@ -144,7 +144,9 @@ def formats() -> dict[str, bytes]:
         f'<paper id="{n}"><title>{p["title"]}</title><author><first>Ann</first><last>Bee{n % 5}</last></author><abstract>{p["abstract"]}</abstract></paper>'
         for n, p in enumerate(found, start=1)
     )
-    volumes = "".join(f'<volume id="{year}"><meta><year>{year}</year></meta>{xml}</volume>' for year in (2012, 2016))
+    volumes = "".join(
+        f'<volume id="{year}"><meta><year>{year}</year></meta>{xml}</volume>' for year in (2012, 2016)
+    )
     anthology = f'<?xml version="1.0" encoding="UTF-8"?><collection id="acl">{volumes}</collection>'
     aminer = "\n".join(
         f"#index {n}\n#* {p['title']}\n#@ {';'.join(p['authors'])}\n#t {p['year']}\n#c ACL\n#! {p['abstract']}\n"

@@ -15,8 +15,8 @@ from manyheads.bank.knowledge import KnowledgeBank, Years
 from manyheads.core import Recall
 from manyheads.errors import ConfigError, UserError
 from manyheads.papers import Hit
+from manyheads.prompts import Prompts
 from manyheads.resources import Resources
-from manyheads.roles import Prompts
 
 SOURCE = "knowledge_bank"
 

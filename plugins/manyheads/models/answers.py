@@ -7,12 +7,8 @@ like any other failure; what is only untidy is tidied; what cannot be counted is
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from contextvars import ContextVar
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any, NoReturn, cast
-
-import httpx
 
 MOST_BYTES = 16_000_000
 """Of an answer; the longest replies of today's models have some 500 kB."""
@@ -36,17 +32,6 @@ class UnsoundError(Exception):
     """An answer that is none, with the reason in words."""
 
 
-@dataclass
-class Count:
-    """Whether the tokens of the requests in this context had to be estimated."""
-
-    estimated: bool = False
-
-
-counted: ContextVar[Count | None] = ContextVar("counted", default=None)
-"""Who wants to know whether an answer's tokens are the server's or an estimate."""
-
-
 def scrubbed(text: str, *secrets: str) -> str:
     """A server's words without keys and credentials."""
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
@@ -54,71 +39,77 @@ def scrubbed(text: str, *secrets: str) -> str:
     return _CREDENTIALS.sub(lambda match: f"{match[2] or ''}…", text)
 
 
-def estimate(text: str) -> int:
-    """About how many tokens a text has: one for four bytes."""
-    return 1 + len(text.encode("utf-8", "replace")) // 4
-
-
-class SoundTransport(httpx.AsyncBaseTransport):
+class SoundTransport:
     """The way to a model server, on which answers are read to a bound and made sound.
 
+    Requests and responses are those of the client that it is put into: httpx, or a package of the same shape.
+
     Args:
+        inner: the client's own transport.
         openai: whether the server speaks OpenAI's chat completions, whose shape is then held to.
     """
 
-    def __init__(self, *, openai: bool) -> None:
-        self._openai = openai
-        limits = httpx.Limits(max_connections=1000, max_keepalive_connections=100)
-        self._inner = httpx.AsyncHTTPTransport(limits=limits)
+    def __init__(self, inner: Any, *, openai: bool) -> None:
+        self._inner, self._openai = inner, openai
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def __aenter__(self) -> "SoundTransport":
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(self, *failure: Any) -> None:
+        await self._inner.__aexit__(*failure)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def handle_async_request(self, request: Any) -> Any:
+        """Send a request; an answer that is none comes back as an error of the server, in words."""
         response = await self._inner.handle_async_request(request)
         try:
             return await self._sound(request, response)
         except UnsoundError as error:
-            return _refusal(request, UNSOUND, str(error), response.headers)
+            return _refusal(request, response, UNSOUND, str(error))
         finally:
             await response.aclose()
 
-    async def _sound(self, request: httpx.Request, response: httpx.Response) -> httpx.Response:
+    async def _sound(self, request: Any, response: Any) -> Any:
         status = response.status_code
         if status in (301, 302, 303):
             place = scrubbed(response.headers.get("location", "nowhere"))[:200]
             raise UnsoundError(f"it sends requests elsewhere ({status}), to {place}: put that into base_url")
         body = await _read(response)
         if status in (307, 308):
-            return httpx.Response(status, headers=response.headers, content=b"", request=request)
+            return type(response)(status, headers=response.headers, content=b"", request=request)
         if status >= 400:
-            return _refusal(request, status, _words(body), response.headers)
+            return _refusal(request, response, status, _words(body))
         value = _json(body)
-        if self._openai and request.url.path.endswith("/chat/completions"):
-            value = _completion(value, request)
-        return httpx.Response(status, headers=_JSON, content=json.dumps(value), request=request)
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
+        if self._openai:
+            value = _completion(value)
+        return type(response)(status, headers=_JSON, content=json.dumps(value), request=request)
 
 
-async def _read(response: httpx.Response) -> bytes:
+async def _read(response: Any) -> bytes:
     body = bytearray()
     try:
         async for piece in response.aiter_bytes(65536):
             body += piece
             if len(body) > MOST_BYTES:
                 raise UnsoundError(f"its answer was longer than {MOST_BYTES // 1_000_000} MB")
-    except httpx.DecodingError as error:
+    except Exception as error:
+        if type(error).__name__ != "DecodingError":
+            raise
         raise UnsoundError(f"its answer is not in the encoding that it names: {error}") from error
     return bytes(body)
 
 
-def _refusal(request: httpx.Request, status: int, words: str, headers: Mapping[str, str]) -> httpx.Response:
+def _refusal(request: Any, response: Any, status: int, words: str) -> Any:
     """An error as every client reads it, without the secrets of the request."""
     secrets = [request.headers.get(name, "") for name in _KEY_HEADERS]
     secrets += [part for secret in secrets for part in secret.split()[1:]]
     plain = " ".join(scrubbed("".join(c if c.isprintable() else " " for c in words), *secrets).split())
-    kept = {name: headers[name] for name in ("retry-after", "x-should-retry") if name in headers}
+    kept = {name: response.headers[name] for name in ("retry-after",) if name in response.headers}
     error = {"error": {"message": plain[:500] or "it says nothing", "type": "error", "code": None}}
-    return httpx.Response(status, headers=kept, json=error, request=request)
+    return type(response)(status, headers=kept, json=error, request=request)
 
 
 def _words(body: bytes) -> str:
@@ -159,7 +150,7 @@ def _no_number(word: str) -> NoReturn:
     raise ValueError(f"{word} is no number")
 
 
-def _completion(value: Any, request: httpx.Request) -> Object:
+def _completion(value: Any) -> Object:
     """A chat completion, tidied."""
     if not isinstance(value, dict):
         raise UnsoundError("its answer is no chat completion")
@@ -171,7 +162,7 @@ def _completion(value: Any, request: httpx.Request) -> Object:
         said = _message({name: body.get(name) for name in ("error", "message", "detail")})
         raise UnsoundError(f"it says: {said}" if said else "its answer is no chat completion")
     tidy = _tidy_message(cast(Object, message))
-    finish = cast(Object, first).get("finish_reason")
+    finish = "tool_calls" if "tool_calls" in tidy else cast(Object, first).get("finish_reason")
     return {
         "id": str(body.get("id") or ""),
         "object": "chat.completion",
@@ -180,7 +171,7 @@ def _completion(value: Any, request: httpx.Request) -> Object:
         "choices": [
             {"index": 0, "message": tidy, "finish_reason": finish if isinstance(finish, str) else "stop"}
         ],
-        "usage": _usage(body.get("usage"), request, tidy),
+        "usage": _usage(body.get("usage")),
     }
 
 
@@ -246,19 +237,15 @@ def unsound_arguments(arguments: str) -> str | None:
     return None
 
 
-def _usage(usage: Any, request: httpx.Request, message: Object) -> Object:
-    """The tokens of an answer; where the server gives none that can be, an estimate of ours."""
+def _usage(usage: Any) -> Object | None:
+    """The tokens of an answer; None where the server gives none that can be."""
     given = cast(Object, usage) if isinstance(usage, dict) else {}
-    read, written = _count(given.get("prompt_tokens"), 1), _count(given.get("completion_tokens"), 0)
-    if (read is None or written is None) and (count := counted.get()):
-        count.estimated = True
-    if read is None:
-        read = estimate(request.content.decode("utf-8", "replace"))
-    if written is None:
-        written = estimate((message.get("content") or "") + json.dumps(message.get("tool_calls") or ""))
+    read, written = count_of(given.get("prompt_tokens"), 1), count_of(given.get("completion_tokens"))
+    if read is None or written is None:
+        return None
     return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
 
 
-def _count(value: Any, least: int) -> int | None:
+def count_of(value: Any, least: int = 0) -> int | None:
     """A number of tokens, None for what cannot be one: no credit is earned, and no budget spent, by a wrong number."""
     return value if type(value) is int and least <= value <= MOST_TOKENS else None

@@ -5,107 +5,26 @@ or spends dozens of calls on a model that answers JSON as plain text.
 """
 
 import asyncio
-import json
-import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Generic, TypeVar
 
-import json_repair
 from pydantic import ValidationError
 
 from manyheads.core import NOTHING, Message, Place, Raw, Reply, ToolCall, Turn, Usage
 from manyheads.errors import ReplyError, describe
-from manyheads.replies import ReplyModel, form
-
-# JSON objects in a model's text: untidy ones are mended, but one that the model left open is never closed for it.
-
-
-START = re.compile(r"""\{\s*(?:["'“]|\w+\s*:)""")
-"""What begins an object; a brace in prose, as in "the set {a, b}", does not."""
-_INSIDE = {
-    opening: re.compile(rf"(?:\\.|[^\\{closing}])*+{closing}", re.DOTALL)
-    for opening, closing in {'"': '"', "'": "'", "“": "”"}.items()
-}
-"""The rest of a string up to its next quote, by the quote that opened it."""
-_AFTER_STRING = re.compile(r"\s*(?:[,:}\]]|\Z)")
-_decoder = json.JSONDecoder(strict=False)
-
-
-class CutOffError(ValueError):
-    """The text ends within an object."""
-
-
-def objects(text: str) -> list[dict[str, Any]]:
-    """The outermost JSON objects of a text, in order.
-
-    Raises:
-        CutOffError: the last one does not end.
-    """
-    return [value for value in _values(text) if isinstance(value, dict)]
-
-
-def _values(text: str) -> Iterator[Any]:
-    at = 0
-    while found := START.search(text, at):
-        try:
-            value, at = _decoder.raw_decode(text, found.start())
-        except (ValueError, RecursionError):
-            at = _end(text, found.start())
-            value = _mended(text[found.start() : at])
-        yield _encodable(value) if "\\u" in text else value
-
-
-def _end(text: str, start: int) -> int:
-    """Where an object ends that is not valid JSON: at the brace that closes it, outside of any string."""
-    depth, at, last = 0, start, ""
-    while at < len(text):
-        letter = text[at]
-        if letter in _INSIDE and last in "{[,:":
-            at = _string_end(text, at)
-        elif letter == "{":
-            depth += 1
-        elif letter == "}":
-            depth -= 1
-            if depth == 0:
-                return at + 1
-        last = last if letter.isspace() else letter
-        at += 1
-    raise CutOffError
-
-
-def _string_end(text: str, start: int) -> int:
-    """Where a string's last quote stands: one not escaped, before something that may follow a string."""
-    inside, at = _INSIDE[text[start]], start
-    while found := inside.match(text, at + 1):
-        at = found.end() - 1
-        if _AFTER_STRING.match(text, at + 1):
-            return at
-    raise CutOffError
-
-
-def printable(text: str) -> str:
-    """The text with halves of characters, which no file or terminal takes, as question marks."""
-    return text.encode("utf-8", "replace").decode()
-
-
-def _mended(span: str) -> Any:
-    try:
-        return json_repair.loads(span)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _encodable(value: Any) -> Any:
-    return json.loads(printable(json.dumps(value, ensure_ascii=False)))
-
+from manyheads.objects import UnreadableError, objects, printable
+from manyheads.replies import ReplyModel, form, uniform_score
 
 R = TypeVar("R", bound=ReplyModel)
 
+LONG = 20_000
+"""Characters of a reply that is read in a thread, so that other teams of the process go on meanwhile."""
 TOOL_ROUNDS = 6
 """How often a speaker may call tools in one turn, on either host."""
 AGAIN = """\
@@ -151,13 +70,21 @@ def parse(text: str, reply_type: type[R], *, truncated: bool = False) -> R:
 def _answer(text: str, reply_type: type[ReplyModel]) -> dict[str, Any]:
     """The last object that has any of the reply's fields: what stands before it is a draft or an example."""
     try:
-        found = objects(text)
-    except CutOffError as error:
-        raise UnusableReplyError("its JSON object was cut off") from error
-    if not found:
+        values = objects(text)
+    except UnreadableError as error:
+        raise UnusableReplyError(str(error)) from error
+    lists = [[value] if isinstance(value, dict) else value for value in values]
+    several = [[each for each in value if isinstance(each, dict)] for value in lists]
+    if not any(several):
         raise UnusableReplyError("it held no JSON object")
     fields = reply_type.model_fields.keys()
-    return next((each for each in reversed(found) if fields & each.keys()), found[-1])
+    for last in reversed(several):
+        answers = [each for each in last if fields & each.keys()]
+        if len(answers) > 1:
+            raise UnusableReplyError(f"it gave {len(answers)} answers in a list; give one")
+        if answers:
+            return answers[0]
+    return next(each[-1] for each in reversed(several) if each)
 
 
 @dataclass
@@ -174,8 +101,9 @@ class _Attempts(Generic[R]):
         self.tool_calls += raw.tool_calls
         self.count += 1
 
-    def read(self, raw: Raw) -> R:
-        value = parse(raw.text, self.turn.reply_type, truncated=raw.truncated)
+    async def read(self, raw: Raw) -> R:
+        read = partial(parse, raw.text, self.turn.reply_type, truncated=raw.truncated)
+        value = await asyncio.to_thread(read) if len(raw.text) > LONG else read()
         if self.turn.check and (problem := self.turn.check(value)):
             raise UnusableReplyError(problem)
         return value
@@ -225,13 +153,17 @@ class StructuredHost(ABC):
             raw = replace(raw, text=printable(raw.text))
             so_far.add(raw)
             try:
-                value = so_far.read(raw)
+                value = await so_far.read(raw)
             except UnusableReplyError as problem:
                 if so_far.count >= self._attempts:
                     raise _gave_up(turn, raw, str(problem), so_far.count) from problem
                 warn.append(f"{turn.place}: asked again, {problem}")
                 thread = (*thread, *_once_more(raw, problem))
                 continue
+            if (score := uniform_score(value)) is not None:
+                warn.append(
+                    f"{turn.place}: every score is {score}, an end of the scale; it may be copied from the form"
+                )
             seconds = time.monotonic() - began
             return Reply(
                 raw.text,

@@ -30,7 +30,8 @@ from manyheads.literature.ledger import LEDGER, SearchLedger
 from manyheads.literature.library import Library, ServiceLiterature
 from manyheads.models.offline import OFFLINE
 from manyheads.papers import Literature, NoLiterature
-from manyheads.roles import Prompts, Roles
+from manyheads.prompts import Prompts
+from manyheads.roles import Roles
 
 __all__ = ["HostFactory", "Session", "fresh", "new_folder"]
 

@@ -5,13 +5,17 @@ import re
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Annotated, Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from manyheads.errors import CorpusError
 
 SourceName = Literal["local", "semantic_scholar", "openalex", "arxiv"]
+
+
+def _count(value: object) -> int | None:
+    return value if type(value) is int and value >= 0 else None
 
 
 class Paper(BaseModel):
@@ -32,7 +36,8 @@ class Paper(BaseModel):
     """Every paper of a bank has one."""
     date: dt.date | None = None
     """Day of publication."""
-    citations: int | None = None
+    citations: Annotated[int | None, BeforeValidator(_count)] = None
+    """None too for what is no count."""
     authors: tuple[str, ...] = ()
     author_ids: tuple[str, ...] = ()
     """Beside the authors, their ids in the source; empty for one whom the source does not tell from namesakes."""
@@ -48,9 +53,9 @@ class Paper(BaseModel):
         return fold(self.title)
 
 
-def year_of(year: int | None, date: dt.date | None) -> int | None:
+def year_of(year: object, date: dt.date | None) -> int | None:
     """The year that a source tells, else that of the date; None for what is no year of our calendar."""
-    if year is not None and dt.MINYEAR <= year <= dt.MAXYEAR:
+    if type(year) is int and dt.MINYEAR <= year <= dt.MAXYEAR:
         return year
     return date.year if date else None
 

@@ -1,6 +1,6 @@
 """The areas of the attack, by name."""
 
-from attack import commands, files, replies, storm
+from attack import commands, files, replies, services, storm
 from attack.figures import Attack
 
 AREAS: dict[str, Attack] = {
@@ -12,5 +12,6 @@ AREAS: dict[str, Attack] = {
     "bombs": files.oversized,
     "texts": files.texts,
     "kills": storm.kills,
+    "services": services.services,
     "commands": commands.hostile_values,
 }

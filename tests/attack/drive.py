@@ -28,7 +28,7 @@ class End:
 
     Attributes:
         code: its exit code; None where it did not end in time.
-        grown: MB by which its process has grown beyond all that it held before.
+        grown: MB that its process has held at most, beyond what it held before.
     """
 
     arguments: Sequence[str]
@@ -71,7 +71,6 @@ class Driver:
 
     def __init__(self, seconds: float = 60, env: dict[str, str] | None = None) -> None:
         self.seconds, self.env = seconds, {**environment(), "OPENAI_API_KEY": SECRET, **(env or {})}
-        self._peak = 0.0
 
     def __enter__(self) -> Self:
         self._begin()
@@ -82,7 +81,6 @@ class Driver:
         self._child = subprocess.Popen(
             [sys.executable, CHILD], stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=self.env
         )
-        self._peak = 0.0
 
     def __call__(self, *arguments: str | Path, cwd: Path) -> End:
         """Run a command to its end."""
@@ -90,6 +88,9 @@ class Driver:
         assert stdin
         assert stdout
         words = [*map(str, arguments)]
+        with contextlib.suppress(OSError):
+            Path(f"/proc/{self._child.pid}/clear_refs").write_text("5")
+        before = _peak(self._child.pid)
         stdin.write(json.dumps({"arguments": words, "cwd": str(cwd)}).encode() + b"\n")
         stdin.flush()
         ready, _, _ = select.select([stdout], [], [], self.seconds)
@@ -98,9 +99,7 @@ class Driver:
             self._end()
             self._begin()
             return End(words, code, "", "the process died" if code else "", 0.0)
-        peak = _peak(self._child.pid)
-        before, self._peak = self._peak or peak, max(peak, self._peak)
-        return End(words, **json.loads(line), grown=max(0.0, peak - before))
+        return End(words, **json.loads(line), grown=_peak(self._child.pid) - before)
 
     def _end(self) -> None:
         with self._child as child:
@@ -114,7 +113,7 @@ class Driver:
 
 
 def _peak(pid: int) -> float:
-    """The most memory that a process has held, in MB; 0 where the system does not say."""
+    """The most memory that a process has held since that was last forgotten, in MB; 0 where the system does not say."""
     status = Path(f"/proc/{pid}/status")
     if not status.exists():
         return 0.0

@@ -16,6 +16,7 @@ class Incoming:
     path: str
     headers: Mapping[str, str]
     body: bytes
+    query: str = ""
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,8 @@ class Connection:
             body = await self._reader.readexactly(int(headers.get("content-length", 0)))
         except asyncio.IncompleteReadError:
             return None
-        return Incoming(method, target.partition("?")[0], headers, body)
+        path, _, query = target.partition("?")
+        return Incoming(method, path, headers, body, query)
 
     async def send(
         self, status: int, data: Any, headers: Mapping[str, str] | None = None, *, cut: str | None = None

@@ -98,7 +98,7 @@ class Searched(Event):
     outcome: Literal["found", "empty", "skipped", "failed"]
     """`skipped` was not asked at all: it had failed before, lacks the operation, or needs a key."""
     reason: str = ""
-    """Why it was skipped or failed."""
+    """Why it was skipped or failed, or what was wrong with single records of the answer."""
     cached: bool = False
     """Answered from disk."""
 
@@ -166,9 +166,8 @@ def words(event: AnyEvent) -> Words | None:
         case Searched():
             if event.outcome not in ("found", "empty"):
                 return Words(event.source, f"{event.outcome} at", f"{event.asked}: {event.reason}")
-            return Words(
-                event.source, f"{event.hits} {'hit' if event.hits == 1 else 'hits'} for", event.asked
-            )
+            hits = f"{event.hits} {'hit' if event.hits == 1 else 'hits'} for"
+            return Words(event.source, hits, event.asked + (f" ({event.reason})" if event.reason else ""))
         case Voted():
             return Words(event.voter, f"votes for idea {event.choice}", event.reasoning)
         case Judged():

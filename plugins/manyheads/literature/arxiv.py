@@ -4,17 +4,14 @@ import datetime as dt
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any, ClassVar
 from xml.etree.ElementTree import Element, ParseError
 
 from manyheads.config import SourceName
 from manyheads.literature.queries import salient
-from manyheads.literature.source import LackingError, Request, Service
+from manyheads.literature.source import LackingError, Request, Service, few_values, papers_of
 from manyheads.papers import Paper, Window
 from manyheads.retry import GarbledError, Pace, RefusedError
-
-if TYPE_CHECKING:
-    import httpx
 
 ADDRESS = "https://export.arxiv.org"
 PACE = Pace(3.0, at_once=1)
@@ -73,7 +70,7 @@ class Arxiv(Service):
     ) -> tuple[list[Paper], int]:
         """The papers of one page, and how many there are in all."""
         url = f"{self.address.rstrip('/')}/api/query"
-        return await self.get(url, params, _read, what, until=request.until)
+        return await self.get(url, params, lambda body: _read(body, request), what, until=request.until)
 
 
 def _search_query(query: str, window: Window) -> str:
@@ -100,14 +97,14 @@ def _number(paper_id: str) -> str | None:
     return bare if NUMBER.fullmatch(bare) else None
 
 
-def _read(response: "httpx.Response") -> tuple[list[Paper], int]:
+def _read(body: bytes, request: Request) -> tuple[list[Paper], int]:
     """Raises `GarbledError` for what is no feed, and for an empty page in the midst of a list, which arXiv knows."""
     from defusedxml import DefusedXmlException
     from defusedxml.ElementTree import fromstring
 
     try:
-        feed: Element = fromstring(response.content)
-    except (ParseError, DefusedXmlException) as error:
+        feed: Element = fromstring(few_values(body, b"<="))
+    except (ParseError, DefusedXmlException, LookupError, ValueError) as error:
         raise GarbledError(f"no Atom feed: {error}") from error
     if feed.tag != f"{_ATOM}feed":
         raise GarbledError(f"no Atom feed, but <{feed.tag[:80]}>")
@@ -115,39 +112,38 @@ def _read(response: "httpx.Response") -> tuple[list[Paper], int]:
     if any("/api/errors" in _text(entry, f"{_ATOM}id") for entry in entries):
         raise RefusedError(400, text=_text(entries[0], f"{_ATOM}summary"))
     total, start = _count(feed, "totalResults"), _count(feed, "startIndex")
-    if not entries and start < total and "id_list" not in response.request.url.params:
+    if not entries and start < total and request.operation == "search":
         raise GarbledError(f"an empty page, though {total} papers match")
-    return [paper for entry in entries if (paper := _paper(entry))], total
+    return papers_of(entries, _fields, request), total
 
 
-def _paper(entry: Element) -> Paper | None:
+def _fields(entry: Element) -> dict[str, Any] | None:
     """None for an empty entry, which arXiv may send for a number that it does not know."""
     number = re.sub(r"v\d+$", "", _text(entry, f"{_ATOM}id").partition("/abs/")[2])
     title, day = _text(entry, f"{_ATOM}title"), _text(entry, f"{_ATOM}published")
-    if not (number and title):
+    if not (number or title):
         return None
-    try:
-        date = dt.datetime.fromisoformat(day).date() if day else None
-    except ValueError as error:
-        raise GarbledError(f"published {day[:40]!r} is no date") from error
+    if not (number and title):
+        raise ValueError("without a title" if number else "without a number")
+    date = dt.datetime.fromisoformat(day).date() if day else None
     names = [_text(one, f"{_ATOM}name") for one in entry.findall(f"{_ATOM}author")]
-    return Paper(
-        id=f"arxiv:{number}",
-        source="arxiv",
-        title=title,
-        abstract=_text(entry, f"{_ATOM}summary"),
-        year=date and date.year,
-        date=date,
-        authors=tuple(filter(None, names)),
-        venue=_text(entry, f"{_ARXIV}journal_ref") or None,
-        doi=_text(entry, f"{_ARXIV}doi") or None,
-        url=f"https://arxiv.org/abs/{number}",
-    )
+    return {
+        "id": f"arxiv:{number}",
+        "source": "arxiv",
+        "title": title,
+        "abstract": _text(entry, f"{_ATOM}summary"),
+        "year": date and date.year,
+        "date": date,
+        "authors": tuple(filter(None, names)),
+        "venue": _text(entry, f"{_ARXIV}journal_ref") or None,
+        "doi": _text(entry, f"{_ARXIV}doi") or None,
+        "url": f"https://arxiv.org/abs/{number}",
+    }
 
 
 def _count(feed: Element, name: str) -> int:
     text = _text(feed, f"{_OPENSEARCH}{name}")
-    if not text.isdecimal():
+    if not (text.isdecimal() and len(text) < 20):
         raise GarbledError(f"the feed has no {name}")
     return int(text)
 

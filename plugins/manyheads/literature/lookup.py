@@ -85,7 +85,7 @@ class Member:
     Args:
         source: asked for what is not kept.
         breaker: leaves it alone once it has failed for good; what is kept of it is given all the same.
-        cache: where answers are kept, never failures; None for a source that is as near as a cache.
+        cache: where whole answers are kept, never failures; None for a source that is as near as a cache.
         address: of the service if it is not the usual one, whose answers are others.
     """
 
@@ -113,7 +113,7 @@ class Member:
         if failure := self.breaker.failure:
             raise failure.with_traceback(None)  # else it would grow each time
         papers = tuple(await self.source.look_up(request))
-        if cache:
+        if cache and not request.faults:
             await asyncio.to_thread(cache.put, *place, papers)
         return papers, False
 
@@ -147,7 +147,7 @@ class LookUp:
         """
         began, whole = time.monotonic(), self.request
         limit = whole.limit if limit is None else limit
-        request = replace(whole, operation=operation, query=query, limit=limit, until=until)
+        request = replace(whole, operation=operation, query=query, limit=limit, until=until, faults=[])
 
         def enter(outcome: str, reason: str = "", **more: Any) -> None:
             seconds = 0.0 if outcome == "skipped" else round(time.monotonic() - began, 3)
@@ -184,7 +184,7 @@ class LookUp:
         member.breaker.succeed()
         self._answers += counts
         papers = tuple(filter(whole.window.holds, papers))
-        enter("found" if papers else "empty", hits=len(papers), cached=cached)
+        enter("found" if papers else "empty", "; ".join(request.faults), hits=len(papers), cached=cached)
         return papers
 
     def need_answer(self, *, of_all: bool = False) -> None:

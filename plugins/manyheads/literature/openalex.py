@@ -3,9 +3,9 @@
 import datetime as dt
 import html
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, TypeAdapter
@@ -13,7 +13,7 @@ from pydantic import BaseModel, TypeAdapter
 from manyheads.config import SourceName
 from manyheads.errors import LiteratureError
 from manyheads.literature.queries import words_of
-from manyheads.literature.source import Part, Request, Service, T, parse, record
+from manyheads.literature.source import Part, Request, Service, T, papers_of, parse, read_json
 from manyheads.papers import Paper, year_of
 from manyheads.retry import Pace, RefusedError
 
@@ -51,6 +51,8 @@ def _fields(work: dict[str, Any]) -> dict[str, Any] | None:
     title = " ".join(_MARKUP.sub("", html.unescape(work["title"] or "")).split())
     if not title:
         return None
+    if not _OWN_ID.fullmatch(number := _tail(work["id"])):
+        raise ValueError(f"{number[:40]!r} is no id of OpenAlex")
     day, doi, index = work["publication_date"], work.get("doi"), work.get("abstract_inverted_index")
     date = dt.date.fromisoformat(day) if day else None
     people = [
@@ -59,7 +61,7 @@ def _fields(work: dict[str, Any]) -> dict[str, Any] | None:
     ]
     abstract: Any = invert_abstract(index) if index else ""
     return {
-        "id": "openalex:" + _tail(work["id"]),
+        "id": f"openalex:{number}",
         "source": "openalex",
         "title": title,
         "abstract": abstract,
@@ -78,15 +80,12 @@ def _tail(url: str) -> str:
     return url.rpartition("/")[2]
 
 
-_Paper = Annotated[Paper | None, record(_fields)]
-
-
 class _Linked(BaseModel):
     """A work with the ids of others that belong to it."""
 
     id: str
-    referenced_works: list[str] | None = None
-    related_works: list[str] | None = None
+    referenced_works: list[Any] | None = None
+    related_works: list[Any] | None = None
 
 
 class _Meta(BaseModel):
@@ -95,10 +94,14 @@ class _Meta(BaseModel):
 
 class _Page(BaseModel):
     meta: _Meta
-    results: list[_Paper]
+    results: list[Any]
 
 
-_PAGE, _PAPER, _LINKED = TypeAdapter(_Page), TypeAdapter[Paper | None](_Paper), TypeAdapter(_Linked)
+_PAGE, _LINKED = TypeAdapter(_Page), TypeAdapter(_Linked)
+
+
+def _linked(body: bytes) -> _Linked:
+    return parse(_LINKED, body)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -134,28 +137,31 @@ class OpenAlex(Service):
 
     async def paper(self, request: Request) -> list[Paper]:
         """One work."""
-        paper = await self._work(request, _select(request), _PAPER)
-        return [paper] if paper else []
+
+        def read(body: bytes) -> list[Paper]:
+            return papers_of([read_json(body)], _fields, request)
+
+        return await self._work(request, _select(request), read) or []
 
     async def references(self, request: Request) -> list[Paper]:
         """The works that a work cites, in the order in which OpenAlex lists them."""
-        work = await self._work(request, "id,referenced_works", _LINKED)
+        work = await self._work(request, "id,referenced_works", _linked)
         return await self._works_of(work and work.referenced_works, request)
 
     async def citations(self, request: Request) -> list[Paper]:
         """The works that cite a work, most cited first."""
         from pyalex import Works
 
-        if (work := await self._work(request, "id", _LINKED)) is None:
+        if (work := await self._work(request, "id", _linked)) is None:
             return []
         return await self._works(Works().filter(cites=_tail(work.id)).sort(cited_by_count="desc"), request)
 
     async def recommendations(self, request: Request) -> list[Paper]:
         """The works that OpenAlex holds to be related to a work."""
-        work = await self._work(request, "id,related_works", _LINKED)
+        work = await self._work(request, "id,related_works", _linked)
         return await self._works_of(work and work.related_works, request)
 
-    async def _work(self, request: Request, fields: str, shape: TypeAdapter[T]) -> T | None:
+    async def _work(self, request: Request, fields: str, read: Callable[[bytes], T]) -> T | None:
         """One work; None for one that is not there.
 
         A wrong address says 404 too: one that has never answered as OpenAlex does must list works as well.
@@ -167,7 +173,7 @@ class OpenAlex(Service):
         works: Any = Works({})
         works.params = identifier
         try:
-            work = await self._get(works, {"select": fields}, f"work {request.query}", shape, request)
+            work = await self._get(works, {"select": fields}, f"work {request.query}", read, request)
         except LiteratureError as error:
             match error.__cause__:
                 case RefusedError(status=404):
@@ -189,16 +195,20 @@ class OpenAlex(Service):
         if window.before:
             works = works.filter(to_publication_date=(window.before - dt.timedelta(days=1)).isoformat())
         while cursor and len(papers) < request.limit:
-            page = await self._page(works, cursor, request.limit, request)
-            papers += (paper for paper in page.results if paper and window.holds(paper))
-            cursor = page.meta.next_cursor if page.results else None
+            page, following = await self._page(works, cursor, request.limit, request)
+            papers += filter(window.holds, page)
+            cursor = following if following != cursor else None
         return papers[: request.limit]
 
-    async def _works_of(self, links: Sequence[str] | None, request: Request) -> list[Paper]:
+    async def _works_of(self, links: Sequence[Any] | None, request: Request) -> list[Paper]:
         """The works of these ids, in their order, a hundred at a time."""
         from pyalex import Works
 
-        ids, papers = list(dict.fromkeys(map(_tail, links or ()))), list[Paper]()
+        links, papers = links or (), list[Paper]()
+        texts = [link for link in links if isinstance(link, str)]
+        if faulty := len(links) - len(texts):
+            request.faults.append(f"{faulty} of {len(links)} ids cannot be read")
+        ids = [*dict.fromkeys(map(_tail, texts))]
         for start in range(0, len(ids), MOST):
             if len(papers) >= request.limit:
                 break
@@ -208,19 +218,32 @@ class OpenAlex(Service):
             papers += sorted(works, key=lambda paper: place.get(paper.id, len(place)))
         return papers[: request.limit]
 
-    async def _page(self, works: Any, cursor: str, limit: int, request: Request) -> _Page:
+    async def _page(
+        self, works: Any, cursor: str, limit: int, request: Request
+    ) -> tuple[list[Paper], str | None]:
+        """The papers of one page, and the cursor of the next one; None where this was the last."""
+
+        def read(body: bytes) -> tuple[list[Paper], str | None]:
+            page = parse(_PAGE, body)
+            return papers_of(page.results, _fields, request), page.meta.next_cursor if page.results else None
+
         params = {"per-page": min(limit, MOST), "cursor": cursor}
-        page = await self._get(works, params, "search", _PAGE, request)
+        page = await self._get(works, params, "search", read, request)
         self._has_answered = True
         return page
 
     async def _get(
-        self, works: Any, params: dict[str, str | int], what: str, shape: TypeAdapter[T], request: Request
+        self,
+        works: Any,
+        params: dict[str, str | int],
+        what: str,
+        read: Callable[[bytes], T],
+        request: Request,
     ) -> T:
         """What pyalex' request brings at our address."""
         address = urlsplit(str(works.url))
         url = f"{self.address.rstrip('/')}{address.path}" + (f"?{address.query}" if address.query else "")
-        return await self.get(url, params, lambda answer: parse(shape, answer), what, until=request.until)
+        return await self.get(url, params, read, what, until=request.until)
 
 
 def _select(request: Request) -> str:

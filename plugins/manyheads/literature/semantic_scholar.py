@@ -4,19 +4,18 @@ import datetime as dt
 import re
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 from urllib.parse import parse_qsl, quote
 
 from pydantic import AliasChoices, BaseModel, Field, TypeAdapter, model_validator
 
 from manyheads.config import SourceName
 from manyheads.errors import LiteratureError
-from manyheads.literature.source import Part, Request, Service, parse, record
+from manyheads.literature.source import Part, Request, Service, papers_of, parse, read_json
 from manyheads.papers import ANY_TIME, Paper, Window, year_of
 from manyheads.retry import Pace, RefusedError
 
 if TYPE_CHECKING:
-    import httpx
     from semanticscholar import AsyncSemanticScholar
     from semanticscholar.PaginatedResults import PaginatedResults
 
@@ -76,16 +75,13 @@ def _fields(record: dict[str, Any]) -> dict[str, Any] | None:
     }
 
 
-_Paper = Annotated[Paper | None, record(_fields)]
-
-
 class _Page(BaseModel):
     """One page of a list. Its data is left out when nothing matches, and null when publishers withhold it."""
 
     total: int | None = None
     offset: int = 0
     next: int | None = None
-    data: list[_Paper] | None = Field(None, validation_alias=AliasChoices("data", "recommendedPapers"))
+    data: list[Any] | None = Field(None, validation_alias=AliasChoices("data", "recommendedPapers"))
 
     @model_validator(mode="after")
     def _explained(self) -> Self:
@@ -96,7 +92,7 @@ class _Page(BaseModel):
         return self
 
 
-_PAGE, _PAPER = TypeAdapter(_Page), TypeAdapter[Paper | None](_Paper)
+_PAGE = TypeAdapter(_Page)
 
 
 class _Requester:
@@ -107,8 +103,8 @@ class _Requester:
     what its shape says, or an error. The records, validated once, stay in `papers`; the package sees how pages go on.
     """
 
-    def __init__(self, service: Service, shape: TypeAdapter[Any], what: str, until: float) -> None:
-        self._service, self._shape, self._what, self._until = service, shape, what, until
+    def __init__(self, service: Service, what: str, request: Request) -> None:
+        self._service, self._what, self._request = service, what, request
         self.papers: list[Paper] = []
         """Of the last answer."""
 
@@ -123,7 +119,7 @@ class _Requester:
         params = dict(parse_qsl(parameters.lstrip("&"), keep_blank_values=True))
         self.papers, paging = [], dict[str, Any]()
         try:
-            paging = await self._service.get(url, params, self._read, self._what, until=self._until)
+            paging = await self._service.get(url, params, self._read, self._what, until=self._request.until)
         except LiteratureError as error:
             match error.__cause__:
                 # it has no paper of that id; a 404 of anybody else's tells of a wrong address
@@ -140,18 +136,18 @@ class _Requester:
                     raise
         return {"data": [], "recommendedPapers": [], **paging}
 
-    def _read(self, response: "httpx.Response") -> dict[str, Any]:
-        answer = parse(self._shape, response)
-        if not isinstance(answer, _Page):
-            self.papers = [answer] if answer else []
+    def _read(self, body: bytes) -> dict[str, Any]:
+        if self._request.operation == "paper":
+            self.papers = papers_of([read_json(body)], _fields, self._request)
             return {}
+        answer = parse(_PAGE, body)
         if answer.data is None:
             raise LiteratureError(
                 f"{self._service.name}: {self._what}: withheld by the publisher",
                 source=self._service.name,
                 hint="ask another source: literature.cascade",
             )
-        self.papers = [paper for paper in answer.data if paper]
+        self.papers = papers_of(answer.data, _fields, self._request)
         return {"offset": answer.offset, "next": answer.next}
 
 
@@ -189,7 +185,7 @@ class SemanticScholar(Service):
         if not words or _is_empty(request):
             return []
         size = min(request.limit, _SEARCH_PAGE)
-        client, requester = self._package(_PAGE, "search", request)
+        client, requester = self._package("search", request)
         first = client.search_paper(
             quote(words, safe="", errors="replace"),
             fields=_names(request),
@@ -203,7 +199,7 @@ class SemanticScholar(Service):
         """One paper."""
         if (path := _path(request.query)) is None:
             return []
-        client, requester = self._package(_PAPER, f"paper {request.query}", request)
+        client, requester = self._package(f"paper {request.query}", request)
         await client.get_paper(path, _names(request))
         return requester.papers
 
@@ -221,7 +217,7 @@ class SemanticScholar(Service):
             return []
         bounded = request.window != ANY_TIME
         size = _RECOMMENDED_MOST if bounded else min(request.limit, _RECOMMENDED_MOST)
-        client, requester = self._package(_PAGE, f"recommendations for {request.query}", request)
+        client, requester = self._package(f"recommendations for {request.query}", request)
         pool = "all-cs" if bounded else "recent"
         await client.get_recommended_papers(path, _names(request), size, pool)
         return [*filter(request.window.holds, requester.papers)][: request.limit]
@@ -231,18 +227,16 @@ class SemanticScholar(Service):
         if (path := _path(request.query)) is None or _is_empty(request):
             return []
         size = _LINKS_PAGE if request.window != ANY_TIME else min(request.limit, _LINKS_PAGE)
-        client, requester = self._package(_PAGE, f"{operation} of {request.query}", request)
+        client, requester = self._package(f"{operation} of {request.query}", request)
         first = getattr(client, f"get_paper_{operation}")(path, _names(request), size)
         return await _pages(first, requester, request, size, _LINKS_MOST)
 
-    def _package(
-        self, shape: TypeAdapter[Any], what: str, request: Request
-    ) -> "tuple[AsyncSemanticScholar, _Requester]":
+    def _package(self, what: str, request: Request) -> "tuple[AsyncSemanticScholar, _Requester]":
         """The package's client for one look-up, and what it sends with."""
         from semanticscholar import AsyncSemanticScholar
 
         client = AsyncSemanticScholar(api_url=self.address.rstrip("/"), retry=False)
-        requester = vars(client)["_requester"] = _Requester(self, shape, what, request.until)
+        requester = vars(client)["_requester"] = _Requester(self, what, request)
         return client, requester
 
 
@@ -252,14 +246,14 @@ async def _pages(
     """The first papers inside the window, each once, over as many pages of `size` as it takes."""
     results = await first
     papers: dict[str, Paper] = {}
-    while True:
+    for end in range(size, most + 1, size):
         for paper in filter(request.window.holds, requester.papers):
             papers.setdefault(paper.id, paper)
         # a page that is short of its size is the last, whatever `next` says: asking on would be refused
-        goes_on = results.next == results.offset + size and results.next + size <= most
-        if len(papers) >= request.limit or not goes_on:
-            return [*papers.values()][: request.limit]
+        if len(papers) >= request.limit or results.next != end or end + size > most:
+            break
         await results.async_next_page()
+    return [*papers.values()][: request.limit]
 
 
 def _names(request: Request) -> list[str]:

@@ -1,18 +1,22 @@
 """The one interface of all literature sources, and the one way in which services are asked."""
 
 import asyncio
+import json
 import math
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+import zlib
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
-from pydantic import BeforeValidator, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from manyheads import __version__
 from manyheads.config import SourceName
-from manyheads.errors import LiteratureError
+from manyheads.errors import LiteratureError, describe
+from manyheads.models.answers import error_words, scrubbed
+from manyheads.objects import printable
 from manyheads.papers import ANY_TIME, Paper, Window
 from manyheads.retry import (
     GarbledError,
@@ -48,6 +52,7 @@ class Request:
         query: words, or a paper; a source takes the identifier behind the colon of `Paper.id`, or `DOI:…` or `ARXIV:…`.
         limit: papers, at most; it may exceed a page of the service.
         until: when it is given up, in seconds of `time.monotonic`, if the source's patience does not end before.
+        faults: takes what was wrong with single records of the answers.
     """
 
     operation: Operation
@@ -56,6 +61,7 @@ class Request:
     window: Window = ANY_TIME
     parts: frozenset[Part] = ALL
     until: float = math.inf
+    faults: list[str] = field(default_factory=list[str], compare=False)
 
 
 class LackingError(LiteratureError):
@@ -97,6 +103,11 @@ _LONGEST_BACKOFF = 20.0
 _SECONDS_A_TRY = 30.0
 _CONNECTIONS = 10
 _MOST_OF_A_REFUSAL = 200
+_MOST_REDIRECTS = 5
+MOST_BYTES = 16_000_000
+"""Of an answer, unpacked; Semantic Scholar gives 10 MB at most."""
+MOST_VALUES = 500_000
+"""In an answer: in memory, the smallest takes ten times the room that it has in a text."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -139,7 +150,7 @@ class Service(Source):
         self,
         url: str,
         params: Mapping[str, str | int],
-        read: Callable[["httpx.Response"], T],
+        read: Callable[[bytes], T],
         what: str,
         *,
         until: float,
@@ -149,19 +160,30 @@ class Service(Source):
         Args:
             url: with everything in it escaped.
             params: added to its query, not yet escaped.
-            read: reads the answer; raises `GarbledError` or `RefusedError` when it is none.
+            read: reads the answer's body; raises `GarbledError` or `RefusedError` when it is none.
         """
         import httpx
 
         async def send() -> T:
-            client = await self._client()
-            response = await client.get(httpx.URL(url).copy_merge_params(params))
-            if not response.is_success:
-                text = " ".join(response.text.split())[:_MOST_OF_A_REFUSAL]
-                raise RefusedError(
-                    response.status_code, seconds_of(response.headers.get("retry-after")), text
-                )
-            return read(response)
+            client, way, status = await self._client(), "", 0
+            request = client.build_request("GET", httpx.URL(url).copy_merge_params(params))
+            for _ in range(_MOST_REDIRECTS + 1):
+                response = await client.send(request, stream=True)
+                status = response.status_code
+                try:
+                    if response.next_request is None and response.is_success:
+                        return read(await body_of(response))
+                    if response.next_request is None:
+                        text = await _text_of(response)
+                        said = scrubbed(text, self.key or "")[:_MOST_OF_A_REFUSAL] + way
+                        raise RefusedError(status, seconds_of(response.headers.get("retry-after")), said)
+                except GarbledError as error:
+                    raise GarbledError(f"{error}{way}") from error
+                finally:
+                    await response.aclose()
+                request = response.next_request
+                way = f", at {scrubbed(str(request.url))[:_MOST_OF_A_REFUSAL]} to where it sends us on ({status})"
+            raise RefusedError(status, text=f"it sends us on and on{way}")
 
         return await self.call(send, what, until=until)
 
@@ -216,11 +238,10 @@ class Service(Source):
         for ended in [one for one in self._clients.copy() if one.is_closed()]:
             self._clients.pop(ended, None)
         client = httpx.AsyncClient(
-            headers={"User-Agent": f"manyheads/{__version__}"},
+            headers={"User-Agent": f"manyheads/{__version__}", "Accept-Encoding": "gzip"},
             event_hooks={"request": [self._sign]},
             timeout=min(_SECONDS_A_TRY, self.patience),
             limits=httpx.Limits(max_connections=self.pace.at_once or _CONNECTIONS),
-            follow_redirects=True,
             verify=_certificates(),
         )
         held = _hold(client)
@@ -292,27 +313,99 @@ def _certificates() -> "ssl.SSLContext":
     return httpx.create_ssl_context()
 
 
-def record(fields: Callable[[dict[str, Any]], dict[str, Any] | None]) -> BeforeValidator:
-    """Makes `Paper | None` the shape of a service's record.
+async def body_of(response: "httpx.Response", most: int = MOST_BYTES) -> bytes:
+    """An answer's bytes, unpacked as they come: one that grows or never ends is left at `most`.
+
+    Raises:
+        GarbledError: it is longer, or packed in a way that nobody asked for.
+    """
+    packing = response.headers.get("content-encoding", "").strip().lower()
+    if packing not in ("", "identity", "gzip", "x-gzip"):
+        raise GarbledError(f"packed as {packing[:40]!r}, which was not asked for")
+    unpacking, body = zlib.decompressobj(zlib.MAX_WBITS | 16) if "gzip" in packing else None, bytearray()
+    async for piece in response.aiter_raw():
+        try:
+            body += unpacking.decompress(piece, most + 1 - len(body)) if unpacking else piece
+        except zlib.error as error:
+            raise GarbledError("named gzip, but it is none") from error
+        if len(body) > most:
+            raise GarbledError(f"longer than {most / 1_000_000:g} MB")
+        if unpacking and unpacking.eof:
+            break
+    if unpacking and not unpacking.eof:
+        raise GarbledError("cut off")
+    return bytes(body)
+
+
+async def _text_of(refusal: "httpx.Response") -> str:
+    """What an error says, on one line; nothing where it says too much."""
+    try:
+        return " ".join(error_words(await body_of(refusal, 100_000)).split())
+    except GarbledError:
+        return ""
+
+
+def few_values(body: bytes, marks: bytes) -> bytes:
+    """The body; raises `GarbledError` where it holds so many values, told by their marks, that they would fill the memory."""
+    if sum(body.count(mark) for mark in marks) > MOST_VALUES:
+        raise GarbledError(f"more than {MOST_VALUES:,} values")
+    return body
+
+
+def read_json(body: bytes) -> Any:
+    """The JSON of an answer; what is no number (NaN, one of a hundred digits) is null. Raises `GarbledError`."""
+    try:
+        text = few_values(body, b",:[{").decode("utf-8-sig")
+        value = json.loads(text, parse_constant=lambda _: None, parse_int=_number)
+        if "\\ud" in text or "\\uD" in text:  # maybe half a letter
+            value = json.loads(printable(json.dumps(value, ensure_ascii=False)))
+        return value
+    except RecursionError as error:
+        raise GarbledError("its JSON is nested too deep") from error
+    except ValueError as error:
+        raise GarbledError(f"no JSON; it begins {body[:60].decode(errors='replace')!r}") from error
+
+
+def _number(digits: str) -> int | None:
+    return int(digits) if len(digits) < 20 else None
+
+
+def parse(shape: TypeAdapter[T], body: bytes) -> T:
+    """The answer as its shape says; raises `GarbledError`, which names the places that are not."""
+    try:
+        return shape.validate_python(read_json(body))
+    except ValidationError as error:
+        raise GarbledError(describe(error)) from error
+
+
+def papers_of(
+    records: Sequence[T], fields: Callable[[T], Mapping[str, Any] | None], request: Request
+) -> list[Paper]:
+    """The papers of a service's records; one that cannot be read is told in the request's `faults`.
 
     Args:
         fields: a record as the fields of a paper, or None for one that is none; what it trips over is a fault of the record.
+
+    Raises:
+        GarbledError: not one of the records can be read.
     """
-
-    def read(given: Any) -> Any:
+    papers, faulty, fault = list[Paper](), 0, ""
+    for number, record in enumerate(records, 1):
         try:
-            return fields(given)
-        except (AttributeError, LookupError, TypeError) as error:
-            raise ValueError(f"no record of a paper ({error})") from error
-
-    return BeforeValidator(read)
-
-
-def parse(shape: TypeAdapter[T], response: "httpx.Response") -> T:
-    """The answer as its shape says; raises `GarbledError`, which names the first place that is not."""
-    try:
-        return shape.validate_json(response.content)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the answer"
-        raise GarbledError(f"{where}: {first['msg'].removeprefix('Value error, ')}") from error
+            if values := fields(record):
+                papers.append(Paper.model_validate(values))
+            continue
+        except ValidationError as error:
+            why = describe(error)
+        except (AttributeError, LookupError, TypeError):
+            why = "no record of a paper"
+        except ValueError as error:
+            why = in_short(error, 100)
+        faulty, fault = faulty + 1, fault or f"record {number}: {why}"
+    if not faulty:
+        return papers
+    told = f"{faulty} of {len(records)} records cannot be read ({fault})"
+    if faulty == len(records):
+        raise GarbledError(told)
+    request.faults.append(told)
+    return papers

@@ -81,7 +81,7 @@ class SoundTransport:
         if status in (307, 308):
             return type(response)(status, headers=response.headers, content=b"", request=request)
         if status >= 400:
-            return _refusal(request, response, status, _words(body))
+            return _refusal(request, response, status, error_words(body))
         value = _json(body)
         if self._openai:
             value = _completion(value)
@@ -112,7 +112,7 @@ def _refusal(request: Any, response: Any, status: int, words: str) -> Any:
     return type(response)(status, headers=kept, json=error, request=request)
 
 
-def _words(body: bytes) -> str:
+def error_words(body: bytes) -> str:
     """What an error says, whatever its form."""
     text = body[:100_000].decode("utf-8", "replace")
     try:

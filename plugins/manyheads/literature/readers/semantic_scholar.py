@@ -239,22 +239,25 @@ class Search:
                 for year in self._years:
                     key: dict[str, JsonValue] = {"query": self._query, "year": year, "limit": self._limit}
                     key["parts"] = [*API_PARTS]
+                    faults: list[str] = []
                     if self._address:
                         key["address"] = self._address
                     if (papers := cache.get(source.name, KEPT, key, _PAPERS)) is None:
-                        papers = runner.run(self._ask(source, year))
-                        cache.put(source.name, KEPT, key, _PAPERS, papers)
+                        papers, faults = runner.run(self._ask(source, year))
+                        if not faults:
+                            cache.put(source.name, KEPT, key, _PAPERS, papers)
                     rejects.file = f"{source.name} {year}"
+                    yield from ((0, ("answer", fault)) for fault in faults)
                     for rank, one in enumerate(papers, 1):
                         yield rank, paper(_fields_of_hit(one))
             finally:
                 runner.run(source.close())
 
-    async def _ask(self, source: Source, year: int) -> list[Paper]:
+    async def _ask(self, source: Source, year: int) -> tuple[list[Paper], list[str]]:
         window = Window(dt.date(year, 1, 1), dt.date(year + 1, 1, 1))
         request = Request("search", self._query, self._limit, window, frozenset(API_PARTS))
         try:
-            return await source.look_up(request)
+            return await source.look_up(request), request.faults
         except LiteratureError as error:
             kept = f"{self._years.index(year)} of {len(self._years)} years are found, and kept"
             error.tried = f"{error.tried}; {kept}" if error.tried else kept

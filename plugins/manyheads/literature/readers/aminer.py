@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # AMiner's network: who cites, who wrote what, and who has written with whom, in a few bytes each.
 
 
-DENSE = 2**26
+DENSE = 2**23
 """Below this, an index has a place of its own in one array of counts; the dataset's are below 2.1 million."""
 MOST_DIGITS = 18
 LAST_PLACE = 2**31 - 1
@@ -139,8 +139,8 @@ def numbers(file: Path, count: int) -> Iterator[tuple[int, tuple[int, ...] | Non
 
 TAG = re.compile(rb"#(?:([*@%!])|(index|upi|pc|cn|hi|pi|[notca])(?=\s|$))")
 """A sign may be followed by its value at once, a word may not."""
-MOST_LINES = 100_000
-"""Lines of one block above which a file is taken for something else."""
+MOST_LINES, MOST_BYTES = 100_000, 2**22
+"""Of one block, above which a file is taken for something else."""
 NOTHING = "-"
 """What stands for an affiliation that is not known."""
 
@@ -150,7 +150,7 @@ class Block:
 
     def __init__(self) -> None:
         self.values: dict[str, list[str]] = defaultdict(list)
-        self.lines = 0
+        self.lines = self.size = 0
         self.undecodable = ""
         """Why a line of it is no text; empty where all are."""
 
@@ -168,7 +168,7 @@ class Block:
             values[-1] += f" {text}"
         else:
             values.append(text)
-        self.lines += 1
+        self.lines, self.size = self.lines + 1, self.size + len(raw)
 
     def text(self, tag: str) -> str:
         """The value of a tag, "" where it is not there."""
@@ -200,9 +200,9 @@ def blocks(file: Path) -> Iterator[Block]:
             if begins and block.lines:
                 yield block
                 block = Block()
-            if block.lines == MOST_LINES:
+            if block.lines == MOST_LINES or block.size + len(raw) > MOST_BYTES:
                 raise CorpusError(
-                    f"{file}: no #index in the {MOST_LINES:,} lines before line {number:,}: not AMiner's format",
+                    f"{file}: no #index in the {block.lines:,} lines before line {number:,}, or long ones: not AMiner's format",
                     hint="name the folder that AMiner-Paper.txt is in",
                 )
             tag = (match[1] or match[2]).decode() if match else tag

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import IO
 from xml.etree.ElementTree import Element, ParseError
@@ -14,6 +13,8 @@ from manyheads.literature.readers.common import Dataset, Record, paper
 OLD_STYLE = re.compile(r"[A-Z]\d\d")
 TWO_DIGIT_VOLUMES = re.compile(r"W\d\d|C69|D19")
 """Collections whose old-style numbers give two digits to the volume (D19 only from volume 50 on)."""
+MOST_BYTES = 2**22
+"""From the end of one paper to that of the next."""
 BROKEN = (ParseError, LookupError, ValueError)
 """What a parser raises of XML that is none, in an unknown encoding, or with entities of its own."""
 
@@ -43,11 +44,27 @@ class Anthology(Dataset):
                 ) from wrong
 
 
+class _Bounded:
+    """A stream for a parser that keeps what it reads until an element ends: `size` bytes since the last paper."""
+
+    def __init__(self, file: Path, stream: IO[bytes]) -> None:
+        self._file, self._stream, self.size = file, stream, 0
+
+    def read(self, size: int = -1) -> bytes:
+        piece = self._stream.read(size)
+        self.size += len(piece)
+        if self.size > MOST_BYTES:
+            raise CorpusError(
+                f"{self._file}: no paper ends within {MOST_BYTES >> 20} MB", hint="is it the Anthology's XML?"
+            )
+        return piece
+
+
 def _papers(file: Path, stream: IO[bytes]) -> Iterator[dict[str, object]]:
     from defusedxml.ElementTree import iterparse
 
-    collection, volume = Element("none"), Element("none")
-    for event, element in iterparse(stream, events=("start", "end")):
+    collection, volume, bounded = Element("none"), Element("none"), _Bounded(file, stream)
+    for event, element in iterparse(bounded, events=("start", "end")):
         if event == "start":
             if collection.tag == "none" and element.tag != "collection":
                 raise CorpusError(
@@ -58,9 +75,10 @@ def _papers(file: Path, stream: IO[bytes]) -> Iterator[dict[str, object]]:
             volume = element if element.tag == "volume" else volume
         elif element.tag == "paper":
             yield _fields(collection, volume, element)
+            bounded.size = 0
             element.clear()
-            with suppress(ValueError):  # it stands elsewhere than the Anthology's do
-                volume.remove(element)
+            volume[:] = volume.findall("meta")[:1]
+            collection[:] = [one for one in collection if one is volume]
         elif element.tag == "volume":
             element.clear()
 

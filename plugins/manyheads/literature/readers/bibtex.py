@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manyheads.bank.corpus import RawPaper, lines
+from manyheads.errors import CorpusError
 from manyheads.literature.readers.common import Dataset, Record, paper, terms
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def _decoder() -> "LatexNodes2Text":
 
 BEGIN = re.compile(rb"\s*@\s*(\w+)\s*[{(]")
 NO_ENTRY = frozenset((b"comment", b"preamble"))
-MOST_LINES = 5000
+MOST_LINES, MOST_BYTES = 5000, 2**20
 """Of one entry: what is longer has lost its closing brace, or is none."""
 
 
@@ -98,11 +99,15 @@ class BibTeX(Dataset):
     def records_of(self, file: Path) -> Iterator[Record]:
         # the library logs what is a reject here
         logging.getLogger("bibtexparser").setLevel(logging.CRITICAL)
-        macros, number = dict[str, str](), 0
+        macros, number, size = dict[str, str](), 0, 0
         with closing(_blocks(file)) as blocks:
             for kind, line, source in blocks:
                 if kind == b"string":
                     text = source.decode("utf-8", "replace")
+                    if (size := size + len(text)) > MOST_BYTES:
+                        raise CorpusError(
+                            f"{file}: more than {MOST_BYTES >> 20} MB of @string", hint="is it BibTeX at all?"
+                        )
                     macros[re.split(r"[{(]|=", text)[1].strip().lower()] = text
                 elif kind not in NO_ENTRY:
                     number += 1
@@ -114,15 +119,16 @@ class BibTeX(Dataset):
 
 def _blocks(file: Path) -> Generator[tuple[bytes, int, bytes]]:
     """What stands from one `@` at the beginning of a line to the next: its kind, its first line's number, its text."""
-    kind, first, source = b"", 0, list[bytes]()
+    kind, first, source, size = b"", 0, list[bytes](), 0
     with closing(lines(file)) as stream:
         for number, line in stream:
             if begin := BEGIN.match(line):
                 if source:
                     yield kind, first, b"".join(source)
-                kind, first, source = begin[1].lower(), number, [line]
-            elif 0 < len(source) <= MOST_LINES:
-                source.append(line)
+                kind, first, source, size = begin[1].lower(), number, [line[: MOST_BYTES + 1]], len(line)
+            elif 0 < len(source) <= MOST_LINES and size <= MOST_BYTES:
+                source.append(line[: MOST_BYTES + 1])
+                size += len(line)
     if source:
         yield kind, first, b"".join(source)
 
@@ -131,6 +137,8 @@ def _paper(source: bytes, macros: Mapping[str, str]) -> RawPaper | tuple[str, st
     """The paper of an entry, read together with the `@string`s that it uses; or the field at fault and why."""
     from bibtexparser.entrypoint import parse_string
 
+    if len(source) > MOST_BYTES:
+        return "entry", f"longer than {MOST_BYTES >> 20} MB"
     try:
         text = source.decode("utf-8")
         low = text.lower()

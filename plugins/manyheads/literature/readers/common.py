@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
-from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, as_paper, lines, sift
+from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, as_paper, crowded, lines, sift
 from manyheads.errors import CorpusError
 
 Record = tuple[int, RawPaper | tuple[str, str]]
@@ -85,6 +85,9 @@ def objects(file: Path, member: str | None = None) -> Generator[tuple[int, dict[
 
     with closing(lines(file, member)) as stream:
         for number, line in stream:
+            if fault := crowded(line):
+                yield number, fault
+                continue
             try:
                 row = from_json(line.decode("utf-8"))
             except UnicodeDecodeError as wrong:

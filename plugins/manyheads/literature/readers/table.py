@@ -5,7 +5,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -38,8 +38,12 @@ NEEDED = ("title", "abstract", "authors", "year")
 DELIMITERS = ",\t;|"
 SURROGATE = re.compile("[\udc80-\udcff]")
 """What stands for a byte that is not UTF-8."""
-LONGEST_CELL = 2**22
-"""Letters; what is longer has lost its closing quote."""
+LONGEST_CELL, LONGEST_ROW = 2**22, 2**23
+"""Letters; what is longer has lost its closing quote, or is no table."""
+MOST_BYTES, MOST_FOLD = 2**26, 50
+"""Of a column's part in a parquet file when it is unpacked, and how many times its packed size; of a batch of rows."""
+BATCH, LONGEST_LIST = 500, 1000
+"""Rows that are read together, and values of a row on average, above which it is no row of a paper."""
 
 
 def column_option(text: str) -> dict[str, str]:
@@ -131,7 +135,7 @@ class Delimited(_Table):
                 return
             delimiter, header = header_of(first, self._columns)
             columns = self._fields(file, header)
-            for number, row in enumerate(_rows(text, delimiter), 1):
+            for number, row in enumerate(_rows(file, text, delimiter), 1):
                 if isinstance(row, tuple):
                     yield number, row
                 elif len(row) != len(header):
@@ -142,9 +146,20 @@ class Delimited(_Table):
                     yield number, _paper(dict(zip(header, row, strict=True)), columns, f"{stem}-{number}")
 
 
-def _rows(text: IO[str], delimiter: str) -> Iterator[list[str] | tuple[str, str]]:
-    rows = csv.reader(text, delimiter=delimiter)
+def _rows(file: Path, text: IO[str], delimiter: str) -> Iterator[list[str] | tuple[str, str]]:
+    letters = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal letters
+        while line := text.readline(LONGEST_ROW + 1):
+            letters += len(line)
+            if letters > LONGEST_ROW:
+                raise CorpusError(f"{file}: a row of more than {LONGEST_ROW >> 20} MB", hint="is it a table?")
+            yield line
+
+    rows = csv.reader(lines(), delimiter=delimiter)
     while True:
+        letters = 0
         try:
             row = next(rows)
         except StopIteration:
@@ -174,14 +189,65 @@ class Parquet(_Table):
         try:
             with ParquetFile(file) as table:
                 columns = self._fields(file, table.schema_arrow.names)
-                for batch in table.iter_batches(batch_size=1000, columns=[*dict.fromkeys(columns.values())]):
-                    for row in batch.to_pylist():
+                texts = _need_bounded(file, table.metadata, {*columns.values()})
+            with ParquetFile(file, read_dictionary=texts) as table:  # a text that repeats is held once
+                for batch in table.iter_batches(batch_size=BATCH, columns=[*dict.fromkeys(columns.values())]):
+                    if sum(map(_size, batch.columns)) > MOST_BYTES:
+                        raise CorpusError(
+                            f"{file}: more than {MOST_BYTES >> 20} MB in {BATCH} rows",
+                            hint="is it a table of papers?",
+                        )
+                    for row in _rows_of(batch):
                         number += 1
-                        yield number, _paper(row, columns, f"{file.stem}-{number}")
+                        if row is None:
+                            yield number, ("encoding", "not UTF-8")
+                        else:
+                            yield number, _paper(row, columns, f"{file.stem}-{number}")
         except (ArrowException, OSError) as wrong:
             raise CorpusError(
                 f"{file}: no parquet: {wrong}", hint="fetch the file again, or name another --format"
             ) from wrong
+
+
+def _need_bounded(file: Path, metadata: Any, columns: Collection[str]) -> list[str]:
+    """The columns of text; raises `CorpusError` for a file that says of itself that it grows beyond measure."""
+    texts = list[str]()
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        for part in map(group.column, range(group.num_columns)):
+            name, size = part.path_in_schema, part.total_uncompressed_size
+            if name.partition(".")[0] not in columns:
+                continue
+            if name in columns and part.physical_type == "BYTE_ARRAY":
+                texts.append(name)
+            folded = size > max(MOST_BYTES, MOST_FOLD * part.total_compressed_size)
+            if folded or part.num_values > max(BATCH, group.num_rows) * LONGEST_LIST:
+                raise CorpusError(
+                    f"{file}: {name} grows to {size:,} bytes and {part.num_values:,} values when it is unpacked",
+                    hint="is it a table of papers?",
+                )
+    return [*dict.fromkeys(texts)]
+
+
+def _size(column: Any) -> int:
+    """Bytes of a column's values, a text that repeats counted each time."""
+    from pyarrow import compute, types
+
+    if not types.is_dictionary(column.type) or not types.is_string(column.type.value_type):
+        return column.nbytes
+    return compute.sum(compute.take(compute.binary_length(column.dictionary), column.indices)).as_py() or 0
+
+
+def _rows_of(batch: Any) -> Iterator[Mapping[str, Any] | None]:
+    """The rows of a batch, None for one that holds a text that is not UTF-8."""
+    try:
+        yield from batch.to_pylist()
+    except UnicodeDecodeError:
+        for place in range(batch.num_rows):
+            try:
+                row = batch.slice(place, 1).to_pylist()[0]
+            except UnicodeDecodeError:
+                row = None
+            yield row
 
 
 # What cells mean.

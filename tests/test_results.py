@@ -1,4 +1,4 @@
-"""What a run has come to, as a user loads it: finished, stopped half-way, of version 0.1.0."""
+"""What a run has come to, as a user loads it: finished, stopped half-way, of another version."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 import manyheads
-from golden.runs import FOLDERS
 from manyheads.core.events import Stage
 from manyheads.errors import ModelError, SubjectError
 from manyheads.systems.virsci.result import VirSciResult
@@ -54,15 +53,6 @@ async def test_a_result_is_there_from_the_first_stage_on(llm: LLM, tmp_path: Pat
             ideas.append(len(run.result.ideas))
     assert ideas == sorted(ideas)
     assert (ideas[0], ideas[-1]) == (0, 3)
-
-
-def test_a_run_of_the_first_version_is_read() -> None:
-    run = manyheads.load(FOLDERS / "virsci-finished")
-    old = json.loads((FOLDERS / "virsci-finished" / "result.json").read_text(encoding="utf-8"))
-    assert (run.format, run.finished, run.host) == (2, True, None)
-    assert run.result.idea.title == old["idea"]["title"]
-    cited = [(each.paper, each.score) for each in run.cited(run.result.idea.references)]
-    assert cited == [(each["id"], each["score"]) for each in old["idea"]["references"]]
 
 
 @pytest.mark.parametrize(

@@ -84,9 +84,9 @@ def _add_former_keys(schema: Schema, parts: Schema, system: System) -> None:
     for key in (system.name, "inputs"):
         inner = parts[str(properties[key]["$ref"]).rpartition("/")[2]]
         for short, told in inner["properties"].items():
-            if short not in system.retired:
+            if short not in system.config.in_full | system.inputs.in_full:
                 properties.setdefault(short, {**told, "deprecated": True})
-    properties |= {former: section for former, place in system.retired.items() if place == system.name}
+    properties |= {former: section for former, place in system.aliases.items() if place == system.name}
 
 
 def _schema(model: type[BaseModel]) -> Schema:

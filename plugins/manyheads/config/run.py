@@ -24,6 +24,13 @@ class Strict(BaseModel):
 
     plain: ClassVar[str | None] = None
     """The key that a plain number stands for, where a section may be written as one."""
+    in_full: ClassVar[frozenset[str]] = frozenset()
+    """Keys that are not taken at the top of a config: those of another system may stand there under the same name."""
+
+    @classmethod
+    def key_names(cls) -> set[str]:
+        """What its keys are called in a config."""
+        return {field.alias or name for name, field in cls.model_fields.items()}
 
     @model_validator(mode="before")
     @classmethod
@@ -51,11 +58,15 @@ class Slot:
         filled_by: messages of a task; None where none of them is meant for it.
         file: whether it names a file: the text of a message is kept as one in the run's folder.
         metavar: what stands for its value in the help of the command line.
+        required: whether its system cannot run without it.
+        hint: how to give it, where `--NAME METAVAR` does not say it all.
     """
 
     filled_by: Fill | None = None
     file: bool = False
     metavar: str = "TEXT"
+    required: bool = False
+    hint: str = ""
 
     def of(self, messages: Sequence[str]) -> Sequence[str]:
         """Those of the messages that fill it."""

@@ -68,7 +68,7 @@ class DiscussionSettings(Section):
 
 R = TypeVar("R", bound=ReplyModel)
 C = TypeVar("C", bound=Section, covariant=True, default=Any)
-G = TypeVar("G", covariant=True, default=Any)
+M = TypeVar("M", covariant=True, default=Any)
 Result = TypeVar("Result", bound=BaseModel, default=Any)
 
 
@@ -132,7 +132,7 @@ class Cited(Hit):
 
 
 @dataclass
-class Run(Generic[Result, C, G]):
+class Run(Generic[Result, C, M]):
     """The context of one run. Draws of `rng` happen only between turns, never inside concurrent branches."""
 
     config: RunConfig
@@ -146,7 +146,7 @@ class Run(Generic[Result, C, G]):
     """Names of the team's present members; the retrieval hook shows others."""
     library: Library | None = None
     """Where agents and systems look papers up."""
-    given: G = field(default=cast(Any, None))
+    material: M = field(default=cast(Any, None))
     """What its system read of the run's inputs."""
     rng: random.Random = field(init=False)
     ordinals: Ordinals = field(default_factory=Ordinals)

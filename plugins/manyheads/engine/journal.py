@@ -206,6 +206,15 @@ def _key(place: Place) -> tuple[str, int, str, str, int]:
     return (place.stage, place.turn, place.speaker, place.task, place.ordinal)
 
 
+def _single_keys(course: Mapping[str, Any]) -> dict[str, Any]:
+    """A course by `NAME.team`, `inputs.topic`, …"""
+    return {
+        f"{key}.{inner}" if inner else key: each
+        for key, value in course.items()
+        for inner, each in (value.items() if isinstance(value, dict) else [("", value)])
+    }
+
+
 def _dump(value: dict[str, Any]) -> str:
     return json.dumps(value, ensure_ascii=False)
 
@@ -228,7 +237,6 @@ class Recorded:
         journal: the run's journal.
         model_of: settings of a model alias that change its answers; part of the request's hash.
         course: the config keys that steer who is asked what, beside the requests themselves.
-        parts: takes a course apart into single keys, of whatever version it is.
         accept_changes: go on from a changed turn instead of stopping there.
         on_replayed: told what each reply that the record holds has cost, those that a new one replaces as well.
         on_live: called once, before the first turn that is not in the record.
@@ -242,14 +250,13 @@ class Recorded:
         model_of: Callable[[str], dict[str, Any]],
         *,
         course: dict[str, Any] | None = None,
-        parts: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
         accept_changes: bool = False,
         on_replayed: Callable[[Usage], None] = lambda usage: None,
         on_live: Callable[[], None] = lambda: None,
         on_ended: Callable[[], None] = lambda: None,
     ) -> None:
         self._host, self._journal, self._model_of = host, journal, model_of
-        self._course, self._parts, self._accept_changes = course or {}, parts, accept_changes
+        self._course, self._accept_changes = course or {}, accept_changes
         self._on_replayed, self._on_live, self._on_ended = on_replayed, on_live, on_ended
         self._live = False
         self.useful = NOTHING
@@ -306,8 +313,8 @@ class Recorded:
         """The config keys that steer the run otherwise than the recorded turns were steered."""
         if not (recorded := self._journal.course):
             return []
-        before = self._parts(recorded)
-        return [key for key, value in self._parts(self._course).items() if before.get(key) != value]
+        before = _single_keys(recorded)
+        return [key for key, value in _single_keys(self._course).items() if before.get(key) != value]
 
     def _changed(self, place: Place) -> ChangedError:
         return self._journal.changed(place, self._turned())

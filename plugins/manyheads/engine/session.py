@@ -16,12 +16,12 @@ from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import NOTHING, UNMETERED, Host, ManagedHost, Meter, Recall, Usage
 from manyheads.core.events import AnyEvent, Emit, Searched, Warned, stream
 from manyheads.core.results import RunResult, RunUsage
-from manyheads.discussion import DiscussionSettings, Run, need_members
+from manyheads.discussion import Run
 from manyheads.disk import cache_folder
 from manyheads.engine.budget import Budgeted, Ledger, Meters
 from manyheads.engine.folder import JOURNAL, RunFolder, fresh, new_folder
 from manyheads.engine.journal import Journal, Recorded
-from manyheads.engine.readiness import need, roles_of
+from manyheads.engine.readiness import need_team, prepare, roles_of
 from manyheads.engine.system import System, system_of
 from manyheads.errors import UserError
 from manyheads.literature.cache import CACHE, RECORD
@@ -122,25 +122,25 @@ class Session:
         return f"{hint}; go on with: {self.way_back}" if hint else self.way_back
 
     async def _events(self, make_host: HostFactory) -> AsyncGenerator[AnyEvent, None]:
-        self.config = self.system.settle(self.config)
-        need(self.config, "inputs")
+        self.config = prepare(self.config)
         self._need_same_models()
         roles = roles_of(self.config)
         async with AsyncExitStack() as stack:
-            given = await asyncio.to_thread(self.system.read, self.config)
+            material = await asyncio.to_thread(self.system.read, self.config)
             literature = await self._literature(stack)
             folder = stack.enter_context(RunFolder(self.folder, self.config, self.system.write_report))
             journal = Journal(folder.journal)
             stack.callback(journal.close)
-            settings = self.config.settings
-            shown = settings.invitation.suggestions if isinstance(settings, DiscussionSettings) else 0
-            recall = AuthorRecall(literature, roles.prompts, shown)
+            discussion = self.system.team(self.config)
+            recall = AuthorRecall(
+                literature, roles.prompts, discussion.invitation.suggestions if discussion else 0
+            )
             host = make_host(self._models(), recall, self.config.attempts)
             stack.push_async_callback(host.close)
             paid = Ledger(self.config.budget)
             guarded = self._guarded(host, journal, folder, paid)
             ledger = SearchLedger(self.folder / LEDGER)
-            work = self._work(guarded, roles, literature, recall, given, ledger, paid, folder)
+            work = self._work(guarded, roles, literature, recall, material, ledger, paid, folder)
             events = await stack.enter_async_context(aclosing(stream(work)))
             async for event in events:
                 folder.note(event)
@@ -171,8 +171,7 @@ class Session:
         if not self.system.corpus(self.config):
             return NoLiterature()
         ecosystem = await stack.enter_async_context(open_corpus(self.config.corpus, self.config.embedding))
-        if isinstance(self.config.settings, DiscussionSettings):
-            need_members(self.config.settings.team, ecosystem)
+        need_team(self.config, ecosystem)
         return ecosystem
 
     def _guarded(self, host: Host, journal: Journal, folder: RunFolder, paid: Ledger) -> Recorded:
@@ -189,7 +188,6 @@ class Session:
             journal,
             identities.__getitem__,
             course=self.config.course(),
-            parts=self.system.course,
             accept_changes=self.accept_changes,
             on_replayed=paid.pay,
             on_live=go_live,
@@ -203,7 +201,7 @@ class Session:
         roles: Roles,
         literature: Literature,
         recall: AuthorRecall,
-        given: Any,
+        material: Any,
         ledger: SearchLedger,
         paid: Ledger,
         folder: RunFolder,
@@ -215,7 +213,7 @@ class Session:
                 shown = self._shown(literature, library)
                 run = Run(
                     self.config, host, roles, shown, emit, self.system.result(), recall.insiders,
-                    library=library, given=given,
+                    library=library, material=material,
                 )  # fmt: skip
                 folder.so_far = partial(_result_of, run, ledger, paid)
                 await self.system.run(run)

@@ -1,6 +1,5 @@
 """What the hosts' teams share: their classes, their runs, and which run goes on."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, TypeVar, cast
 
@@ -8,6 +7,7 @@ from pydantic import BaseModel, BeforeValidator, SerializeAsAny
 
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core.events import AnyEvent, Judged, Recruited, Retrieved, Said, Stage, Voted, words
+from manyheads.engine.readiness import prepare
 from manyheads.engine.replay import ReplayModel
 from manyheads.engine.replying import StructuredHost
 from manyheads.engine.session import Session, new_folder
@@ -82,12 +82,21 @@ class RunState(BaseModel):
         """
         system = system_of(config)
         if self.folder is None or self.finished or asked not in ((), self.asked):
-            _need(system, config, asked)
+            try:
+                prepare(system.with_inputs(config, asked))
+            except ConfigError as error:
+                slots = {name: slot for name, slot in system.slots.items() if slot.filled_by}
+                if any(slot.file for slot in slots.values()):
+                    places = "; ".join(
+                        f"{name}: {PLACES[slot.filled_by or 'all']}" for name, slot in slots.items()
+                    )
+                    error.hint = f"give it as text ({places}), or as a file in the config's inputs"
+                raise
             self.folder, self.asked, self.finished = str(new_folder(config, out)), asked, False
         folder = Path(self.folder)
         if (folder / "config.yaml").is_file():
             return Session(reopen(folder), folder)
-        return Session(system.given(config, self.asked, folder), folder)
+        return Session(system.with_inputs(config, self.asked, folder), folder)
 
 
 S = TypeVar("S", bound=RunState)
@@ -136,18 +145,6 @@ class Runs(Generic[S]):
         self._paused = False
         if self._host:
             self._host.resume()
-
-
-def _need(system: System, config: RunConfig, asked: Sequence[str]) -> None:
-    """Raises `ConfigError` where a run would lack what it is about, before it has a folder."""
-    try:
-        system.ready(system.settle(system.given(config, asked)))
-    except ConfigError as error:
-        filled = {name: slot for name, slot in system.slots.items() if slot.filled_by}
-        if any(slot.file for slot in filled.values()):
-            places = "; ".join(f"{name}: {PLACES[slot.filled_by or 'all']}" for name, slot in filled.items())
-            error.hint = f"give it as text ({places}), or as a file in the config's inputs"
-        raise
 
 
 def _read(value: Any) -> Any:

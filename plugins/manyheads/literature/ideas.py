@@ -16,6 +16,7 @@ from manyheads.texts import (
     LINES,
     TEXTS,
     Subject,
+    count,
     path_of,
     read_subject,
     read_subjects,
@@ -56,6 +57,10 @@ class Contest:
 
     target: Subject
     ideas: tuple[Entry, ...]
+
+    def __str__(self) -> str:
+        words = count(len(self.target.text.split()), "word")
+        return f"{count(len(self.ideas), 'idea')}, and a target of {words}"
 
 
 class RunIdea(Idea):
@@ -161,6 +166,9 @@ class Background:
     works: tuple[Subject, ...] = ()
     idea: Subject | None = None
     without: int = 0
+
+    def __str__(self) -> str:
+        return f"{'an idea to begin with, and ' if self.idea else ''}{count(len(self.works), 'abstract')}"
 
     @property
     def untold(self) -> int:

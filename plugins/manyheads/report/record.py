@@ -15,6 +15,7 @@ from manyheads.core.results import RESULT, RunResult, RunUsage, read_result, res
 from manyheads.errors import JournalError
 from manyheads.literature.ledger import LEDGER, SearchLedger
 from manyheads.models.offline import OFFLINE
+from manyheads.texts import count as count
 
 E = TypeVar("E", bound=Event)
 EVENT: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)
@@ -154,14 +155,6 @@ def _up_to_date(record: Record) -> RunResult[Any]:
         "written_by_language_model": not record.unwritten(),
     }
     return result.model_copy(update=known)
-
-
-# Words that go with numbers.
-
-
-def count(things: int, word: str) -> str:
-    """`1 vote`, `20 votes`."""
-    return f"{things:,} {word}{'' if things == 1 else 's'}"
 
 
 # The search ledger as the report shows it: what was wanted, and how each source answered.

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from manyheads.config import RunConfig
 from manyheads.engine.jobs import Job
-from manyheads.engine.readiness import need, roles_of
+from manyheads.engine.readiness import prepare, roles_of
 from manyheads.engine.system import system_of
 from manyheads.errors import ConfigError, UserError
 from manyheads.suites.spec import (
@@ -397,7 +397,7 @@ def need_all(suite: Suite, jobs: Iterable[Job]) -> None:
     for job in jobs:
         config = _before(job)
         try:
-            need(job.config, "inputs")
+            prepare(job.config)
             if _first(config.model_dump_json(exclude=SEED | INPUTS), checked):
                 roles_of(config)
             if job.kind != "review" and _first(config.model_dump_json(exclude=SEED), read):

@@ -58,9 +58,7 @@ def in_full(run: RunResult[Any]) -> list[str]:
 def closing_lines(folder: Path) -> str:
     """A finished run's essence; what it cost, and where the report is."""
     run = load(folder)
-    source = own(run.system).source(run.result)
-    named = [("Text", source)] if source else []
-    return closing.closing_lines(folder, run, [*named, *essence(run)])
+    return closing.closing_lines(folder, run, essence(run))
 
 
 def write_report(folder: Path) -> Path:

@@ -1,7 +1,6 @@
 """What a team is compared with at equal cost (VirSci 2025, §4.1, App. C.3): none of these has an ecosystem."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable
 
 from manyheads.config import RunConfig
 from manyheads.engine.system import Needs, System
@@ -9,13 +8,12 @@ from manyheads.roles import Roles
 from manyheads.systems.baselines import discussion, reflection, report, single
 from manyheads.systems.baselines.config import (
     BaselineConfig,
-    need_topic,
-    need_topic_and_tokens,
+    BaselineInputs,
+    held_to_tokens,
     resolve,
     settings_of,
 )
 from manyheads.systems.baselines.result import BaselineResult, BaselineRun
-from manyheads.systems.virsci.config import TopicInput
 from manyheads.systems.virsci.report import work
 
 __all__ = ["DISCUSSION", "SELF_REFLECTION", "SINGLE"]
@@ -42,16 +40,14 @@ def _baseline(
     about: str,
     run: Callable[[BaselineRun], Awaitable[None]],
     needs: Needs,
-    turns: Callable[[BaselineConfig], Mapping[str, int]] = lambda settings: {},
-    **more: Any,
-) -> System[BaselineConfig, TopicInput, BaselineResult]:
-    shared: dict[str, Any] = {"ready": need_topic, **more}
+    prepare: Callable[[RunConfig], RunConfig] = resolve,
+) -> System[BaselineConfig, BaselineInputs, BaselineResult]:
     return System(
         name=name,
         title=title,
         about=about,
         config=BaselineConfig,
-        inputs=TopicInput,
+        inputs=BaselineInputs,
         result=BaselineResult,
         run=run,
         essence=report.essence,
@@ -60,10 +56,8 @@ def _baseline(
         needs=lambda config: needs,
         corpus=_corpus,
         searches=_searches,
-        settle=resolve,
-        turns=lambda config: turns(settings_of(config)),
-        retired={"baseline": name, "turns": None},
-        **shared,
+        prepare=prepare,
+        aliases={"baseline": name},
     )
 
 
@@ -73,7 +67,6 @@ SELF_REFLECTION = _baseline(
     "A researcher who reflects on one idea about a topic for many rounds and writes its abstract.",
     reflection.self_reflection,
     reflection.NEEDS,
-    lambda settings: {"idea": settings.rounds + 1},
 )
 DISCUSSION = _baseline(
     "discussion",
@@ -81,7 +74,6 @@ DISCUSSION = _baseline(
     "A few fixed roles who discuss an idea about a research topic and write its abstract.",
     discussion.discussion,
     discussion.NEEDS,
-    lambda settings: {"idea": settings.turns},
 )
 SINGLE = _baseline(
     "single",
@@ -89,6 +81,5 @@ SINGLE = _baseline(
     "A researcher who drafts ideas about a topic, picks the most novel one and writes its abstract.",
     single.single,
     single.NEEDS,
-    class_name="Single",
-    ready=need_topic_and_tokens,
+    held_to_tokens,
 )

@@ -10,7 +10,7 @@ from manyheads.core.results import Draft, Person, ScoredIdea, Topic
 from manyheads.discussion.run import Cited, Question
 from manyheads.errors import BudgetError
 from manyheads.replies import Abstract, Idea, ReplyModel
-from manyheads.systems.baselines.config import Like, need_topic
+from manyheads.systems.baselines.config import Like
 from manyheads.systems.baselines.result import BaselineRun, Course
 from manyheads.systems.virsci.ideas import scored
 from manyheads.tools import literature_tools
@@ -113,8 +113,8 @@ class Desk:
 
     @classmethod
     def of(cls, run: BaselineRun, stages: Mapping[str, str]) -> "Desk":
-        """The desk of a run; raises `ConfigError` where it has no topic."""
-        topic, config = need_topic(run.config), run.settings
+        """The desk of a run."""
+        topic, config = run.config.inputs.topic, run.settings
         like = config.like.run if isinstance(config.like, Like) else None
         course = Course(ideas=0, tokens_allowed=config.allowed, tokens_used=0, like=like)
         run.result.topic, run.result.baseline = Topic(topic=topic, fixed=True), course
@@ -129,11 +129,10 @@ class Desk:
         """All that were put forward, in order."""
         return self.run.result.ideas
 
-    def begin(self, stage: str) -> None:
-        """Tell the listeners that a stage begins."""
-        names = list(self.stages)
-        number, total = names.index(stage) + 1, len(names)
-        self.run.emit(Stage(stage=stage, title=self.stages[stage], number=number, total=total))
+    def begin(self, stage: str, turns: int | None = None) -> None:
+        """Tell the listeners that a stage begins, and of how many turns at most."""
+        number, total = list(self.stages).index(stage) + 1, len(self.stages)
+        self.run.emit(Stage(stage=stage, title=self.stages[stage], number=number, total=total, turns=turns))
 
     async def ask(self, question: Question, like: type[R]) -> Reply[R]:
         """Ask within the allowance, for the reply that the role's card names.

@@ -57,7 +57,7 @@ async def discussion(run: BaselineRun) -> None:
     desk = Desk.of(run, STAGES)
     table = Table.set(desk)
     desk.seat(*table.people)
-    desk.begin(IDEA)
+    desk.begin(IDEA, run.settings.turns)
     for turn in range(1, run.settings.turns + 1):
         if desk.course.done_in_turns and run.settings.until_done:
             desk.stop(turn - 1, "done", "the critic approves the idea")

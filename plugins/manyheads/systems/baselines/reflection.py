@@ -27,7 +27,7 @@ async def self_reflection(run: BaselineRun) -> None:
     desk = Desk.of(run, STAGES)
     author = run.speaker(RESEARCHER, "Researcher")
     desk.seat(author)
-    desk.begin(IDEA)
+    desk.begin(IDEA, run.settings.rounds + 1)
     found = await _propose(desk, author)
     for turn in range(2, run.settings.rounds + 2):
         if desk.course.done_in_turns and run.settings.until_done:

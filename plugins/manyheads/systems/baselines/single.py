@@ -10,7 +10,6 @@ from manyheads.core.results import Vote as Ballot
 from manyheads.discussion.run import Question
 from manyheads.papers import Hit
 from manyheads.replies import Abstract, Idea, ReplyModel, Vote, vote_among
-from manyheads.systems.baselines.config import need_topic_and_tokens
 from manyheads.systems.baselines.desk import ABSTRACT, IDEA, NOVELTY, RESEARCHER, Desk
 from manyheads.systems.baselines.result import BaselineRun
 from manyheads.systems.virsci.ideas import most_confident
@@ -41,7 +40,6 @@ async def single(run: BaselineRun) -> None:
         ConfigError: no topic, or no allowance.
         BudgetError: the allowance does not reach to the abstract.
     """
-    need_topic_and_tokens(run.config)
     desk = Desk.of(run, STAGES)
     author = run.speaker(RESEARCHER, "Researcher")
     desk.seat(author)

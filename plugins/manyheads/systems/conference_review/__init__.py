@@ -4,8 +4,6 @@ from pathlib import Path
 
 from manyheads.config import RunConfig
 from manyheads.engine.system import System
-from manyheads.errors import ConfigError
-from manyheads.report.record import count
 from manyheads.systems.conference_review import report
 from manyheads.systems.conference_review.config import ReviewConfig, ReviewInputs
 from manyheads.systems.conference_review.result import ReviewResult
@@ -15,21 +13,8 @@ from manyheads.texts import Subject, read_subject
 __all__ = ["CONFERENCE_REVIEW"]
 
 
-def _need_subject(config: RunConfig) -> None:
-    if config.inputs.subject is None:
-        raise ConfigError(f"{config.system}: needs a subject", hint="--subject FILE, or the folder of a run")
-
-
 def _read(config: RunConfig) -> Subject:
     return read_subject(Path(config.inputs.subject))
-
-
-def _summary(subject: Subject) -> str:
-    return f"{subject.name}: {count(len(subject.text.split()), 'word')}"
-
-
-def _source(result: ReviewResult) -> str | None:
-    return result.subject and result.subject.source
 
 
 CONFERENCE_REVIEW = System(
@@ -43,10 +28,7 @@ CONFERENCE_REVIEW = System(
     essence=report.essence,
     report=report.report,
     details=report.in_full,
-    source=_source,
     needs=lambda config: NEEDS,
-    ready=_need_subject,
     read=_read,
-    summary=_summary,
-    retired={"review": "conference-review"},
+    aliases={"review": "conference-review"},
 )

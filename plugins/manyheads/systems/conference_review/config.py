@@ -17,10 +17,15 @@ class ReviewConfig(Section):
     """How many reviews are written, each without sight of the others; their mean is the score."""
 
 
+SUBJECT = Slot(
+    "last", file=True, metavar="FILE|RUN", required=True, hint="--subject FILE, or the folder of a run"
+)
+
+
 class ReviewInputs(Inputs):
     """The text that is reviewed."""
 
-    subject: Annotated[str | None, Slot("last", file=True, metavar="FILE|RUN")] = None
+    subject: Annotated[str | None, SUBJECT] = None
     """What a review is of: a text file, or the folder of a run that wrote an abstract."""
 
     @field_validator("subject")

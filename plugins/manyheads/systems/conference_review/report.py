@@ -14,6 +14,8 @@ def essence(result: ReviewResult) -> Iterator[tuple[str, str]]:
     """The scores of each reviewer and their means."""
     if result.title:
         yield "Title", result.title
+    elif result.subject:
+        yield "Text", result.subject.source
     yield from ((review.reviewer, _scores(review, result.scored)) for review in result.reviews)
     yield from ((name.capitalize(), _mean(mean)) for name, mean in result.means.items())
 

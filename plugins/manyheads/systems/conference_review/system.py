@@ -48,7 +48,7 @@ async def conference_review(run: ReviewRun) -> None:
         ModelError: a review failed for good. There is no mean of fewer reviews than were asked for: the others are
             kept, and the run goes on with the missing ones alone.
     """
-    result, subject = run.result, run.given
+    result, subject = run.result, run.material
     words = len(subject.text.split())
     result.title = subject.title
     result.subject = SubjectRecord(source=subject.source, sha256=subject.sha256, words=words)

@@ -18,7 +18,6 @@ def _read(config: RunConfig) -> Contest:
 RANKING = System(
     name="ranking",
     title="Relative quality ranking",
-    class_name="Ranking",
     about="A judge who ranks research ideas beside a target idea, blind and in several orders.",
     config=RankingConfig,
     inputs=RankingInputs,
@@ -27,12 +26,9 @@ RANKING = System(
     essence=report.essence,
     report=report.report,
     needs=config.needs,
-    ready=config.need_ideas,
     check=config.check,
     read=_read,
-    summary=config.summary,
-    retired={
-        "ideas": None,
+    aliases={
         "rebuttal.area": "ranking.improved.area",
         "rebuttal.indicator": "ranking.improved.indicator",
         "rebuttal.traits": "ranking.improved.traits",

@@ -7,11 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from manyheads.config import Inputs, RunConfig, Section, Slot, Strict
-from manyheads.errors import ConfigError
-from manyheads.literature.ideas import Contest
 from manyheads.replies import Condensed, Ranking, ReplyModel
 from manyheads.replies.base import Text
-from manyheads.report.record import count
 from manyheads.roles import Roles
 from manyheads.systems.indicators import listed, unknown
 from manyheads.texts import FileOrText, Given, Trait
@@ -50,12 +47,31 @@ class RankingConfig(Section):
     improved: ImprovedConfig = ImprovedConfig()
 
 
+KINDS = "the folder of a run, a text file, or a text"
+TARGET = Slot(
+    "first",
+    file=True,
+    metavar="FILE|RUN|TEXT",
+    required=True,
+    hint=f"the abstract that the ideas are ranked beside: --target, or --set inputs.target=…: {KINDS}",
+)
+IDEAS = Slot(
+    "rest",
+    file=True,
+    metavar="RUN|FILE|TEXT",
+    required=True,
+    hint=f"manyheads ranking judge IDEA… --target …, or --set 'inputs.ideas=[…]': each {KINDS}",
+)
+
+
 class RankingInputs(Inputs):
     """Ideas, and the target that they are ranked beside."""
 
-    target: Annotated[FileOrText, Slot("first", file=True, metavar="FILE|RUN|TEXT")] = None
+    in_full = frozenset({"ideas"})
+
+    target: Annotated[FileOrText, TARGET] = None
     """The abstract whose idea the others are held against: a text file, the folder of a run, or the text itself."""
-    ideas: Annotated[tuple[Given, ...], Slot("rest", file=True, metavar="RUN|FILE|TEXT")] = ()
+    ideas: Annotated[tuple[Given, ...], IDEAS] = ()
     """The ideas that are ranked beside it: folders of runs, text files, or texts."""
 
     @model_validator(mode="after")
@@ -75,7 +91,6 @@ def settings_of(config: RunConfig) -> RankingConfig:
 
 
 JUDGE = "judge"
-KINDS = "the folder of a run, a text file, or a text"
 
 
 @dataclass(frozen=True)
@@ -92,20 +107,6 @@ def needs(config: RunConfig) -> Mapping[tuple[str, str], type[ReplyModel]]:
     return {(JUDGE, "condense"): Condensed, (JUDGE, "rank"): Ranking}
 
 
-def need_ideas(config: RunConfig) -> None:
-    """Raises `ConfigError` without a target or without ideas."""
-    if config.inputs.target is None:
-        raise ConfigError(
-            f"{config.system}: needs a target, the abstract that the ideas are ranked beside",
-            hint=f"--target, or --set inputs.target=…: {KINDS}",
-        )
-    if not config.inputs.ideas:
-        raise ConfigError(
-            f"{config.system}: needs ideas",
-            hint=f"manyheads ranking judge IDEA… --target …, or --set 'inputs.ideas=[…]': each {KINDS}",
-        )
-
-
 def check(config: RunConfig, roles: Roles) -> Iterator[str]:
     """What is wrong with the quality indicator, a line each."""
     quality = quality_of(config, roles)
@@ -113,12 +114,6 @@ def check(config: RunConfig, roles: Roles) -> Iterator[str]:
         yield unknown(
             "ranking" if settings_of(config).indicator else "ranking.improved", quality.indicator, roles
         )
-
-
-def summary(contest: Contest) -> str:
-    """What is ranked, in words."""
-    words = count(len(contest.target.text.split()), "word")
-    return f"{count(len(contest.ideas), 'idea')}, and a target of {words}"
 
 
 def quality_of(config: RunConfig, roles: Roles) -> Quality:

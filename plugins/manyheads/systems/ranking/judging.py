@@ -209,9 +209,9 @@ async def ranking(run: RankingRun) -> None:
             "ranking: needs traits of its quality indicator",
             hint="manyheads check CONFIG",
         )
-    target = run.given.target
+    target = run.material.target
     # From the abstract alone (Fig. 13): by the title of a published paper a judge may know it.
-    entries = (Entry(target.source, "", target.text), *run.given.ideas)
+    entries = (Entry(target.source, "", target.text), *run.material.ideas)
     drawn = orders_of(len(entries), chosen.orders, run.rng)
     bench, result = Bench(run, quality), run.result
     result.area, result.indicator, result.traits = quality.area, quality.indicator, quality.traits

@@ -18,7 +18,6 @@ def _read(config: RunConfig) -> Background:
 REBUTTAL = System(
     name="rebuttal",
     title="Review and rebuttal",
-    class_name="Rebuttal",
     about="A proposer, a reviewer and an area chair who improve a research idea on the abstracts they are given.",
     config=RebuttalConfig,
     inputs=RebuttalInputs,
@@ -28,9 +27,7 @@ REBUTTAL = System(
     report=report.report,
     work=report.work,
     needs=config.needs,
-    ready=config.need_beginning,
+    prepare=config.need_beginning,
     check=config.check,
     read=_read,
-    summary=config.summary,
-    turns=config.turns,
 )

@@ -7,10 +7,8 @@ from pydantic import Field, field_validator
 
 from manyheads.config import Inputs, RunConfig, Section, Slot
 from manyheads.errors import ConfigError
-from manyheads.literature.ideas import Background
 from manyheads.replies import Abstract, FirstIdea, Proposal, ReplyModel, Rethought, Review, Verdict
 from manyheads.replies.base import Text
-from manyheads.report.record import count
 from manyheads.roles import Roles
 from manyheads.systems.indicators import listed, unknown
 from manyheads.texts import FileOrText, Trait, file_or_text
@@ -86,15 +84,8 @@ def needs(config: RunConfig) -> Mapping[tuple[str, str], type[ReplyModel]]:
     return {task: kind for task, (kind, needed) in wanted.items() if needed}
 
 
-def turns(config: RunConfig) -> Mapping[str, int]:
-    """The most revisions."""
-    chosen = settings_of(config)
-    free = chosen.area_chair or chosen.method == "self-reflection"
-    return {"rebuttal": chosen.max_iters if free else chosen.fixed_iters}
-
-
-def need_beginning(config: RunConfig) -> None:
-    """Raises `ConfigError` without a background or an idea, or where the method leaves a given idea as it is."""
+def need_beginning(config: RunConfig) -> RunConfig:
+    """The config as it is; raises `ConfigError` without a background or an idea, or where the method leaves a given idea as it is."""
     given = config.inputs.idea is not None
     if not config.inputs.background and not given:
         raise ConfigError(
@@ -106,18 +97,13 @@ def need_beginning(config: RunConfig) -> None:
             f"{config.system}: rebuttal.method=initial only writes a first idea, and inputs.idea gives one",
             hint="leave one of both out",
         )
+    return config
 
 
 def check(config: RunConfig, roles: Roles) -> Iterator[str]:
     """What is wrong with the quality indicator, a line each."""
     if not traits_of(config, roles):
         yield unknown(config.system, settings_of(config).indicator, roles)
-
-
-def summary(background: Background) -> str:
-    """A background in words."""
-    ideas = "an idea to begin with, and " if background.idea else ""
-    return f"{ideas}{count(len(background.works), 'abstract')}"
 
 
 def traits_of(config: RunConfig, roles: Roles) -> str:

@@ -64,7 +64,7 @@ class Panel:
         people = {
             role: run.speaker(role, NAMES[role], **profile) for role, needed in wanted.items() if needed
         }
-        background, result = run.given, run.result
+        background, result = run.material, run.result
         source = background.source or None
         works = [
             run.evidence.cite(work.source, work.title, mark=work.sha256, source=source, stage=INITIAL)
@@ -89,9 +89,12 @@ class Panel:
         return [INITIAL, *[REBUTTAL] * (chosen.method != "initial"), *[WRITING] * chosen.abstract]
 
     def begin(self, stage: str) -> None:
-        """Tell the listeners that a stage begins."""
+        """Tell the listeners that a stage begins, and of how many revisions at most."""
         number, total = self.stages.index(stage) + 1, len(self.stages)
-        self.run.emit(Stage(stage=stage, title=TITLES[stage], number=number, total=total))
+        chosen = self.run.settings
+        judged = chosen.area_chair or chosen.method == "self-reflection"
+        turns = (chosen.max_iters if judged else chosen.fixed_iters) if stage == REBUTTAL else None
+        self.run.emit(Stage(stage=stage, title=TITLES[stage], number=number, total=total, turns=turns))
 
     async def propose(self) -> None:
         """The initial idea: the user's, or one from the abstracts of the background (Fig. 8)."""

@@ -22,6 +22,6 @@ VIRSCI = System(
     work=report.work,
     needs=config.needs,
     corpus=lambda config: True,
+    team=config.settings_of,
     searches=config.searches,
-    turns=config.turns,
 )

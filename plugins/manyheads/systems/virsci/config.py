@@ -161,11 +161,6 @@ def needs(config: RunConfig) -> dict[tuple[str, str], type[ReplyModel]]:
     return {**_NEEDS, **(_SELF_REVIEW_NEEDS if settings_of(config).self_review.enabled else {})}
 
 
-def turns(config: RunConfig) -> dict[str, int]:
-    """The most turns of each stage that is held in turns."""
-    return {stage: settings_of(config).turns.of(stage) for stage in TALKS}
-
-
 def searches(config: RunConfig, roles: Roles) -> bool:
     """Whether the library may be asked: for the references of ideas, or by a tool of the scientists' cards."""
     asked = {role for role, _ in needs(config)}
@@ -176,5 +171,11 @@ def searches(config: RunConfig, roles: Roles) -> bool:
 
 def stage_event(config: RunConfig, stage: str, title: str | None = None) -> Stage:
     """A stage begins, or begins anew under another title; the self-review counts only where it is held."""
-    total = len(STAGES) - (not settings_of(config).self_review.enabled)
-    return Stage(stage=stage, title=title or TITLES[stage], number=STAGES.index(stage) + 1, total=total)
+    settings = settings_of(config)
+    return Stage(
+        stage=stage,
+        title=title or TITLES[stage],
+        number=STAGES.index(stage) + 1,
+        total=len(STAGES) - (not settings.self_review.enabled),
+        turns=settings.turns.of(stage) if stage in TALKS else None,
+    )

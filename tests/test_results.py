@@ -24,9 +24,10 @@ async def test_a_finished_run_cites_its_evidence(llm: LLM, tmp_path: Path) -> No
     assert isinstance(run.result, VirSciResult)
     assert run.result.idea
     assert [each.id for each in run.evidence] == [f"e{number}" for number in range(1, len(run.evidence) + 1)]
-    assert len({(each.paper, each.query, each.score) for each in run.evidence}) == len(run.evidence)
+    assert len({each.paper for each in run.evidence}) == len(run.evidence)
+    assert all(each.retrievals for each in run.evidence)
     for idea in run.result.ideas:
-        assert [each.stage for each in run.cited(idea.references)] == ["idea"] * 2
+        assert [each.retrievals[0].stage for each in run.cited(idea.references)] == ["idea"] * 2
 
 
 async def test_a_stopped_run_tells_how_far_it_came(llm: LLM, tmp_path: Path) -> None:
@@ -59,7 +60,8 @@ async def test_a_result_is_there_from_the_first_stage_on(llm: LLM, tmp_path: Pat
     ("changes", "said"),
     [
         ({"system": "theirs"}, "no 'theirs'"),
-        ({"format": 3}, "of format 3"),
+        ({"format": 2}, "of format 2"),
+        ({"format": 4}, "of format 4"),
         ({"seed": None}, "seed"),
     ],
 )

@@ -16,7 +16,8 @@ Write = Callable[..., Path]
 
 
 def read(folder: Path) -> Record:
-    return read_run(folder, lambda system: own(system).result)
+    run = read_run(folder)
+    return run.typed(own(run.result.system).result)
 
 
 def test_reads_events_result_and_config(run: Write) -> None:

@@ -11,7 +11,7 @@ from typing_extensions import TypeVar
 from manyheads.config import RunConfig, Section, Strict
 from manyheads.core import Host, Message, Ordinals, Reply, Speaker, Tally, Tool, Turn, Usage, safe_name
 from manyheads.core.events import Asked, Emit, Retrieved, Said, Warned
-from manyheads.core.results import EvidenceList, Part
+from manyheads.core.results import EvidenceList, Part, Retrieval
 from manyheads.errors import CorpusError
 from manyheads.literature.library import Library
 from manyheads.papers import Hit, Literature, Scientist
@@ -253,10 +253,14 @@ class Run(Generic[Result, C, M]):
     def _cite(self, hit: Hit, query: str, stage: str, turn: int) -> Cited:
         """A hit, kept as evidence."""
         corpus = self.config.literature.references == "corpus"
-        source = self.config.corpus if corpus else hit.paper.id.partition(":")[0]
-        found = {"year": hit.paper.year, "score": round(hit.score, 4), "source": source}
-        place = {"stage": stage, "turn": turn}
-        evidence = self.evidence.cite(hit.paper.id, hit.paper.title, query, **found, **place)
+        retrieval = Retrieval(
+            source=self.config.corpus if corpus else hit.paper.id.partition(":")[0],
+            query=query.split("\n", 1)[0],
+            score=round(hit.score, 4),
+            stage=stage,
+            turn=turn,
+        )
+        evidence = self.evidence.cite(hit.paper.id, hit.paper.title, retrieval, year=hit.paper.year)
         return Cited(hit.paper, hit.score, evidence)
 
     def expect(self, *queries: str, recall: bool = False) -> None:

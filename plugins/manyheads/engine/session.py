@@ -29,6 +29,7 @@ from manyheads.literature.ledger import LEDGER, SearchLedger
 from manyheads.literature.library import Library, ServiceLiterature
 from manyheads.models.offline import OFFLINE
 from manyheads.papers import Literature, NoLiterature
+from manyheads.report.record import read_run
 from manyheads.roles import Prompts, Roles
 
 __all__ = ["HostFactory", "Session", "fresh", "new_folder"]
@@ -128,7 +129,7 @@ class Session:
         async with AsyncExitStack() as stack:
             material = await asyncio.to_thread(self.system.read, self.config)
             literature = await self._literature(stack)
-            folder = stack.enter_context(RunFolder(self.folder, self.config, self.system.write_report))
+            folder = stack.enter_context(RunFolder(self.folder, self.config, self._write_report))
             journal = Journal(folder.journal)
             stack.callback(journal.close)
             discussion = self.system.team(self.config)
@@ -145,6 +146,9 @@ class Session:
             async for event in events:
                 folder.note(event)
                 yield event
+
+    def _write_report(self, folder: Path) -> None:
+        self.system.write_report(read_run(folder))
 
     def _need_same_models(self) -> None:
         """A changed model is said at once: to repeat the record takes a framework, a corpus and its embeddings."""

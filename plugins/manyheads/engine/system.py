@@ -16,7 +16,7 @@ from manyheads.errors import ConfigError
 from manyheads.replies import ReplyModel
 from manyheads.report.html import View, write_page
 from manyheads.report.page import Page
-from manyheads.report.record import Record, read_run
+from manyheads.report.record import Record
 from manyheads.roles import Roles
 
 __all__ = ["Inputs", "Needs", "Section", "Slot", "System", "system_of"]
@@ -180,15 +180,15 @@ class System(Generic[C, N, R]):
             inputs[name] = tuple(texts) if slot.many else texts[0]
         return config.model_copy(update={"inputs": config.inputs.model_copy(update=inputs)})
 
-    def write_report(self, folder: Path) -> Path:
+    def write_report(self, record: Record) -> Path:
         """Write the report of a run, finished or not, into its folder.
 
         Raises:
-            UserError: the folder is no run folder, or the report cannot be written.
+            UserError: its result is not this system's, or the report cannot be written.
         """
-        record = read_run(folder, lambda name: self.result)
+        record = record.typed(self.result)
         view = View(self.report, Page.of(record)) if isinstance(self.report, str) else self.report(record)
-        return write_page(folder, view)
+        return write_page(record.folder, view)
 
 
 def system_of(config: RunConfig) -> System:

@@ -26,7 +26,6 @@ from manyheads.replies.team import (
     Consensus,
     Critique,
     Decision,
-    Evidence,
     Idea,
     Interest,
     Interests,
@@ -34,6 +33,7 @@ from manyheads.replies.team import (
     Overlap,
     Progress,
     Ratings,
+    Reading,
     Reflection,
     Remark,
     Revision,
@@ -53,7 +53,7 @@ REPLIES: dict[str, type[ReplyModel]] = {
     for kind in (
         Decision, Remark, Summary, Progress, Consensus, Topic, Interest, Advice, Idea, Vote, Abstract, Revision,
         SelfReview, ConferenceReview, IdeaRating, Interests, Proposal, Review, Verdict, NoveltyReport, FigureCritique,
-        Reflection, Analysis, Evidence, Critique, FirstIdea, Rethought, Condensed, Ranking,
+        Reflection, Analysis, Reading, Critique, FirstIdea, Rethought, Condensed, Ranking,
     )
 }  # fmt: skip
 """Those that ship, by name."""
@@ -111,7 +111,6 @@ __all__ = [
     "Consensus",
     "Critique",
     "Decision",
-    "Evidence",
     "FigureCritique",
     "FirstIdea",
     "Idea",
@@ -126,6 +125,7 @@ __all__ = [
     "Proposal",
     "Ranking",
     "Ratings",
+    "Reading",
     "Reflection",
     "Remark",
     "ReplyModel",

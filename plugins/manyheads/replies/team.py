@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Annotated, TypeVar, cast
 
-from pydantic import BeforeValidator, Field, create_model
+from pydantic import BeforeValidator, ConfigDict, Field, create_model
 
 from manyheads.replies.base import Choice, Percent, ReplyModel, Score, Text, no_truth_value
 
@@ -251,8 +251,10 @@ class Analysis(ReplyModel):
         return f"{self.remark}\n\nKeywords: {', '.join(self.keywords)}"
 
 
-class Evidence(ReplyModel):
+class Reading(ReplyModel):
     """The engineer's account of the literature."""
+
+    model_config = ConfigDict(title="Evidence")
 
     remark: Text = Field(description="What the papers have, what they lack, and what follows for the idea.")
 

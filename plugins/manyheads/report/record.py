@@ -1,7 +1,7 @@
 """What a run folder holds for a reader: events, result and config, as far as the run has come."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -11,7 +11,7 @@ from pydantic import BaseModel, TypeAdapter
 from manyheads.config import read_yaml
 from manyheads.core import NOTHING, Tally
 from manyheads.core.events import AnyEvent, Event, Said, Searched, Warned
-from manyheads.core.results import RESULT, RunResult, RunUsage, read_result, result_data
+from manyheads.core.results import FOLDERS, FORMAT, RESULT, RunResult, RunUsage, parse_result, result_data
 from manyheads.errors import JournalError
 from manyheads.literature.ledger import LEDGER, SearchLedger
 from manyheads.models.offline import OFFLINE
@@ -19,6 +19,11 @@ from manyheads.texts import count as count
 
 E = TypeVar("E", bound=Event)
 EVENT: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)
+_BEGUN: Mapping[str, Any] = {
+    "format": FORMAT, "system": "", "seed": 0, "corpus": "", "models": {}, "written_by_language_model": False,
+    "finished": False, "usage": {}, "result": {},
+}  # fmt: skip
+"""The result of a run that has left none."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,10 @@ class Record:
     config_text: str = ""
     unread: tuple[int, ...] = ()
     seconds: float = 0.0
+
+    def typed(self, kind: type[BaseModel]) -> "Record":
+        """The same with what its system came to; raises `SubjectError` where `result.json` does not hold that."""
+        return replace(self, result=parse_result(self.result.model_dump(), kind, self.folder))
 
     def of(self, kind: type[E], *stages: str) -> list[E]:
         """The events of one kind, of some stages or of all."""
@@ -68,11 +77,10 @@ def _provider(label: str, providers: dict[str, str], replays: bool) -> str:
     return providers.get(label) or providers.get(label.partition("/")[2]) or ("replay" if replays else "")
 
 
-def read_run(folder: Path, kind_of: Callable[[str], type[BaseModel]]) -> Record:
-    """Read a run folder. A line that a kill has cut is left out and counted in `unread`.
+def read_run(folder: Path) -> Record:
+    """Read a run folder; what its system came to is data as yet, see `Record.typed`.
 
-    Args:
-        kind_of: the result of a system by its name.
+    A line that a kill has cut is left out and counted in `unread`.
 
     Raises:
         JournalError: there is no `events.jsonl`, or a file cannot be read.
@@ -85,10 +93,12 @@ def read_run(folder: Path, kind_of: Callable[[str], type[BaseModel]]) -> Record:
     path = folder / "config.yaml"
     config = read_yaml(path) if path.is_file() else {}
     if (folder / RESULT).is_file():
-        system = str(result_data(folder, unfinished=True).get("system"))
-        result = read_result(folder, kind_of(system), unfinished=True)
+        data = result_data(folder, unfinished=True)
+    elif "system" in config:
+        data = {**_BEGUN, **{key: config[key] for key in _BEGUN if key in config and key != "models"}}
     else:
-        result = _begun(config, kind_of(str(config.get("system", ""))))
+        raise JournalError(f"{folder}: no run folder (it has neither {RESULT} nor {path.name})", hint=FOLDERS)
+    result: RunResult[Any] = parse_result(data, cast(Any, Any), folder)
     record = Record(
         folder=folder,
         events=tuple(event for event, _ in rows),
@@ -102,7 +112,7 @@ def read_run(folder: Path, kind_of: Callable[[str], type[BaseModel]]) -> Record:
 
 
 def _flat(config: dict[str, Any]) -> dict[str, Any]:
-    """A config with its system's section and inputs among the keys of every run, as version 0.1.0 wrote it."""
+    """A config with its system's section and inputs among the keys of every run."""
     name = str(config.get("system", ""))
     own = {**(config.get(name) or {}), **(config.get("inputs") or {})}
     return {**config, **own, **({name: own} if own else {})}
@@ -123,20 +133,6 @@ def _line(line: str) -> tuple[AnyEvent, float] | None:
         return EVENT.validate_python(data), float(at) if isinstance(at, int | float) else 0.0
     except (ValueError, TypeError, AttributeError):
         return None
-
-
-def _begun(config: Mapping[str, Any], kind: type[BaseModel]) -> RunResult[Any]:
-    """What a run that has left no result has come to: nothing yet."""
-    return RunResult(
-        system=str(config.get("system", "")),
-        seed=int(config.get("seed", 0)),
-        corpus=str(config.get("corpus", "")),
-        models={},
-        written_by_language_model=False,
-        finished=False,
-        usage=RunUsage(),
-        result=kind(),
-    )
 
 
 def _up_to_date(record: Record) -> RunResult[Any]:

@@ -4,14 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from manyheads.config import read_yaml
-from manyheads.core import results
-from manyheads.core.results import RunResult
-from manyheads.engine.folder import CONFIG
+from manyheads.core.results import RunResult, parse_result, result_data
 from manyheads.engine.system import System
 from manyheads.errors import ConfigError, SubjectError
 from manyheads.report import closing
-from manyheads.systems import DEFAULT, system_of
+from manyheads.report.record import read_run
+from manyheads.systems import system_of
 
 
 def own(name: str) -> System:
@@ -30,9 +28,8 @@ def load(folder: Path | str) -> RunResult[Any]:
     Raises:
         SubjectError: the folder has no readable result, or its system is not there.
     """
-    folder = Path(folder)
-    system = str(results.result_data(folder, unfinished=True).get("system"))
-    return results.read_result(folder, own(system).result, unfinished=True)
+    data = result_data(folder := Path(folder), unfinished=True)
+    return parse_result(data, own(str(data.get("system"))).result, folder)
 
 
 def typed(data: Mapping[str, Any]) -> RunResult[Any]:
@@ -70,5 +67,5 @@ def write_report(folder: Path) -> Path:
     Raises:
         UserError: the folder is no run folder, or the report cannot be written.
     """
-    config = read_yaml(folder / CONFIG) if (folder / CONFIG).is_file() else {}
-    return own(str(config.get("system", DEFAULT))).write_report(folder)
+    record = read_run(folder)
+    return own(record.result.system).write_report(record)

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from manyheads.core import Speaker
 from manyheads.discussion import Remark
 from manyheads.discussion.run import Question
-from manyheads.replies import Abstract, Analysis, Critique, Evidence, Idea, ReplyModel
+from manyheads.replies import Abstract, Analysis, Critique, Idea, Reading, ReplyModel
 from manyheads.systems.baselines.desk import ABSTRACT, IDEA, RESEARCHER, Desk
 from manyheads.systems.baselines.result import BaselineRun
 
 NEEDS: dict[tuple[str, str], type[ReplyModel]] = {
     ("analyst", "analyse"): Analysis,
-    ("engineer", "report"): Evidence,
+    ("engineer", "report"): Reading,
     (RESEARCHER, "develop"): Idea,
     ("critic", "criticise"): Critique,
     (RESEARCHER, "abstract"): Abstract,
@@ -94,7 +94,7 @@ async def _report(table: Table, speaker: Speaker, turn: int) -> None:
     references = await desk.references(turn, desk.previous.text if desk.previous else desk.topic)
     variables = {**table.variables(), "references": references}
     question = Question(IDEA, turn, speaker, "engineer", "report", variables, tools=desk.tools(speaker))
-    reply = await desk.ask(question, Evidence)
+    reply = await desk.ask(question, Reading)
     table.said.append(Remark(speaker.name, reply.value.remark))
 
 

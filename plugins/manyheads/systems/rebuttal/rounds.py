@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from manyheads import replies
 from manyheads.core import Speaker, together
 from manyheads.core.events import Judged, Stage
-from manyheads.core.results import Abstract, Draft, Person
+from manyheads.core.results import Abstract, Draft, Person, Retrieval
 from manyheads.discussion.run import Question
 from manyheads.errors import ConfigError
 from manyheads.literature.ideas import Background
@@ -65,9 +65,9 @@ class Panel:
             role: run.speaker(role, NAMES[role], **profile) for role, needed in wanted.items() if needed
         }
         background, result = run.material, run.result
-        source = background.source or None
+        found = Retrieval(source=background.source or None, stage=INITIAL)
         works = [
-            run.evidence.cite(work.source, work.title, mark=work.sha256, source=source, stage=INITIAL)
+            run.evidence.cite(work.source, work.title, found, passage=work.sha256)
             for work in background.works
         ]
         result.team = [Person(name=each.name, role=role) for role, each in people.items()]

@@ -19,7 +19,7 @@ from manyheads.config import RunConfig
 from manyheads.core import Meter
 from manyheads.core.events import AnyEvent, Stage
 from manyheads.core.results import RESULT, is_finished
-from manyheads.engine.budget import JobsBudget
+from manyheads.engine.budget import JobMeter, JobsBudget
 from manyheads.engine.jobtable import HEARTBEAT, Failure, JobTable
 from manyheads.engine.session import HostFactory, Session
 from manyheads.errors import BudgetError, UserError
@@ -295,7 +295,7 @@ class Scheduler:
             stage = f"{event.number}/{event.total} {event.title}" if isinstance(event, Stage) else ""
             self._listener(JobNews(job, "goes on", stage, event))
 
-        return await self._executor.run(job, self._budget.meter(job.key), note)
+        return await self._executor.run(job, JobMeter(self._budget, job.key), note)
 
     def _ended(self, job: Job, task: asyncio.Task[Failure | None]) -> None:
         """Settle a job that ran here, unless its lease was lost: then another process settles it."""

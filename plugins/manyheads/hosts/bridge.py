@@ -7,8 +7,8 @@ from pydantic import BaseModel, BeforeValidator, SerializeAsAny
 
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core.events import AnyEvent, Judged, Recruited, Retrieved, Said, Stage, Voted, words
+from manyheads.engine.journal import ReplayModel
 from manyheads.engine.readiness import prepare
-from manyheads.engine.replay import ReplayModel
 from manyheads.engine.replying import StructuredHost
 from manyheads.engine.session import Session, new_folder
 from manyheads.engine.system import System, system_of

@@ -9,16 +9,16 @@ import json
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import json_repair
 from pydantic import ValidationError
 
-from manyheads.core import NOTHING, Message, Place, Raw, Reply, ToolCall, Turn, Usage
+from manyheads.core import NOTHING, Message, Place, Raw, Reply, ToolCall, Turn
 from manyheads.errors import ReplyError, describe
 from manyheads.replies import ReplyModel
 from manyheads.replies.base import form
@@ -41,24 +41,24 @@ class CutOffError(ValueError):
     """The text ends within an object."""
 
 
-def objects(text: str) -> list[dict[str, Any]]:
+def objects(text: str) -> Iterator[dict[str, Any]]:
     """The outermost JSON objects of a text, in order.
 
     Raises:
         CutOffError: the last one does not end.
     """
-    return [value for value in _values(text) if isinstance(value, dict)]
-
-
-def _values(text: str) -> Iterator[Any]:
     at = 0
     while found := START.search(text, at):
+        value: Any = None
+        start = found.start()
         try:
-            value, at = _decoder.raw_decode(text, found.start())
+            value, at = _decoder.raw_decode(text, start)
         except (ValueError, RecursionError):
-            at = _end(text, found.start())
-            value = _mended(text[found.start() : at])
-        yield _encodable(value) if "\\u" in text else value
+            at = _end(text, start)
+            with suppress(ValueError, RecursionError):
+                value = json_repair.loads(text[start:at])
+        if isinstance(value, dict):
+            yield json.loads(printable(json.dumps(value, ensure_ascii=False))) if "\\u" in text else value
 
 
 def _end(text: str, start: int) -> int:
@@ -94,17 +94,6 @@ def printable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _mended(span: str) -> Any:
-    try:
-        return json_repair.loads(span)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _encodable(value: Any) -> Any:
-    return json.loads(printable(json.dumps(value, ensure_ascii=False)))
-
-
 R = TypeVar("R", bound=ReplyModel)
 
 TOOL_ROUNDS = 6
@@ -115,15 +104,6 @@ Answer the same question again, with one complete JSON object that fits the sche
 
 asked_at: ContextVar[Place | None] = ContextVar("asked_at", default=None)
 """Where in the run the turn under way stands: what a model of ours may know that no framework would tell it."""
-
-
-@contextmanager
-def _at(place: Place) -> Generator[None]:
-    token = asked_at.set(place)
-    try:
-        yield
-    finally:
-        asked_at.reset(token)
 
 
 class UnusableReplyError(ValueError):
@@ -144,42 +124,18 @@ def parse(text: str, reply_type: type[R], *, truncated: bool = False) -> R:
     if truncated:
         raise UnusableReplyError("it was cut off at the length limit; be briefer")
     try:
-        return reply_type.model_validate(_answer(text, reply_type))
-    except ValidationError as error:
-        raise UnusableReplyError(describe(error)) from error
-
-
-def _answer(text: str, reply_type: type[ReplyModel]) -> dict[str, Any]:
-    """The last object that has any of the reply's fields: what stands before it is a draft or an example."""
-    try:
-        found = objects(text)
+        found = [*objects(text)]
     except CutOffError as error:
         raise UnusableReplyError("its JSON object was cut off") from error
     if not found:
         raise UnusableReplyError("it held no JSON object")
+    # The last one that has any of the reply's fields: what stands before it is a draft or an example.
     fields = reply_type.model_fields.keys()
-    return next((each for each in reversed(found) if fields & each.keys()), found[-1])
-
-
-@dataclass
-class _Attempts(Generic[R]):
-    """What the attempts at one turn have cost so far."""
-
-    turn: Turn[R]
-    usage: Usage = NOTHING
-    tool_calls: tuple[ToolCall, ...] = ()
-    count: int = 0
-
-    def add(self, raw: Raw) -> None:
-        self.usage += raw.usage
-        self.tool_calls += raw.tool_calls
-        self.count += 1
-
-    def read(self, raw: Raw) -> R:
-        value = parse(raw.text, self.turn.reply_type, truncated=raw.truncated)
-        if self.turn.check and (problem := self.turn.check(value)):
-            raise UnusableReplyError(problem)
-        return value
+    answer = next((each for each in reversed(found) if fields & each.keys()), found[-1])
+    try:
+        return reply_type.model_validate(answer)
+    except ValidationError as error:
+        raise UnusableReplyError(describe(error)) from error
 
 
 class StructuredHost(ABC):
@@ -217,51 +173,42 @@ class StructuredHost(ABC):
             ReplyError: no attempt gave a valid reply; keeps the last raw text.
             BudgetError: an attempt cannot be paid.
         """
-        began, warn, so_far = time.monotonic(), list[str](), _Attempts(turn)
-        thread = with_form(turn)
+        began, warn, thread = time.monotonic(), list[str](), with_form(turn)
+        usage, calls = NOTHING, tuple[ToolCall, ...]()
+        attempt = 0
         while True:
-            with turn.meter.asking(), _at(turn.place):
-                raw = await self.native(turn, thread, warn)
-                turn.meter.pay(raw.usage)
-            raw = replace(raw, text=printable(raw.text))
-            so_far.add(raw)
+            attempt += 1
+            at = asked_at.set(turn.place)
             try:
-                value = so_far.read(raw)
+                with turn.meter.asking():
+                    raw = await self.native(turn, thread, warn)
+                    turn.meter.pay(raw.usage)
+            finally:
+                asked_at.reset(at)
+            text = printable(raw.text)
+            usage, calls = usage + raw.usage, calls + raw.tool_calls
+            try:
+                value = parse(text, turn.reply_type, truncated=raw.truncated)
+                if turn.check and (problem := turn.check(value)):
+                    raise UnusableReplyError(problem)
             except UnusableReplyError as problem:
-                if so_far.count >= self._attempts:
-                    raise _gave_up(turn, raw, str(problem), so_far.count) from problem
+                if attempt >= self._attempts:
+                    shown = text if len(text) <= 600 else text[:600] + " …"
+                    raise ReplyError(
+                        f"{turn.place}: no valid reply from {raw.model} in {attempt} attempts; the last one: {problem}",
+                        raw=text,
+                        tried=f"its last words were: {shown!r}",
+                        hint="resume the run, or give this role another model: --set roles.<role>.model=<alias>",
+                    ) from problem
                 warn.append(f"{turn.place}: asked again, {problem}")
-                thread = (*thread, *_once_more(raw, problem))
-                continue
-            seconds = time.monotonic() - began
-            return Reply(
-                raw.text,
-                value,
-                raw.model,
-                so_far.usage,
-                so_far.tool_calls,
-                so_far.count,
-                seconds,
-                tuple(warn),
-            )
+                said = Message(text.strip() or "(nothing)", sender="assistant")
+                thread = (*thread, said, Message(AGAIN.format(problem=problem)))
+            else:
+                seconds = time.monotonic() - began
+                return Reply(text, value, raw.model, usage, calls, attempt, seconds, tuple(warn))
 
 
 def with_form(turn: Turn[R]) -> tuple[Message, ...]:
     """The turn's thread, its last message ending with the reply's form."""
     *before, last = turn.thread
     return (*before, replace(last, text=f"{last.text.rstrip()}\n\n{form(turn.reply_type)}"))
-
-
-def _once_more(raw: Raw, problem: UnusableReplyError) -> tuple[Message, Message]:
-    said = raw.text.strip() or "(nothing)"
-    return Message(said, sender="assistant"), Message(AGAIN.format(problem=problem))
-
-
-def _gave_up(turn: Turn[Any], raw: Raw, problem: str, count: int) -> ReplyError:
-    shown = raw.text if len(raw.text) <= 600 else raw.text[:600] + " …"
-    return ReplyError(
-        f"{turn.place}: no valid reply from {raw.model} in {count} attempts; the last one: {problem}",
-        raw=raw.text,
-        tried=f"its last words were: {shown!r}",
-        hint="resume the run, or give this role another model: --set roles.<role>.model=<alias>",
-    )

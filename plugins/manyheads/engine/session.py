@@ -128,7 +128,7 @@ class Session:
             folder = stack.enter_context(
                 RunFolder(self.folder, config, lambda path: system.write_report(read_run(path)))
             )
-            journal = Journal(folder.journal)
+            journal = Journal(path)
             stack.callback(journal.close)
             discussion = system.team(config)
             recall = AuthorRecall(

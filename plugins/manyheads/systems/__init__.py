@@ -34,7 +34,11 @@ class _Registry(Mapping[str, System]):
     def __getitem__(self, name: str) -> System:
         if name not in self._systems:
             home = self._homes[name]
-            self._systems[name] = _built_in(home) if isinstance(home, str) else _brought(home)
+            if isinstance(home, str):
+                module, _, attribute = home.partition(":")
+                self._systems[name] = getattr(import_module(module), attribute)
+            else:
+                self._systems[name] = _of_package(home)
         return self._systems[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -75,16 +79,11 @@ def system_of(of: RunConfig | str) -> System:
     return systems()[of]
 
 
-def _built_in(home: str) -> System:
-    module, _, name = home.partition(":")
-    return getattr(import_module(module), name)
-
-
-def _brought(entry: EntryPoint) -> System:
+def _of_package(entry: EntryPoint) -> System:
     package = _package(entry)
     hint = f"mend or remove it: pip uninstall {package}"
     try:
-        found = entry.load()
+        system = entry.load()
     except ConfigError as error:
         raise ConfigError(f"{package}: {error.message}", tried=error.tried, hint=error.hint) from error
     except Exception as error:  # whatever a package of others raises while it is imported
@@ -93,9 +92,9 @@ def _brought(entry: EntryPoint) -> System:
             tried=f"{GROUP}: {entry.name} = {entry.value}",
             hint=hint,
         ) from error
-    if not isinstance(found, System) or found.name != entry.name:
+    if not isinstance(system, System) or system.name != entry.name:
         raise ConfigError(f"{package}: {entry.value} is no System of the name {entry.name!r}", hint=hint)
-    return found  # pyright: ignore[reportUnknownVariableType]
+    return system  # pyright: ignore[reportUnknownVariableType]
 
 
 def _package(entry: EntryPoint) -> str:

@@ -18,8 +18,9 @@ def listed(indicator: str, traits: Sequence[str], roles: Roles) -> str:
 def indicators(roles: Roles) -> list[str]:
     """The indicators whose partials tell traits, in order."""
     files = (name.removeprefix(INDICATORS) for name in roles.resources.names("prompts", ENDING))
-    names = (name.removesuffix(ENDING) for name in files if "/" not in name)
-    return sorted(name for name in names if listed(name, (), roles))
+    return sorted(
+        name for file in files if "/" not in file and listed(name := file.removesuffix(ENDING), (), roles)
+    )
 
 
 def unknown(section: str, indicator: str, roles: Roles) -> str:

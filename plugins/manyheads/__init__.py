@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from manyheads.engine.system import System
     from manyheads.errors import ConfigError, UserError
     from manyheads.hosts import role_agent
-    from manyheads.hosts.run import run
+    from manyheads.hosts.bridge import run
     from manyheads.literature.library import Library
     from manyheads.papers import Paper
     from manyheads.replies import ReplyModel, reply_type
@@ -88,7 +88,7 @@ _HOMES = {
     "reply_form": "replies.base:form",
     "reply_type": "replies",
     "role_agent": "hosts",
-    "run": "hosts.run",
+    "run": "hosts.bridge",
     "subject_of": "texts",
 }
 """Where each public name lives, with the name that it has there where that is another."""

@@ -2,27 +2,25 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Callable, Generator, Hashable
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Callable, Hashable
+from contextlib import asynccontextmanager
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
 
-@dataclass
 class _Entry(Generic[T]):
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    users: int = 0
-    things: list[T] = field(default_factory=list[T])
-    """The one thing, once it is open."""
+    def __init__(self) -> None:
+        self.lock, self.users = threading.Lock(), 0
+        self.things: list[T] = []
+        """The one thing, once it is open."""
 
 
 class Pool(Generic[T]):
     """Things by key, for any number of threads and event loops.
 
         corpora = Pool(Ecosystem.close)
-        with corpora.lent(folder, lambda: Ecosystem.open(folder)) as ecosystem: ...
+        async with corpora.lent_in_thread(folder, lambda: Ecosystem.open(folder)) as ecosystem: ...
 
     What belongs to one event loop, such as an HTTP client, has the loop in its key.
 
@@ -67,18 +65,9 @@ class Pool(Generic[T]):
             del self._entries[key]
         return self._close(entry.things[0]) if entry.things else None
 
-    @contextmanager
-    def lent(self, key: Hashable, make: Callable[[], T]) -> Generator[T]:
-        """The thing of a key for the length of a block."""
-        thing = self.take(key, make)
-        try:
-            yield thing
-        finally:
-            self.give_back(key)
-
     @asynccontextmanager
     async def lent_in_thread(self, key: Hashable, make: Callable[[], T]) -> AsyncGenerator[T]:
-        """The same, opened and closed in a thread, for what takes long: the loop goes on meanwhile."""
+        """The thing of a key for the length of a block, opened and closed in a thread: the loop goes on meanwhile."""
         opening = asyncio.ensure_future(asyncio.to_thread(self.take, key, make))
         try:
             thing = await asyncio.shield(opening)

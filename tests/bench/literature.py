@@ -12,9 +12,9 @@ from bench.figures import Figure, Size, Watch
 from manyheads.config import LiteratureConfig
 from manyheads.literature.library import Library
 from manyheads.literature.semantic_scholar import SemanticScholar
-from manyheads.literature.source import Service
 from manyheads.retry import Limiter, Pace
 from support.scholar import Scholar, record
+from support.services import ask
 
 PAPERS, TURNS = 10, 2_000
 AT_ONCE = Pace(0)
@@ -32,15 +32,16 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
 
 
 async def _searches(scholar: Scholar, words: Sequence[str], base: Path) -> AsyncIterator[Figure]:
-    service = Service("semantic_scholar", AT_ONCE, retries=4, patience=60, address=scholar.url)
-    source = SemanticScholar(service)
+    source = SemanticScholar(pace=AT_ONCE, retries=4, patience=60, address=scholar.url)
     bare, kept = _library(scholar, None), _library(scholar, base / "cache.sqlite")
     async with AsyncExitStack() as stack:
         for one in (source, bare, kept):
             stack.push_async_callback(one.close)
-        await asyncio.gather(source.search("fruit"), bare.search("fruit"), kept.search("fruit"))  # connected
+        await asyncio.gather(
+            ask(source, "search", "fruit"), bare.search("fruit"), kept.search("fruit")
+        )  # connected
         plain = await _typical(_package(scholar.url), words)
-        ours = await _typical(lambda query: source.search(query, PAPERS), words)
+        ours = await _typical(lambda query: ask(source, "search", query, PAPERS), words)
         ledger = await _typical(lambda query: bare.search(query, PAPERS), words)
         missed = await _typical(lambda query: kept.search(query, PAPERS), words)
         asked = len(scholar.requests)

@@ -2,7 +2,6 @@
 
 import asyncio
 import io
-import json
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,12 @@ from pydantic import SecretStr
 from rich.console import Console
 
 from manyheads.errors import ConfigError, ModelError
-from manyheads.hosts.agentscope import ConferenceReviewPipeline, SystemPipeline, VirSciPipeline, pipeline_of
+from manyheads.hosts.agentscope import ConferenceReviewPipeline, SystemPipeline, VirSciPipeline
 from manyheads.systems.loading import validate
 from support.command import result_of
 from support.faults import Fault
 from support.llm import LLM
-from support.native import ANSWERS, ASKED, PAPER, small
+from support.native import PAPER, small
 
 TOPIC = UserMsg("user", "Robust retrieval for robots")
 
@@ -80,20 +79,6 @@ async def test_the_message_fixes_the_topic(pipeline: VirSciPipeline) -> None:
     assert result(pipeline)["topic"] == {"topic": "Robust retrieval for robots", "rationale": None, "fixed": True}  # fmt: skip
 
 
-@pytest.mark.parametrize("inputs", [None, UserMsg("user", " ")])
-async def test_without_a_topic_the_team_finds_one(pipeline: VirSciPipeline, inputs: Msg | None) -> None:
-    _, _, shown = await run(pipeline, inputs)
-    assert "## 2/5" in shown
-    assert not result(pipeline)["topic"]["fixed"]
-
-
-async def test_each_message_is_a_run_of_its_own(pipeline: VirSciPipeline) -> None:
-    await run(pipeline)
-    first = pipeline.state.folder
-    await run(pipeline)
-    assert pipeline.state.folder != first
-
-
 async def test_it_runs_in_the_console_of_agentscope(
     pipeline: VirSciPipeline, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -131,24 +116,6 @@ async def test_a_time_limit_surfaces_and_the_run_goes_on_later(pipeline: VirSciP
     assert not set(finished_before) & set(again)
 
 
-async def test_another_pipeline_goes_on_with_the_run(
-    pipeline: VirSciPipeline, llm: LLM, tmp_path: Path
-) -> None:
-    llm.faults.append(Fault("status", when=lambda request: request.title == "Vote", status=403))
-    with pytest.raises(ModelError):
-        await run(pipeline)
-    state = json.loads(json.dumps(pipeline.save_state()))
-    before = llm.calls
-    other = VirSciPipeline(settings(llm), out=tmp_path / "elsewhere")
-    other.load_state(state)
-    _, message, _ = await run(other, None)
-    assert other.state.finished
-    assert other.state.folder == pipeline.state.folder
-    assert "Idea" not in [request.title for request in llm.requests[before:]]
-    assert message.usage is not None
-    assert message.usage.input_tokens == result(other)["usage"]["input_tokens"]
-
-
 async def test_an_interrupt_from_elsewhere_ends_the_reply(pipeline: VirSciPipeline, llm: LLM) -> None:
     llm.delay = 0.2
     asking = asyncio.create_task(run(pipeline))
@@ -174,16 +141,6 @@ async def test_leaving_early_stops_the_run(pipeline: VirSciPipeline, llm: LLM) -
     await asyncio.sleep(0.3)
     assert llm.calls <= after + 1
     assert not pipeline.state.finished
-
-
-async def test_a_paused_run_asks_nobody(pipeline: VirSciPipeline, llm: LLM) -> None:
-    pipeline.pause()
-    asking = asyncio.create_task(run(pipeline))
-    await asyncio.sleep(1)
-    assert llm.calls == 0
-    pipeline.resume()
-    await asking
-    assert pipeline.state.finished
 
 
 async def test_what_went_wrong_is_said_and_raised(pipeline: VirSciPipeline, llm: LLM) -> None:
@@ -234,7 +191,7 @@ def test_a_pipeline_runs_its_own_system_only() -> None:
     class Other(SystemPipeline):
         system = "other"
 
-    with pytest.raises(ConfigError, match="Other runs other, the config says virsci"):
+    with pytest.raises(ConfigError, match="Other runs other"):
         Other(validate({}))
 
 
@@ -253,18 +210,6 @@ async def test_a_recorded_run_replays(pipeline: VirSciPipeline, llm: LLM, tmp_pa
     assert llm.calls == calls
     assert result(again)["abstract"] == recorded["abstract"]
     assert result(again)["team"] == recorded["team"]
-
-
-@pytest.mark.parametrize("system", ASKED)
-async def test_every_system_streams_as_one_reply(llm: LLM, tmp_path: Path, system: str) -> None:
-    llm.answers |= ANSWERS
-    made = pipeline_of(system)(small(system, llm), out=tmp_path)
-    events, message, shown = await run(made, UserMsg("user", ASKED[system]))
-    assert [isinstance(event, ReplyStartEvent | ReplyEndEvent) for event in events].count(True) == 2
-    assert (events[-1].finished_reason, made.name) == ("completed", system)
-    assert message.usage is not None
-    assert message.usage.input_tokens == result(made)["usage"]["input_tokens"] > 0
-    assert "## 1/" in shown
 
 
 async def test_a_review_ends_with_its_means(llm: LLM, tmp_path: Path) -> None:

@@ -9,14 +9,12 @@ import pytest
 from autogen_agentchat.base import TaskResult
 from autogen_agentchat.messages import TextMessage
 from autogen_agentchat.teams import BaseGroupChat, RoundRobinGroupChat
-from autogen_agentchat.ui import Console
 from autogen_core import ComponentModel
 
 from manyheads.hosts.autogen import (
     ConferenceReviewTeam,
     RankingTeam,
     RebuttalTeam,
-    ResearchTeam,
     SelfReflectionTeam,
     export,
     team_of,
@@ -63,20 +61,6 @@ def test_the_shipped_json_is_fresh_and_loads(system: str) -> None:
 def test_nothing_else_ships_as_json() -> None:
     shipped = Path(str(data_file("configs/autogen/virsci.json"))).parent
     assert sorted(path.stem for path in shipped.iterdir()) == sorted(ASKED)
-
-
-@pytest.mark.parametrize("system", ASKED)
-async def test_a_console_shows_it_with_its_totals(
-    llm: LLM, tmp_path: Path, system: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    team = loaded(team_of(system)(small(system, llm), out=tmp_path).dump_component())
-    assert isinstance(team, ResearchTeam)
-    found = await Console(team.run_stream(task=ASKED[system]), output_stats=True)
-    shown = capsys.readouterr().out
-    assert team.folder
-    assert f"Total prompt tokens: {result_of(team.folder)['usage']['input_tokens']}" in shown
-    assert texts(found)[-1].content in shown
-    assert found.stop_reason == f"{system} finished: {team.folder}"
 
 
 @pytest.mark.parametrize("system", ASKED)

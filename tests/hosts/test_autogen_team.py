@@ -1,6 +1,5 @@
 """The systems as AutoGen teams: in its console, in its group chats, as its tools, from its JSON."""
 
-import asyncio
 import json
 from contextlib import aclosing
 from pathlib import Path
@@ -13,7 +12,7 @@ from autogen_agentchat.messages import TextMessage, ToolCallExecutionEvent
 from autogen_agentchat.teams import BaseGroupChat, RoundRobinGroupChat
 from autogen_agentchat.tools import TeamTool
 from autogen_agentchat.ui import Console
-from autogen_core import CancellationToken, ComponentModel
+from autogen_core import ComponentModel
 from autogen_core.models import ModelInfo
 from autogen_ext.models.openai import OpenAIChatCompletionClient
 from autogen_ext.models.replay import ReplayChatCompletionClient
@@ -80,19 +79,13 @@ async def test_messages_say_who_and_where(llm: LLM, tmp_path: Path) -> None:
     first, *rest = texts(result)
     assert (first.source, first.content) == ("user", TOPIC)
     said = [message for message in rest if message.metadata["kind"] == "said"]
+    assert rest[-1].source == "VirSciTeam"
     assert all(message.models_usage and message.source == message.metadata["speaker"] for message in said)
     assert not any(message.models_usage for message in rest if message not in said)
     vote = next(message for message in said if message.metadata["task"] == "vote")
     assert vote.metadata | {"speaker": ""} == {
         "kind": "said", "stage": "novelty", "turn": "1", "speaker": "", "task": "vote", "part": "member", "model": "test"
     }  # fmt: skip
-
-
-async def test_without_a_task_the_topic_is_discussed(llm: LLM, tmp_path: Path) -> None:
-    result = await team(llm, tmp_path).run()
-    stages = {message.metadata["stage"] for message in texts(result)}
-    assert {"selection", "topic", "idea", "novelty", "abstract"} <= stages
-    assert [message.source for message in texts(result)][-1] == "VirSciTeam"
 
 
 async def test_only_the_result_is_said_when_asked_for(llm: LLM, tmp_path: Path) -> None:
@@ -136,44 +129,7 @@ async def test_it_serves_as_a_society_of_mind(llm: LLM, tmp_path: Path) -> None:
     assert texts(result)[-1].content == "In short: retrieval."
 
 
-async def test_it_pauses_and_goes_on(llm: LLM, tmp_path: Path) -> None:
-    made = team(llm, tmp_path)
-    await made.pause()
-    running = asyncio.create_task(made.run(task=TOPIC))
-    await asyncio.sleep(0.5)
-    assert (running.done(), llm.calls) == (False, 0)
-    await made.resume()
-    assert (await running).stop_reason
-
-
-async def run_until(made: VirSciTeam, llm: LLM, calls: int) -> None:
-    """Run, and cancel when so many requests have come."""
-    token = CancellationToken()
-    async with aclosing(made.run_stream(task=TOPIC, cancellation_token=token)) as items:
-        async for _ in items:
-            if llm.calls >= calls:
-                token.cancel()
-
-
-async def test_a_cancelled_run_is_taken_up_by_another_team(llm: LLM, tmp_path: Path) -> None:
-    whole = await team(llm, tmp_path / "whole").run(task=TOPIC)
-    needed = llm.calls
-    made = team(llm, tmp_path)
-    with pytest.raises(asyncio.CancelledError):
-        await run_until(made, llm, needed + 4)
-    state = json.loads(json.dumps(await made.save_state()))
-
-    other = BaseGroupChat.load_component(made.dump_component())
-    assert isinstance(other, VirSciTeam)
-    await other.load_state(state)
-    result = await other.run()
-    assert other.folder == made.folder
-    assert texts(result)[-1].content == texts(whole)[-1].content
-    assert llm.calls <= 2 * needed + 1, "a finished turn was asked again"
-    assert (await other.save_state())["finished"]
-
-
-async def test_a_new_task_or_a_reset_begins_anew(llm: LLM, tmp_path: Path) -> None:
+async def test_a_reset_begins_anew(llm: LLM, tmp_path: Path) -> None:
     llm.faults.append(Fault("status", times=1, status=404))
     made = team(llm, tmp_path)
     with pytest.raises(ModelError):
@@ -181,9 +137,7 @@ async def test_a_new_task_or_a_reset_begins_anew(llm: LLM, tmp_path: Path) -> No
     failed = made.folder
     await made.reset()
     await made.run(task=TOPIC)
-    done = made.folder
-    await made.run(task="Another topic")
-    assert len({failed, done, made.folder}) == 3
+    assert made.folder != failed
 
 
 async def test_errors_keep_their_type_and_leave_it_usable(llm: LLM, tmp_path: Path) -> None:

@@ -3,83 +3,27 @@
 import asyncio
 import base64
 import gc
+import logging
 import subprocess
 import sys
 import warnings
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from functools import partial
-from importlib import import_module
 from io import BytesIO
 from typing import Any
 
 import pytest
 from PIL import Image as Pillow
-from pydantic import BaseModel
 
 from manyheads.config import ModelConfig
-from manyheads.core import Image, Message, Recall, Speaker, Tool, recall_nothing
-from manyheads.engine.replying import StructuredHost
-from manyheads.errors import BudgetError, ConfigError, CorpusError, ModelError, ReplyError
+from manyheads.core import Image, Message, Speaker, Tool
+from manyheads.errors import ConfigError, CorpusError, ModelError, ReplyError
 from manyheads.hosts import FRAMEWORKS, host_factory
 from support.faults import Fault, refuses_format
 from support.llm import LLM
+from support.native import Hosting
 from support.requests import Request
-from support.turns import model, turn
+from support.turns import LOOK_UP, model, turn
 
-Hosting = Callable[..., AbstractAsyncContextManager[StructuredHost]]
-
-
-class Look(BaseModel):
-    subject: str
-
-
-async def look_up(arguments: Look) -> str:
-    return f"3 papers on {arguments.subject}"
-
-
-LOOK_UP = Tool("look_up", "Look something up.", Look, look_up)
 WIRES = ("openai", "ollama", "anthropic")
-
-
-@pytest.fixture(params=FRAMEWORKS)
-def name(request: pytest.FixtureRequest) -> str:
-    return request.param
-
-
-@pytest.fixture
-def host(name: str) -> Hosting:
-    @asynccontextmanager
-    async def hosting(
-        models: ModelConfig | Mapping[str, ModelConfig], recall: Recall = recall_nothing, attempts: int = 3
-    ) -> AsyncGenerator[StructuredHost]:
-        given = {"default": models} if isinstance(models, ModelConfig) else models
-        made = host_factory(name)(given, recall, attempts)
-        assert isinstance(made, StructuredHost)
-        try:
-            yield made
-        finally:
-            await made.close()
-
-    return hosting
-
-
-@asynccontextmanager
-async def reviewer(name: str, *given: Any, **more: Any) -> AsyncGenerator[Callable[[str], Awaitable[Any]]]:
-    """A role's agent of a host, to be asked."""
-    agent = import_module(f"manyheads.hosts.{name}").role_agent("reviewer", *given, **more)
-    try:
-        yield partial(_ask, name, agent)
-    finally:
-        await (agent if name == "autogen" else agent.model).close()
-
-
-async def _ask(name: str, agent: Any, question: str) -> Any:
-    if name == "autogen":
-        return await agent.run(task=question)
-    from agentscope.message import UserMsg
-
-    return await agent.reply(UserMsg("user", question))
 
 
 def on_wire(llm: LLM, wire: str, **settings: Any) -> ModelConfig:
@@ -108,7 +52,7 @@ async def test_a_turn_gives_a_typed_reply_with_its_cost(llm: LLM, host: Hosting)
     assert reply.usage.cost == pytest.approx((read * 1000 + written * 2000) / 1e6)
 
 
-async def test_the_model_is_sent_the_thread_and_nothing_else(llm: LLM, host: Hosting) -> None:
+async def test_the_model_is_sent_the_thread_and_nothing_else(llm: LLM, host: Hosting, name: str) -> None:
     thread = (Message("First."), Message("I said.", "assistant"), Message("And now?"))
     async with host(model(llm)) as on:
         await on.ask(turn(*thread))
@@ -118,6 +62,8 @@ async def test_the_model_is_sent_the_thread_and_nothing_else(llm: LLM, host: Hos
     ]  # fmt: skip
     assert "TERMINATE" not in llm.requests[0].text, "AutoGen's own"
     assert "current-time" not in llm.requests[0].text, "AgentScope's own"
+    named = any("name" in message for message in llm.requests[0].body["messages"])
+    assert named == (name == "agentscope"), "AutoGen leaves out the names"
 
 
 async def test_settings_reach_the_model_and_no_others(llm: LLM, host: Hosting) -> None:
@@ -244,30 +190,6 @@ async def test_a_request_without_a_form_is_not_sent_again_without_it(
     assert llm.calls == 1
 
 
-async def test_a_roles_agent_has_no_form_to_refuse(llm: LLM, host: Hosting, name: str) -> None:
-    llm.faults.append(Fault("status", status=500))
-    async with reviewer(name, model(llm, retries=1)) as ask:
-        await ask("An idea")
-    async with host(model(llm)) as on:
-        await on.ask(turn())
-    assert [request.has_form for request in llm.requests] == [False, False, True]
-
-
-async def test_a_users_mistake_in_a_tool_ends_the_turn_of_a_roles_agent(llm: LLM, name: str) -> None:
-    async def spend(arguments: Look) -> str:
-        raise BudgetError("the budget is spent")
-
-    llm.tool_calls = [("look_up", {"subject": "x"})]
-    tool = Tool("look_up", "Look something up.", Look, spend)
-    async with reviewer(name, model(llm), tools=[tool]) as ask:
-        with pytest.raises(BudgetError, match="the budget is spent"):
-            await ask("An idea")
-        assert llm.calls == 1
-        llm.tool_calls = []
-        await ask("Another idea")
-        assert llm.calls == 2
-
-
 async def test_retries_do_not_multiply(llm: LLM, host: Hosting) -> None:
     llm.faults.append(Fault("status", times=None, status=429, retry_after=0.01))
     async with host(model(llm, retries=2)) as on:
@@ -294,11 +216,15 @@ async def test_a_slow_server_is_given_up(llm: LLM, host: Hosting, wire: str) -> 
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_a_server_that_is_not_there(host: Hosting, wire: Any) -> None:
+async def test_a_server_that_is_not_there(host: Hosting, wire: Any, caplog: pytest.LogCaptureFixture) -> None:
     nowhere = ModelConfig(provider=wire, name="m", base_url="http://127.0.0.1:9/v1", retries=0)
     async with host(nowhere) as on:
-        with pytest.raises(ModelError, match=r"127\.0\.0\.1:9.*cannot be reached"):
+        with (
+            caplog.at_level(logging.DEBUG),
+            pytest.raises(ModelError, match=r"127\.0\.0\.1:9.*cannot be reached"),
+        ):
             await on.ask(turn())
+    assert "exhausted" not in caplog.text, "AgentScope's own"
 
 
 @pytest.mark.parametrize("kind", ["drop", "drop_body", "malformed"])

@@ -67,6 +67,23 @@ async def test_a_stopped_run_goes_on_with_its_own_config(made: Made, llm: LLM) -
     assert result_of(folder)["seed"] == 3
 
 
+@pytest.mark.parametrize("text", [None, " "])
+async def test_without_a_topic_the_team_finds_one(made: Made, text: str | None) -> None:
+    found = result_of(await made().run(text))
+    assert found["topic"]["topic"]
+    assert not found["topic"]["fixed"]
+
+
+async def test_a_paused_run_asks_nobody(made: Made, llm: LLM) -> None:
+    research = made()
+    await research.pause()
+    running = asyncio.create_task(research.run(TOPIC))
+    await asyncio.sleep(1)
+    assert (running.done(), llm.calls) == (False, 0)
+    await research.resume()
+    assert result_of(await running)["finished"]
+
+
 async def test_a_run_that_never_began_keeps_its_topic(made: Made, llm: LLM, tmp_path: Path) -> None:
     first = made(corpus=str(tmp_path / "nowhere"))
     with pytest.raises(UserError, match="nowhere"):

@@ -8,11 +8,12 @@ import pytest
 
 from manyheads.errors import LiteratureError
 from manyheads.literature.arxiv import PACE, Arxiv
-from manyheads.literature.source import LackingError, Service
+from manyheads.literature.source import LackingError, Operation
 from manyheads.papers import Paper, Window
 from manyheads.retry import Pace
 from support.arxiv import ArxivServer, entry
 from support.scholar import Trouble
+from support.services import ask, paper_of
 
 ENTRIES = (
     entry(
@@ -40,7 +41,7 @@ def server() -> Iterator[ArxivServer]:
 
 def asking(url: str, **changes: Any) -> Arxiv:
     given: dict[str, Any] = {"retries": 2, "patience": 5.0, "backoff": 0.01, "pace": Pace(0)} | changes
-    return Arxiv(Service(name="arxiv", address=url, **given))
+    return Arxiv(address=url, **given)
 
 
 @pytest.fixture
@@ -55,7 +56,7 @@ def ids(papers: list[Paper]) -> list[str]:
 
 
 async def test_a_paper_is_given_with_all_that_is_known_of_it(source: Arxiv) -> None:
-    [paper] = await source.search("tactile nuts")
+    [paper] = await ask(source, "search", "tactile nuts")
     assert paper == Paper(
         id="arxiv:1406.00001",
         source="arxiv",
@@ -71,32 +72,32 @@ async def test_a_paper_is_given_with_all_that_is_known_of_it(source: Arxiv) -> N
 
 
 async def test_what_is_not_told_stays_unknown(source: Arxiv) -> None:
-    [paper] = await source.search("strings")
+    [paper] = await ask(source, "search", "strings")
     assert (paper.id, paper.venue, paper.doi, paper.citations) == ("arxiv:hep-th/9901001", None, None, None)
 
 
 async def test_signs_and_operators_of_a_query_are_words(source: Arxiv, server: ArxivServer) -> None:
-    assert ids(await source.search('the "fruit" of: (next-year) OR cat:x')) == []
+    assert ids(await ask(source, "search", 'the "fruit" of: (next-year) OR cat:x')) == []
     assert server.requests[-1].params["search_query"] == "all:fruit AND all:next AND all:year AND all:cat"
 
 
 async def test_a_query_without_words_is_not_sent(source: Arxiv, server: ArxivServer) -> None:
-    assert await source.search("?! of the") == []
+    assert await ask(source, "search", "?! of the") == []
     assert not server.requests
 
 
 async def test_pages_are_followed_until_there_are_enough(source: Arxiv, server: ArxivServer) -> None:
-    assert ids(await source.search("grain", 150)) == [f"1101.{number:05}" for number in range(150)]
+    assert ids(await ask(source, "search", "grain", 150)) == [f"1101.{number:05}" for number in range(150)]
     assert [asked.params["start"] for asked in server.requests] == ["0", "100"]
-    assert len(await source.search("grain", 500)) == 230
+    assert len(await ask(source, "search", "grain", 500)) == 230
 
 
 async def test_only_what_was_submitted_within_the_window_comes(source: Arxiv, server: ArxivServer) -> None:
-    assert ids(await source.search("fruit", window=Window(before=dt.date(2015, 1, 1)))) == [
+    assert ids(await ask(source, "search", "fruit", window=Window(before=dt.date(2015, 1, 1)))) == [
         "1406.00001",
         "hep-th/9901001",
     ]
-    assert ids(await source.search("fruit", window=Window(after=dt.date(2000, 1, 1)))) == [
+    assert ids(await ask(source, "search", "fruit", window=Window(after=dt.date(2000, 1, 1)))) == [
         "1406.00001",
         "1501.00002",
     ]
@@ -108,13 +109,13 @@ async def test_only_what_was_submitted_within_the_window_comes(source: Arxiv, se
     ["1406.00001", "1406.00001v3", "ARXIV:1406.00001", "arxiv:1406.00001v1", "DOI:10.48550/arXiv.1406.00001"],
 )
 async def test_a_paper_is_found_by_its_number(source: Arxiv, name: str) -> None:
-    paper = await source.paper(name)
+    paper = await paper_of(source, name)
     assert paper is not None
     assert paper.id == "arxiv:1406.00001"
 
 
 async def test_old_numbers_are_numbers(source: Arxiv) -> None:
-    paper = await source.paper("hep-th/9901001v2")
+    paper = await paper_of(source, "hep-th/9901001v2")
     assert paper is not None
     assert paper.title == "Strings and fruit"
 
@@ -122,16 +123,16 @@ async def test_old_numbers_are_numbers(source: Arxiv) -> None:
 async def test_an_unknown_number_is_none_and_what_is_none_is_not_sent(
     source: Arxiv, server: ArxivServer
 ) -> None:
-    assert await source.paper("9912.99999") is None
-    assert [await source.paper(name) for name in ("x&y=1", "1406.00001,1501.00002", "")] == [None] * 3
+    assert await paper_of(source, "9912.99999") is None
+    assert [await paper_of(source, name) for name in ("x&y=1", "1406.00001,1501.00002", "")] == [None] * 3
     assert len(server.requests) == 1
 
 
 async def test_what_arxiv_does_not_have_is_said_to_be_lacking(source: Arxiv, server: ArxivServer) -> None:
     number = "1406.00001"
     for look_up in (
-        source.references(number), source.citations(number), source.recommendations(number),
-        source.paper("DOI:10.1000/a"),
+        ask(source, "references", number), ask(source, "citations", number), ask(source, "recommendations", number),
+        paper_of(source, "DOI:10.1000/a"),
     ):  # fmt: skip
         with pytest.raises(LackingError, match="arXiv"):
             await look_up
@@ -142,10 +143,10 @@ async def test_an_empty_page_in_the_midst_of_a_list_is_asked_for_again(
     source: Arxiv, server: ArxivServer
 ) -> None:
     server.empty_pages = 1
-    assert len(await source.search("fruit")) == 3
+    assert len(await ask(source, "search", "fruit")) == 3
     server.empty_pages = 9
     with pytest.raises(LiteratureError, match="an empty page, though 3 papers match"):
-        await source.search("fruit")
+        await ask(source, "search", "fruit")
 
 
 @pytest.mark.parametrize(
@@ -167,11 +168,11 @@ async def test_an_empty_page_in_the_midst_of_a_list_is_asked_for_again(
 )
 @pytest.mark.parametrize("look_up", ["search", "paper"])
 async def test_a_failure_is_never_an_empty_answer(
-    source: Arxiv, server: ArxivServer, look_up: str, trouble: Trouble, said: str, count: int
+    source: Arxiv, server: ArxivServer, look_up: Operation, trouble: Trouble, said: str, count: int
 ) -> None:
     server.troubles.append(trouble)
     with pytest.raises(LiteratureError, match=said) as failed:
-        await (source.search("fruit") if look_up == "search" else source.paper("1406.00001"))
+        await (ask(source, "search", "fruit") if look_up == "search" else paper_of(source, "1406.00001"))
     assert failed.value.source == "arxiv"
     assert len(server.requests) == count
 
@@ -185,7 +186,7 @@ async def test_an_error_in_the_feed_is_a_refusal(server: ArxivServer) -> None:
     with Refusing(papers=ENTRIES) as refusing:
         source = asking(refusing.url)
         with pytest.raises(LiteratureError, match="incorrect query"):
-            await source.search("fruit")
+            await ask(source, "search", "fruit")
         await source.close()
 
 
@@ -193,7 +194,7 @@ async def test_a_slow_service_is_given_up_in_time(server: ArxivServer) -> None:
     server.troubles.append(Trouble("slow", seconds=2))
     source = asking(server.url, patience=0.2)
     with pytest.raises(LiteratureError, match="patience"):
-        await source.search("fruit")
+        await ask(source, "search", "fruit")
     await source.close()
 
 

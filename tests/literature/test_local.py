@@ -10,6 +10,7 @@ from manyheads.bank.knowledge import KnowledgeBank
 from manyheads.literature.local import LocalSource
 from manyheads.literature.source import LackingError
 from manyheads.papers import Paper, Window
+from support.services import ask, paper_of
 
 PAST = (
     Paper(id="p1", title="Grasping soft fruit", abstract="Tactile fingers grasp soft fruit.", year=2011),
@@ -36,7 +37,7 @@ def source() -> Iterator[LocalSource]:
 
 
 async def ids(source: LocalSource, query: str, window: Window = Window()) -> list[str]:
-    return [paper.id for paper in await source.search(query, window=window)]
+    return [paper.id for paper in await ask(source, "search", query, window=window)]
 
 
 async def test_papers_that_hold_the_words_are_found(source: LocalSource) -> None:
@@ -51,8 +52,8 @@ async def test_the_nearest_paper_of_another_subject_is_no_match(source: LocalSou
 
 async def test_contemporary_papers_stay_unseen(source: LocalSource) -> None:
     assert await ids(source, "robots pick fruit") == []
-    assert await source.paper("n1") is None
-    assert "local:n1" not in [paper.id for paper in await source.recommendations("p1")]
+    assert await paper_of(source, "n1") is None
+    assert "local:n1" not in [paper.id for paper in await ask(source, "recommendations", "p1")]
 
 
 async def test_nothing_outside_the_window_is_found(source: LocalSource) -> None:
@@ -63,7 +64,7 @@ async def test_nothing_outside_the_window_is_found(source: LocalSource) -> None:
 
 
 async def test_a_paper_is_given_as_it_is_stored(source: LocalSource) -> None:
-    paper = await source.paper("a:/b 3")
+    paper = await paper_of(source, "a:/b 3")
     assert paper is not None
     assert paper.model_dump(exclude_defaults=True) == {
         "id": "local:a:/b 3",
@@ -74,15 +75,15 @@ async def test_a_paper_is_given_as_it_is_stored(source: LocalSource) -> None:
         "authors": ("Scientist4",),
         "venue": "ICML",
     }
-    assert await source.paper("p9") is None
+    assert await paper_of(source, "p9") is None
 
 
 async def test_papers_like_one_paper_are_its_neighbours(source: LocalSource) -> None:
-    assert [paper.id for paper in await source.recommendations("p1", 1)] == ["local:p2"]
-    assert await source.recommendations("p9") == []
+    assert [paper.id for paper in await ask(source, "recommendations", "p1", 1)] == ["local:p2"]
+    assert await ask(source, "recommendations", "p9") == []
 
 
 async def test_what_a_corpus_does_not_keep_is_said_to_be_lacking(source: LocalSource) -> None:
-    for look_up in (source.references("p1"), source.citations("p1")):
+    for look_up in (ask(source, "references", "p1"), ask(source, "citations", "p1")):
         with pytest.raises(LackingError, match="a corpus keeps"):
             await look_up

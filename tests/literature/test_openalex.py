@@ -8,11 +8,12 @@ import pytest
 
 from manyheads.errors import LiteratureError
 from manyheads.literature.openalex import OpenAlex
-from manyheads.literature.source import Service
+from manyheads.literature.source import Operation
 from manyheads.papers import Paper, Window
 from manyheads.retry import Pace
 from support.openalex import OpenAlexServer, work
 from support.scholar import Trouble
+from support.services import ask, paper_of
 
 WORKS = (
     work(
@@ -46,11 +47,11 @@ MANY = [
 BEFORE = Window(before=dt.date(2015, 1, 1))
 LookUp = Callable[[OpenAlex], Coroutine[Any, Any, object]]
 LOOK_UPS: dict[str, LookUp] = {
-    "search": lambda source: source.search("fruit"),
-    "paper": lambda source: source.paper("W1"),
-    "references": lambda source: source.references("W1"),
-    "citations": lambda source: source.citations("W1"),
-    "recommendations": lambda source: source.recommendations("W1"),
+    "search": lambda source: ask(source, "search", "fruit"),
+    "paper": lambda source: paper_of(source, "W1"),
+    "references": lambda source: ask(source, "references", "W1"),
+    "citations": lambda source: ask(source, "citations", "W1"),
+    "recommendations": lambda source: ask(source, "recommendations", "W1"),
 }
 
 
@@ -62,8 +63,7 @@ def server() -> Iterator[OpenAlexServer]:
 
 def asking(url: str, key: str | None = None, mailto: str | None = None, **changes: Any) -> OpenAlex:
     given: dict[str, Any] = {"retries": 2, "patience": 5.0, "backoff": 0.01, "pace": Pace(0)} | changes
-    service = Service(name="openalex", address=url, key_env="OPENALEX_API_KEY", has_key=bool(key), **given)
-    return OpenAlex(service, key=key, mailto=mailto)
+    return OpenAlex(address=url, key=key, mailto=mailto, **given)
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def ids(papers: list[Paper]) -> list[str]:
 
 
 async def test_a_work_is_given_with_all_that_is_known_of_it(source: OpenAlex) -> None:
-    [paper] = await source.search("tactile fingers")
+    [paper] = await ask(source, "search", "tactile fingers")
     assert paper == Paper(
         id="openalex:W1",
         source="openalex",
@@ -95,14 +95,14 @@ async def test_a_work_is_given_with_all_that_is_known_of_it(source: OpenAlex) ->
 
 
 async def test_what_is_null_stays_unknown_and_a_work_without_title_is_left_out(source: OpenAlex) -> None:
-    papers = {paper.id: paper for paper in await source.references("W1")}
+    papers = {paper.id: paper for paper in await ask(source, "references", "W1")}
     assert set(papers) == {"openalex:W4", "openalex:W2"}
-    [unknown] = [paper for paper in await source.search("nothing known") if paper.id == "openalex:W5"]
+    [unknown] = [paper for paper in await ask(source, "search", "nothing known") if paper.id == "openalex:W5"]
     assert (unknown.year, unknown.date, unknown.abstract, unknown.venue) == (None, None, "", None)
 
 
 async def test_only_the_fields_of_the_parts_are_asked_for(source: OpenAlex, server: OpenAlexServer) -> None:
-    [paper] = await source.search("tactile", parts=["abstract"])
+    [paper] = await ask(source, "search", "tactile", parts=["abstract"])
     assert paper.abstract
     assert (paper.authors, paper.venue, paper.citations, paper.doi) == ((), None, None, None)
     assert server.requests[-1].params["select"].split(",") == [
@@ -111,16 +111,16 @@ async def test_only_the_fields_of_the_parts_are_asked_for(source: OpenAlex, serv
 
 
 async def test_pages_are_followed_until_there_are_enough(source: OpenAlex, server: OpenAlexServer) -> None:
-    assert ids(await source.search("grain", 150)) == [f"W{100 + number}" for number in range(150)]
+    assert ids(await ask(source, "search", "grain", 150)) == [f"W{100 + number}" for number in range(150)]
     assert [asked.params["cursor"] for asked in server.requests] == ["*", "at-100"]
-    assert len(await source.search("grain", 500)) == 230
+    assert len(await ask(source, "search", "grain", 500)) == 230
 
 
 @pytest.mark.parametrize("look_up", ["search", "references", "citations", "recommendations"])
-async def test_nothing_newer_than_the_bound_or_undated_comes(source: OpenAlex, look_up: str) -> None:
+async def test_nothing_newer_than_the_bound_or_undated_comes(source: OpenAlex, look_up: Operation) -> None:
     asked = "fruit" if look_up == "search" else "W1"
-    free = ids(await getattr(source, look_up)(asked))
-    bound = ids(await getattr(source, look_up)(asked, window=BEFORE))
+    free = ids(await ask(source, look_up, asked))
+    bound = ids(await ask(source, look_up, asked, window=BEFORE))
     assert {"W2", "W5"} & set(free)
     assert bound
     assert not {"W2", "W5"} & set(bound)
@@ -134,7 +134,7 @@ async def test_a_service_that_ignores_the_bound_leaks_nothing() -> None:
 
     with Forgetful(papers=WORKS) as server:
         source = asking(server.url)
-        assert ids(await source.search("fruit", window=BEFORE)) == ["W1", "W4"]
+        assert ids(await ask(source, "search", "fruit", window=BEFORE)) == ["W1", "W4"]
         await source.close()
 
 
@@ -142,58 +142,58 @@ async def test_references_come_in_their_order_a_hundred_ids_at_a_time(server: Op
     citing = work(9, "Survey", cites=[100 + number for number in reversed(range(230))])
     with OpenAlexServer(papers=[citing, *MANY]) as server:
         source = asking(server.url)
-        found = ids(await source.references("W9", 120))
+        found = ids(await ask(source, "references", "W9", 120))
         assert found == [f"W{100 + number}" for number in reversed(range(110, 230))]
         assert len(server.requests) == 3
         await source.close()
 
 
 async def test_citations_are_the_most_cited_first(source: OpenAlex) -> None:
-    assert ids(await source.citations("W1")) == ["W4", "W2", "W5"]
-    assert ids(await source.citations("W1", 1)) == ["W4"]
-    assert ids(await source.recommendations("W1")) == ["W4", "W2"]
+    assert ids(await ask(source, "citations", "W1")) == ["W4", "W2", "W5"]
+    assert ids(await ask(source, "citations", "W1", 1)) == ["W4"]
+    assert ids(await ask(source, "recommendations", "W1")) == ["W4", "W2"]
 
 
 @pytest.mark.parametrize("name", ["W1", "w1", "DOI:10.1000/a(1)<2>;3/b?c#d", "doi:10.1000/A(1)<2>;3/B?c#d"])
 async def test_a_work_is_found_by_id_and_doi(source: OpenAlex, name: str) -> None:
-    paper = await source.paper(name)
+    paper = await paper_of(source, name)
     assert paper is not None
     assert paper.id == "openalex:W1"
 
 
 async def test_an_arxiv_number_is_looked_up_by_its_doi(source: OpenAlex, server: OpenAlexServer) -> None:
-    assert await source.paper("ARXIV:2101.00001") is None
+    assert await paper_of(source, "ARXIV:2101.00001") is None
     assert server.requests[0].path == "/works/doi:10.48550/arxiv.2101.00001"
 
 
 @pytest.mark.parametrize("name", ["W404", "DOI:10.1/none"])
 async def test_a_work_that_does_not_exist_is_none(source: OpenAlex, name: str) -> None:
-    assert await source.paper(name) is None
+    assert await paper_of(source, name) is None
     assert (
-        await source.references(name)
-        == await source.citations(name)
-        == await source.recommendations(name)
+        await ask(source, "references", name)
+        == await ask(source, "citations", name)
+        == await ask(source, "recommendations", name)
         == []
     )
 
 
 async def test_what_cannot_be_an_id_is_not_sent(source: OpenAlex, server: OpenAlexServer) -> None:
-    assert [await source.paper(name) for name in ("../authors/A1", "W1/../../x", "W1?select=id", "")] == [
+    assert [await paper_of(source, name) for name in ("../authors/A1", "W1/../../x", "W1?select=id", "")] == [
         None
     ] * 4
-    assert await source.search('"?!" (*)') == []
+    assert await ask(source, "search", '"?!" (*)') == []
     assert not server.requests
 
 
 async def test_operators_in_a_query_are_words(source: OpenAlex, server: OpenAlexServer) -> None:
-    assert ids(await source.search('"tactile" AND (fing*ers OR fruit) & select=id#')) == []
+    assert ids(await ask(source, "search", '"tactile" AND (fing*ers OR fruit) & select=id#')) == []
     assert server.requests[-1].params["search"] == "tactile and fing ers or fruit select id"
     assert set(server.requests[-1].params) == {"search", "select", "per-page", "cursor"}
 
 
 async def test_key_and_address_go_into_headers(server: OpenAlexServer) -> None:
     source = asking(server.url, "right", "me@example.org")
-    await source.search("fruit")
+    await ask(source, "search", "fruit")
     assert server.requests[-1].headers["authorization"] == "Bearer right"
     assert server.requests[-1].headers["from"] == "me@example.org"
     await source.close()
@@ -202,7 +202,7 @@ async def test_key_and_address_go_into_headers(server: OpenAlexServer) -> None:
 async def test_a_refused_key_is_said_with_its_variable(server: OpenAlexServer) -> None:
     source = asking(server.url, "wrong")
     with pytest.raises(LiteratureError, match="the key in OPENALEX_API_KEY is refused"):
-        await source.search("fruit")
+        await ask(source, "search", "fruit")
     assert len(server.requests) == 1
     await source.close()
 
@@ -224,7 +224,7 @@ async def test_a_refused_key_is_said_with_its_variable(server: OpenAlexServer) -
     ids=lambda value: f"{value.kind}-{value.status}" if isinstance(value, Trouble) else "",
 )
 async def test_a_failure_is_never_an_empty_answer(
-    source: OpenAlex, server: OpenAlexServer, look_up: str, trouble: Trouble, said: str, count: int
+    source: OpenAlex, server: OpenAlexServer, look_up: Operation, trouble: Trouble, said: str, count: int
 ) -> None:
     server.troubles.append(trouble)
     with pytest.raises(LiteratureError, match=said) as failed:
@@ -237,11 +237,13 @@ async def test_a_failure_is_never_an_empty_answer(
 async def test_an_address_without_lists_is_a_failure(source: OpenAlex, server: OpenAlexServer) -> None:
     server.troubles.append(Trouble("status", None, status=404))
     with pytest.raises(LiteratureError, match="404"):
-        await source.search("fruit")
+        await ask(source, "search", "fruit")
 
 
 @pytest.mark.parametrize("look_up", LOOK_UPS)
-async def test_a_passing_failure_is_outlived(source: OpenAlex, server: OpenAlexServer, look_up: str) -> None:
+async def test_a_passing_failure_is_outlived(
+    source: OpenAlex, server: OpenAlexServer, look_up: Operation
+) -> None:
     server.troubles += [Trouble("status", status=503), Trouble("malformed")]
     assert await LOOK_UPS[look_up](source)
 
@@ -250,7 +252,7 @@ async def test_a_slow_service_is_given_up_in_time(server: OpenAlexServer) -> Non
     server.troubles.append(Trouble("slow", seconds=2))
     source = asking(server.url, patience=0.2)
     with pytest.raises(LiteratureError, match="patience"):
-        await source.search("fruit")
+        await ask(source, "search", "fruit")
     await source.close()
 
 
@@ -263,7 +265,7 @@ async def test_a_title_comes_without_its_publisher_s_markup() -> None:
     works = [work(number, title, abstract="fruit") for number, title in titles.items()]
     with OpenAlexServer(papers=works) as server:
         source = asking(server.url)
-        found = await source.search("fruit")
+        found = await ask(source, "search", "fruit")
         await source.close()
     assert [paper.title for paper in found] == ["Fruit of E. coli & H2O", "Fruit where x < y and y > z"]
 
@@ -272,7 +274,7 @@ async def test_a_title_comes_without_its_publisher_s_markup() -> None:
 async def test_a_year_of_no_calendar_is_unknown(year: int) -> None:
     with OpenAlexServer(papers=[work(1, "Old fruit", publication_year=year)]) as server:
         source = asking(server.url)
-        [found] = await source.search("fruit")
+        [found] = await ask(source, "search", "fruit")
         await source.close()
     assert found.year is None
     assert not BEFORE.holds(found)
@@ -282,10 +284,10 @@ async def test_a_wrong_address_is_no_missing_paper(server: OpenAlexServer) -> No
     wrong = asking(f"{server.url}/v2")
     for _ in range(2):
         with pytest.raises(LiteratureError, match=r"404[\s\S]+literature\.endpoints\.openalex"):
-            await wrong.paper("W404")
+            await paper_of(wrong, "W404")
     await wrong.close()
     right = asking(server.url)
     server.requests.clear()
-    assert [await right.paper("W404") for _ in range(3)] == [None] * 3
+    assert [await paper_of(right, "W404") for _ in range(3)] == [None] * 3
     assert len(server.requests) == 3 + 1, "an address is looked at once"
     await right.close()

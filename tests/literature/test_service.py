@@ -29,7 +29,9 @@ def service(
 ) -> Service:
     """Of an address of its own, so that no test waits for another's turns."""
     given: dict[str, Any] = {"retries": 2, "patience": 5.0, "backoff": 0.01} | settings
-    return Service("openalex", Pace(seconds, at_once=at_once), address=address or next(addresses), **given)
+    return Service(
+        name="openalex", pace=Pace(seconds, at_once=at_once), address=address or next(addresses), **given
+    )
 
 
 def starts() -> tuple[list[float], Callable[[], Awaitable[None]]]:
@@ -309,7 +311,7 @@ async def test_a_service_s_own_error_goes_through() -> None:
 @pytest.mark.parametrize(
     ("given", "hint"),
     [
-        ({"key_env": "KEY", "has_key": True}, "mend the key in KEY"),
+        ({"key_env": "KEY", "key": "secret"}, "mend the key in KEY"),
         ({"key_env": "KEY"}, "export KEY="),
         ({}, "literature.endpoints.openalex"),
     ],

@@ -2,19 +2,24 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from agentscope.console import ConsoleRenderer
-from agentscope.event import ModelCallEndEvent, UserInterruptEvent
+from agentscope.event import ModelCallEndEvent, ReplyEndEvent, ReplyStartEvent, UserInterruptEvent
 from agentscope.message import UserMsg
 from autogen_agentchat.base import TaskResult
 from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
 from rich.console import Console
 
-from manyheads.config import RunConfig, merge
+from manyheads.config import ModelConfig, RunConfig, merge
+from manyheads.core import Recall, recall_nothing
+from manyheads.engine.replying import StructuredHost
+from manyheads.hosts import host_factory
 from manyheads.hosts.agentscope import pipeline_of
 from manyheads.hosts.autogen import team_of
 from manyheads.systems.loading import validate
@@ -89,11 +94,19 @@ class Native:
         inputs = [UserMsg("user", each) for each in texts] if texts is not None else None
         renderer = ConsoleRenderer(console=Console(quiet=True))
         read = written = 0
+        kinds: list[type] = []
         async for event in self._team.reply_stream(inputs):
             renderer.render(event)
+            kinds.append(type(event))
             if isinstance(event, ModelCallEndEvent):
                 read, written = read + event.input_tokens, written + event.output_tokens
         assert renderer.last_msg
+        assert (kinds[0], kinds[-1], renderer.last_msg.finished_reason) == (
+            ReplyStartEvent,
+            ReplyEndEvent,
+            "completed",
+        )
+        assert kinds.count(ReplyStartEvent) == kinds.count(ReplyEndEvent) == 1
         self.told, self.tokens = renderer.last_msg.get_text_content() or "", (read, written)
 
     async def stop(self) -> None:
@@ -115,6 +128,18 @@ class Native:
         await asyncio.gather(running, return_exceptions=True)
         return await self.folder()
 
+    async def pause(self) -> None:
+        """Let it ask nobody until `resume`."""
+        waiting = self._team.pause()
+        if self._host == "autogen":
+            await waiting
+
+    async def resume(self) -> None:
+        """Go on after `pause`."""
+        waiting = self._team.resume()
+        if self._host == "autogen":
+            await waiting
+
     async def state(self) -> dict[str, Any]:
         """What it saves, as a file gives it."""
         state = self._team.save_state()
@@ -129,3 +154,42 @@ class Native:
     async def folder(self) -> Path:
         """Of its last run."""
         return Path((await self.state())["folder"])
+
+
+Hosting = Callable[..., AbstractAsyncContextManager[StructuredHost]]
+
+
+def hosting(name: str) -> Hosting:
+    """Opens a host on models, or on one that is the default."""
+
+    @asynccontextmanager
+    async def opened(
+        models: ModelConfig | Mapping[str, ModelConfig], recall: Recall = recall_nothing, attempts: int = 3
+    ) -> AsyncGenerator[StructuredHost]:
+        aliases = {"default": models} if isinstance(models, ModelConfig) else models
+        made = host_factory(name)(aliases, recall, attempts)
+        assert isinstance(made, StructuredHost)
+        try:
+            yield made
+        finally:
+            await made.close()
+
+    return opened
+
+
+@asynccontextmanager
+async def role_of(
+    name: str, role: str, *args: Any, **more: Any
+) -> AsyncGenerator[Callable[[str], Awaitable[str]]]:
+    """A role's agent of a host, to be asked."""
+    agent = import_module(f"manyheads.hosts.{name}").role_agent(role, *args, **more)
+
+    async def ask(question: str) -> str:
+        if name == "autogen":
+            return (await agent.run(task=question)).messages[-1].to_text()
+        return (await agent.reply(UserMsg("user", question))).get_text_content() or ""
+
+    try:
+        yield ask
+    finally:
+        await (agent if name == "autogen" else agent.model).close()

@@ -1,6 +1,6 @@
 """Literature services on this machine, a bank beside them, and libraries over them all."""
 
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,8 @@ from manyheads.config import LiteratureConfig, SourceName
 from manyheads.core.events import Searched
 from manyheads.literature.library import Library
 from manyheads.literature.lookup import Findings
-from manyheads.papers import Paper
+from manyheads.literature.source import ALL, Operation, Part, Request, Source
+from manyheads.papers import ANY_TIME, Paper, Window
 from manyheads.retry import Pace
 from support.arxiv import ArxivServer, entry
 from support.openalex import OpenAlexServer, work
@@ -123,6 +124,26 @@ def running() -> Generator[Services]:
     ):
         bank.add(HELD, period="past")
         yield Services(scholar, openalex, arxiv, bank)
+
+
+async def ask(
+    source: Source,
+    operation: Operation,
+    query: str,
+    limit: int | None = None,
+    *,
+    window: Window = ANY_TIME,
+    parts: Collection[Part] = ALL,
+) -> list[Paper]:
+    """What a source gives for a look-up; as many papers as a library wants of such a one, if no limit is given."""
+    usual = 100 if operation in ("references", "citations") else 10
+    count = usual if limit is None else limit
+    return await source.look_up(Request(operation, query, count, window, frozenset(parts)))
+
+
+async def paper_of(source: Source, paper_id: str) -> Paper | None:
+    """One paper, if the source knows it."""
+    return next(iter(await ask(source, "paper", paper_id)), None)
 
 
 def ids(found: Findings) -> list[str]:

@@ -2,12 +2,25 @@
 
 from typing import Any
 
+from pydantic import BaseModel
+
 from manyheads.config import ModelConfig
-from manyheads.core import Message, Place, Speaker, Turn
+from manyheads.core import Message, Place, Speaker, Tool, Turn
 from manyheads.replies import Remark
 from support.llm import LLM
 
 SPEAKER = Speaker("Scientist1", "scientist", "You are Scientist1.")
+
+
+class Look(BaseModel):
+    subject: str
+
+
+async def _look_up(arguments: Look) -> str:
+    return f"3 papers on {arguments.subject}"
+
+
+LOOK_UP = Tool("look_up", "Look something up.", Look, _look_up)
 
 
 def model(llm: LLM, **settings: Any) -> ModelConfig:

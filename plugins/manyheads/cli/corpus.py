@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from manyheads.bank.meta import Meta
     from manyheads.config import RunConfig
     from manyheads.engine.interests import Librarian
-    from manyheads.literature.targets import Targets, Wish
+    from manyheads.literature.targets import Targets
 
 
 # `manyheads corpus targets`: real papers as the targets of a ranking, written as the cases of a suite.
@@ -77,8 +77,22 @@ def targets(
     sets: Sets = None,
 ) -> None:
     """Draw papers that were really written, with the abstracts of what they cite, as targets of a ranking."""
+    from manyheads.bank.corpora import resolve_corpus
+    from manyheads.bank.ecosystem import Ecosystem
+    from manyheads.disk import cache_folder
+    from manyheads.literature.cache import CACHE
+    from manyheads.literature.library import Library
     from manyheads.literature.readers.table import column_option
-    from manyheads.literature.targets import Wish, need_new, open_datasets, reasons, targets_of, write_cases
+    from manyheads.literature.targets import (
+        Wish,
+        need_new,
+        open_datasets,
+        reasons,
+        targets_in,
+        targets_named,
+        targets_of,
+        write_cases,
+    )  # fmt: skip
 
     if sum(map(bool, (sources, corpus, paper))) != 1:
         raise typer.BadParameter("name datasets, or a --corpus, or a --paper", param_hint="SOURCE")
@@ -89,36 +103,26 @@ def targets(
     with going_on_later(kept=not sources), naming_the_option(), showing_progress() as tell:
         if paper:
             cascade = [f"literature.cascade={dumps(source)}"] if source else []
-            found = asyncio.run(_named(paper, wish, configured([config], (*cascade, *(sets or ())), None)))
+            services = configured([config], (*cascade, *(sets or ())), None).literature
+
+            async def named() -> "Targets":
+                cache = cache_folder() / CACHE
+                async with Library(services, note=show_look_up, cache=cache) as library:
+                    return await targets_named(library, paper, wish)
+
+            drawn = asyncio.run(named())
         elif corpus:
-            found = _in_corpus(corpus, embedding, wish, tell)
+            folder = resolve_corpus(corpus, embedding=embedding, progress=tell)
+            with Ecosystem.open(folder) as ecosystem:
+                drawn = asyncio.run(targets_in(ecosystem, wish))
         else:
             datasets = open_datasets(sources or [], format, column_option(columns) if columns else {})
-            found = targets_of(datasets, wish, tell)
-    write_cases(out, found.cases)
-    if passed := reasons(found.passed):
+            drawn = targets_of(datasets, wish, tell)
+    write_cases(out, drawn.cases)
+    if passed := reasons(drawn.passed):
         typer.echo(f"papers passed over: {passed}", err=True)
-    show_silent(found.silent)
-    typer.echo(f"{out}: {len(found.cases)} of {found.fit:,} papers that can be targets")
-
-
-def _in_corpus(corpus: str, embedding: str, wish: "Wish", tell: "Progress") -> "Targets":
-    from manyheads.bank.corpora import resolve_corpus
-    from manyheads.bank.ecosystem import Ecosystem
-    from manyheads.literature.targets import targets_in
-
-    with Ecosystem.open(resolve_corpus(corpus, embedding=embedding, progress=tell)) as ecosystem:
-        return asyncio.run(targets_in(ecosystem, wish))
-
-
-async def _named(papers: list[str], wish: "Wish", config: "RunConfig") -> "Targets":
-    from manyheads.disk import cache_folder
-    from manyheads.literature.cache import CACHE
-    from manyheads.literature.library import Library
-    from manyheads.literature.targets import targets_named
-
-    async with Library(config.literature, note=show_look_up, cache=cache_folder() / CACHE) as library:
-        return await targets_named(library, papers, wish)
+    show_silent(drawn.silent)
+    typer.echo(f"{out}: {len(drawn.cases)} of {drawn.fit:,} papers that can be targets")
 
 
 app = typer.Typer(
@@ -280,6 +284,9 @@ def _show(meta: "Meta", folder: Path) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from manyheads.bank.corpus import LOGGED
+    from manyheads.bank.meta import REJECTS
+
     table = Table(
         title=Text(f"corpus {meta.name}", style="table.title"), title_justify="left", show_header=False
     )
@@ -288,12 +295,6 @@ def _show(meta: "Meta", folder: Path) -> None:
     table.add_row("folder", str(folder))
     Console().print(table, markup=False)
     if meta.rejects:
-        Console(stderr=True).print(_rejected(meta, folder), markup=False, highlight=False)
-
-
-def _rejected(meta: "Meta", folder: Path) -> str:
-    from manyheads.bank.corpus import LOGGED
-    from manyheads.bank.meta import REJECTS
-
-    listed, which = "\n  ".join(meta.rejects), "all" if meta.counts.rejected <= LOGGED else f"{LOGGED:,}"
-    return f"{meta.counts.rejected:,} records rejected, {which} in {folder / REJECTS}; the first:\n  {listed}"
+        which = "all" if meta.counts.rejected <= LOGGED else f"{LOGGED:,}"
+        rejected = f"{meta.counts.rejected:,} records rejected, {which} in {folder / REJECTS}; the first:"
+        Console(stderr=True).print("\n  ".join((rejected, *meta.rejects)), markup=False, highlight=False)

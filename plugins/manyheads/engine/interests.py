@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pydantic import TypeAdapter
+
 from manyheads.bank.building import Progress
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import Host, ManagedHost, Message, Place, Recall, Speaker, Turn, recall_nothing, together
@@ -19,6 +21,7 @@ from manyheads.roles import Roles
 ROLE, TASK = "librarian", "interests"
 STEP = "condensing interests"
 AGAIN = "run the same command again"
+_INTERESTS = TypeAdapter(Interests)
 
 
 @dataclass
@@ -119,10 +122,10 @@ class Librarian:
         prompt = self.roles.prompt(ROLE, TASK, {"terms": list(terms)})
         turn = Turn(Place(STEP, 0, author, TASK), self._speaker, (Message(prompt),), Interests)
         request = request_of(turn, self._model.identity())
-        kept = self.cache.get("local", STEP, request)
-        interests = Interests.model_validate(kept.value) if kept else (await host.ask(turn)).value
+        kept = self.cache.get("local", STEP, request, _INTERESTS)
+        interests = kept or (await host.ask(turn)).value
         if not kept:
-            self.cache.put("local", STEP, request, interests.model_dump(mode="json"))
+            self.cache.put("local", STEP, request, _INTERESTS, interests)
         self.reused += bool(kept)
         self.done += 1
         self.tell(STEP, self.done, total)

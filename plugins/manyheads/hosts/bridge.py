@@ -1,36 +1,37 @@
 """What the hosts' teams share: their classes, their runs, and which run goes on."""
 
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from pathlib import Path
-from typing import Annotated, Any, Generic, Literal, TypeVar, cast
+from typing import Annotated, Any, Generic, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, SerializeAsAny
 
 from manyheads.config import ModelConfig, RunConfig
-from manyheads.core.events import AnyEvent, Judged, Recruited, Retrieved, Said, Stage, Voted, words
-from manyheads.engine.journal import ReplayModel
+from manyheads.core import ManagedHost, Recall, Tool
+from manyheads.core.events import AnyEvent, Judged, Recruited, Result, Retrieved, Said, Stage, Voted, words
+from manyheads.core.results import RunResult
 from manyheads.engine.readiness import prepare
-from manyheads.engine.replying import StructuredHost
 from manyheads.engine.session import Session, new_folder
 from manyheads.engine.system import System, system_of
 from manyheads.errors import ConfigError
-from manyheads.models.offline import LocalModel, OfflineModel, with_label
+from manyheads.hosts import host_factory
+from manyheads.hosts.clients import ClientHost
+from manyheads.literature.library import Library
+from manyheads.models.offline import with_label
+from manyheads.resources import Resources
+from manyheads.roles import RoleCard, Roles
+from manyheads.systems import results, systems
 from manyheads.systems import system_of as system_by
-from manyheads.systems import systems
-from manyheads.systems.loading import reopen, validate
+from manyheads.systems.loading import load, reopen, validate
+from manyheads.tools import literature_tools
 
-Takes = Literal["each", "last", "all"]
-"""Which messages a system is asked by: each is a text of its own, the last alone counts, or all make one text."""
 PLACES = {
     "all": "the task or message", "last": "the task or last message", "each": "a message each",
     "first": "the first message", "rest": "each further message",
 }  # fmt: skip
-
-
-def takes(system: System) -> Takes:
-    """Which of several messages a system takes, on hosts where all of them are said to it."""
-    fills = {slot.filled_by for slot in system.slots.values()}
-    return "each" if fills & {"each", "first", "rest"} else "last" if "last" in fills else "all"
-
+"""How messages fill an input, in words for the user."""
 
 # A system's class on a host: a team or a pipeline, made from the registry.
 
@@ -55,9 +56,9 @@ def native_class(base: type[N], system: str, ending: str) -> type[N]:
     Raises:
         ConfigError: there is no such system.
     """
-    found = system_by(system)
-    body = {"system": system, "about": found.about, "__doc__": found.about, "__module__": base.__module__}
-    return cast(type[N], type(found.prefix + ending, (base,), body))
+    about = system_by(system).about
+    body = {"system": system, "about": about, "__doc__": about, "__module__": base.__module__}
+    return cast(type[N], type(system_by(system).prefix + ending, (base,), body))
 
 
 class RunState(BaseModel):
@@ -70,69 +71,99 @@ class RunState(BaseModel):
     finished: bool = False
     """Whether it has come to its end."""
 
-    def session(self, asked: tuple[str, ...], config: RunConfig, out: Path) -> Session:
-        """The run that is asked for by texts, or by none; this is its state from now on.
-
-        Which text is which input, the system says; none is ever the name of a file. An unfinished run goes on, under the config in its folder, when nothing is asked or the same again. Anything else begins a
-        run of `config` in a folder of its own under `out`.
-
-        Raises:
-            UserError: the run lacks what it is about, its folder's config is not valid any more, or no folder can
-                be made.
-        """
-        system = system_of(config)
-        if self.folder is None or self.finished or asked not in ((), self.asked):
-            try:
-                prepare(system.with_inputs(config, asked))
-            except ConfigError as error:
-                slots = {name: slot for name, slot in system.slots.items() if slot.filled_by}
-                if any(slot.file for slot in slots.values()):
-                    places = "; ".join(
-                        f"{name}: {PLACES[slot.filled_by or 'all']}" for name, slot in slots.items()
-                    )
-                    error.hint = f"give it as text ({places}), or as a file in the config's inputs"
-                raise
-            self.folder, self.asked, self.finished = str(new_folder(config, out)), asked, False
-        folder = Path(self.folder)
-        if (folder / "config.yaml").is_file():
-            return Session(reopen(folder), folder)
-        return Session(system.with_inputs(config, self.asked, folder), folder)
-
 
 S = TypeVar("S", bound=RunState)
-H = TypeVar("H", bound=StructuredHost)
 
 
 class Runs(Generic[S]):
     """The runs of one team or pipeline: each in a folder of its own, all paused and resumed as one.
 
     Args:
-        config: of each run.
+        team: an instance of a class that `native_class` has made.
+        config: of each run: a config, its data, its file, or the name of one that ships; the system's own when None.
+        host: what the runs' turns are asked through.
+        model: a client of the framework's in place of the config's default model; its owner closes it.
         out: where run folders are made.
         state: of the last run.
+
+    Raises:
+        ConfigError: the config is not valid, or of another system.
     """
 
-    def __init__(self, config: RunConfig, out: str | Path, state: S) -> None:
-        self.config, self.out, self.state = config, Path(out), state
-        self._host: StructuredHost | None = None
-        self._paused = False
+    def __init__(
+        self,
+        team: Any,
+        config: RunConfig | Mapping[str, Any] | str | Path | None,
+        host: type[ClientHost[Any]],
+        model: Any,
+        out: str | Path,
+        state: S,
+    ) -> None:
+        if config is None or isinstance(config, str | Path):
+            config = load([str(config or team.system)])
+        elif isinstance(config, Mapping):
+            config = validate(config, "config")
+        if config.system != team.system:
+            raise ConfigError(
+                f"{type(team).__name__} runs {team.system}, the config is of system {config.system!r}"
+            )
+        self.config = config.model_copy(update={"host": host.framework})
+        self.model, self.out, self.state = model, Path(out), state
+        self._kind, self._paused = host, False
+        self._host: ClientHost[Any] | None = None
 
     @property
     def folder(self) -> Path | None:
         """Folder of the last run."""
         return Path(self.state.folder) if self.state.folder else None
 
-    def session(self, asked: tuple[str, ...], default: ModelConfig | None = None) -> Session:
-        """The run that is asked for, see `RunState.session`; `default` takes the place of the config's model."""
-        models = {**self.config.models, "default": default} if default else self.config.models
-        return self.state.session(asked, self.config.model_copy(update={"models": models}), self.out)
+    def begin(self, texts: Iterable[str], *, joined: bool) -> AsyncGenerator[AnyEvent, None]:
+        """The events of the run that is asked for by texts, or by none; the state is its from now on.
 
-    def hold(self, host: H) -> H:
-        """Take the host of the run that begins; it waits where the team is paused."""
-        self._host = host
+        Which text is which input, the system says; none is ever the name of a file. An unfinished run goes on, under
+        the config in its folder, when nothing is asked or the same again. Anything else begins a run in a folder of
+        its own.
+
+        Args:
+            texts: of the messages; each is an input of its own, or the last one counts, as the system says.
+            joined: whether they make one text where the system says neither.
+
+        Raises:
+            UserError: the run lacks what it is about, its folder's config is not valid any more, or no folder can
+                be made.
+        """
+        models, state = self.config.models, self.state
+        if self.model:
+            models = {**models, "default": self._kind.serves.describe(self.model, models["default"])}
+        config = self.config.model_copy(update={"models": models})
+        system = system_of(config)
+        texts = [text.strip() for text in texts]
+        fills = {slot.filled_by for slot in system.slots.values()}
+        if not fills & {"each", "first", "rest"}:
+            texts = ["\n".join(texts).strip()] if joined and "last" not in fills else texts[-1:]
+        asked = tuple(filter(None, texts))
+        if state.folder is None or state.finished or asked not in ((), state.asked):
+            _need(system, config, asked)
+            state.folder, state.asked, state.finished = str(new_folder(config, self.out)), asked, False
+        folder = Path(state.folder)
+        begun = (folder / "config.yaml").is_file()
+        return self._events(
+            Session(reopen(folder) if begun else system.with_inputs(config, state.asked, folder), folder),
+            state,
+        )
+
+    async def _events(self, session: Session, state: S) -> AsyncGenerator[AnyEvent, None]:
+        async with aclosing(session.events(self._make_host)) as events:
+            async for event in events:
+                if isinstance(event, Result):
+                    state.finished = True
+                yield event
+
+    def _make_host(self, models: Mapping[str, ModelConfig], recall: Recall, attempts: int) -> ManagedHost:
+        self._host = self._kind(models, recall, attempts, {"default": self.model} if self.model else None)
         if self._paused:
-            host.pause()
-        return host
+            self._host.pause()
+        return self._host
 
     def pause(self) -> None:
         """Let turns under way finish and begin no other, until `resume`."""
@@ -147,11 +178,32 @@ class Runs(Generic[S]):
             self._host.resume()
 
 
-def _read(value: Any) -> Any:
-    return value if isinstance(value, RunConfig) else validate(value)
+async def next_event(
+    events: AsyncGenerator[AnyEvent, None], link: Callable[[asyncio.Future[Any]], object] | None
+) -> AnyEvent | None:
+    """The next event of a run, None after the last; `link` is given the wait for it, to cancel it from elsewhere."""
+    step = asyncio.ensure_future(anext(events, None))
+    if link:
+        link(step)
+    return await step
 
 
-AnyRunConfig = Annotated[SerializeAsAny[RunConfig], BeforeValidator(_read)]
+def _need(system: System, config: RunConfig, asked: Sequence[str]) -> None:
+    """Raises `ConfigError` where a run would lack what it is about, before it has a folder."""
+    try:
+        prepare(system.with_inputs(config, asked))
+    except ConfigError as error:
+        filled = {name: slot for name, slot in system.slots.items() if slot.filled_by}
+        if any(slot.file for slot in filled.values()):
+            places = "; ".join(f"{name}: {PLACES[slot.filled_by or 'all']}" for name, slot in filled.items())
+            error.hint = f"give it as text ({places}), or as a file in the config's inputs"
+        raise
+
+
+AnyRunConfig = Annotated[
+    SerializeAsAny[RunConfig],
+    BeforeValidator(lambda value: value if isinstance(value, RunConfig) else validate(value)),
+]
 """A config of any system, in a model of a host's."""
 
 
@@ -180,13 +232,57 @@ def sentence(event: AnyEvent) -> str:
             return f"{told.who} {told.does}: {told.text}".strip()
 
 
-# Models that need no server.
+# A role, as each host makes its own agent of it.
 
 
-def local_model(config: ModelConfig) -> LocalModel:
-    """The local model of a config whose provider is `offline` or `replay`."""
-    if config.provider == "offline":
-        return OfflineModel(config)
-    if config.provider == "replay":
-        return ReplayModel.from_run(config.name)
-    raise ConfigError(f"provider {config.provider!r} is not local")
+def cast_role(
+    role: str,
+    tools: Sequence[Tool],
+    library: Library | None,
+    paths: Sequence[str],
+    variables: Mapping[str, Any],
+) -> tuple[RoleCard, str, tuple[Tool, ...]]:
+    """A role's card, its system prompt, and all its tools, with those of the literature that its card lists.
+
+    Raises:
+        ConfigError: no such role or variable.
+    """
+    roles = Roles(Resources.of(paths))
+    card = roles.card(role)
+    return card, roles.system(role, variables), (*tools, *literature_tools(library, card.tools))
+
+
+# A run in code, on whatever host its config names.
+
+
+async def run(
+    config: RunConfig | str | Path,
+    *sets: str,
+    out: str | Path = "runs",
+    listener: Callable[[AnyEvent], object] | None = None,
+) -> RunResult[Any]:
+    """Run a config to its end: `await run("virsci", "topic=Robots that feel", "team.size=3")`.
+
+    Args:
+        config: the name of a system or a shipped config, a config file, a config, or the folder of a run to go on with.
+        sets: settings laid on it, each `a.b=c` as the command line takes them.
+        out: where the run's folder is made.
+        listener: hears each event as it happens.
+
+    Returns:
+        What `load` gives of the run's folder.
+
+    Raises:
+        UserError: something is wrong that the user can mend; finished turns are kept in the folder.
+    """
+    folder = Path(config) if not isinstance(config, RunConfig) else None
+    if folder and (folder / "config.yaml").is_file():
+        session = Session(reopen(folder, sets), folder)
+    else:
+        chosen = config if isinstance(config, RunConfig) else load([str(config)], sets)
+        session = Session(chosen, new_folder(chosen, Path(out)))
+    async with aclosing(session.events(host_factory(session.config.host))) as events:
+        async for event in events:
+            if listener:
+                listener(event)
+    return results.load(session.folder)

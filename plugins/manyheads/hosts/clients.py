@@ -1,21 +1,25 @@
-"""What the hosts share in asking models: one client an alias, the governed request, what a turn's requests cost."""
+"""What the hosts share in asking models: clients that turns share, behind their governors, and what a turn costs."""
 
 import logging
 import os
-from abc import abstractmethod
-from asyncio import AbstractEventLoop
+from abc import ABC, abstractmethod
+from asyncio import AbstractEventLoop, get_running_loop
 from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from manyheads.config import ModelConfig
 from manyheads.core import NOTHING, Recall, Usage, recall_nothing
+from manyheads.engine.journal import ReplayModel
 from manyheads.engine.replying import StructuredHost
-from manyheads.errors import ConfigError, UserError
+from manyheads.errors import ConfigError
+from manyheads.models.offline import LocalModel, OfflineModel
 from manyheads.models.requests import Governor, completion, form_of, key_variable
 from manyheads.pool import Pool
 from manyheads.replies import ReplyModel
 
+C = TypeVar("C")
 T = TypeVar("T")
 log = logging.getLogger("manyheads")
 
@@ -27,89 +31,73 @@ class Ledger:
     usage: Usage = NOTHING
     model: str = ""
     truncated: bool = False
-    failure: UserError | None = None
-    """What ends the turn although it happened in a tool: both frameworks would tell it to the model and go on."""
+    failure: Exception | None = None
+    """What ends the turn although it happened in a tool or a look-up, after which both frameworks would go on."""
     warn: list[str] | None = None
     """Where notes for the user go; to the log when None."""
 
-    def enter(self, usage: Usage, model: str, *, truncated: bool) -> None:
+    def enter(self, usage: Usage, model: str, truncated: bool) -> None:
         """Count one answer."""
         self.usage += usage
         self.model, self.truncated = model, truncated
 
-    def fail(self, error: UserError) -> None:
+    def fail(self, error: Exception) -> None:
         """End the turn with an error; the next request raises it."""
         self.failure = error
 
     def stop_if_failed(self) -> None:
-        """Raise a tool's failure, once."""
+        """Raise a failure, once."""
         if failure := self.failure:
             self.failure = None
             raise failure
 
 
-async def governed(
-    governor: Governor,
-    request: Callable[[Mapping[str, Any]], Awaitable[T]],
-    ledger: Ledger,
-    reply_type: type[ReplyModel] | None = None,
-    *,
-    tools: bool = False,
-) -> T:
-    """Send one request to a model, again where that can help.
+# What the frameworks' clients leave out: which model answered, and that it stopped at its length limit.
 
-    Args:
-        governor: the model's.
-        request: sends it, with the arguments that ask for the reply's schema.
-        ledger: where notes for the user go.
-        reply_type: the reply that is asked for; None for free text.
-        tools: whether the request offers tools.
+RESPONSES: ContextVar[list[Any]] = ContextVar("responses")
+"""Where the SDK's responses to the request that is under way are left."""
 
-    Raises:
-        ModelError: the server cannot be reached, refuses, or answers nonsense.
+
+def tap(sdk: Any, config: ModelConfig) -> None:
+    """Make a provider's SDK, of a client that is ours, leave its responses in `RESPONSES`.
+
+    OpenAI's also sends messages and schemas as they are: it walks through all arguments that it knows, key by key,
+    which takes longer than the rest of a request. What stands in `extra_body` takes the place of the argument of
+    that name, unseen.
     """
-    form = form_of(governor.config, reply_type, with_tools=tools)
-    notes = list[str]() if ledger.warn is None else ledger.warn
-    try:
-        return await governor.call(
-            lambda sent: completion(request(sent), governor.alias, governor.config), form, notes
-        )
-    finally:
-        for note in notes if ledger.warn is None else ():
-            log.warning(note)
+    match config.provider:
+        case "openai":
+            api, method, large = sdk.chat.completions, "create", ("messages", "tools", "response_format")
+        case "anthropic":
+            api, method, large = sdk.messages, "create", ()
+        case _:
+            api, method, large = sdk, "chat", ()
+    send = getattr(api, method)
+
+    async def tapped(*args: Any, **arguments: Any) -> Any:
+        if unseen := {name: arguments.pop(name) for name in large if name in arguments}:
+            body = {**(arguments.pop("extra_body", None) or {}), **unseen}
+            arguments |= {"messages": [], "extra_body": body}
+        response = await send(*args, **arguments)
+        RESPONSES.get([]).append(response)
+        return response
+
+    setattr(api, method, tapped)
 
 
-def unwalked(completions: Any) -> None:
-    """Make a client of OpenAI's SDK send messages and schemas as they are.
-
-    It walks through all arguments that it knows, key by key, which takes longer than the rest of a request. What
-    stands in `extra_body` takes the place of the argument of that name, unseen.
-
-    Args:
-        completions: the SDK's `chat.completions`, of a client that is ours.
-    """
-    create = completions.create
-
-    async def lean(**arguments: Any) -> Any:
-        large = {
-            name: arguments[name] for name in ("messages", "tools", "response_format") if name in arguments
-        }
-        body = {**(arguments.pop("extra_body", None) or {}), **large}
-        rest = {name: value for name, value in arguments.items() if name not in large}
-        return await create(messages=[], **rest, extra_body=body)
-
-    completions.create = lean
-
-
-class Connection(Generic[T]):
-    """A framework's own client of a model, with the connections that it keeps open.
+class ServedModel(ABC, Generic[C]):
+    """A model of the config: a framework's own client of it, shared by all turns, behind its governor.
 
     Args:
-        config: the model's settings.
-        alias: its name in messages to the user.
-        make: makes the client.
-        pool: of such clients; what its `close` returns is awaited.
+        config: its settings.
+        alias: its name in the config, and in messages to the user.
+        ready: a user's client to use instead of one made from the settings; never closed here.
         loop: the event loop of a run, which shares the client with all runs of the same settings on it.
+
+    Attributes:
+        client: the framework's.
+        local: the model itself, in its client's place, where it answers in this process.
+        ours: whether it was made from the settings.
 
     Raises:
         ConfigError: the provider needs a key that the environment does not hold.
@@ -118,29 +106,104 @@ class Connection(Generic[T]):
     def __init__(
         self,
         config: ModelConfig,
-        alias: str,
-        make: Callable[[str, ModelConfig], T],
-        pool: Pool[T],
+        alias: str = "default",
+        ready: C | None = None,
         loop: AbstractEventLoop | None = None,
     ) -> None:
-        # Ollama's client has room for a hundred requests at once; models in this process remember their run.
-        user = loop if config.provider in ("openai", "anthropic") else object()
-        key = os.environ.get(key_variable(config) or "")
-        self._pool, self._key = pool, (config.model_dump_json(), key, user)
-        self.client = pool.take(self._key, lambda: make(alias, config))
+        self.config, self.alias = config, alias
+        self.client, self.local, self.ours = cast(C, None), cast(LocalModel | None, None), ready is None
+        self._governor = Governor(alias, config)
+        self._pool: Pool[Any] | None = None
+        self._key = (type(self), config.model_dump_json(), os.environ.get(key_variable(config) or ""), loop)
+        if ready is not None:
+            self.client = self.borrow(ready)
+        elif config.provider in ("offline", "replay"):
+            offline = config.provider == "offline"
+            self.local = OfflineModel(config) if offline else ReplayModel.from_run(config.name)
+        else:
+            # Ollama's client has room for a hundred requests at once: each run has its own.
+            shared = loop and config.provider in ("openai", "anthropic")
+            self._pool = CLIENTS if shared else Pool(_shut)
+            self.client, _ = self._pool.take(self._key, lambda: (self.open(), self.shut))
+
+    @abstractmethod
+    def open(self) -> C:
+        """A client with the provider's retries off: the governor is the one layer of retries."""
+
+    @staticmethod
+    @abstractmethod
+    async def shut(client: C) -> None:
+        """Close a client's connections."""
+
+    @staticmethod
+    @abstractmethod
+    def describe(client: C, base: ModelConfig) -> ModelConfig:
+        """The settings under which a user's client is governed and recorded: `base` with what the client is."""
+
+    def borrow(self, ready: C) -> C:
+        """A user's client as requests are sent by it."""
+        return ready
+
+    async def ask(
+        self,
+        request: Callable[[Mapping[str, Any]], Awaitable[T]],
+        ledger: Ledger,
+        reply_type: type[ReplyModel] | None = None,
+        *,
+        tools: bool = False,
+    ) -> T:
+        """Send one request, again where that can help.
+
+        Args:
+            request: sends it, with the arguments that ask for the reply's schema, and enters it in the ledger.
+            ledger: where notes for the user go.
+            reply_type: the reply that is asked for; None for free text.
+            tools: whether the request offers tools.
+
+        Raises:
+            ModelError: the server cannot be reached, refuses, or answers nonsense.
+        """
+        form = form_of(self.config, reply_type, with_tools=tools)
+        notes = list[str]() if ledger.warn is None else ledger.warn
+        try:
+            return await self._governor.call(
+                lambda sent: completion(request(sent), self.alias, self.config), form, notes
+            )
+        finally:
+            for note in notes if ledger.warn is None else ():
+                log.warning(note)
+
+    async def answer(self, call: Awaitable[T]) -> tuple[T, str, bool]:
+        """What a client's call gives, which model answered, and whether it stopped at its length limit."""
+        responses: list[Any] = []
+        token = RESPONSES.set(responses)
+        try:
+            answer = await call
+        finally:
+            RESPONSES.reset(token)
+        if not responses:
+            return answer, self.config.name, False
+        response = responses[-1]
+        # Without choices, as in an error sent with status 200, AgentScope would see an empty answer.
+        part = response.choices[0] if self.config.provider == "openai" else response
+        reasons = {getattr(part, name, None) for name in ("finish_reason", "stop_reason", "done_reason")}
+        return answer, response.model or self.config.name, bool(reasons & {"length", "max_tokens"})
 
     async def close(self) -> None:
-        """Close the connections, unless others use them still."""
-        closing = self._pool.give_back(self._key)
+        """Close the connections of a client that was made here, unless others use them still."""
+        pool, self._pool = self._pool, None
+        closing = pool.give_back(self._key) if pool else None
         if isinstance(closing, Awaitable):
             await closing
 
 
-class Closable(Protocol):
-    async def close(self) -> None: ...
+def _shut(opened: tuple[Any, Callable[[Any], Awaitable[None]]]) -> Awaitable[None]:
+    client, shut = opened
+    return shut(client)
 
 
-C = TypeVar("C", bound=Closable)
+CLIENTS = Pool(_shut)
+"""Clients that the runs of this process share, each with what closes it."""
 
 
 class ClientHost(StructuredHost, Generic[C]):
@@ -150,33 +213,39 @@ class ClientHost(StructuredHost, Generic[C]):
         models: settings of the models by alias.
         recall: the author knowledge bank behind the retrieval hook.
         attempts: how often a turn may be asked in all.
+        ready: clients of the framework, by alias, that stand in for those of `models`; who made them closes them.
     """
 
+    framework: ClassVar[str]
+    """Its name in configs."""
+    serves: ClassVar[type[ServedModel[Any]]]
+
     def __init__(
-        self, models: Mapping[str, ModelConfig], recall: Recall = recall_nothing, attempts: int = 3
+        self,
+        models: Mapping[str, ModelConfig],
+        recall: Recall = recall_nothing,
+        attempts: int = 3,
+        ready: Mapping[str, C] | None = None,
     ) -> None:
         super().__init__(attempts)
-        self._models, self._recall = models, recall
-        self._clients: dict[str, C] = {}
+        self._models, self._recall, self._ready = models, recall, ready or {}
+        self._served: dict[str, ServedModel[C]] = {}
 
-    @abstractmethod
-    def make_client(self, alias: str, config: ModelConfig) -> C:
-        """The client of a model."""
-
-    def client(self, alias: str) -> C:
-        """The client of a model, shared by all turns.
+    def model(self, alias: str) -> ServedModel[C]:
+        """A model with its client, shared by all turns.
 
         Raises:
             ConfigError: the config has no such model, or its key is missing.
         """
         if alias not in self._models:
             raise ConfigError(f"models.{alias} is missing", tried=f"models: {', '.join(self._models)}")
-        if alias not in self._clients:
-            self._clients[alias] = self.make_client(alias, self._models[alias])
-        return self._clients[alias]
+        if alias not in self._served:
+            ready, loop = self._ready.get(alias), get_running_loop()
+            self._served[alias] = self.serves(self._models[alias], alias, ready, loop)
+        return self._served[alias]
 
     async def close(self) -> None:
         """Close the connections of the clients that were made here."""
-        clients, self._clients = self._clients, {}
-        for client in clients.values():
-            await client.close()
+        served, self._served = self._served, {}
+        for model in served.values():
+            await model.close()

@@ -2,15 +2,15 @@
 
 import datetime as dt
 import re
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 from xml.etree.ElementTree import Element, ParseError
 
 from manyheads.config import SourceName
 from manyheads.literature.queries import salient
-from manyheads.literature.source import ALL, LackingError, Part, Service, Source
-from manyheads.papers import ANY_TIME, Paper, Window
+from manyheads.literature.source import LackingError, Request, Service
+from manyheads.papers import Paper, Window
 from manyheads.retry import GarbledError, Pace, RefusedError
 
 if TYPE_CHECKING:
@@ -31,58 +31,49 @@ _ARXIV = "{http://arxiv.org/schemas/atom}"
 OWN_DOI = "10.48550/arxiv."
 
 
-class Arxiv(Source):
+@dataclass(kw_only=True, eq=False)
+class Arxiv(Service):
     """Preprints by words and by number; arXiv knows no references, citations or recommendations.
 
     Papers are taken by number, by `ARXIV:…` and by arXiv's own `DOI:10.48550/arXiv.…`. The date of a paper is that of its
     first version.
-
-    Args:
-        service: sends the requests, to arXiv or a mirror.
     """
 
     name: SourceName = "arxiv"
+    pace: Pace = PACE
+    address: str = ADDRESS
     lacking: ClassVar[Mapping[str, str]] = {
         "references": "arXiv keeps no references",
         "citations": "arXiv keeps no citing papers",
         "recommendations": "arXiv recommends nothing",
     }
 
-    def __init__(self, service: Service) -> None:
-        self._service = replace(service, connections=1)
-
-    async def search(
-        self, query: str, limit: int = 10, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
-    ) -> list[Paper]:
+    async def search(self, request: Request) -> list[Paper]:
         """Papers that hold all the words, stop words aside, most relevant first."""
-        if not (asked := _search_query(query, window)):
+        if not (query := _search_query(request.query, request.window)):
             return []
-        until, found, start, total = self._service.deadline(), list[Paper](), 0, 1
-        size = min(limit, _PAGE)
-        while start < total and len(found) < limit:
-            params = {"search_query": asked, "sortBy": "relevance", "start": start, "max_results": size}
-            papers, total = await self._feed(params, "search", until)
-            found += filter(window.holds, papers)
+        papers, start, total = list[Paper](), 0, 1
+        size = min(request.limit, _PAGE)
+        while start < total and len(papers) < request.limit:
+            params = {"search_query": query, "sortBy": "relevance", "start": start, "max_results": size}
+            page, total = await self._feed(params, "search", request)
+            papers += filter(request.window.holds, page)
             start += size
-        return found[:limit]
+        return papers[: request.limit]
 
-    async def paper(self, paper_id: str, *, parts: Collection[Part] = ALL) -> Paper | None:
+    async def paper(self, request: Request) -> list[Paper]:
         """One paper by its number; a version at its end is left out."""
-        number = _number(paper_id)
-        if number is None:
-            return None
-        params = {"id_list": number, "max_results": 1}
-        papers, _ = await self._feed(params, f"paper {number}", self._service.deadline())
-        return next((paper for paper in papers if paper.id == f"arxiv:{number}"), None)
+        if (number := _number(request.query)) is None:
+            return []
+        papers, _ = await self._feed({"id_list": number, "max_results": 1}, f"paper {number}", request)
+        return [paper for paper in papers if paper.id == f"arxiv:{number}"]
 
-    async def close(self) -> None:
-        """Close the connection."""
-        await self._service.close()
-
-    async def _feed(self, params: dict[str, str | int], what: str, until: float) -> tuple[list[Paper], int]:
+    async def _feed(
+        self, params: dict[str, str | int], what: str, request: Request
+    ) -> tuple[list[Paper], int]:
         """The papers of one page, and how many there are in all."""
-        url = f"{self._service.address.rstrip('/')}/api/query"
-        return await self._service.get(url, params, _read, what, until=until)
+        url = f"{self.address.rstrip('/')}/api/query"
+        return await self.get(url, params, _read, what, until=request.until)
 
 
 def _search_query(query: str, window: Window) -> str:
@@ -111,62 +102,47 @@ def _number(paper_id: str) -> str | None:
 
 def _read(response: "httpx.Response") -> tuple[list[Paper], int]:
     """Raises `GarbledError` for what is no feed, and for an empty page in the midst of a list, which arXiv knows."""
-    feed = _parse(response.content)
+    from defusedxml import DefusedXmlException
+    from defusedxml.ElementTree import fromstring
+
+    try:
+        feed: Element = fromstring(response.content)
+    except (ParseError, DefusedXmlException) as error:
+        raise GarbledError(f"no Atom feed: {error}") from error
+    if feed.tag != f"{_ATOM}feed":
+        raise GarbledError(f"no Atom feed, but <{feed.tag[:80]}>")
     entries = feed.findall(f"{_ATOM}entry")
     if any("/api/errors" in _text(entry, f"{_ATOM}id") for entry in entries):
         raise RefusedError(400, text=_text(entries[0], f"{_ATOM}summary"))
     total, start = _count(feed, "totalResults"), _count(feed, "startIndex")
     if not entries and start < total and "id_list" not in response.request.url.params:
         raise GarbledError(f"an empty page, though {total} papers match")
-    return list(_papers(entries)), total
+    return [paper for entry in entries if (paper := _paper(entry))], total
 
 
-def _parse(content: bytes) -> Element:
-    from defusedxml import DefusedXmlException
-    from defusedxml.ElementTree import fromstring
-
+def _paper(entry: Element) -> Paper | None:
+    """None for an empty entry, which arXiv may send for a number that it does not know."""
+    number = re.sub(r"v\d+$", "", _text(entry, f"{_ATOM}id").partition("/abs/")[2])
+    title, day = _text(entry, f"{_ATOM}title"), _text(entry, f"{_ATOM}published")
+    if not (number and title):
+        return None
     try:
-        feed = fromstring(content)
-    except (ParseError, DefusedXmlException) as error:
-        raise GarbledError(f"no Atom feed: {error}") from error
-    if feed.tag != f"{_ATOM}feed":
-        raise GarbledError(f"no Atom feed, but <{feed.tag[:80]}>")
-    return feed
-
-
-def _papers(entries: list[Element]) -> Iterator[Paper]:
-    """The entries that tell of a paper; for a number that it does not know, arXiv may send an empty one."""
-    for entry in entries:
-        number = re.sub(r"v\d+$", "", _text(entry, f"{_ATOM}id").partition("/abs/")[2])
-        title = _text(entry, f"{_ATOM}title")
-        if number and title:
-            yield _paper(entry, number, title)
-
-
-def _paper(entry: Element, number: str, title: str) -> Paper:
-    published = _date(_text(entry, f"{_ATOM}published"))
+        date = dt.datetime.fromisoformat(day).date() if day else None
+    except ValueError as error:
+        raise GarbledError(f"published {day[:40]!r} is no date") from error
     names = [_text(one, f"{_ATOM}name") for one in entry.findall(f"{_ATOM}author")]
     return Paper(
         id=f"arxiv:{number}",
         source="arxiv",
         title=title,
         abstract=_text(entry, f"{_ATOM}summary"),
-        year=published and published.year,
-        date=published,
+        year=date and date.year,
+        date=date,
         authors=tuple(filter(None, names)),
         venue=_text(entry, f"{_ARXIV}journal_ref") or None,
         doi=_text(entry, f"{_ARXIV}doi") or None,
         url=f"https://arxiv.org/abs/{number}",
     )
-
-
-def _date(text: str) -> dt.date | None:
-    if not text:
-        return None
-    try:
-        return dt.datetime.fromisoformat(text).date()
-    except ValueError as error:
-        raise GarbledError(f"published {text[:40]!r} is no date") from error
 
 
 def _count(feed: Element, name: str) -> int:

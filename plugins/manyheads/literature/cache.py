@@ -1,4 +1,4 @@
-"""Answers of literature sources kept on disk, each with its age."""
+"""Answers of literature sources kept on disk, each with its age; and work under way that is joined."""
 
 import asyncio
 import hashlib
@@ -9,10 +9,9 @@ import time
 from collections.abc import Callable, Coroutine, Generator, Hashable
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from functools import partial
+from datetime import timedelta
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
@@ -26,14 +25,7 @@ RECORD = "searches.sqlite"
 """The name of a run's own record in its folder."""
 _TABLE = "CREATE TABLE IF NOT EXISTS lookups (key BLOB PRIMARY KEY, at REAL NOT NULL, value TEXT NOT NULL) WITHOUT ROWID"
 
-
-@dataclass(frozen=True)
-class Kept:
-    """An answer that was kept. Its value may be None or empty: the source was asked, and knew nothing."""
-
-    value: JsonValue
-    at: datetime
-    """When the source gave it, in UTC."""
+T = TypeVar("T")
 
 
 class LookupCache(Closing):
@@ -43,49 +35,62 @@ class LookupCache(Closing):
     the answer depends on: words or id, limit, window, parts, and the address if it is not the service's own.
 
     Args:
-        path: the SQLite file; `literature.sqlite` in the user's cache folder if not given.
+        path: the SQLite file, opened at its first use; `literature.sqlite` in the user's cache folder if not given.
         max_age: what is that old is no longer given; None for no limit.
 
     Raises:
-        CacheError: the file cannot be opened, read or written, or is not ours.
+        CacheError: from each call, where the file cannot be opened, read or written, or is not ours.
     """
 
     def __init__(self, path: Path | None = None, max_age: timedelta | None = None) -> None:
-        self._path = path or cache_folder() / CACHE
-        self._max_age = max_age
-        with self._errors():
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = Database(self._path, _TABLE)
+        self._path, self._max_age = path or cache_folder() / CACHE, max_age
+        self._lock = threading.Lock()
+        self._opened: Database | None = None
 
-    def get(self, source: str, operation: str, request: JsonValue) -> Kept | None:
-        """What was kept and is not too old; None where nothing is."""
-        with self._errors():
-            row = self._db.row(
+    def get(self, source: str, operation: str, request: JsonValue, shape: TypeAdapter[T]) -> T | None:
+        """What was kept; None where nothing is, or only what is too old or of an earlier version's shape."""
+        with self._database() as database:
+            row = database.row(
                 "SELECT at, value FROM lookups WHERE key = ?", _key(source, operation, request)
             )
             if row is None or not self._is_fresh(row[0]):
                 return None
-            return Kept(json.loads(row[1]), datetime.fromtimestamp(row[0], UTC))
+            value = json.loads(row[1])
+        try:
+            return shape.validate_python(value)
+        except ValidationError:
+            return None
 
-    def put(self, source: str, operation: str, request: JsonValue, value: JsonValue) -> None:
+    def put(self, source: str, operation: str, request: JsonValue, shape: TypeAdapter[T], value: T) -> None:
         """Keep an answer, in the place of an older one."""
-        text = json.dumps(value, ensure_ascii=True, allow_nan=False)
+        text = json.dumps(shape.dump_python(value, mode="json"), ensure_ascii=True, allow_nan=False)
         key = _key(source, operation, request)
-        with self._errors():
-            self._db.change("INSERT OR REPLACE INTO lookups VALUES (?, ?, ?)", key, time.time(), text)
+        with self._database() as database:
+            database.change("INSERT OR REPLACE INTO lookups VALUES (?, ?, ?)", key, time.time(), text)
 
     def close(self) -> None:
-        """Close the file."""
-        self._db.close()
+        """Close the file, if it was opened."""
+        with self._lock:
+            if self._opened:
+                self._opened.close()
+                self._opened = None
+
+    def __enter__(self) -> Self:
+        with self._database():  # what is wrong with it is said before any work
+            return self
 
     def _is_fresh(self, at: float) -> bool:
         """Whether an answer may still be given; one from the future (a clock set back) may not."""
         return self._max_age is None or 0 <= time.time() - at < self._max_age.total_seconds()
 
     @contextmanager
-    def _errors(self) -> Generator[None]:
+    def _database(self) -> Generator[Database]:
         try:
-            yield
+            with self._lock:
+                if self._opened is None:
+                    self._path.parent.mkdir(parents=True, exist_ok=True)
+                    self._opened = Database(self._path, _TABLE)
+            yield self._opened
         except (sqlite3.Error, OSError, json.JSONDecodeError, UnicodeDecodeError) as error:
             raise CacheError(
                 f"the cache of literature look-ups {self._path} failed: {error}",
@@ -94,14 +99,8 @@ class LookupCache(Closing):
 
 
 def _key(source: str, operation: str, request: JsonValue) -> bytes:
-    asked = json.dumps([source, operation, request], sort_keys=True)
-    return hashlib.blake2b(asked.encode(), digest_size=16).digest()
-
-
-# Work under way that is joined instead of begun a second time.
-
-
-T = TypeVar("T")
+    question = json.dumps([source, operation, request], sort_keys=True)
+    return hashlib.blake2b(question.encode(), digest_size=16).digest()
 
 
 @dataclass
@@ -123,59 +122,14 @@ class SingleFlight:
         """
         key = (asyncio.get_running_loop(), about)
         flight = self._flights.get(key)
-        if flight is None:
+        if flight is None or flight.task.done():
             flight = self._flights[key] = _Flight(asyncio.create_task(work()))
-            flight.task.add_done_callback(lambda _: self._forget(key, flight))
         flight.waiting += 1
         try:
             return await asyncio.shield(flight.task)
         finally:
             flight.waiting -= 1
-            if not flight.waiting and not flight.task.done():
-                self._forget(key, flight)  # nobody may join what is being cancelled
+            if not flight.waiting:
+                if self._flights.get(key) is flight:  # nobody may join what is being cancelled
+                    del self._flights[key]
                 flight.task.cancel()
-
-    def _forget(self, key: tuple[asyncio.AbstractEventLoop, Hashable], flight: _Flight) -> None:
-        if self._flights.get(key) is flight:
-            del self._flights[key]
-
-
-class Shelf:
-    """A `LookupCache` that is opened at its first use and asked off the event loop.
-
-    Args:
-        path: its file.
-        max_age: what is that old is no longer given; None for no limit.
-    """
-
-    def __init__(self, path: Path, max_age: timedelta | None = None) -> None:
-        self._make = partial(LookupCache, path, max_age)
-        self._lock = threading.Lock()
-        self._cache: LookupCache | None = None
-
-    async def get(self, source: str, operation: str, request: JsonValue, shape: TypeAdapter[T]) -> T | None:
-        """An answer that was kept; None where none is, or one of an earlier version's shape. Raises `CacheError`."""
-        kept = await asyncio.to_thread(lambda: self._opened().get(source, operation, request))
-        try:
-            return kept and shape.validate_python(kept.value)
-        except ValidationError:
-            return None
-
-    async def put(
-        self, source: str, operation: str, request: JsonValue, shape: TypeAdapter[T], value: T
-    ) -> None:
-        """Keep an answer. Raises `CacheError`."""
-        data = shape.dump_python(value, mode="json")
-        await asyncio.to_thread(lambda: self._opened().put(source, operation, request, data))
-
-    def close(self) -> None:
-        """Close the file if it was opened."""
-        with self._lock:
-            if self._cache:
-                self._cache.close()
-                self._cache = None
-
-    def _opened(self) -> LookupCache:
-        with self._lock:
-            self._cache = self._cache or self._make()
-            return self._cache

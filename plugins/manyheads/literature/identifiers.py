@@ -1,7 +1,7 @@
 """The ways to name a paper (an id of ours, a DOI, an arXiv number, its title), and papers of several sources merged by them."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -9,16 +9,11 @@ from manyheads.config import SourceName
 from manyheads.literature.arxiv import NUMBER, OWN_DOI
 from manyheads.papers import Paper, fold
 
-_DOI = re.compile(r"10\.\d{4,9}/\S+", re.ASCII)
-_ARXIV_PLACES = (
-    "arxiv:",
-    *(
-        f"{scheme}arxiv.org/{page}/"
-        for scheme in ("https://", "http://", "")
-        for page in ("abs", "pdf", "html")
-    ),
+_DOI = re.compile(r"(?i:doi:|https?://(?:dx\.)?doi\.org/)?\s*(10\.\d{4,9}/\S+)", re.ASCII)
+_ARXIV = re.compile(
+    rf"(?i:arxiv:|(?:https?://)?arxiv\.org/(?:abs|pdf|html)/)?\s*({NUMBER.pattern})(?:v\d+)?(?:\.pdf)?",
+    re.ASCII,
 )
-_DOI_PLACES = ("doi:", "https://doi.org/", "http://doi.org/", "https://dx.doi.org/", "http://dx.doi.org/")
 
 
 @dataclass(frozen=True)
@@ -57,38 +52,24 @@ class Identifier:
 def identify(text: str) -> Identifier:
     """How a paper is named, told by its form; what is nothing else is a title."""
     text = text.strip()
+    if arxiv := _ARXIV.fullmatch(text):
+        return Identifier("arxiv", arxiv[1])
     prefix, _, rest = text.partition(":")
-    if prefix == "arxiv" or _behind(text, _ARXIV_PLACES) is not None or NUMBER.fullmatch(_bare(text)):
-        number = _bare(_behind(text, _ARXIV_PLACES) or text)
-        if NUMBER.fullmatch(number):
-            return Identifier("arxiv", number)
     for source in get_args(SourceName):
         if prefix == source and rest.strip() == rest != "":
             return Identifier("own", rest, source)
-    doi = _behind(text, _DOI_PLACES) or text
-    if _DOI.fullmatch(doi):
-        own = doi.casefold().startswith(OWN_DOI)
-        return Identifier("arxiv", _bare(doi[len(OWN_DOI) :])) if own else Identifier("doi", doi)
+    if doi := _DOI.fullmatch(text):
+        if doi[1].casefold().startswith(OWN_DOI):
+            return Identifier("arxiv", re.sub(r"v\d+$", "", doi[1][len(OWN_DOI) :]))
+        return Identifier("doi", doi[1])
     return Identifier("title", " ".join(text.split()))
 
 
 def identifiers_of(paper: Paper) -> tuple[Identifier, ...]:
     """The names by which other sources may know a paper, surest first."""
-    found: list[Identifier] = []
-    if paper.source == "arxiv":
-        found.append(Identifier("arxiv", paper.id.partition(":")[2]))
-    if paper.doi:
-        found.append(identify(paper.doi))
-    return (*found, Identifier("title", paper.title))
-
-
-def _behind(text: str, places: tuple[str, ...]) -> str | None:
-    low = text.casefold()
-    return next((text[len(place) :].strip() for place in places if low.startswith(place)), None)
-
-
-def _bare(number: str) -> str:
-    return re.sub(r"v\d+$", "", number.strip().removesuffix(".pdf"))
+    number = [Identifier("arxiv", paper.id.partition(":")[2])] if paper.source == "arxiv" else []
+    doi = [identify(paper.doi)] if paper.doi else []
+    return (*number, *doi, Identifier("title", paper.title))
 
 
 _FILLED = ("abstract", "venue", "citations", "doi", "url")
@@ -113,47 +94,45 @@ class Merged:
     def add(self, papers: Sequence[Paper], step: int = 0) -> None:
         """Take papers in; `step` is how far the query had been widened for them."""
         for paper in papers:
-            place = self._place(paper)
+            keys = [f"doi:{paper.doi.casefold()}"] if paper.doi else []
+            keys.append(f"title:{paper.key or paper.id}")
+            same = (
+                place
+                for key in keys
+                for place in self._places.get(key, ())
+                if key.startswith("doi:") or _is_one(self._papers[place][1], paper)
+            )
+            place = next(same, None)
             if place is None:
                 place = len(self._papers)
                 self._papers.append((step, paper))
             else:
-                first, known = self._papers[place]
-                gaps = {name: getattr(paper, name) for name in _FILLED if getattr(known, name) in (None, "")}
-                self._papers[place] = (min(first, step), known.model_copy(update=gaps))
-            for key in _keys(paper):
+                first, paper_before = self._papers[place]
+                gaps = {
+                    name: getattr(paper, name)
+                    for name in _FILLED
+                    if getattr(paper_before, name) in (None, "")
+                }
+                self._papers[place] = (min(first, step), paper_before.model_copy(update=gaps))
+            for key in keys:
                 self._places.setdefault(key, []).append(place)
-
-    def _place(self, paper: Paper) -> int | None:
-        """Where the same paper stands already."""
-        for key in _keys(paper):
-            for place in self._places.get(key, ()):
-                if key.startswith("doi:") or _is_one(self._papers[place][1], paper):
-                    return place
-        return None
 
     def best(self, limit: int) -> tuple[Paper, ...]:
         """Those found by narrower queries first, then in the order in which they came."""
         return tuple(paper for _, paper in sorted(self._papers, key=lambda one: one[0]))[:limit]
 
 
-def _keys(paper: Paper) -> Iterator[str]:
-    if paper.doi:
-        yield f"doi:{paper.doi.casefold()}"
-    yield f"title:{paper.key or paper.id}"
-
-
-def _is_one(known: Paper, other: Paper) -> bool:
+def _is_one(one: Paper, other: Paper) -> bool:
     """Whether two papers of one title, without a DOI that both have, are the same."""
-    if len(known.key) >= _TELLING:
+    if len(one.key) >= _TELLING:
         return True
-    if known.source == other.source:
-        return known.id == other.id
-    years = abs(known.year - other.year) if known.year and other.year else None
-    people, others = _surnames(known), _surnames(other)
+    if one.source == other.source:
+        return one.id == other.id
+    years = abs(one.year - other.year) if one.year and other.year else None
+    people, others = _surnames(one), _surnames(other)
     if people and others:
         return bool(people & others) and (years or 0) <= 1
-    return years == 0 and not (known.doi and other.doi)
+    return years == 0 and not (one.doi and other.doi)
 
 
 def _surnames(paper: Paper) -> set[str]:

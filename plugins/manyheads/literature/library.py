@@ -4,7 +4,7 @@ import asyncio
 import datetime as dt
 import os
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -15,22 +15,30 @@ from manyheads.bank.vectors import Embedder
 from manyheads.config import LiteratureConfig, SourceName
 from manyheads.core.events import Searched
 from manyheads.errors import ConfigError, LiteratureError
-from manyheads.literature import arxiv, openalex, semantic_scholar
+from manyheads.literature import openalex, semantic_scholar
 from manyheads.literature.arxiv import Arxiv
-from manyheads.literature.breaker import REST, Breaker
-from manyheads.literature.cache import Shelf, SingleFlight
+from manyheads.literature.cache import LookupCache, SingleFlight
 from manyheads.literature.identifiers import Identifier, Merged, identifiers_of, identify
 from manyheads.literature.local import LocalSource
-from manyheads.literature.lookup import Findings, LookUp, Member, Note, Request
+from manyheads.literature.lookup import REST, Breaker, Findings, LookUp, Member, Note
 from manyheads.literature.openalex import OpenAlex
 from manyheads.literature.queries import widen, words_of
 from manyheads.literature.semantic_scholar import SemanticScholar
-from manyheads.literature.source import ALL, Listing, Operation, Part, Service, Source
+from manyheads.literature.source import ALL, Operation, Part, Request, Source
 from manyheads.papers import Hit, Literature, Paper, Scientist, Window
 from manyheads.retry import Pace
 
 if TYPE_CHECKING:
     from manyheads.bank.knowledge import KnowledgeBank
+
+
+ENOUGH = 3
+"""With so many papers a source's query is wide enough; to fill up the rest, the next source is asked."""
+_SAME_TITLE = 10
+"""How many papers are looked at for one that bears a title."""
+_FOR_MERGING: frozenset[Part] = frozenset(("doi",))
+_FINDINGS = TypeAdapter(Findings)
+_Work = Callable[[LookUp], Coroutine[Any, Any, Findings]]
 
 
 def connect(
@@ -42,41 +50,23 @@ def connect(
         paces: other paces than the services ask for.
     """
 
-    def service(address: str, pace: Pace, key_env: str | None = None, key: str | None = None) -> Service:
-        return Service(
-            name=name,
-            pace=(paces or {}).get(name, pace),
-            retries=config.retries,
-            patience=config.patience,
-            address=config.endpoints.get(name) or address,
-            key_env=key_env,
-            has_key=key is not None,
-        )
-
+    options: dict[str, Any] = {"retries": config.retries, "patience": config.patience}
+    if address := config.endpoints.get(name):
+        options["address"] = address
+    if paces and name in paces:
+        options["pace"] = paces[name]
     if name == "arxiv":
-        return Arxiv(service(arxiv.ADDRESS, arxiv.PACE))
+        return Arxiv(**options)
     if name == "openalex":
-        key, mailto = _secret(openalex.KEY_ENV), _secret(openalex.MAILTO_ENV)
-        return OpenAlex(
-            service(openalex.ADDRESS, openalex.PACE, openalex.KEY_ENV, key), key=key, mailto=mailto
-        )
+        return OpenAlex(key=_secret(openalex.KEY_ENV), mailto=_secret(openalex.MAILTO_ENV), **options)
     variable = config.semantic_scholar_key_env
     key = _secret(variable)
-    pace = semantic_scholar.WITH_KEY if key else semantic_scholar.SHARED_POOL
-    return SemanticScholar(service(semantic_scholar.ADDRESS, pace, variable, key), key=key)
+    options.setdefault("pace", semantic_scholar.WITH_KEY if key else semantic_scholar.SHARED_POOL)
+    return SemanticScholar(key_env=variable, key=key, **options)
 
 
 def _secret(variable: str) -> str | None:
     return os.environ.get(variable, "").strip() or None
-
-
-ENOUGH = 3
-"""With so many papers a source's query is wide enough; to fill up the rest, the next source is asked."""
-_SAME_TITLE = 10
-"""How many papers are looked at for one that bears a title."""
-_FOR_MERGING: frozenset[Part] = frozenset(("doi",))
-_FINDINGS = TypeAdapter(Findings)
-_Work = Callable[[LookUp], Coroutine[Any, Any, Findings]]
 
 
 def ignore(entry: Searched) -> None:
@@ -118,8 +108,8 @@ class Library:
     ) -> None:
         self._config, self._bank, self._bound, self._note = config, bank, bound, note
         self._paces, self._rest = paces or {}, rest
-        self._cache = Shelf(cache, dt.timedelta(days=config.max_age)) if cache else None
-        self._record = Shelf(record) if record else None
+        self._cache = LookupCache(cache, dt.timedelta(days=config.max_age)) if cache else None
+        self._record = LookupCache(record) if record else None
         self._under_way = SingleFlight()
 
     def open(self) -> Self:
@@ -140,7 +130,7 @@ class Library:
         """
         if not words_of(query):
             raise LiteratureError("the query has no words", source="literature", hint="name a few keywords")
-        return await self._findings(self._search, self._request("search", query, limit, parts))
+        return await self._findings(self._search, "search", query, limit, parts)
 
     async def paper(self, paper_id: str) -> Paper | None:
         """One paper by its `Paper.id`, or by a DOI, an arXiv number or its exact title; None for one out of bounds.
@@ -148,27 +138,26 @@ class Library:
         Raises:
             LiteratureError: nobody knows it, and not every source could be asked: None carries no mark of that.
         """
-        found = await self._findings(self._paper, self._request("paper", paper_id, 1))
-        return found.papers[0] if found.papers else None
+        return next(iter((await self._findings(self._paper, "paper", paper_id, 1)).papers), None)
 
     async def references(self, paper_id: str, limit: int = 100) -> Findings:
         """What a paper cites. Raises `LiteratureError` when no source could be asked."""
-        return await self._of_paper("references", paper_id, limit)
+        return await self._findings(self._follow, "references", paper_id, limit)
 
     async def citations(self, paper_id: str, limit: int = 100) -> Findings:
         """What cites a paper. Raises `LiteratureError` when no source could be asked."""
-        return await self._of_paper("citations", paper_id, limit)
+        return await self._findings(self._follow, "citations", paper_id, limit)
 
     async def recommendations(self, paper_id: str, limit: int = 10) -> Findings:
         """Papers like one paper. Raises `LiteratureError` when no source could be asked."""
-        return await self._of_paper("recommendations", paper_id, limit)
+        return await self._findings(self._follow, "recommendations", paper_id, limit)
 
     async def close(self) -> None:
         """Release connections and files, if there are any."""
         for member in vars(self).get("_members", ()):
             await member.source.close()
-        for shelf in filter(None, (self._cache, self._record)):
-            shelf.close()
+        for file in filter(None, (self._cache, self._record)):
+            file.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -189,9 +178,9 @@ class Library:
             breaker = Breaker(self._rest)
             if name != "local":
                 source, address = connect(name, config, self._paces), config.endpoints.get(name, "")
-                members.append(Member(source, config.patience, breaker, self._cache, address))
+                members.append(Member(source, breaker, self._cache, address))
             elif self._bank is not None:
-                members.append(Member(LocalSource(self._bank), config.patience, breaker))
+                members.append(Member(LocalSource(self._bank), breaker))
         if not members:
             raise ConfigError(
                 "literature.cascade: there is no corpus to look papers up in",
@@ -199,15 +188,13 @@ class Library:
             )
         return tuple(members)
 
-    def _request(
-        self, operation: Operation, query: str, limit: int, parts: Collection[Part] = ALL
-    ) -> Request:
-        words = query.encode(errors="replace").decode()  # halves of letters can be neither sent nor kept
-        return Request(operation, words.strip(), limit, self._window, frozenset(parts) | _FOR_MERGING)
-
-    async def _findings(self, work: _Work, request: Request) -> Findings:
+    async def _findings(
+        self, work: _Work, operation: Operation, query: str, limit: int, parts: Collection[Part] = ALL
+    ) -> Findings:
         """The run's record of the same look-up, or the sources' answer, which is recorded then."""
-        record = self._record
+        words = query.encode(errors="replace").decode()  # halves of letters can be neither sent nor kept
+        fields = frozenset(parts) | _FOR_MERGING
+        request = Request(operation, words.strip(), limit, self._window, fields)
         key: dict[str, JsonValue] = {
             "query": request.query,
             "limit": request.limit,
@@ -215,25 +202,26 @@ class Library:
             "parts": " ".join(sorted(request.parts)),
             "sources": " ".join(member.name for member in self._members),
         }
+        place, record = ("library", request.operation, key, _FINDINGS), self._record
 
         async def once() -> Findings:
-            if record and (before := await record.get("library", request.operation, key, _FINDINGS)):
+            if record and (before := await asyncio.to_thread(record.get, *place)):
                 for entry in before.searches:
                     self._note(entry)
                 return before
-            found = await work(LookUp(request, self._note))
+            findings = await work(LookUp(request, self._note))
             if record:
-                await record.put("library", request.operation, key, _FINDINGS, found)
-            return found
+                await asyncio.to_thread(record.put, *place, findings)
+            return findings
 
         return await self._under_way.join(request, once)
 
     async def _search(self, look_up: LookUp) -> Findings:
         merged, limit = Merged(), look_up.request.limit
         for member in self._members:
-            until, own = member.deadline(), Merged()
-            for step, asked in enumerate(widen(look_up.request.query)):
-                if (papers := await look_up.ask(member, "search", asked, until)) is None:
+            until, own = member.source.deadline(), Merged()
+            for step, form in enumerate(widen(look_up.request.query)):
+                if (papers := await look_up.ask(member, "search", form, until)) is None:
                     break
                 merged.add(papers, step)
                 own.add(papers)
@@ -247,24 +235,21 @@ class Library:
     async def _paper(self, look_up: LookUp) -> Findings:
         name = identify(look_up.request.query)
         for member in self._able(name, alone=True):
-            if paper := await _by_name(look_up, member, (name,), member.deadline()):
+            if paper := await _by_name(look_up, member, (name,), member.source.deadline()):
                 return look_up.findings((paper,))
         look_up.need_answer(of_all=True)
         return look_up.findings()
 
-    async def _of_paper(self, operation: Listing, paper_id: str, limit: int) -> Findings:
-        return await self._findings(
-            partial(self._follow, operation), self._request(operation, paper_id, limit)
-        )
-
-    async def _follow(self, operation: Listing, look_up: LookUp) -> Findings:
+    async def _follow(self, look_up: LookUp) -> Findings:
         """Papers that belong to one: asked of the source of its id first, of others once they have found it too."""
-        name = identify(look_up.request.query)
+        query, operation = look_up.request.query, look_up.request.operation
+        name = identify(query)
         names: tuple[Identifier, ...] = (name,)
         for member in self._able(name):
-            until, own = member.deadline(), name.at(member.name) if name.kind == "own" else None
+            until = member.source.deadline()
+            own = name.at(member.name) if name.kind == "own" else None
             lacking = operation in member.source.lacking
-            there = own or (look_up.request.query if lacking else None)
+            there = own or (query if lacking else None)
             if there is None and (paper := await _by_name(look_up, member, names, until)):
                 there, names = paper.id.partition(":")[2], (*names, *identifiers_of(paper))
             if there is None:
@@ -376,17 +361,15 @@ class ServiceLiterature:
         return [await self._near(query, k) for query in queries]
 
     async def _near(self, query: str, k: int) -> list[Hit]:
-        found = await self._library.search(title_of(query), LOOKED_AT * k, parts=PARTS)
-        papers = [paper for one in found.papers if (paper := comparable(one))]
+        findings = await self._library.search(title_of(query), LOOKED_AT * k, parts=PARTS)
+        papers = [paper for one in findings.papers if (paper := comparable(one))]
         if not papers:
             return []
-        scores = await asyncio.to_thread(self._scores, query, papers)
-        hits = [Hit(paper, score) for paper, score in zip(papers, scores, strict=True)]
+        texts = [query, *(paper.abstract for paper in papers)]
+        vectors = await asyncio.to_thread(lambda: self._embedder().embed(texts))
+        scores = vectors[1:] @ vectors[0]
+        hits = [Hit(paper, float(score)) for paper, score in zip(papers, scores, strict=True)]
         return sorted(hits, key=lambda hit: -hit.score)[:k]
-
-    def _scores(self, query: str, papers: Sequence[Paper]) -> list[float]:
-        vectors = self._embedder().embed([query, *(paper.abstract for paper in papers)])
-        return [float(score) for score in vectors[1:] @ vectors[0]]
 
 
 def title_of(query: str) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,17 +12,57 @@ from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter
 from manyheads.config import SourceName
 from manyheads.core.events import Searched
 from manyheads.errors import LiteratureError
-from manyheads.literature.breaker import Breaker
-from manyheads.literature.cache import Shelf
-from manyheads.literature.source import ALL, LackingError, Operation, Part, Source
-from manyheads.papers import ANY_TIME, Paper, Window
+from manyheads.literature.cache import LookupCache
+from manyheads.literature.source import LackingError, Operation, Request, Source
+from manyheads.papers import Paper
+from manyheads.retry import GarbledError, OverdueError, RefusedError
 
 Note = Callable[[Searched], None]
 
-_GRACE = 1.0
-"""Seconds past the patience: a service that gives up by itself says why."""
+REST = 600.0
+"""Seconds after which a source that was given up is asked again: runs outlive the troubles of a service."""
+_OF_THE_REQUEST = frozenset({400, 404, 410, 413, 414, 422})
+"""Statuses that blame what was asked, not the asker."""
+_OUT = 2
+"""Strikes with no answer between them after which a source is given up."""
 _PAPERS = TypeAdapter(tuple[Paper, ...])
-_NOBODY = "none of them takes such a name"
+
+
+class Breaker:
+    """Counts the failures of one source in this process: one that has failed for good is left alone for a while.
+
+    Args:
+        rest: seconds for which it is left alone once it is given up.
+    """
+
+    def __init__(self, rest: float = REST) -> None:
+        self._rest, self._strikes, self._given_up_at = rest, 0, 0.0
+        self._failure: LiteratureError | None = None
+
+    @property
+    def failure(self) -> LiteratureError | None:
+        """Why the source is left alone; None when it may be asked."""
+        if time.monotonic() - self._given_up_at >= self._rest:
+            self._failure = None
+        return self._failure
+
+    def succeed(self) -> None:
+        """The source has answered."""
+        self._strikes = 0
+
+    def fail(self, error: LiteratureError) -> None:
+        """The source has failed; that counts little where a request was at fault, or we ourselves stood in line."""
+        match error.__cause__:
+            case OverdueError(paused=False):
+                pass
+            case RefusedError(status=status) if status in _OF_THE_REQUEST:
+                pass
+            case GarbledError() | TimeoutError():
+                self._strikes += 1
+            case _:
+                self._strikes += _OUT
+        if self._strikes >= _OUT:
+            self._failure, self._given_up_at = error, time.monotonic()
 
 
 class Findings(BaseModel):
@@ -39,87 +79,43 @@ class Findings(BaseModel):
 
 
 @dataclass(frozen=True)
-class Request:
-    """What a caller of the library wants.
-
-    Args:
-        query: words, or a paper's name.
-        limit: how many papers.
-    """
-
-    operation: Operation
-    query: str
-    limit: int = 1
-    window: Window = ANY_TIME
-    parts: frozenset[Part] = ALL
-
-
-@dataclass(frozen=True)
 class Member:
     """A source of a library, with what is kept of its answers and what became of it in this process.
 
     Args:
         source: asked for what is not kept.
-        patience: seconds that it may take for one look-up of a caller, all its forms together.
         breaker: leaves it alone once it has failed for good; what is kept of it is given all the same.
-        shelf: where answers are kept, never failures; None for a source that is as near as a cache.
+        cache: where answers are kept, never failures; None for a source that is as near as a cache.
         address: of the service if it is not the usual one, whose answers are others.
     """
 
     source: Source
-    patience: float
     breaker: Breaker
-    shelf: Shelf | None = None
+    cache: LookupCache | None = None
     address: str = ""
 
     @property
     def name(self) -> SourceName:
         return self.source.name
 
-    def deadline(self) -> float:
-        """When a look-up that begins now ends, in seconds of `time.monotonic`."""
-        return time.monotonic() + self.patience
-
-    async def answer(
-        self, operation: Operation, asked: str, request: Request, limit: int, until: float
-    ) -> tuple[tuple[Paper, ...], bool]:
+    async def answer(self, request: Request) -> tuple[tuple[Paper, ...], bool]:
         """The source's papers, and whether they were kept. Raises `LiteratureError`, `CacheError`."""
         key: dict[str, JsonValue] = {
-            "asked": asked,
+            "asked": request.query,
             "address": self.address,
             "parts": " ".join(sorted(request.parts)),
         }
-        if operation != "paper":
-            key |= {"limit": limit, "window": str(request.window)}
-        shelf = self.shelf
-        if shelf and (kept := await shelf.get(self.name, operation, key, _PAPERS)) is not None:
-            return kept, True
+        if request.operation != "paper":
+            key |= {"limit": request.limit, "window": str(request.window)}
+        place, cache = (self.name, request.operation, key, _PAPERS), self.cache
+        if cache and (papers := await asyncio.to_thread(cache.get, *place)) is not None:
+            return papers, True
         if failure := self.breaker.failure:
             raise failure.with_traceback(None)  # else it would grow each time
-        papers = await self._in_time(operation, asked, request, limit, until)
-        if shelf:
-            await shelf.put(self.name, operation, key, _PAPERS, papers)
+        papers = tuple(await self.source.look_up(request))
+        if cache:
+            await asyncio.to_thread(cache.put, *place, papers)
         return papers, False
-
-    async def _in_time(
-        self, operation: Operation, asked: str, request: Request, limit: int, until: float
-    ) -> tuple[Paper, ...]:
-        time_limit = asyncio.timeout(until - time.monotonic() + _GRACE)
-        try:
-            async with time_limit:
-                if operation == "paper":
-                    paper = await self.source.paper(asked, parts=request.parts)
-                    return (paper,) if paper else ()
-                look_up = getattr(self.source, operation)
-                return tuple(await look_up(asked, limit, window=request.window, parts=request.parts))
-        except TimeoutError as error:
-            if not time_limit.expired():
-                raise
-            raise LiteratureError(
-                f"{self.name}: no time is left for this (literature.patience)",
-                source=self.name,
-                hint="raise literature.patience, or ask again later",
-            ) from error
 
 
 class LookUp:
@@ -136,7 +132,7 @@ class LookUp:
         self,
         member: Member,
         operation: Operation,
-        asked: str,
+        query: str,
         until: float,
         *,
         limit: int | None = None,
@@ -145,35 +141,50 @@ class LookUp:
         """Ask one source once; its papers inside the window, None when it gave no answer.
 
         Args:
-            asked: the request's query, or another form of it.
+            query: the request's query, or another form of it.
             until: when the source's patience ends.
             counts: whether an answer answers what the caller wants to know.
         """
-        if why := member.source.lacking.get(operation):
-            return self._enter(member, operation, asked, reason=why)
-        began = time.monotonic()
-        try:
-            papers, cached = await member.answer(
-                operation, asked, self.request, limit or self.request.limit, until
+        began, whole = time.monotonic(), self.request
+        limit = whole.limit if limit is None else limit
+        request = replace(whole, operation=operation, query=query, limit=limit, until=until)
+
+        def enter(outcome: str, reason: str = "", **more: Any) -> None:
+            seconds = 0.0 if outcome == "skipped" else round(time.monotonic() - began, 3)
+            entry = Searched.model_validate(
+                {
+                    "source": member.name,
+                    "operation": operation,
+                    "query": whole.query,
+                    "asked": query,
+                    "window": str(whole.window),
+                    "at": datetime.now(UTC).isoformat(timespec="seconds"),
+                    "seconds": seconds,
+                    "hits": 0,
+                    "outcome": outcome,
+                    "reason": reason,
+                    **more,
+                }
             )
+            self._searches.append(entry)
+            self._note(entry)
+
+        if why := member.source.lacking.get(operation):
+            return enter("skipped", why)
+        try:
+            papers, cached = await member.answer(request)
         except LackingError as error:
-            return self._enter(member, operation, asked, reason=error.message)
+            return enter("skipped", error.message)
         except LiteratureError as error:
             self._silent.setdefault(member.name, error)
             if error is member.breaker.failure:
-                why = f"not asked again, as it failed before: {error.message}"
-                return self._enter(member, operation, asked, reason=why)
+                return enter("skipped", f"not asked again, as it failed before: {error.message}")
             member.breaker.fail(error)
-            return self._enter(
-                member, operation, asked, outcome="failed", reason=error.message, seconds=_since(began)
-            )
+            return enter("failed", error.message)
         member.breaker.succeed()
         self._answers += counts
-        papers = tuple(paper for paper in papers if self.request.window.holds(paper))
-        outcome = "found" if papers else "empty"
-        self._enter(
-            member, operation, asked, outcome=outcome, hits=len(papers), seconds=_since(began), cached=cached
-        )
+        papers = tuple(filter(whole.window.holds, papers))
+        enter("found" if papers else "empty", hits=len(papers), cached=cached)
         return papers
 
     def need_answer(self, *, of_all: bool = False) -> None:
@@ -183,8 +194,9 @@ class LookUp:
         failures = "; ".join(error.message for error in self._silent.values())
         lacking = "; ".join(f"{entry.source}: {entry.reason}" for entry in self._searches)
         hints = dict.fromkeys(error.hint for error in self._silent.values() if error.hint)
+        why = failures or lacking or "none of them takes such a name"
         raise LiteratureError(
-            f"{'not every' if self._answers else 'no'} literature source could be asked: {failures or lacking or _NOBODY}",
+            f"{'not every' if self._answers else 'no'} literature source could be asked: {why}",
             source=", ".join(self._silent) or "literature",
             hint="; ".join(hints) or "add a source that can to literature.cascade",
         )
@@ -192,22 +204,3 @@ class LookUp:
     def findings(self, papers: tuple[Paper, ...] = ()) -> Findings:
         """What the look-up has come to."""
         return Findings(papers=papers, searches=tuple(self._searches), degraded=tuple(self._silent))
-
-    def _enter(self, member: Member, operation: Operation, asked: str, **known: Any) -> None:
-        """Note what came of asking a source."""
-        given: dict[str, Any] = {"outcome": "skipped", "seconds": 0.0, "hits": 0, **known}
-        entry = Searched(
-            source=member.name,
-            operation=operation,
-            query=self.request.query,
-            asked=asked,
-            window=str(self.request.window),
-            at=datetime.now(UTC).isoformat(timespec="seconds"),
-            **given,
-        )
-        self._searches.append(entry)
-        self._note(entry)
-
-
-def _since(began: float) -> float:
-    return round(time.monotonic() - began, 3)

@@ -53,12 +53,21 @@ def salient(text: str, most: int) -> list[str]:
 
 
 def _ranked(text: str) -> list[tuple[int, str]]:
-    """The different words that are no stop words, most salient first, each with its place."""
+    """The different words that are no stop words, most salient first, each with its place.
+
+    Words that every abstract has say least; names and acronyms, and long words, say most.
+    """
     words = [word for word in words_of(text) if len(word) > 1]
     counts = Counter(word.casefold() for word in words)
-    first = {word.casefold(): (place, word) for place, word in reversed(list(enumerate(words)))}
-    told = [one for low, one in first.items() if low not in STOP_WORDS]
-    return sorted(told, key=lambda one: (*_weight(one[1], counts[one[1].casefold()]), -one[0]), reverse=True)
+    first = {word.casefold(): (place, word) for place, word in reversed([*enumerate(words)])}
+
+    def weight(one: tuple[int, str]) -> tuple[bool, int, bool, int, int]:
+        place, word = one
+        named = any(letter.isupper() for letter in word[1:]) or any(letter.isdigit() for letter in word)
+        low = word.casefold()
+        return low not in _COMMON, counts[low], named, min(len(word), 12), -place
+
+    return sorted((one for low, one in first.items() if low not in STOP_WORDS), key=weight, reverse=True)
 
 
 def _in_order(words: Iterable[tuple[int, str]]) -> list[str]:
@@ -66,9 +75,12 @@ def _in_order(words: Iterable[tuple[int, str]]) -> list[str]:
 
 
 def _forms(query: str, most: int) -> Iterator[str]:
-    whole = _cut(" ".join(query.split()), most)
+    def cut(text: str) -> str:
+        """The text up to `most` letters, whole words where it has any."""
+        return text if len(text) <= most else text[: most + 1].rpartition(" ")[0] or text[:most]
+
+    whole, title = cut(" ".join(query.split())), cut(first_sentence(query))
     yield whole
-    title = _cut(first_sentence(query), most)
     if not set(words_of(title)) <= set(words_of(whole)):  # it stood behind the cut
         title = whole
     yield title
@@ -86,16 +98,3 @@ def first_sentence(query: str) -> str:
             if len(salient(sentence, _FEWEST_IN_TITLE)) == _FEWEST_IN_TITLE:
                 return " ".join(sentence.split())
     return " ".join(query.split())
-
-
-def _cut(text: str, most: int) -> str:
-    """The text up to `most` letters, whole words where it has any."""
-    if len(text) <= most:
-        return text
-    return text[: most + 1].rpartition(" ")[0] or text[:most]
-
-
-def _weight(word: str, count: int) -> tuple[bool, int, bool, int]:
-    """Words that every abstract has say least; names and acronyms, and long words, say most."""
-    named = any(letter.isupper() for letter in word[1:]) or any(letter.isdigit() for letter in word)
-    return word.casefold() not in _COMMON, count, named, min(len(word), 12)

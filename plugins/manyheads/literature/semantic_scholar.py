@@ -2,17 +2,16 @@
 
 import datetime as dt
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self, cast
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Self, cast
 from urllib.parse import parse_qsl, quote
 
-from pydantic import BaseModel, ConfigDict, field_validator, model_validator
-from pydantic.alias_generators import to_camel
+from pydantic import AliasChoices, BaseModel, Field, TypeAdapter, model_validator
 
 from manyheads.config import SourceName
 from manyheads.errors import LiteratureError
-from manyheads.literature.source import ALL, Part, Service, Source, parse
+from manyheads.literature.source import Part, Request, Service, parse, record
 from manyheads.papers import ANY_TIME, Paper, Window, year_of
 from manyheads.retry import Pace, RefusedError
 
@@ -48,72 +47,45 @@ _HYPHENS = re.compile(r"[-‐‑‒–—]")
 # The service's answers (api.semanticscholar.org/api-docs): null or left out is what it does not know, or may not tell.
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(alias_generator=to_camel, extra="ignore")
+def _fields(record: dict[str, Any]) -> dict[str, Any] | None:
+    """A record as the fields of a paper; None for one without id or title, which could neither be looked up nor shown.
+
+    References and citations come with the paper inside of what is said of the citation.
+    """
+    record = record.get("citedPaper", record.get("citingPaper", record))
+    title, day = " ".join((record.get("title") or "").split()), record.get("publicationDate")
+    paper_id = record["paperId"] and "semantic_scholar:" + record["paperId"]  # null: cited, but not held
+    if not (paper_id and title):
+        return None
+    date = dt.date.fromisoformat(day) if day else None
+    people = [(one["name"], one.get("authorId")) for one in record.get("authors") or () if one.get("name")]
+    doi = (record.get("externalIds") or {}).get("DOI")
+    return {
+        "id": paper_id,
+        "source": "semantic_scholar",
+        "title": title,
+        "abstract": (record.get("abstract") or "").strip(),
+        "year": year_of(record.get("year"), date),
+        "date": date,
+        "citations": record.get("citationCount"),
+        "authors": tuple(name for name, _ in people),
+        "author_ids": tuple((known and "semantic_scholar:" + known) or "" for _, known in people),
+        "venue": record.get("venue") or None,
+        "doi": str(doi) if doi else None,
+        "url": record.get("url") or None,
+    }
 
 
-class _Person(_Record):
-    name: str | None = None
-    author_id: str | None = None
+_Paper = Annotated[Paper | None, record(_fields)]
 
 
-class _Paper(_Record):
-    paper_id: str | None
-    """Null for works that are cited but not held."""
-    title: str | None = None
-    abstract: str | None = None
-    year: int | None = None
-    publication_date: dt.date | None = None
-    citation_count: int | None = None
-    venue: str | None = None
-    authors: list[_Person] | None = None
-    external_ids: dict[str, str | int | None] | None = None
-    url: str | None = None
-
-    def paper(self) -> Paper | None:
-        """None for a record without id or title, which could neither be looked up nor shown."""
-        title = " ".join((self.title or "").split())
-        if not (self.paper_id and title):
-            return None
-        doi = (self.external_ids or {}).get("DOI")
-        people = [person for person in self.authors or () if person.name]
-        return Paper(
-            id=f"semantic_scholar:{self.paper_id}",
-            source="semantic_scholar",
-            title=title,
-            abstract=(self.abstract or "").strip(),
-            year=year_of(self.year, self.publication_date),
-            date=self.publication_date,
-            citations=self.citation_count,
-            authors=tuple(person.name or "" for person in people),
-            author_ids=tuple(
-                f"semantic_scholar:{person.author_id}" if person.author_id else "" for person in people
-            ),
-            venue=self.venue or None,
-            doi=str(doi) if doi else None,
-            url=self.url or None,
-        )
-
-
-class _Page(_Record):
+class _Page(BaseModel):
     """One page of a list. Its data is left out when nothing matches, and null when publishers withhold it."""
 
     total: int | None = None
     offset: int = 0
     next: int | None = None
-    data: list[_Paper] | None = None
-
-    @field_validator("data", mode="before")
-    @classmethod
-    def _at_the_other_end(cls, value: Any) -> Any:
-        """References and citations come with the paper inside of what is said of the citation."""
-        if not isinstance(value, list):
-            return value
-        listed: list[Any] = value
-        return [
-            one.get("citedPaper", one.get("citingPaper", one)) if isinstance(one, Mapping) else one
-            for one in listed
-        ]
+    data: list[_Paper] | None = Field(None, validation_alias=AliasChoices("data", "recommendedPapers"))
 
     @model_validator(mode="after")
     def _explained(self) -> Self:
@@ -124,12 +96,7 @@ class _Page(_Record):
         return self
 
 
-class _Recommended(_Record):
-    recommended_papers: list[_Paper]
-
-
-class AbsentError(Exception):
-    """Semantic Scholar was asked for a paper by id and has none."""
+_PAGE, _PAPER = TypeAdapter(_Page), TypeAdapter[Paper | None](_Paper)
 
 
 class _Requester:
@@ -140,8 +107,8 @@ class _Requester:
     what its shape says, or an error. The records, validated once, stay in `papers`; the package sees how pages go on.
     """
 
-    def __init__(self, service: Service, shape: type[BaseModel], what: str) -> None:
-        self._service, self._shape, self._what, self._until = service, shape, what, service.deadline()
+    def __init__(self, service: Service, shape: TypeAdapter[Any], what: str, until: float) -> None:
+        self._service, self._shape, self._what, self._until = service, shape, what, until
         self.papers: list[Paper] = []
         """Of the last answer."""
 
@@ -151,192 +118,154 @@ class _Requester:
         """What the package calls, for each page.
 
         Raises:
-            AbsentError: the service has no paper of that id.
             LiteratureError: the service refuses, cannot be reached, answers nonsense, or takes too long.
         """
         params = dict(parse_qsl(parameters.lstrip("&"), keep_blank_values=True))
+        self.papers, paging = [], dict[str, Any]()
         try:
-            return await self._service.get(url, params, self._read, self._what, until=self._until)
+            paging = await self._service.get(url, params, self._read, self._what, until=self._until)
         except LiteratureError as error:
             match error.__cause__:
-                # a 404 of anybody else's tells of a wrong address
+                # it has no paper of that id; a 404 of anybody else's tells of a wrong address
                 case RefusedError(status=404, text=text) if " with id " in text and "not found" in text:
-                    raise AbsentError from error
+                    pass
                 # the service counts matches that it does not give
                 case RefusedError(status=400, text=text) if (
                     params.get("offset", "0") != "0"
                     and "Requested data" in text
                     and "is not available" in text
                 ):
-                    self.papers = []
-                    return {"data": []}
+                    pass
                 case _:
                     raise
+        return {"data": [], "recommendedPapers": [], **paging}
 
     def _read(self, response: "httpx.Response") -> dict[str, Any]:
         answer = parse(self._shape, response)
-        paging: dict[str, Any] = {"recommendedPapers": []}
-        match answer:
-            case _Page(data=None):
-                raise LiteratureError(
-                    f"{self._service.name}: {self._what}: withheld by the publisher",
-                    source=self._service.name,
-                    hint="ask another source: literature.cascade",
-                )
-            case _Page(data=list(records)):
-                paging = {"data": [], "offset": answer.offset, "next": answer.next}
-            case _Recommended():
-                records = answer.recommended_papers
-            case _:
-                records = [cast(_Paper, answer)]
-        self.papers = [paper for record in records if (paper := record.paper())]
-        return paging
+        if not isinstance(answer, _Page):
+            self.papers = [answer] if answer else []
+            return {}
+        if answer.data is None:
+            raise LiteratureError(
+                f"{self._service.name}: {self._what}: withheld by the publisher",
+                source=self._service.name,
+                hint="ask another source: literature.cascade",
+            )
+        self.papers = [paper for paper in answer.data if paper]
+        return {"offset": answer.offset, "next": answer.next}
 
 
-class SemanticScholar(Source):
+@dataclass(kw_only=True, eq=False)
+class SemanticScholar(Service):
     """Papers of Semantic Scholar.
 
     Papers are taken by the 40 digits of its own ids and by `DOI:…`, `ARXIV:…`, `CorpusId:…`, `MAG:…`, `ACL:…`, `PMID:…` and
     `PMCID:…`. A search gives a thousand papers at most, references and citations 9,999, recommendations 500.
     Works that are cited but not held (they have no id) are left out.
 
-    Args:
-        service: sends the requests, to Semantic Scholar or a mirror.
-        key: sent in the header `x-api-key`.
-
     Raises:
         LiteratureError: the key is none that a header could hold.
     """
 
     name: SourceName = "semantic_scholar"
+    address: str = ADDRESS
 
-    def __init__(self, service: Service, *, key: str | None = None) -> None:
-        if key and not (key.isascii() and key.isprintable()):
+    def __post_init__(self) -> None:
+        if self.key and not (self.key.isascii() and self.key.isprintable()):
             raise LiteratureError(
-                f"{self.name}: the key in {service.key_env} has letters that no key has",
+                f"{self.name}: the key in {self.key_env} has letters that no key has",
                 source=self.name,
-                hint=f"export {service.key_env}=… anew, on one line",
+                hint=f"export {self.key_env}=… anew, on one line",
             )
-        self._service = replace(service, headers={"x-api-key": key} if key else {})
 
-    async def search(
-        self, query: str, limit: int = 10, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
-    ) -> list[Paper]:
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return {"x-api-key": self.key} if self.key else {}
+
+    async def search(self, request: Request) -> list[Paper]:
         """Papers by the service's relevance."""
-        words = " ".join(_HYPHENS.sub(" ", query).split())  # the service finds nothing for hyphenated words
-        if limit < 1 or not words or _is_empty(window):
+        # the service finds nothing for hyphenated words
+        words = " ".join(_HYPHENS.sub(" ", request.query).split())
+        if not words or _is_empty(request):
             return []
-        size = min(limit, _SEARCH_PAGE)
-        client, requester = self._client(_Page, "search")
+        size = min(request.limit, _SEARCH_PAGE)
+        client, requester = self._package(_PAGE, "search", request)
         first = client.search_paper(
             quote(words, safe="", errors="replace"),
-            fields=_fields(parts, window),
-            publication_date_or_year=_range(window),
+            fields=_names(request),
+            publication_date_or_year=_range(request.window),
             limit=size,
         )
         first = cast("Awaitable[PaginatedResults]", first)  # it would be one paper for `match_title` alone
-        return await _pages(first, requester, limit, size, _SEARCH_MOST, window)
+        return await _pages(first, requester, request, size, _SEARCH_MOST)
 
-    async def paper(self, paper_id: str, *, parts: Collection[Part] = ALL) -> Paper | None:
+    async def paper(self, request: Request) -> list[Paper]:
         """One paper."""
-        if (path := _path(paper_id)) is None:
-            return None
-        client, requester = self._client(_Paper, f"paper {paper_id}")
-        try:
-            await client.get_paper(path, _fields(parts, ANY_TIME))
-        except AbsentError:
-            return None
-        return next(iter(requester.papers), None)
+        if (path := _path(request.query)) is None:
+            return []
+        client, requester = self._package(_PAPER, f"paper {request.query}", request)
+        await client.get_paper(path, _names(request))
+        return requester.papers
 
-    async def references(
-        self, paper_id: str, limit: int = 100, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
-    ) -> list[Paper]:
+    async def references(self, request: Request) -> list[Paper]:
         """What a paper cites; the service takes no date bounds here, so what lies outside is read and left out."""
-        client, requester = self._client(_Page, f"references of {paper_id}")
-        return await _links(client.get_paper_references, requester, paper_id, limit, window, parts)
+        return await self._links("references", request)
 
-    async def citations(
-        self, paper_id: str, limit: int = 100, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
-    ) -> list[Paper]:
+    async def citations(self, request: Request) -> list[Paper]:
         """What cites a paper; as with references, what lies outside the window is read and left out."""
-        client, requester = self._client(_Page, f"citations of {paper_id}")
-        return await _links(client.get_paper_citations, requester, paper_id, limit, window, parts)
+        return await self._links("citations", request)
 
-    async def recommendations(
-        self, paper_id: str, limit: int = 10, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
-    ) -> list[Paper]:
+    async def recommendations(self, request: Request) -> list[Paper]:
         """Papers like one paper: recent ones, or with date bounds those of all computer science inside them."""
-        if (path := _path(paper_id)) is None or limit < 1 or _is_empty(window):
+        if (path := _path(request.query)) is None or _is_empty(request):
             return []
-        client, requester = self._client(_Recommended, f"recommendations for {paper_id}")
-        bounded = window != ANY_TIME
-        size = _RECOMMENDED_MOST if bounded else min(limit, _RECOMMENDED_MOST)
-        try:
-            await client.get_recommended_papers(
-                path, _fields(parts, window), size, "all-cs" if bounded else "recent"
-            )
-        except AbsentError:
+        bounded = request.window != ANY_TIME
+        size = _RECOMMENDED_MOST if bounded else min(request.limit, _RECOMMENDED_MOST)
+        client, requester = self._package(_PAGE, f"recommendations for {request.query}", request)
+        pool = "all-cs" if bounded else "recent"
+        await client.get_recommended_papers(path, _names(request), size, pool)
+        return [*filter(request.window.holds, requester.papers)][: request.limit]
+
+    async def _links(self, operation: str, request: Request) -> list[Paper]:
+        """Papers on the other side of a citation; none of a paper that the service does not know."""
+        if (path := _path(request.query)) is None or _is_empty(request):
             return []
-        return [paper for paper in requester.papers if window.holds(paper)][:limit]
+        size = _LINKS_PAGE if request.window != ANY_TIME else min(request.limit, _LINKS_PAGE)
+        client, requester = self._package(_PAGE, f"{operation} of {request.query}", request)
+        first = getattr(client, f"get_paper_{operation}")(path, _names(request), size)
+        return await _pages(first, requester, request, size, _LINKS_MOST)
 
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._service.close()
-
-    def _client(self, shape: type[BaseModel], what: str) -> "tuple[AsyncSemanticScholar, _Requester]":
-        """The package's client for one look-up, with its whole patience before it, and what it sends with."""
+    def _package(
+        self, shape: TypeAdapter[Any], what: str, request: Request
+    ) -> "tuple[AsyncSemanticScholar, _Requester]":
+        """The package's client for one look-up, and what it sends with."""
         from semanticscholar import AsyncSemanticScholar
 
-        client = AsyncSemanticScholar(api_url=self._service.address.rstrip("/"), retry=False)
-        requester = vars(client)["_requester"] = _Requester(self._service, shape, what)
+        client = AsyncSemanticScholar(api_url=self.address.rstrip("/"), retry=False)
+        requester = vars(client)["_requester"] = _Requester(self, shape, what, request.until)
         return client, requester
 
 
-async def _links(
-    ask: Callable[[str, list[str], int], Awaitable["PaginatedResults"]],
-    requester: _Requester,
-    paper_id: str,
-    limit: int,
-    window: Window,
-    parts: Collection[Part],
-) -> list[Paper]:
-    """Papers on the other side of a citation; none of a paper that the service does not know."""
-    if (path := _path(paper_id)) is None or limit < 1 or _is_empty(window):
-        return []
-    size = _LINKS_PAGE if window != ANY_TIME else min(limit, _LINKS_PAGE)
-    try:
-        first = ask(path, _fields(parts, window), size)
-        return await _pages(first, requester, limit, size, _LINKS_MOST, window)
-    except AbsentError:
-        return []
-
-
 async def _pages(
-    first: Awaitable["PaginatedResults"],
-    requester: _Requester,
-    limit: int,
-    size: int,
-    most: int,
-    window: Window,
+    first: Awaitable["PaginatedResults"], requester: _Requester, request: Request, size: int, most: int
 ) -> list[Paper]:
-    """The first `limit` papers inside the window, each once, over as many pages of `size` as it takes."""
+    """The first papers inside the window, each once, over as many pages of `size` as it takes."""
     results = await first
-    found: dict[str, Paper] = {}
+    papers: dict[str, Paper] = {}
     while True:
-        for paper in requester.papers:
-            if window.holds(paper):
-                found.setdefault(paper.id, paper)
+        for paper in filter(request.window.holds, requester.papers):
+            papers.setdefault(paper.id, paper)
         # a page that is short of its size is the last, whatever `next` says: asking on would be refused
         goes_on = results.next == results.offset + size and results.next + size <= most
-        if len(found) >= limit or not goes_on:
-            return list(found.values())[:limit]
+        if len(papers) >= request.limit or not goes_on:
+            return [*papers.values()][: request.limit]
         await results.async_next_page()
 
 
-def _fields(parts: Collection[Part], window: Window) -> list[str]:
+def _names(request: Request) -> list[str]:
     """What to ask for, in a fixed order; the date too where a window has to be checked."""
-    wanted = {*parts, "date"} if window.after or window.before else {*parts}
-    return ["paperId", "title", "year", *(field for part, field in _FIELDS.items() if part in wanted)]
+    parts = request.parts if request.window == ANY_TIME else {*request.parts, "date"}
+    return ["paperId", "title", "year", *(field for part, field in _FIELDS.items() if part in parts)]
 
 
 def _path(paper_id: str) -> str | None:
@@ -358,6 +287,7 @@ def _range(window: Window) -> str:
     return f"{window.after or ''}:{last}"
 
 
-def _is_empty(window: Window) -> bool:
-    """Whether no day at all lies inside."""
-    return window.before is not None and window.before <= (window.after or dt.date.min)
+def _is_empty(request: Request) -> bool:
+    """Whether no paper at all is asked for, or no day lies inside the window."""
+    after, before = request.window.after or dt.date.min, request.window.before
+    return request.limit < 1 or (before is not None and before <= after)

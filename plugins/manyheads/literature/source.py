@@ -1,13 +1,14 @@
-"""The one interface of all literature sources."""
+"""The one interface of all literature sources, and the one way in which services are asked."""
 
 import asyncio
+import math
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
 from manyheads import __version__
 from manyheads.config import SourceName
@@ -15,7 +16,6 @@ from manyheads.errors import LiteratureError
 from manyheads.papers import ANY_TIME, Paper, Window
 from manyheads.retry import (
     GarbledError,
-    Limiter,
     OverdueError,
     Pace,
     RefusedError,
@@ -37,8 +37,25 @@ if TYPE_CHECKING:
 Part = Literal["abstract", "authors", "venue", "citations", "date", "doi", "url"]
 """What may be asked of a paper beside its id, title and year."""
 ALL: frozenset[Part] = frozenset(("abstract", "authors", "venue", "citations", "date", "doi", "url"))
-Listing = Literal["search", "references", "citations", "recommendations"]
-Operation = Literal[Listing, "paper"]
+Operation = Literal["search", "paper", "references", "citations", "recommendations"]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is looked up.
+
+    Args:
+        query: words, or a paper; a source takes the identifier behind the colon of `Paper.id`, or `DOI:…` or `ARXIV:…`.
+        limit: papers, at most; it may exceed a page of the service.
+        until: when it is given up, in seconds of `time.monotonic`, if the source's patience does not end before.
+    """
+
+    operation: Operation
+    query: str
+    limit: int = 10
+    window: Window = ANY_TIME
+    parts: frozenset[Part] = ALL
+    until: float = math.inf
 
 
 class LackingError(LiteratureError):
@@ -46,104 +63,76 @@ class LackingError(LiteratureError):
 
 
 class Source:
-    """A place where papers are looked up. `limit` may exceed a page of the service: pages are fetched as needed.
+    """A place where papers are looked up: one method for each operation that it does not lack, with a `Request`.
 
-    Every method raises `LiteratureError` when the source cannot be reached, refuses, answers nonsense, or has no
-    such look-up; an empty list means that it was asked and knows nothing.
+    Lists come best first, and hold nothing outside the window. `paper` gives one or none, whenever it came out.
     """
 
     name: SourceName
     lacking: ClassVar[Mapping[str, str]] = {}
-    """Look-ups that it has not, each with the reason; they are known beforehand, so that nobody is asked in vain."""
+    """Operations that it has not, each with the reason; known beforehand, so that nobody is asked in vain."""
 
-    async def search(
-        self, query: str, limit: int = 10, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
-    ) -> list[Paper]:
-        """Papers that match words, best first; all of them inside the window."""
-        raise self._lacks("search")
+    def deadline(self) -> float:
+        """When a look-up that begins now is given up, in seconds of `time.monotonic`."""
+        return math.inf
 
-    async def paper(self, paper_id: str, *, parts: Collection[Part] = ALL) -> Paper | None:
-        """One paper; None when it does not exist.
+    async def look_up(self, request: Request) -> list[Paper]:
+        """The papers; an empty list means that the source was asked and knows nothing.
 
-        Args:
-            paper_id: the identifier behind the colon of `Paper.id`, or `DOI:…` or `ARXIV:…`.
+        Raises:
+            LiteratureError: it cannot be reached, refuses, answers nonsense, or has no such look-up.
         """
-        raise self._lacks("paper")
-
-    async def references(
-        self, paper_id: str, limit: int = 100, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
-    ) -> list[Paper]:
-        """What a paper cites."""
-        raise self._lacks("references")
-
-    async def citations(
-        self, paper_id: str, limit: int = 100, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
-    ) -> list[Paper]:
-        """What cites a paper."""
-        raise self._lacks("citations")
-
-    async def recommendations(
-        self, paper_id: str, limit: int = 10, *, window: Window = ANY_TIME, parts: Collection[Part] = ALL
-    ) -> list[Paper]:
-        """Papers like one paper, best first."""
-        raise self._lacks("recommendations")
+        if why := self.lacking.get(request.operation):
+            raise LackingError(why, source=self.name)
+        operation: Callable[[Request], Awaitable[list[Paper]]] = getattr(self, request.operation)
+        return await operation(replace(request, until=min(request.until, self.deadline())))
 
     async def close(self) -> None:
         """Release connections."""
 
-    def _lacks(self, operation: Operation) -> LackingError:
-        return LackingError(self.lacking.get(operation, f"{self.name} has no {operation}"), source=self.name)
-
 
 T = TypeVar("T")
-M = TypeVar("M", bound=BaseModel)
 
 _LONGEST_BACKOFF = 20.0
 _SECONDS_A_TRY = 30.0
+_CONNECTIONS = 10
 _MOST_OF_A_REFUSAL = 200
 
 
-@dataclass(frozen=True)
-class Service:
-    """Sends GET requests to one service; all that have its name, address and pace share one limiter.
+@dataclass(kw_only=True, eq=False)
+class Service(Source):
+    """A source behind HTTP: sends GET requests; all that have its name, address and pace share one limiter.
 
     Connections are kept open between requests, as long as their event loop runs.
 
     Args:
-        name: of the source.
         pace: how fast it may be asked.
         retries: how often a failed request is sent again.
         patience: seconds for one look-up, waits for the limiter and retries counted.
-        address: of the service.
-        headers: sent to it with every request, and to nobody to whom it sends us on.
-        connections: how many may be open at once.
+        address: of the service, or of a mirror.
         key_env: environment variable for the key, of services that give keys.
-        has_key: whether requests carry the key that it holds.
+        key: what that variable holds, if anything.
         backoff: most seconds of the first wait between two tries; it doubles with each try, and is random.
     """
 
     name: SourceName
     pace: Pace
-    _: KW_ONLY
     retries: int
     patience: float
     address: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
-    connections: int = 10
     key_env: str | None = None
-    has_key: bool = False
+    key: str | None = field(default=None, repr=False)
     backoff: float = 1.0
     _clients: "dict[asyncio.AbstractEventLoop, tuple[httpx.AsyncClient, AsyncGenerator[None]]]" = field(
-        default_factory=dict, init=False, compare=False
+        default_factory=dict, init=False, repr=False
     )
 
     @property
-    def limiter(self) -> Limiter:
-        """The queue that is shared with all others who ask this service."""
-        return limiter((self.name, self.address), self.pace)
+    def headers(self) -> Mapping[str, str]:
+        """Sent to the service with every request, and to nobody to whom it sends us on."""
+        return {}
 
     def deadline(self) -> float:
-        """When a look-up that begins now is given up, in seconds of `time.monotonic`."""
         return time.monotonic() + self.patience
 
     async def get(
@@ -155,23 +144,24 @@ class Service:
         *,
         until: float,
     ) -> T:
-        """One request.
+        """One request; see `call`.
 
         Args:
             url: with everything in it escaped.
             params: added to its query, not yet escaped.
             read: reads the answer; raises `GarbledError` or `RefusedError` when it is none.
-            what: what is looked up, for messages.
-            until: the look-up's `deadline`.
-
-        Raises:
-            LiteratureError: the service refuses, cannot be reached, answers nonsense, or takes too long.
         """
         import httpx
 
         async def send() -> T:
             client = await self._client()
-            return read(_accept(await client.get(httpx.URL(url).copy_merge_params(params))))
+            response = await client.get(httpx.URL(url).copy_merge_params(params))
+            if not response.is_success:
+                text = " ".join(response.text.split())[:_MOST_OF_A_REFUSAL]
+                raise RefusedError(
+                    response.status_code, seconds_of(response.headers.get("retry-after")), text
+                )
+            return read(response)
 
         return await self.call(send, what, until=until)
 
@@ -185,40 +175,36 @@ class Service:
             until: the `deadline` of a look-up of several requests; the patience begins anew if not given.
 
         Raises:
-            LiteratureError: as `get`.
+            LiteratureError: the service refuses, cannot be reached, answers nonsense, or takes too long.
         """
+        until, began = self.deadline() if until is None else until, time.monotonic()
         retry = Retry(
-            self.limiter,
+            limiter((self.name, self.address), self.pace),
             self.retries,
             backoff=self.backoff,
             longest=_LONGEST_BACKOFF,
-            until=self.deadline() if until is None else until,
+            until=until,
         )
         try:
+            if began >= until:
+                raise SlowError
             return await retry.send(send)
         except Exception as error:  # the clients have trees of their own; what is not theirs is raised again
             if not is_failure(error):
                 raise
             tried = {0: "not asked", 1: "once"}.get(retry.tries, f"{retry.tries} times")
-            message = f"{self.name}: {what}: {self._in_words(error, retry.failure)}"
-            hint = self._hint(retry.failure or error)
-            raise LiteratureError(message, source=self.name, tried=tried, hint=hint) from error
+            late = isinstance(error, SlowError) and until - began < self.patience / 2
+            raise LiteratureError(
+                f"{self.name}: {what}: {self._in_words(error, retry)}",
+                source=self.name,
+                tried=tried,
+                hint=self._hint(retry.failure or error),
+            ) from (TimeoutError() if late else error)
 
     async def close(self) -> None:
         """Close this event loop's connections."""
         if held := self._clients.pop(asyncio.get_running_loop(), None):
             await held[1].aclose()
-
-    async def _sign(self, request: "httpx.Request") -> None:
-        """Called for each request, those of redirections too, which take over the headers of the one before."""
-        import httpx
-
-        home, to = httpx.URL(self.address), request.url
-        if (to.host, to.port) == (home.host, home.port) and to.scheme in (home.scheme, "https"):
-            request.headers.update(self.headers)
-        else:
-            for name in self.headers:
-                request.headers.pop(name, None)
 
     async def _client(self) -> "httpx.AsyncClient":
         """The client of this event loop: connections cannot be shared between loops, and end with theirs."""
@@ -233,7 +219,7 @@ class Service:
             headers={"User-Agent": f"manyheads/{__version__}"},
             event_hooks={"request": [self._sign]},
             timeout=min(_SECONDS_A_TRY, self.patience),
-            limits=httpx.Limits(max_connections=self.connections),
+            limits=httpx.Limits(max_connections=self.pace.at_once or _CONNECTIONS),
             follow_redirects=True,
             verify=_certificates(),
         )
@@ -242,11 +228,22 @@ class Service:
         await anext(held)
         return client
 
-    def _in_words(self, error: Exception, before: Exception | None) -> str:
+    async def _sign(self, request: "httpx.Request") -> None:
+        """Called for each request, those of redirections too, which take over the headers of the one before."""
+        import httpx
+
+        home, to = httpx.URL(self.address), request.url
+        if (to.host, to.port) == (home.host, home.port) and to.scheme in (home.scheme, "https"):
+            request.headers.update(self.headers)
+        else:
+            for name in self.headers:
+                request.headers.pop(name, None)
+
+    def _in_words(self, error: Exception, retry: Retry | None = None) -> str:
         match error:
-            case OverdueError() | SlowError() if before:
+            case OverdueError() | SlowError() if retry and retry.failure:
                 return (
-                    f"{self._in_words(before, None)}; no time is left for another try (literature.patience)"
+                    f"{self._in_words(retry.failure)}; no time is left for another try (literature.patience)"
                 )
             case OverdueError(paused=True):
                 return f"the service wants to be left alone, {error.seconds:.0f} s from now on"
@@ -254,7 +251,7 @@ class Service:
                 return f"too many ask it already, a turn would come in {error.seconds:.0f} s"
             case SlowError():
                 return f"no answer within {self.patience:g} s (literature.patience)"
-            case RefusedError(status=401 | 403) if self.has_key:
+            case RefusedError(status=401 | 403) if self.key:
                 return f"the key in {self.key_env} is refused: {in_short(error)}"
             case RefusedError():
                 return in_short(error)
@@ -265,9 +262,9 @@ class Service:
     def _hint(self, error: Exception) -> str:
         address = f"literature.endpoints.{self.name}"
         match error:
-            case RefusedError(status=401 | 403) if self.has_key:
+            case RefusedError(status=401 | 403) if self.key:
                 return f"mend the key in {self.key_env}, or unset it"
-            case RefusedError(status=401 | 403 | 429) | OverdueError() if self.key_env and not self.has_key:
+            case RefusedError(status=401 | 403 | 429) | OverdueError() if self.key_env and not self.key:
                 return f"get a key of the service and export {self.key_env}=…, or ask again later"
             case RefusedError(status=429) | OverdueError() | SlowError():
                 return "ask again later, or raise literature.patience"
@@ -287,16 +284,6 @@ async def _hold(client: "httpx.AsyncClient") -> AsyncGenerator[None]:
         await client.aclose()
 
 
-def parse(shape: type[M], response: "httpx.Response") -> M:
-    """The answer as its shape says; raises `GarbledError`, which names the first place that is not."""
-    try:
-        return shape.model_validate_json(response.content)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the answer"
-        raise GarbledError(f"{where}: {first['msg'].removeprefix('Value error, ')}") from error
-
-
 @cache
 def _certificates() -> "ssl.SSLContext":
     """The certificates that are trusted; reading them takes longer than many a request."""
@@ -305,9 +292,27 @@ def _certificates() -> "ssl.SSLContext":
     return httpx.create_ssl_context()
 
 
-def _accept(response: "httpx.Response") -> "httpx.Response":
-    """The answer if it is one; raises `RefusedError`."""
-    if response.is_success:
-        return response
-    text = " ".join(response.text.split())[:_MOST_OF_A_REFUSAL]
-    raise RefusedError(response.status_code, seconds_of(response.headers.get("retry-after")), text)
+def record(fields: Callable[[dict[str, Any]], dict[str, Any] | None]) -> BeforeValidator:
+    """Makes `Paper | None` the shape of a service's record.
+
+    Args:
+        fields: a record as the fields of a paper, or None for one that is none; what it trips over is a fault of the record.
+    """
+
+    def read(given: Any) -> Any:
+        try:
+            return fields(given)
+        except (AttributeError, LookupError, TypeError) as error:
+            raise ValueError(f"no record of a paper ({error})") from error
+
+    return BeforeValidator(read)
+
+
+def parse(shape: TypeAdapter[T], response: "httpx.Response") -> T:
+    """The answer as its shape says; raises `GarbledError`, which names the first place that is not."""
+    try:
+        return shape.validate_json(response.content)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the answer"
+        raise GarbledError(f"{where}: {first['msg'].removeprefix('Value error, ')}") from error

@@ -57,7 +57,7 @@ def outcome(read: Callable[[], list[RawPaper]], rejects: Rejects) -> None:
 def test_files(tmp_path: Path, name: str, content: bytes) -> None:
     path, rejects = tmp_path / "some.file", Rejects()
     path.write_bytes(content)
-    outcome(lambda: [one for _, one in open_corpus(path, name).papers(rejects)], rejects)
+    outcome(lambda: [one for _, one in open_corpus(path, Opening(name)).papers(rejects)], rejects)
 
 
 @MANY
@@ -66,7 +66,10 @@ def test_dumps(tmp_path: Path, papers: bytes, abstracts: bytes) -> None:
     (tmp_path / "papers").write_bytes(papers)
     (tmp_path / "abstracts").write_bytes(abstracts)
     rejects = Rejects()
-    outcome(lambda: [one for _, one in open_corpus(tmp_path, "semantic-scholar").papers(rejects)], rejects)
+    outcome(
+        lambda: [one for _, one in open_corpus(tmp_path, Opening("semantic-scholar")).papers(rejects)],
+        rejects,
+    )
 
 
 @MANY
@@ -82,7 +85,7 @@ def test_dumps(tmp_path: Path, papers: bytes, abstracts: bytes) -> None:
 def test_rows_of_dumps(tmp_path: Path, rows: list[dict[str, object]]) -> None:
     for part in ("papers", "abstracts"):
         (tmp_path / part).write_text("".join(json.dumps(row) + "\n" for row in rows))
-    rejects, reader = Rejects(), open_corpus(tmp_path, "semantic-scholar", Opening(scratch=tmp_path))
+    rejects, reader = Rejects(), open_corpus(tmp_path, Opening("semantic-scholar", scratch=tmp_path))
     outcome(lambda: [one for _, one in reader.papers(rejects)], rejects)
 
 

@@ -100,7 +100,7 @@ def test_an_unknown_format_lists_those_that_are_known(tmp_path: Path, content: s
     with pytest.raises(CorpusError, match="no such file or folder"):
         detect(tmp_path / "nowhere")
     with pytest.raises(CorpusError, match="no such format"):
-        open_corpus(tmp_path, "docx")
+        open_corpus(tmp_path, Opening("docx"))
 
 
 def read(reader: Reader) -> tuple[list[RawPaper], Rejects]:
@@ -111,11 +111,11 @@ def read(reader: Reader) -> tuple[list[RawPaper], Rejects]:
 def test_a_format_may_be_forced(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("T;A;W;Y\nPears;About.;Jo Berg;2015\n")
-    opening = Opening(columns={"title": "T", "abstract": "A", "authors": "W", "year": "Y"})
-    [found], _ = read(open_corpus(path, "csv", opening))
+    columns = {"title": "T", "abstract": "A", "authors": "W", "year": "Y"}
+    [found], _ = read(open_corpus(path, Opening("csv", columns=columns)))
     assert found.title == "Pears"
     with pytest.raises(CorpusError, match="bibtex has no columns"):
-        open_corpus(path, "bibtex", opening)
+        open_corpus(path, Opening("bibtex", columns=columns))
 
 
 def test_a_preset_says_what_a_folder_holds(tmp_path: Path) -> None:

@@ -11,9 +11,8 @@ from manyheads.config import LiteratureConfig
 from manyheads.errors import CorpusError, LiteratureError
 from manyheads.literature.cache import LookupCache
 from manyheads.literature.library import connect as connected
-from manyheads.literature.readers.semantic_scholar import Searched
+from manyheads.literature.readers.semantic_scholar import Search
 from manyheads.literature.semantic_scholar import SemanticScholar
-from manyheads.literature.source import Service
 from manyheads.retry import Pace
 from support.scholar import Scholar, Trouble, record
 
@@ -38,22 +37,21 @@ def scholar() -> Iterator[Scholar]:
 
 
 @pytest.fixture
-def search(scholar: Scholar, tmp_path: Path) -> Callable[..., Searched]:
+def search(scholar: Scholar, tmp_path: Path) -> Callable[..., Search]:
     """Makes a reader of this server, whose cache lasts for the test."""
 
     def connect() -> SemanticScholar:
-        service = Service("semantic_scholar", Pace(0.001), retries=0, patience=5, address=scholar.url)
-        return SemanticScholar(service)
+        return SemanticScholar(pace=Pace(0.001), retries=0, patience=5, address=scholar.url)
 
-    return partial(Searched, connect=connect, cache=lambda: LookupCache(tmp_path / "kept.sqlite"))
+    return partial(Search, connect=connect, cache=lambda: LookupCache(tmp_path / "kept.sqlite"))
 
 
-def read(searched: Searched) -> tuple[list[RawPaper], Rejects]:
+def read(searched: Search) -> tuple[list[RawPaper], Rejects]:
     rejects = Rejects()
     return [one for _, one in searched.papers(rejects)], rejects
 
 
-def test_each_year_is_asked_for_its_own_papers(search: Callable[..., Searched], scholar: Scholar) -> None:
+def test_each_year_is_asked_for_its_own_papers(search: Callable[..., Search], scholar: Scholar) -> None:
     found, rejects = read(search("pears", (2010, 2011)))
     assert [one.year for one in found] == [2010] * 3 + [2011] * 3
     assert found[0].id.startswith("semantic_scholar:0000")
@@ -64,7 +62,7 @@ def test_each_year_is_asked_for_its_own_papers(search: Callable[..., Searched], 
 
 
 def test_an_interrupted_search_asks_for_the_rest_only(
-    search: Callable[..., Searched], scholar: Scholar
+    search: Callable[..., Search], scholar: Scholar
 ) -> None:
     reading = search("pears", (2010, 2012)).papers(Rejects())
     assert next(reading)[1].year == 2010
@@ -78,12 +76,12 @@ def test_an_interrupted_search_asks_for_the_rest_only(
     assert len(scholar.requests) == asked + 2
 
 
-def test_the_limit_holds_for_each_year(search: Callable[..., Searched]) -> None:
+def test_the_limit_holds_for_each_year(search: Callable[..., Search]) -> None:
     found, _ = read(search("pears", (2010, 2012), limit=2))
     assert [one.year for one in found] == [2010, 2010, 2011, 2011, 2012, 2012]
 
 
-def test_nothing_found_is_said(search: Callable[..., Searched]) -> None:
+def test_nothing_found_is_said(search: Callable[..., Search]) -> None:
     with pytest.raises(CorpusError, match="no paper in it"):
         read(search("pears", (1950, 1951)))
 
@@ -92,7 +90,7 @@ def test_nothing_found_is_said(search: Callable[..., Searched]) -> None:
     ("query", "years"), [(" ", (2010, 2011)), ("pears", (None, 2011)), ("pears", (2011, 2010))]
 )
 def test_words_and_years_are_needed(
-    search: Callable[..., Searched], query: str, years: tuple[int | None, int | None]
+    search: Callable[..., Search], query: str, years: tuple[int | None, int | None]
 ) -> None:
     with pytest.raises(CorpusError) as told:
         search(query, years)
@@ -107,11 +105,11 @@ def test_the_config_says_where_the_service_is_and_the_environment_has_its_key(
         endpoints={"semantic_scholar": scholar.url}, semantic_scholar_key_env="PEAR_KEY"
     )
     connect = partial(connected, "semantic_scholar", config)
-    read(Searched("pears", (2010, 2010), connect, lambda: LookupCache(tmp_path / "kept.sqlite")))
+    read(Search("pears", (2010, 2010), connect, lambda: LookupCache(tmp_path / "kept.sqlite")))
     assert scholar.requests[0].headers["x-api-key"] == "right"
 
 
-def test_namesakes_are_told_apart_by_their_ids(search: Callable[..., Searched], scholar: Scholar) -> None:
+def test_namesakes_are_told_apart_by_their_ids(search: Callable[..., Search], scholar: Scholar) -> None:
     people = [{"authorId": "7", "name": "Jo Berg"}, {"authorId": None, "name": "Li Wei"}]
     scholar.papers = [
         *scholar.papers,

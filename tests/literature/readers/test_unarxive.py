@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from manyheads.bank.corpus import RawPaper, Rejects
-from manyheads.literature.readers.formats import detect, open_corpus
+from manyheads.literature.readers.formats import Opening, detect, open_corpus
 
 
 def row(**changes: Any) -> dict[str, Any]:
@@ -127,5 +127,5 @@ def test_whatever_a_field_holds_is_a_paper_or_counted(
     broken = {**row(metadata=about), **fields}
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(one) + "\n" for one in (row(), row(), broken)))
     rejects = Rejects()
-    found = [*open_corpus(tmp_path / "a.jsonl", "unarxive").papers(rejects)]
+    found = [*open_corpus(tmp_path / "a.jsonl", Opening("unarxive")).papers(rejects)]
     assert len(found) + rejects.total == 3

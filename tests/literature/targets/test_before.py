@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.literature.targets import before, later, retells
+from manyheads.literature.references import later
+from manyheads.literature.targets import before, retells
 from manyheads.papers import Paper
 
 TOLD = "We let salt move through a bed of clay and weigh what has come out of it after a year."

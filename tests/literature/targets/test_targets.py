@@ -15,7 +15,6 @@ from manyheads.bank.meta import BuildOptions
 from manyheads.errors import CorpusError
 from manyheads.literature.targets import (
     SPARE,
-    Draw,
     Targets,
     Wish,
     open_datasets,
@@ -125,12 +124,15 @@ def test_a_dump_tells_references_in_a_part_of_its_own(tmp_path: Path) -> None:
 
 @given(st.permutations(range(30)), st.integers(1, 12))
 def test_a_draw_depends_on_nothing_but_the_seed(order: list[int], count: int) -> None:
-    wish = Wish(seed=3)
-    draw = Draw[int](count)
-    for one in order:
-        draw.offer(wish.draw(str(one)), one)
-    assert draw.drawn == sorted(range(30), key=lambda one: wish.draw(str(one)))[: count + SPARE]
-    assert draw.offered == 30
+    drawn, everyone = (
+        Wish(count=one, seed=3).draw(((str(one),), one) for one in order) for one in (count, 30)
+    )
+    assert len(drawn) == min(30, count + SPARE)
+    assert (
+        drawn
+        == everyone[: len(drawn)]
+        == Wish(count=count, seed=3).draw(((str(one),), one) for one in range(30))
+    )
 
 
 def test_more_targets_are_added_to_fewer_and_another_seed_draws_others(tmp_path: Path) -> None:

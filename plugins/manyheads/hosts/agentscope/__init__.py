@@ -12,7 +12,7 @@ from manyheads.hosts import native_names
 
 if TYPE_CHECKING:
     from manyheads.hosts.agentscope.agent import role_agent
-    from manyheads.hosts.agentscope.host import AgentScopeHost, make_host
+    from manyheads.hosts.agentscope.host import AgentScopeHost
     from manyheads.hosts.agentscope.pipeline import SystemPipeline, pipeline_of
 
     def __getattr__(name: str) -> type[SystemPipeline]: ...
@@ -21,7 +21,6 @@ else:
     _HOMES = {
         "AgentScopeHost": "host",
         "SystemPipeline": "pipeline",
-        "make_host": "host",
         "pipeline_of": "pipeline",
         "role_agent": "agent",
     }
@@ -30,7 +29,6 @@ else:
 __all__ = [
     "AgentScopeHost",
     "SystemPipeline",
-    "make_host",
     "pipeline_of",
     "role_agent",
 ]

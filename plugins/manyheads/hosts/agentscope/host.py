@@ -4,11 +4,9 @@ import asyncio
 import logging
 import sys
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from copy import copy
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import Any
 
 import json_repair
@@ -22,42 +20,24 @@ from agentscope.tool import FunctionTool, ToolChunk, ToolGroup, Toolkit
 from agentscope.types import ReplyFinishedReason
 from pydantic import BaseModel, ValidationError
 
-from manyheads.config import ModelConfig
-from manyheads.core import ManagedHost, Message, Raw, Recall, Speaker, Tool, ToolCall, Turn, recall_nothing
-from manyheads.engine.replying import TOOL_ROUNDS
+from manyheads.core import Message, Raw, Speaker, Tool, ToolCall, Turn
+from manyheads.engine.replying import TOOL_ROUNDS, asked_at
 from manyheads.errors import ModelError, UserError, describe
-from manyheads.hosts.agentscope.client import Alias, GovernedModel, TurnLedger, to_msg
+from manyheads.hosts.agentscope.client import GovernedModel, NativeModel, to_msg
 from manyheads.hosts.clients import ClientHost, Ledger
 from manyheads.models.requests import refuse_unfit, refuse_unseen
 
-# Our tools as AgentScope's, and the record of what was called.
-
-
+REACT = ReActConfig(max_iters=TOOL_ROUNDS, interruption_raise_cancelled_error=True)
+NO_CLOCK = InjectionConfig(inject_runtime_state=False)
+# The limits on images and tool results are lifted, as `Whole` lifts the one on the context.
+UNCUT = ContextConfig(trigger_ratio=0.9, max_image_num=10_000, tool_result_limit=sys.maxsize)
 # Without it a tool waits for a person's permission, and the sentence that says so looks like the reply.
 ALLOWED = PermissionDecision(behavior=PermissionBehavior.ALLOW, message="a tool of manyheads")
 
 
-def toolkit(tools: Sequence[Tool], ledger: Ledger) -> Toolkit:
-    """A toolkit of its own for each agent: agents that share one write into each other's."""
-    return Toolkit(tools=[_function_tool(tool, ledger) for tool in tools])
+def function_tool(tool: Tool, ledger: Ledger) -> FunctionTool:
+    """A tool function of the core for AgentScope's agents; a user's mistake in it ends the turn."""
 
-
-@cache
-def _no_tools() -> Toolkit:
-    """The empty toolkit, costly to make; it is never written to."""
-    return Toolkit()
-
-
-def _tools_of_a_turn(tools: Sequence[Tool], ledger: Ledger) -> Toolkit:
-    """The toolkit of one turn, made from the empty one: a new one takes most of a turn's time."""
-    if not tools:
-        return _no_tools()
-    own = copy(_no_tools())
-    own.tool_groups = [ToolGroup(name="basic", tools=[_function_tool(tool, ledger) for tool in tools])]
-    return own
-
-
-def _function_tool(tool: Tool, ledger: Ledger) -> FunctionTool:
     async def run(**arguments: Any) -> ToolChunk:
         try:
             text = await tool.run(tool.arguments.model_validate(arguments))
@@ -68,19 +48,19 @@ def _function_tool(tool: Tool, ledger: Ledger) -> FunctionTool:
             raise
         return ToolChunk(content=[TextBlock(text=text)])
 
-    return FunctionTool(
-        run,
-        name=tool.name,
-        description=tool.description,
-        input_schema=_schema_of(tool.arguments),
-        permission=ALLOWED,
-    )
+    return FunctionTool(run, tool.name, tool.description, _schema_of(tool.arguments), permission=ALLOWED)
 
 
 @cache
 def _schema_of(arguments: type[BaseModel]) -> dict[str, Any]:
     """The schema of a tool's arguments as AgentScope makes it, which it would do anew for each agent."""
     return FunctionTool(lambda: ToolChunk(content=[]), "tool", "-", arguments).input_schema
+
+
+@cache
+def _no_tools() -> Toolkit:
+    """The empty toolkit, costly to make; it is never written to."""
+    return Toolkit()
 
 
 def order_results(context: Sequence[Msg]) -> None:
@@ -98,33 +78,22 @@ def calls_in(context: Sequence[Msg], reply_id: str) -> tuple[ToolCall, ...]:
     """The tool calls of a reply, in the model's order, also those that never reached a tool."""
     blocks = [block for msg in context if msg.id == reply_id for block in msg.content]
     results = {block.id: block for block in blocks if isinstance(block, ToolResultBlock)}
-    return tuple(_calls(blocks, results))
-
-
-def _calls(blocks: Sequence[Any], results: dict[str, ToolResultBlock]) -> Iterator[ToolCall]:
+    calls: list[ToolCall] = []
     for block in blocks:
         if isinstance(block, ToolCallBlock):
-            result = results.get(block.id)
-            yield ToolCall(
-                name=block.name,
-                arguments=_arguments(block.input),
-                result=_text(result) if result else "",
-                failed=result is None or result.state != ToolResultState.SUCCESS,
+            arguments, result = json_repair.loads(block.input), results.get(block.id)
+            output = result.output if result else ""
+            if not isinstance(output, str):
+                output = "\n".join(part.text for part in output if isinstance(part, TextBlock))
+            calls.append(
+                ToolCall(
+                    name=block.name,
+                    arguments=arguments if isinstance(arguments, dict) else {"unreadable": block.input},
+                    result=output,
+                    failed=result is None or result.state != ToolResultState.SUCCESS,
+                )
             )
-
-
-def _arguments(written: str) -> dict[str, Any]:
-    value = json_repair.loads(written)
-    return value if isinstance(value, dict) else {"unreadable": written}
-
-
-def _text(result: ToolResultBlock) -> str:
-    if isinstance(result.output, str):
-        return result.output
-    return "\n".join(block.text for block in result.output if isinstance(block, TextBlock))
-
-
-# Middlewares of our agents: nothing that is told to a model is cut, and what the bank recalls reaches it.
+    return tuple(calls)
 
 
 class Whole(MiddlewareBase):
@@ -155,13 +124,9 @@ class Whole(MiddlewareBase):
             ledger.stop_if_failed()
         order_results(agent.state.context)
         tokens = await model.count_tokens(input_kwargs["messages"], input_kwargs["tools"])
-        who = ours.in_config if ours else agent.name
+        who = f"models.{ours.served.alias}" if ours else agent.name
         refuse_unfit(who, model.model, tokens, model.context_size)
         return await next_handler(**input_kwargs)
-
-
-Lookup = Callable[[], Awaitable[str]]
-"""What is to be recalled for a turn; gives the passage."""
 
 
 class Recollection(MiddlewareBase):
@@ -174,7 +139,7 @@ class Recollection(MiddlewareBase):
         recall: gives the passage of the turn, empty for nothing; None where nothing is to be looked up.
     """
 
-    recall: Lookup | None = None
+    recall: Callable[[], Awaitable[str]] | None = None
 
     async def on_reasoning(
         self, agent: Agent, input_kwargs: dict[str, Any], next_handler: Callable[..., AsyncGenerator[Any]]
@@ -185,15 +150,6 @@ class Recollection(MiddlewareBase):
             first.text = f"{passage}\n{first.text}"
         async for event in next_handler(**input_kwargs):
             yield event
-
-
-REACT = ReActConfig(max_iters=TOOL_ROUNDS, interruption_raise_cancelled_error=True)
-NO_CLOCK = InjectionConfig(inject_runtime_state=False)
-# The limits on images and tool results are lifted, as `Whole` lifts the one on the context.
-UNCUT = ContextConfig(trigger_ratio=0.9, max_image_num=10_000, tool_result_limit=sys.maxsize)
-NO_MODELS: Mapping[str, ChatModelBase] = {}
-
-_in_turn: ContextVar[bool] = ContextVar("in_turn", default=False)
 
 
 class SpeakerAgent(Agent):
@@ -219,37 +175,29 @@ class SpeakerAgent(Agent):
             injection_config=NO_CLOCK,
         )
 
-    def begin(self, model: GovernedModel, tools: Sequence[Tool], recall: Lookup | None) -> None:
+    def begin(
+        self, model: GovernedModel, tools: Sequence[Tool], recall: Callable[[], Awaitable[str]] | None
+    ) -> None:
         """Forget the last turn and take up another: its model, its tools, what it recalls."""
         self.model, self.recollection.recall = model, recall
-        self.toolkit = _tools_of_a_turn(tools, model.ledger)
-        self.state = AgentState()
+        self.toolkit, self.state = _no_tools(), AgentState()
+        if (
+            tools
+        ):  # agents that share a toolkit write into each other's, and a new one takes most of a turn's time
+            self.toolkit = copy(self.toolkit)
+            group = ToolGroup(name="basic", tools=[function_tool(tool, model.ledger) for tool in tools])
+            self.toolkit.tool_groups = [group]
 
 
-class AgentScopeHost(ClientHost[Alias]):
-    """Asks speakers through AgentScope's agents.
+class AgentScopeHost(ClientHost[ChatModelBase]):
+    """A `core.Host` on AgentScope; see `ClientHost`."""
 
-    Args:
-        models: settings of the models by alias.
-        recall: the author knowledge bank behind the retrieval hook.
-        attempts: how often a turn may be asked in all.
-        ready: models of AgentScope that stand in for those of `models`; who made them closes them.
-    """
+    framework, serves = "agentscope", NativeModel
 
-    def __init__(
-        self,
-        models: Mapping[str, ModelConfig],
-        recall: Recall = recall_nothing,
-        attempts: int = 3,
-        ready: Mapping[str, ChatModelBase] = NO_MODELS,
-    ) -> None:
-        super().__init__(models, recall, attempts)
-        self._ready = ready
-        self._idle = defaultdict[Speaker, list[SpeakerAgent]](list)
+    @cached_property
+    def _idle(self) -> dict[Speaker, list[SpeakerAgent]]:
         """Agents whose turn is over; one is lent to one turn at a time."""
-
-    def make_client(self, alias: str, config: ModelConfig) -> Alias:
-        return Alias(alias, config, self._ready.get(alias), asyncio.get_running_loop())
+        return defaultdict(list)
 
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
         """One reply of the speaker's agent, which knows nothing but the thread.
@@ -258,61 +206,36 @@ class AgentScopeHost(ClientHost[Alias]):
             ModelError: the model fails for good, the prompt does not fit, or it does nothing but call tools.
             ConfigError: no such model, no key, or images for a model without vision.
         """
-        speaker, alias = turn.speaker, self.client(turn.speaker.model)
-        refuse_unseen(alias.name, alias.config, images=any(message.images for message in thread))
-        ledger = TurnLedger(warn)
-        agent = self._agent(turn, GovernedModel(alias, ledger, turn.reply_type))
+        speaker, served, ledger = turn.speaker, self.model(turn.speaker.model), Ledger(warn=warn)
+        refuse_unseen(served.alias, served.config, images=any(message.images for message in thread))
+        model = GovernedModel(served, ledger, turn.reply_type)
+        idle = self._idle[speaker]
+        agent = idle.pop() if idle else SpeakerAgent(speaker, model)
+        recall = None if turn.recall is None else partial(self._recall, turn.recall, speaker.name)
+        agent.begin(model, turn.tools if served.config.calls_tools else (), recall)
         agent.state.context = [to_msg(message, speaker.name) for message in thread[:-1]]
-        with _quiet():
-            reply = await agent.reply(to_msg(thread[-1], speaker.name))
-        raw = Raw(
-            text=_answer(turn, reply, ledger),
-            model=ledger.model,
-            usage=ledger.usage,
-            tool_calls=calls_in(agent.state.context, agent.state.reply_id),
-            truncated=ledger.truncated,
-        )
-        self._idle[speaker].append(agent)
-        return raw
-
-    def _agent(self, turn: Turn[Any], model: GovernedModel) -> SpeakerAgent:
-        idle = self._idle[turn.speaker]
-        agent = idle.pop() if idle else SpeakerAgent(turn.speaker, model)
-        recall = None if turn.recall is None else partial(self._recall, turn.recall, turn.speaker.name)
-        agent.begin(model, turn.tools if model.calls_tools else (), recall)
-        return agent
+        reply = await agent.reply(to_msg(thread[-1], speaker.name))
+        ledger.stop_if_failed()
+        # AgentScope ends a reply that is not the model's own with words of its own.
+        if reply.finished_reason == ReplyFinishedReason.INTERRUPTED:
+            raise asyncio.CancelledError
+        finished = (ReplyFinishedReason.COMPLETED, ReplyFinishedReason.EXCEED_MAX_ITERS)
+        if reply.finished_reason not in finished or model.wants_tools:
+            raise ModelError(
+                f"{turn.place}: {ledger.model} called tools {TOOL_ROUNDS} times and gave no answer",
+                hint="try another model, or resume the run",
+            )
+        calls = calls_in(agent.state.context, agent.state.reply_id)
+        idle.append(agent)
+        return Raw(reply.get_text_content() or "", ledger.model, ledger.usage, calls, ledger.truncated)
 
 
-def make_host(models: Mapping[str, ModelConfig], recall: Recall, attempts: int) -> ManagedHost:
-    """A run's host."""
-    return AgentScopeHost(models, recall, attempts)
-
-
-def _answer(turn: Turn[Any], reply: Msg, ledger: TurnLedger) -> str:
-    """The text of a reply that is the model's own; AgentScope ends other replies with words of its own."""
-    ledger.stop_if_failed()
-    if reply.finished_reason == ReplyFinishedReason.INTERRUPTED:
-        raise asyncio.CancelledError
-    done = {ReplyFinishedReason.COMPLETED, ReplyFinishedReason.EXCEED_MAX_ITERS}
-    if reply.finished_reason not in done or ledger.wants_tools:
-        raise ModelError(
-            f"{turn.place}: {ledger.model} called tools {TOOL_ROUNDS} times and gave no answer",
-            hint="try another model, or resume the run",
-        )
-    return reply.get_text_content() or ""
-
-
-@contextmanager
-def _quiet() -> Generator[None]:
-    """AgentScope's log says of each failed call that its one attempt is exhausted; we say more, once."""
-    logger = logging.getLogger("as")
-    logger.addFilter(_outside_turns)
-    token = _in_turn.set(True)
-    try:
-        yield
-    finally:
-        _in_turn.reset(token)
+make_host = AgentScopeHost
 
 
 def _outside_turns(record: logging.LogRecord) -> bool:
-    return not _in_turn.get()
+    """AgentScope's log says of each failed call that its one attempt is exhausted; we say more, once."""
+    return asked_at.get() is None
+
+
+logging.getLogger("as").addFilter(_outside_turns)

@@ -13,7 +13,7 @@ from manyheads.hosts import native_names
 if TYPE_CHECKING:
     from manyheads.hosts.autogen.agent import RoleAgent, role_agent
     from manyheads.hosts.autogen.client import ModelClient
-    from manyheads.hosts.autogen.host import AutoGenHost, make_host
+    from manyheads.hosts.autogen.host import AutoGenHost
     from manyheads.hosts.autogen.memory import KnowledgeMemory
     from manyheads.hosts.autogen.team import ResearchTeam, export, team_of
 
@@ -27,7 +27,6 @@ else:
         "ResearchTeam": "team",
         "RoleAgent": "agent",
         "export": "team",
-        "make_host": "host",
         "role_agent": "agent",
         "team_of": "team",
     }
@@ -40,7 +39,6 @@ __all__ = [
     "ResearchTeam",
     "RoleAgent",
     "export",
-    "make_host",
     "role_agent",
     "team_of",
 ]

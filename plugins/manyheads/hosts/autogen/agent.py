@@ -1,9 +1,9 @@
 """A role as an agent of AutoGen, for any team."""
 
 import json
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.agents._assistant_agent import AssistantAgentConfig
@@ -25,26 +25,16 @@ from manyheads.config import ModelConfig
 from manyheads.core import Tool, ToolCall, safe_name
 from manyheads.engine.replying import TOOL_ROUNDS
 from manyheads.errors import ConfigError, UserError, describe
-from manyheads.hosts.autogen.client import ModelClient, close_native
+from manyheads.hosts.autogen.client import ModelClient, NativeModel
+from manyheads.hosts.bridge import cast_role
+from manyheads.hosts.clients import Ledger
 from manyheads.literature.library import Library
-from manyheads.resources import Resources
-from manyheads.roles import Roles
-from manyheads.tools import literature_tools
-
-# A tool of the core as an AutoGen tool, and what an agent's messages tell about its tool calls.
-
 
 _schemas: dict[tuple[type[BaseModel], str, str], ToolSchema] = {}
 """Of each kind of tool: AutoGen asks a tool for its schema with every request."""
 
 
-class Answer(BaseModel):
-    """What a tool gives back: the text that the model sees."""
-
-    text: str
-
-
-class CoreTool(BaseTool[BaseModel, Answer]):
+class CoreTool(BaseTool[BaseModel, Any]):
     """A tool function of the core for AutoGen's agents.
 
     What the model did wrong, and what a tool refuses, goes back to the model as AutoGen does it. AutoGen would
@@ -52,12 +42,12 @@ class CoreTool(BaseTool[BaseModel, Answer]):
 
     Args:
         tool: the tool.
-        on_failure: told of an error that must end the turn; it has to see to that.
+        ledger: told of an error that must end the turn.
     """
 
-    def __init__(self, tool: Tool, on_failure: Callable[[UserError], None]) -> None:
-        super().__init__(tool.arguments, Answer, tool.name, tool.description)
-        self._tool, self._on_failure = tool, on_failure
+    def __init__(self, tool: Tool, ledger: Ledger) -> None:
+        super().__init__(tool.arguments, str, tool.name, tool.description)
+        self._tool, self._ledger = tool, ledger
 
     @property
     def schema(self) -> ToolSchema:
@@ -79,16 +69,13 @@ class CoreTool(BaseTool[BaseModel, Answer]):
         except ValidationError as error:
             raise ValueError(describe(error)) from error
 
-    async def run(self, args: BaseModel, cancellation_token: CancellationToken) -> Answer:
+    async def run(self, args: BaseModel, cancellation_token: CancellationToken) -> str:
         """Run the tool; see `Tool.run`."""
         try:
-            return Answer(text=await self._tool.run(args))
+            return await self._tool.run(args)
         except UserError as error:
-            self._on_failure(error)
+            self._ledger.fail(error)
             raise
-
-    def return_value_as_string(self, value: Any) -> str:
-        return cast(Answer, value).text
 
 
 def calls_made(messages: Sequence[BaseAgentEvent | BaseChatMessage]) -> Iterator[ToolCall]:
@@ -96,26 +83,22 @@ def calls_made(messages: Sequence[BaseAgentEvent | BaseChatMessage]) -> Iterator
 
     Calls and results are matched by place, as some servers give all calls the same id.
     """
-    asked: list[FunctionCall] = []
+    calls: list[FunctionCall] = []
     for message in messages:
         if isinstance(message, ToolCallRequestEvent):
-            asked = message.content
+            calls = message.content
         elif isinstance(message, ToolCallExecutionEvent):
-            for call, result in zip(asked, message.content, strict=True):
+            for call, result in zip(calls, message.content, strict=True):
+                try:
+                    arguments = json.loads(call.arguments)
+                except json.JSONDecodeError:
+                    arguments = None
                 yield ToolCall(
                     name=call.name,
-                    arguments=_arguments(call.arguments),
+                    arguments=arguments if isinstance(arguments, dict) else {"unreadable": call.arguments},
                     result=result.content,
                     failed=bool(result.is_error),
                 )
-
-
-def _arguments(text: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError:
-        value = text
-    return cast(dict[str, Any], value) if isinstance(value, dict) else {"unreadable": text}
 
 
 class RoleAgent(AssistantAgent):
@@ -126,27 +109,23 @@ class RoleAgent(AssistantAgent):
 
     component_provider_override = None  # pyright: ignore[reportAssignmentType] - dumped under its own name
     owns_client = False
-    failure: UserError | None = None
-
-    def fail(self, error: UserError) -> None:
-        """End the turn with an error that AutoGen would show to the model."""
-        self.failure = error
+    ledger: Ledger | None = None
+    """Of its tools."""
 
     async def on_messages_stream(
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
     ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | Response, None]:
-        """See `AssistantAgent.on_messages_stream`; raises what `fail` was told."""
-        self.failure = None
+        """See `AssistantAgent.on_messages_stream`."""
         async with aclosing(super().on_messages_stream(messages, cancellation_token)) as items:
             async for item in items:
-                if self.failure:
-                    raise self.failure
+                if self.ledger:
+                    self.ledger.stop_if_failed()
                 yield item
 
     async def close(self) -> None:
         """Release connections; a ready client or bank that was given stays open."""
         if self.owns_client:
-            await close_native(self._model_client)
+            await NativeModel.shut(self._model_client)
         for memory in self._memory or ():
             await memory.close()
         await super().close()
@@ -187,37 +166,29 @@ def role_agent(
     Raises:
         ConfigError: no such role or variable, no such provider, its key is missing, or it cannot call tools.
     """
-    roles = Roles(Resources.of(paths))
-    system = roles.system(role, variables)
-    client = _client(model)
-    tools = (*tools, *literature_tools(library, roles.card(role).tools))
+    card, system, tools = cast_role(role, tools, library, paths, variables)
+    if isinstance(model, str):
+        model = ModelConfig.parse(model)
+    client = ModelClient(model) if isinstance(model, ModelConfig) else model
     if tools and not client.model_info["function_calling"]:
         raise ConfigError(
             f"role {role!r}: its model cannot call tools", hint="set its `tools: true` if it can"
         )
+    memory: list[Memory] = []
+    if knowledge is not None:
+        from manyheads.hosts.autogen.memory import KnowledgeMemory
+
+        memory.append(KnowledgeMemory(knowledge))
+    ledger = Ledger()
     agent = RoleAgent(
         safe_name(name or role),
         client,
-        description=roles.card(role).description,
+        description=card.description,
         system_message=system,
-        tools=[CoreTool(tool, lambda error: agent.fail(error)) for tool in tools] or None,
-        memory=_memory(knowledge),
+        tools=[CoreTool(tool, ledger) for tool in tools] or None,
+        memory=memory or None,
         max_tool_iterations=TOOL_ROUNDS,
         reflect_on_tool_use=True,
     )
-    agent.owns_client = client is not model
+    agent.ledger, agent.owns_client = ledger, client is not model
     return agent
-
-
-def _client(model: ChatCompletionClient | ModelConfig | str) -> ChatCompletionClient:
-    if isinstance(model, ChatCompletionClient):
-        return model
-    return ModelClient(model if isinstance(model, ModelConfig) else ModelConfig.parse(model))
-
-
-def _memory(knowledge: KnowledgeBank | str | None) -> list[Memory] | None:
-    if knowledge is None:
-        return None
-    from manyheads.hosts.autogen.memory import KnowledgeMemory
-
-    return [KnowledgeMemory(knowledge)]

@@ -1,29 +1,25 @@
 """AutoGen as a host: each turn is a run of a fresh `AssistantAgent` with its tool loop and its memory hook."""
 
-import asyncio
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from io import BytesIO
 from typing import Any
 
 from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.messages import BaseChatMessage, MultiModalMessage, TextMessage
 from autogen_core import CancellationToken, Image
+from autogen_core.memory import Memory
 from autogen_core.model_context import UnboundedChatCompletionContext
 from autogen_core.models import AssistantMessage, ChatCompletionClient, LLMMessage, UserMessage
 from PIL import Image as Pillow
 
-from manyheads.config import ModelConfig
 from manyheads.core import Image as Picture
-from manyheads.core import Message, Raw, Recall, Turn, recall_nothing
+from manyheads.core import Message, Raw, Turn
 from manyheads.engine.replying import TOOL_ROUNDS
 from manyheads.hosts.autogen.agent import CoreTool, calls_made
-from manyheads.hosts.autogen.client import ModelClient, TurnClient
+from manyheads.hosts.autogen.client import GovernedClient, NativeModel
 from manyheads.hosts.autogen.memory import RecallMemory
-from manyheads.hosts.clients import ClientHost
-
-# Threads of the core as AutoGen messages, pictures as they are.
-
+from manyheads.hosts.clients import ClientHost, Ledger
 
 USER = "user"
 
@@ -39,54 +35,28 @@ class Untouched(Image):
         return b64encode(self._data).decode("ascii")
 
 
-def as_context(messages: Sequence[Message], speaker: str) -> list[LLMMessage]:
-    """Earlier messages, as the agent's model context holds them."""
-    return [
-        AssistantMessage(content=message.text, source=speaker)
-        if message.sender == "assistant"
-        else UserMessage(content=_content(message), source=USER)
-        for message in messages
-    ]
+def as_context(message: Message, speaker: str) -> LLMMessage:
+    """An earlier message, as the agent's model context holds it."""
+    if message.sender == "assistant":
+        return AssistantMessage(content=message.text, source=speaker)
+    return UserMessage(content=_shown(message) if message.images else message.text, source=USER)
 
 
 def as_task(message: Message) -> BaseChatMessage:
     """The message that the agent answers."""
-    content = _content(message)
-    if isinstance(content, str):
-        return TextMessage(content=content, source=USER)
-    return MultiModalMessage(content=content, source=USER)
-
-
-def _content(message: Message) -> str | list[str | Image]:
     if not message.images:
-        return message.text
-    return [message.text, *(Untouched(picture) for picture in message.images)]
+        return TextMessage(content=message.text, source=USER)
+    return MultiModalMessage(content=_shown(message), source=USER)
 
 
-class AutoGenHost(ClientHost[ModelClient]):
-    """A `core.Host` on AutoGen.
+def _shown(message: Message) -> list[str | Image]:
+    return [message.text, *map(Untouched, message.images)]
 
-    Args:
-        models: models by alias.
-        recall: the author knowledge bank behind the memory hook.
-        attempts: how often a speaker is asked for a valid reply.
-        ready: native clients by alias, used instead of those that `models` would make.
-    """
 
-    def __init__(
-        self,
-        models: Mapping[str, ModelConfig],
-        recall: Recall = recall_nothing,
-        attempts: int = 3,
-        ready: Mapping[str, ChatCompletionClient] | None = None,
-    ) -> None:
-        super().__init__(models, recall, attempts)
-        self._ready = ready or {}
+class AutoGenHost(ClientHost[ChatCompletionClient]):
+    """A `core.Host` on AutoGen; see `ClientHost`."""
 
-    def make_client(self, alias: str, config: ModelConfig) -> ModelClient:
-        ready = self._ready.get(alias)
-        inner = ready.inner if isinstance(ready, ModelClient) else ready
-        return ModelClient(config, alias, inner, asyncio.get_running_loop())
+    framework, serves = "autogen", NativeModel
 
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
         """One run of an `AssistantAgent`.
@@ -95,9 +65,25 @@ class AutoGenHost(ClientHost[ModelClient]):
             ConfigError: a prompt does not fit its model, or shows images to one that cannot see.
             ModelError: the model cannot be reached or refuses.
         """
-        client = TurnClient(self.client(turn.speaker.model), turn.reply_type, warn)
+        speaker, model = turn.speaker, self.model(turn.speaker.model)
+        ledger = Ledger(model=model.config.name, warn=warn)
+        memory: list[Memory] = []
+        if turn.recall is not None:
+            memory.append(RecallMemory(self._recall, turn.recall, speaker.name))
         *earlier, last = thread
-        agent = self._agent(turn, client, earlier)
+        agent = AssistantAgent(
+            speaker.name,
+            GovernedClient(model, ledger, turn.reply_type),
+            description=speaker.role,
+            system_message=speaker.system or None,
+            tools=[CoreTool(tool, ledger) for tool in turn.tools if model.config.calls_tools] or None,
+            model_context=UnboundedChatCompletionContext(
+                [as_context(each, speaker.name) for each in earlier]
+            ),
+            memory=memory,
+            max_tool_iterations=TOOL_ROUNDS,
+            reflect_on_tool_use=True,
+        )
         token = CancellationToken()
         try:
             result = await agent.run(
@@ -107,30 +93,8 @@ class AutoGenHost(ClientHost[ModelClient]):
             token.cancel()  # ends tool calls that AutoGen would leave running when a turn is cancelled
         said = result.messages[-1]
         assert isinstance(said, TextMessage)
-        spent = client.ledger
-        return Raw(
-            said.content, spent.model, spent.usage, tuple(calls_made(result.messages)), spent.truncated
-        )
-
-    def _agent(self, turn: Turn[Any], client: TurnClient, earlier: Sequence[Message]) -> AssistantAgent:
-        speaker = turn.speaker
-        callable_tools = turn.tools if client.config.calls_tools else ()
-        recalled = [] if turn.recall is None else [RecallMemory(self._recall, turn.recall, speaker.name)]
-        return AssistantAgent(
-            speaker.name,
-            client,
-            description=speaker.role,
-            system_message=speaker.system or None,
-            tools=[CoreTool(tool, client.ledger.fail) for tool in callable_tools] or None,
-            model_context=UnboundedChatCompletionContext(initial_messages=as_context(earlier, speaker.name)),
-            memory=[*recalled],
-            max_tool_iterations=TOOL_ROUNDS,
-            reflect_on_tool_use=True,
-        )
+        calls = tuple(calls_made(result.messages))
+        return Raw(said.content, ledger.model, ledger.usage, calls, ledger.truncated)
 
 
-def make_host(
-    models: Mapping[str, ModelConfig], recall: Recall = recall_nothing, attempts: int = 3
-) -> AutoGenHost:
-    """The factory that a session calls."""
-    return AutoGenHost(models, recall, attempts)
+make_host = AutoGenHost

@@ -1,128 +1,80 @@
 """What is recalled for a question, through AutoGen's own retrieval hook, `Memory`."""
 
 import asyncio
-from abc import abstractmethod
-from typing import NamedTuple, Self
+from typing import Any, Self
 
 from autogen_core import CancellationToken, Component
 from autogen_core.memory import Memory, MemoryContent, MemoryMimeType, MemoryQueryResult, UpdateContextResult
 from autogen_core.model_context import ChatCompletionContext
-from autogen_core.models import LLMMessage, UserMessage
+from autogen_core.models import UserMessage
 from pydantic import BaseModel, ConfigDict, Field
 
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import KnowledgeBank, Years
 from manyheads.core import Recall
 from manyheads.errors import ConfigError, UserError
-from manyheads.papers import Hit
 from manyheads.resources import Resources
 from manyheads.roles import Prompts
 
 SOURCE = "knowledge_bank"
+PASSAGE = "partials/knowledge.md.j2"
 
 
-class Found(NamedTuple):
-    """What was found: the passage that the model reads, and its parts."""
-
-    text: str
-    parts: list[MemoryContent]
-
-
-class BankMemory(Memory):
-    """A memory that puts what it finds behind the question, as a user message.
-
-    AutoGen's own memories add a system message there, which several providers refuse.
-    """
-
-    @abstractmethod
-    async def recollect(self, question: str) -> Found:
-        """What to put behind a question, fenced and labelled; empty for nothing."""
-
-    async def update_context(self, model_context: ChatCompletionContext) -> UpdateContextResult:
-        """See `Memory.update_context`; a passage that stands in the context already is not added again."""
-        messages = await model_context.get_messages()
-        text, parts = await self.recollect(_question(messages))
-        if text and all(message.content != text for message in messages):
-            await model_context.add_message(UserMessage(content=text, source=SOURCE))
-        return UpdateContextResult(memories=MemoryQueryResult(results=parts))
-
-    async def query(
-        self,
-        query: str | MemoryContent,
-        cancellation_token: CancellationToken | None = None,
-        **kwargs: object,
-    ) -> MemoryQueryResult:
-        """What is found for a text."""
-        text = query if isinstance(query, str) else str(query.content)
-        return MemoryQueryResult(results=(await self.recollect(text)).parts)
+class ReadOnlyMemory(Memory):
+    """A memory that conversations do not write."""
 
     async def add(self, content: MemoryContent, cancellation_token: CancellationToken | None = None) -> None:
-        """Raises `UserError`: a bank is not written by conversations."""
+        """Raises `UserError`."""
         raise UserError("agents only read the knowledge bank", hint="add papers with KnowledgeBank.add")
 
     async def clear(self) -> None:
-        """Raises `UserError`, see `add`."""
+        """Raises `UserError`."""
         raise UserError("agents only read the knowledge bank", hint="delete its folder to clear it")
 
     async def close(self) -> None:
         """Nothing to close."""
 
 
-class RecallMemory(BankMemory):
+class RecallMemory(ReadOnlyMemory):
     """The memory of one turn: looks up what the turn says.
 
     Args:
         recall: the author knowledge bank.
-        wanted: what to look up.
+        subject: what to look up.
         speaker: who is asked.
     """
 
-    def __init__(self, recall: Recall, wanted: str, speaker: str) -> None:
-        self._recall, self._wanted, self._speaker = recall, wanted, speaker
+    def __init__(self, recall: Recall, subject: str, speaker: str) -> None:
+        self._recall, self._subject, self._speaker = recall, subject, speaker
 
-    async def recollect(self, question: str) -> Found:
-        text = await self._recall(self._wanted, self._speaker)
-        return Found(text, [as_content(text)] if text else [])
+    async def query(self, query: str | MemoryContent = "", *args: Any, **kwargs: Any) -> MemoryQueryResult:
+        """The passage of the turn, whatever is asked."""
+        text = await self._recall(self._subject, self._speaker)
+        return MemoryQueryResult(results=[as_content(text)] if text else [])
 
     async def update_context(self, model_context: ChatCompletionContext) -> UpdateContextResult:
         """Puts the passage before the question in its own message: the last words are the question's and its form's.
 
         Two user messages in a row would be refused by chat templates that want turns to alternate.
         """
-        text, parts = await self.recollect("")
+        memories = await self.query()
         messages = await model_context.get_messages()
-        asked = next((m for m in messages if isinstance(m, UserMessage)), None)
-        if text and asked:
+        question = next((message for message in messages if isinstance(message, UserMessage)), None)
+        if memories.results and question:
+            passage, content = str(memories.results[0].content), question.content
+            both = f"{passage}\n{content}" if isinstance(content, str) else [passage, *content]
             await model_context.clear()
             for message in messages:
-                await model_context.add_message(_behind(text, asked) if message is asked else message)
-        return UpdateContextResult(memories=MemoryQueryResult(results=parts))
-
-
-def _behind(passage: str, message: UserMessage) -> UserMessage:
-    content = message.content
-    if isinstance(content, str):
-        return message.model_copy(update={"content": f"{passage}\n{content}"})
-    return message.model_copy(update={"content": [passage, *content]})
+                asked = message is question
+                await model_context.add_message(
+                    question.model_copy(update={"content": both}) if asked else message
+                )
+        return UpdateContextResult(memories=memories)
 
 
 def as_content(text: str, **metadata: object) -> MemoryContent:
     """A text as AutoGen's memories give it."""
     return MemoryContent(content=text, mime_type=MemoryMimeType.TEXT, metadata=metadata)
-
-
-def _question(messages: list[LLMMessage]) -> str:
-    """The text of the last user message that no memory has put there."""
-    asked = (m for m in reversed(messages) if isinstance(m, UserMessage) and m.source != SOURCE)
-    content = last.content if (last := next(asked, None)) else ""
-    return (
-        content if isinstance(content, str) else "\n".join(part for part in content if isinstance(part, str))
-    )
-
-
-# Our knowledge bank as an AutoGen `Memory`, for agents in any team.
-
-PASSAGE = "partials/knowledge.md.j2"
 
 
 class KnowledgeMemoryConfig(BaseModel):
@@ -140,10 +92,13 @@ class KnowledgeMemoryConfig(BaseModel):
     """Half open: (2010, 2015) is 2010 to 2014."""
 
 
-class KnowledgeMemory(BankMemory, Component[KnowledgeMemoryConfig]):
+class KnowledgeMemory(ReadOnlyMemory, Component[KnowledgeMemoryConfig]):
     """Shows an agent the papers nearest to each question that it is asked.
 
         agent = AssistantAgent("critic", client, memory=[KnowledgeMemory(bank, k=3)])
+
+    They stand behind the question, as a user message: AutoGen's own memories add a system message there, which
+    several providers refuse.
 
     Args:
         bank: an open bank, which stays yours; or its place, opened on first use for reading and closed by `close`.
@@ -162,28 +117,51 @@ class KnowledgeMemory(BankMemory, Component[KnowledgeMemoryConfig]):
         self._opening = asyncio.Lock()
         self._prompts = Prompts(Resources.of())
 
-    async def recollect(self, question: str) -> Found:
-        """The papers nearest to a question, best first; each part's metadata holds id, year and score.
+    async def update_context(self, model_context: ChatCompletionContext) -> UpdateContextResult:
+        """See `Memory.update_context`; a passage that stands in the context already is not added again."""
+        messages = await model_context.get_messages()
+        questions = (m for m in reversed(messages) if isinstance(m, UserMessage) and m.source != SOURCE)
+        content = last.content if (last := next(questions, None)) else ""
+        parts = [content] if isinstance(content, str) else [part for part in content if isinstance(part, str)]
+        passage, memories = await self._recollect("\n".join(parts))
+        if passage and all(message.content != passage for message in messages):
+            await model_context.add_message(UserMessage(content=passage, source=SOURCE))
+        return UpdateContextResult(memories=memories)
+
+    async def query(
+        self,
+        query: str | MemoryContent,
+        cancellation_token: CancellationToken | None = None,
+        **kwargs: object,
+    ) -> MemoryQueryResult:
+        """The papers nearest to a text, best first; metadata holds id, year and score.
 
         Raises:
             CorpusError: there is no bank at the place.
         """
-        if not question.strip():
-            return Found("", [])
-        bank = await self._opened()
-        [hits] = await bank.search([question], self._k, years=self._years)
-        text = self._prompts.render(PASSAGE, {"hits": hits}) if hits else ""
-        return Found(text, [_part(hit) for hit in hits])
+        return (await self._recollect(query if isinstance(query, str) else str(query.content)))[1]
 
-    async def _opened(self) -> KnowledgeBank:
+    async def _recollect(self, question: str) -> tuple[str, MemoryQueryResult]:
+        """The passage that the model reads, fenced and labelled, and its parts."""
+        if not question.strip():
+            return "", MemoryQueryResult(results=[])
         async with self._opening:
             if self._bank is None:
-                self._bank = await asyncio.to_thread(self._open)
-            return self._bank
-
-    def _open(self) -> KnowledgeBank:
-        assert self._place is not None
-        return KnowledgeBank.open(self._place, load_embedder(self._embedding), read_only=True)
+                embedder = await asyncio.to_thread(load_embedder, self._embedding)
+                self._bank = await asyncio.to_thread(
+                    KnowledgeBank.open, str(self._place), embedder, read_only=True
+                )
+        [hits] = await self._bank.search([question], self._k, years=self._years)
+        parts = [
+            as_content(
+                f"{hit.paper.title} ({hit.paper.year})\n{hit.paper.abstract}",
+                id=hit.paper.id,
+                year=hit.paper.year,
+                score=hit.score,
+            )
+            for hit in hits
+        ]
+        return self._prompts.render(PASSAGE, {"hits": hits}) if hits else "", MemoryQueryResult(results=parts)
 
     async def close(self) -> None:
         """Close a bank that was opened here."""
@@ -204,10 +182,3 @@ class KnowledgeMemory(BankMemory, Component[KnowledgeMemoryConfig]):
     @classmethod
     def _from_config(cls, config: KnowledgeMemoryConfig) -> Self:
         return cls(config.place, config.k, config.years, config.embedding)
-
-
-def _part(hit: Hit) -> MemoryContent:
-    paper = hit.paper
-    return as_content(
-        f"{paper.title} ({paper.year})\n{paper.abstract}", id=paper.id, year=paper.year, score=hit.score
-    )

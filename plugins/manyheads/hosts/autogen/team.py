@@ -1,6 +1,5 @@
 """Each system as an AutoGen team of its own, by the names that component JSON calls them."""
 
-import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
@@ -12,119 +11,73 @@ from autogen_agentchat.base import TaskResult
 from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, TextMessage
 from autogen_agentchat.teams import BaseGroupChat
 from autogen_core import CancellationToken, Component, ComponentModel, RoutedAgent
-from autogen_core.models import ChatCompletionClient, RequestUsage
+from autogen_core.models import ChatCompletionClient
 from pydantic import BaseModel, ConfigDict
 
-from manyheads.config import ModelConfig, RunConfig
-from manyheads.core import Recall, Usage, safe_name
+from manyheads.config import RunConfig
+from manyheads.core import Usage, safe_name
 from manyheads.core.events import AnyEvent, Asked, Invited, Recruited, Result, Said, Stage, Voted
-from manyheads.engine.system import system_of
-from manyheads.errors import ConfigError
-from manyheads.hosts.autogen.client import close_native, described, without_keys
+from manyheads.hosts.autogen.client import NativeModel, as_usage, without_keys
 from manyheads.hosts.autogen.host import AutoGenHost
 from manyheads.hosts.bridge import (
     AnyRunConfig,
     Runs,
     RunState,
-    Takes,
     native_class,
+    next_event,
     sentence,
     system_called,
-    takes,
 )
 from manyheads.models.offline import LABEL
-from manyheads.systems.loading import load
 from manyheads.systems.results import in_full, typed
 
-# A result as the message that an AutoGen team ends with, in Markdown: what a chat around it goes on with.
+Task = str | BaseChatMessage | Sequence[BaseChatMessage] | None
+Emit = Literal["all", "final"]
+Item = BaseAgentEvent | BaseChatMessage
+
+
+def as_message(event: AnyEvent, team: str) -> TextMessage | None:
+    """A run's event as text that a console or a Studio shows, None where there is nothing to show.
+
+    `team` is the source of what no speaker says. Metadata, for programs, holds kind, stage, turn and speaker, empty
+    where there is none. Usage stands on the message of the reply that cost it, and nowhere else.
+    """
+    speaker, content = "", sentence(event)
+    match event:
+        case Asked():
+            return None
+        case Said():
+            speaker = event.speaker
+        case Recruited():
+            speaker = event.candidate
+        case Invited():
+            speaker = event.by
+        case Voted():
+            speaker = event.voter
+        case Stage():
+            content = f"**{content}**"
+        case Result():
+            content = final_text(event.data)
+        case _:
+            pass
+    message = TextMessage(
+        content=content,
+        source=safe_name(speaker) if speaker else team,
+        metadata={"kind": event.kind, "stage": event.stage, "turn": str(event.turn), "speaker": speaker},
+    )
+    if isinstance(event, Said):
+        message.metadata |= {"task": event.task, "part": event.part, "model": event.model}
+        message.models_usage = as_usage(event.usage)
+    return message
 
 
 def final_text(data: Mapping[str, Any]) -> str:
-    """What a run has come to; all of it as JSON where its system has no words for it."""
+    """What a run has come to, in Markdown, for a chat that goes on with it; JSON where its system has no words."""
     run = typed(data)
     if not (told := in_full(run)):
         return f"```json\n{json.dumps(data, ensure_ascii=False, indent=1)}\n```"
     label = [] if run.written_by_language_model else [f"> {LABEL}"]
     return "\n\n".join([*label, *told])
-
-
-# A run's events as AutoGen's messages: text that a console or a Studio shows, metadata that a program reads.
-
-
-def as_message(event: AnyEvent, team: str) -> TextMessage | None:
-    """The message of an event, None where there is nothing to show.
-
-    `team` is the source of what no speaker says. Metadata holds kind, stage, turn and speaker, empty
-    where there is none. Usage stands on the message of the reply that cost it, and nowhere else.
-    """
-    if isinstance(event, Asked):
-        return None
-    speaker = _speaker(event)
-    return TextMessage(
-        content=_text(event),
-        source=safe_name(speaker) if speaker else team,
-        metadata=_metadata(event, speaker),
-        models_usage=as_usage(event.usage) if isinstance(event, Said) else None,
-    )
-
-
-def as_usage(usage: Usage) -> RequestUsage:
-    return RequestUsage(prompt_tokens=usage.input_tokens, completion_tokens=usage.output_tokens)
-
-
-def _speaker(event: AnyEvent) -> str:
-    match event:
-        case Said():
-            return event.speaker
-        case Recruited():
-            return event.candidate
-        case Invited():
-            return event.by
-        case Voted():
-            return event.voter
-        case _:
-            return ""
-
-
-def _metadata(event: AnyEvent, speaker: str) -> dict[str, str]:
-    about = {"kind": event.kind, "stage": event.stage, "turn": str(event.turn), "speaker": speaker}
-    if isinstance(event, Said):
-        about |= {"task": event.task, "part": event.part, "model": event.model}
-    return about
-
-
-def _text(event: AnyEvent) -> str:
-    if isinstance(event, Result):
-        return final_text(event.data)
-    return f"**{sentence(event)}**" if isinstance(event, Stage) else sentence(event)
-
-
-# What an AutoGen team is asked: a task as messages, and the texts in them.
-
-
-Task = str | BaseChatMessage | Sequence[BaseChatMessage] | None
-
-
-def as_messages(task: Task) -> list[BaseChatMessage]:
-    """A task as messages, in a list of our own: a surrounding chat passes the one that it goes on to change."""
-    if task is None:
-        return []
-    if isinstance(task, str):
-        return [TextMessage(content=task, source="user")]
-    return [task] if isinstance(task, BaseChatMessage) else list(task)
-
-
-def texts_of(messages: Sequence[BaseChatMessage], takes: Takes) -> tuple[str, ...]:
-    """What is asked: each message's text, that of the last alone, or all as one; nothing where they are blank."""
-    texts = [message.to_model_text().strip() for message in messages]
-    asked = texts if takes == "each" else texts[-1:] if takes == "last" else ["\n".join(texts).strip()]
-    return tuple(text for text in asked if text)
-
-
-# A system as an AutoGen team: it loads from JSON, runs in `Console`, nests in group chats, serves as a tool.
-
-Emit = Literal["all", "final"]
-Item = BaseAgentEvent | BaseChatMessage
 
 
 class ResearchTeamConfig(BaseModel):
@@ -182,35 +135,14 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
         emit: Emit = "all",
         name: str | None = None,
     ) -> None:
-        config = config or load([self.system])
-        if config.system != self.system:
-            raise ConfigError(f"{type(self).__name__}: the config is of system {config.system!r}")
-        self.config = config.model_copy(update={"host": "autogen"})
-        self._runs = Runs(self.config, out, TeamState())
+        self._runs = Runs(self, config, AutoGenHost, model_client, out, TeamState())
+        self.config = self._runs.config
         self._model_client, self._owns_client = model_client, False
         self._emit: Emit = emit
         # Its members are not known before it runs. A group chat needs participants, and Studio closes them.
         self._name = safe_name(name or type(self).__name__)
         manager: Any = RoutedAgent
         super().__init__(self._name, self.about, [self], "none", manager)
-
-    async def run(
-        self,
-        *,
-        task: Task = None,
-        cancellation_token: CancellationToken | None = None,
-        output_task_messages: bool = True,
-    ) -> TaskResult:
-        """See `run_stream`; gives its last item."""
-        async with aclosing(
-            self.run_stream(
-                task=task, cancellation_token=cancellation_token, output_task_messages=output_task_messages
-            )
-        ) as items:
-            async for item in items:
-                if isinstance(item, TaskResult):
-                    return item
-        raise AssertionError("a run ends with its result")
 
     async def run_stream(
         self,
@@ -238,16 +170,23 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
         self._is_running = True
         try:
             said: list[Item] = []
-            asked = as_messages(task)
-            for message in asked if output_task_messages else ():
+            messages = [TextMessage(content=task, source="user")] if isinstance(task, str) else task
+            # In a list of our own: a surrounding chat passes the one that it goes on to change.
+            messages = [messages] if isinstance(messages, BaseChatMessage) else list(messages or ())
+            for message in messages if output_task_messages else ():
                 said.append(message)
                 yield message
-            texts = texts_of(asked, takes(system_of(self.config)))
-            async with aclosing(self._events(texts)) as events:
-                async for event in _linked(events, cancellation_token):
-                    if message := self._say(event):
-                        said.append(message)
-                        yield message
+            texts = [message.to_model_text() for message in messages]
+            link = cancellation_token.link_future if cancellation_token else None
+            async with aclosing(self._runs.begin(texts, joined=True)) as events:
+                while event := await next_event(events, link):
+                    message = as_message(event, self.name)
+                    if message is None or (self._emit == "final" and not isinstance(event, Result)):
+                        continue
+                    if self._emit == "final" and isinstance(event, Result):
+                        message.models_usage = as_usage(Usage.model_validate(event.data.get("usage", {})))
+                    said.append(message)
+                    yield message
             yield TaskResult(messages=said, stop_reason=f"{self.system} finished: {self.folder}")
         finally:
             self._is_running = False
@@ -256,31 +195,6 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
     def folder(self) -> Path | None:
         """Folder of the last run."""
         return self._runs.folder
-
-    async def _events(self, asked: tuple[str, ...]) -> AsyncGenerator[AnyEvent, None]:
-        client, state = self._model_client, self._runs.state
-        default = described(client, self.config.models["default"]) if client else None
-
-        def make_host(models: Mapping[str, ModelConfig], recall: Recall, attempts: int) -> AutoGenHost:
-            return self._runs.hold(
-                AutoGenHost(models, recall, attempts, {"default": client} if client else None)
-            )
-
-        session = self._runs.session(asked, default)
-        async with aclosing(session.events(make_host)) as events:
-            async for event in events:
-                if isinstance(event, Result):
-                    state.finished = True
-                yield event
-
-    def _say(self, event: AnyEvent) -> TextMessage | None:
-        message = as_message(event, self.name)
-        if self._emit == "all" or message is None:
-            return message
-        if not isinstance(event, Result):
-            return None
-        spent = Usage.model_validate(event.data.get("usage", {}))
-        return message.model_copy(update={"models_usage": as_usage(spent)})
 
     async def reset(self) -> None:
         """Forget an unfinished run."""
@@ -307,7 +221,7 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
     async def close(self) -> None:
         """Release the connections of a client that was loaded with the team."""
         if self._owns_client and self._model_client:
-            await close_native(self._model_client)
+            await NativeModel.shut(self._model_client)
 
     def _create_group_chat_manager_factory(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedError("the discussion is led by the system, not by a group chat manager")
@@ -328,21 +242,6 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
         team = cls(config.config, model_client=client, out=config.out, emit=config.emit, name=config.name)
         team._owns_client = client is not None
         return team
-
-
-async def _linked(
-    events: AsyncGenerator[AnyEvent, None], token: CancellationToken | None
-) -> AsyncGenerator[AnyEvent, None]:
-    """The events; waiting for the next one ends when the token is cancelled."""
-    while True:
-        step = asyncio.ensure_future(anext(events))
-        if token:
-            token.link_future(step)
-        try:
-            event = await step
-        except StopAsyncIteration:
-            return
-        yield event
 
 
 @cache

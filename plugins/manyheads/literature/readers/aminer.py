@@ -8,18 +8,26 @@ A folder of text files: `AMiner-Paper`, and beside it, where one has them, `AMin
 import re
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, lines, members, sift
 from manyheads.errors import CorpusError
-from manyheads.literature.readers.common import Record, objects, paper, shards, terms, whole
+from manyheads.literature.readers.common import (
+    Dataset,
+    Record,
+    mapping,
+    objects,
+    paper,
+    sequence,
+    shards,
+    terms,
+    whole,
+)
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 # AMiner's network: who cites, who wrote what, and who has written with whom, in a few bytes each.
@@ -31,14 +39,14 @@ MOST_DIGITS = 18
 LAST_PLACE = 2**31 - 1
 
 
-class Cited:
+class CitationCounts:
     """How often each paper is cited: the papers that name it among their references, each counted once."""
 
     def __init__(self, papers: Path) -> None:
         self._dense, self._sparse = array("I"), Counter[str]()
         seen = set[bytes]()
-        with closing(lines(papers)) as found:
-            for _, line in found:
+        with closing(lines(papers)) as stream:
+            for _, line in stream:
                 if line.startswith(b"#index"):
                     seen.clear()
                 elif line.startswith(b"#%") and (cited := line[2:].strip()) not in seen:
@@ -54,33 +62,26 @@ class Cited:
         if (place := _place(index)) is None:
             self._sparse[index] += 1
             return
-        if place >= len(self._dense):
-            self._dense.extend(
-                array("I", bytes(self._dense.itemsize * (place + 1 + place // 8 - len(self._dense))))
-            )
+        if (missing := place + 1 + place // 8 - len(self._dense)) > 0 and place >= len(self._dense):
+            self._dense.frombytes(bytes(self._dense.itemsize * missing))
         self._dense[place] += 1
 
 
 def _place(index: str) -> int | None:
     """The index as a number; None where it is none, or written in another way than numbers are, or too large."""
-    known = int(index) if index.isdecimal() and len(index) <= MOST_DIGITS else DENSE
-    return known if known < DENSE and str(known) == index else None
+    number = int(index) if index.isdecimal() and len(index) <= MOST_DIGITS else DENSE
+    return number if number < DENSE and str(number) == index else None
 
 
-@dataclass(frozen=True)
 class Authorships:
-    """Which authors wrote a paper: parallel arrays, sorted by paper and, within one, by place in the byline."""
+    """Which authors wrote a paper: parallel arrays, sorted by paper and, within one, by place in the byline.
 
-    papers: "NDArray[np.int64]"
-    authors: "NDArray[np.int64]"
-    places: "NDArray[np.int32]"
+    Args:
+        file: lines of four numbers: the line's, the author's index, the paper's, the place in the byline.
+        rejects: takes lines that are anything else.
+    """
 
-    @classmethod
-    def read(cls, file: Path, rejects: Rejects) -> "Authorships":
-        """From lines of four numbers: the line's, the author's index, the paper's, the place in the byline from 1.
-
-        Lines that are anything else go to `rejects`.
-        """
+    def __init__(self, file: Path, rejects: Rejects) -> None:
         import numpy as np
 
         rejects.file, rejects.unit = file.name, "line"
@@ -89,23 +90,24 @@ class Authorships:
             if row is None:
                 rejects.note(number, "authorship", "not four numbers")
                 continue
-            _, author, paper, place = row
-            authors.append(author)
-            papers.append(paper)
-            places.append(min(place, LAST_PLACE))
-        columns = [np.asarray(column) for column in (papers, authors, places)]  # views, no copies
-        order = np.lexsort((columns[2], columns[0]))
-        return cls(*(column[order] for column in columns))
+            authors.append(row[1])
+            papers.append(row[2])
+            places.append(min(row[3], LAST_PLACE))
+        by_paper, author_of, place_of = (np.asarray(column) for column in (papers, authors, places))  # views
+        order = np.lexsort((place_of, by_paper))
+        self._papers: NDArray[np.int64] = by_paper[order]
+        self._authors: NDArray[np.int64] = author_of[order]
+        self._places: NDArray[np.int32] = place_of[order]
 
     def of(self, paper: str, count: int) -> list[str]:
         """The index of each of a paper's `count` authors, in the order of its byline; "" where not known."""
         if not paper.isdecimal() or len(paper) > MOST_DIGITS:
             return [""] * count
-        start, end = self.papers.searchsorted(int(paper)), self.papers.searchsorted(int(paper), "right")
-        known: list[str] = [*map(str, self.authors[start:end].tolist())]
-        if len(known) == count:
-            return known
-        by_place: dict[int, str] = dict(zip(self.places[start:end].tolist(), known, strict=True))
+        start, end = self._papers.searchsorted(int(paper)), self._papers.searchsorted(int(paper), "right")
+        authors: list[str] = [*map(str, self._authors[start:end].tolist())]
+        if len(authors) == count:
+            return authors
+        by_place: dict[int, str] = dict(zip(self._places[start:end].tolist(), authors, strict=True))
         return [by_place.get(place, "") for place in range(1, count + 1)]
 
 
@@ -125,8 +127,8 @@ def read_coauthors(file: Path, keys: Mapping[str, str]) -> dict[str, dict[str, i
 
 def numbers(file: Path, count: int) -> Iterator[tuple[int, tuple[int, ...] | None]]:
     """Each line's numbers, `count` of them, a `#` before the first left out; None for a line of anything else."""
-    with closing(lines(file)) as found:
-        for number, line in found:
+    with closing(lines(file)) as stream:
+        for number, line in stream:
             parts = line.removeprefix(b"#").split()
             fit = len(parts) == count and all(part.isdigit() and len(part) <= MOST_DIGITS for part in parts)
             yield number, tuple(map(int, parts)) if fit else None
@@ -148,15 +150,29 @@ class Block:
 
     def __init__(self) -> None:
         self.values: dict[str, list[str]] = defaultdict(list)
+        self.lines = 0
         self.undecodable = ""
         """Why a line of it is no text; empty where all are."""
 
-    def __getitem__(self, tag: str) -> list[str]:
-        return self.values.get(tag, [])
+    def add(self, tag: str, number: int, raw: bytes, *, goes_on: bool) -> None:
+        """Take a line; one without a tag goes on with the value before."""
+        try:
+            text = raw.decode("utf-8").strip()
+        except UnicodeDecodeError as wrong:
+            self.undecodable = (
+                self.undecodable or f"line {number}: byte {wrong.start} of its text is not UTF-8"
+            )
+            text = raw.decode("utf-8", errors="replace").strip()
+        values = self.values[tag]
+        if goes_on and values:
+            values[-1] += f" {text}"
+        else:
+            values.append(text)
+        self.lines += 1
 
     def text(self, tag: str) -> str:
         """The value of a tag, "" where it is not there."""
-        return " ".join(self[tag]).strip()
+        return " ".join(self.values.get(tag, ())).strip()
 
     def list(self, tag: str) -> list[str]:
         """The values between semicolons, "" where one is not known; [] where there is none at all."""
@@ -165,52 +181,37 @@ class Block:
         return ["" if part == NOTHING else part for part in parts]
 
 
-def blocks(file: Path) -> Iterator[tuple[int, Block]]:
-    """The blocks of a file with their numbers from 1; lines without a tag go on with the value before.
+def blocks(file: Path) -> Iterator[Block]:
+    """The blocks of a file.
 
     Raises:
         CorpusError: the file cannot be read, or does not begin with `#index`.
     """
-    number, size, block, tag = 0, 0, Block(), ""
-    with closing(lines(file)) as found:
-        for line, raw in found:
-            known = TAG.match(raw)
-            if not tag and (not known or known[0] != b"#index"):
+    block, tag = Block(), ""
+    with closing(lines(file)) as stream:
+        for number, raw in stream:
+            match = TAG.match(raw)
+            begins = match is not None and match[0] == b"#index"
+            if not tag and not begins:
                 raise CorpusError(
-                    f"{file}: line {line} is no #index: not AMiner's format",
+                    f"{file}: line {number} is no #index: not AMiner's format",
                     hint="name the academic network's AMiner-Paper.txt; its citation network's JSON files are read, too",
                 )
-            if known and known[0] == b"#index" and size:
-                number += 1
-                yield number, block
-                size, block = 0, Block()
-            size += 1
-            if size > MOST_LINES:
+            if begins and block.lines:
+                yield block
+                block = Block()
+            if block.lines == MOST_LINES:
                 raise CorpusError(
-                    f"{file}: no #index in the {MOST_LINES:,} lines before line {line:,}: not AMiner's format",
+                    f"{file}: no #index in the {MOST_LINES:,} lines before line {number:,}: not AMiner's format",
                     hint="name the folder that AMiner-Paper.txt is in",
                 )
-            tag = (known[1] or known[2]).decode() if known else tag
-            _take(block, tag, line, raw[known.end() :] if known else raw, goes_on=not known)
-    if size:
-        yield number + 1, block
-
-
-def _take(block: Block, tag: str, line: int, raw: bytes, *, goes_on: bool) -> None:
-    try:
-        text = raw.decode("utf-8").strip()
-    except UnicodeDecodeError as wrong:
-        block.undecodable = block.undecodable or f"line {line}: byte {wrong.start} of its text is not UTF-8"
-        text = raw.decode("utf-8", errors="replace").strip()
-    values = block.values[tag]
-    if goes_on and values:
-        values[-1] += f" {text}"
-    else:
-        values.append(text)
+            tag = (match[1] or match[2]).decode() if match else tag
+            block.add(tag, number, raw[match.end() :] if match else raw, goes_on=not match)
+    if block.lines:
+        yield block
 
 
 PAPER, AUTHOR, COAUTHOR, AUTHORSHIP = "paper", "author", "coauthor", "author2paper"
-UNIT = "record"
 EXAMPLE = (
     "records that begin with a line `#index NUMBER`, then `#* title`, `#@ names;…`, `#t year`, `#! abstract`"
 )
@@ -237,65 +238,62 @@ class AMiner:
         Raises:
             CorpusError: there are no papers, or a file cannot be read.
         """
-        file = self._need_papers()
+        if (file := self._papers or self._file(PAPER)) is None:
+            packed = any(self._folder.glob("*.rar"))
+            raise CorpusError(
+                f"{self._folder}: no AMiner-Paper.txt in it",
+                hint="unpack it: unrar x AMiner-Paper.rar"
+                if packed
+                else "name the folder that AMiner-Paper.txt is in",
+            )
         ties = self._file(AUTHORSHIP)
-        cited = Cited(file)
-        authorships = Authorships.read(ties, rejects) if ties else None
-        rejects.file, rejects.unit = file.name if ties else "", UNIT
-        records = ((number, _paper(block, cited, authorships)) for number, block in blocks(file))
+        cited = CitationCounts(file)
+        authorships = Authorships(ties, rejects) if ties else None
+        rejects.file, rejects.unit = file.name if ties else "", "record"
+        records = (
+            (number, _paper(block, cited, authorships)) for number, block in enumerate(blocks(file), 1)
+        )
         yield from sift(file, records, rejects, example=EXAMPLE)
 
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
         """See `Reader.authors`. By name, only authors are known whose name nobody else has."""
-        file = self._file(AUTHOR)
-        if file is None:
+        if (file := self._file(AUTHOR)) is None:
             return {}
-        by_index = self._file(AUTHORSHIP) is not None
-        found = _Found(by_index, wanted)
-        for _, block in blocks(file):
-            found.add(block)
-        known, pairs = found.known(), self._file(COAUTHOR)
-        keys = {block.text("index"): key for key, block in known.items()}
-        met = None if pairs is None else read_coauthors(pairs, keys)
-        return {key: _author(key, block, met) for key, block in known.items()}
-
-    def _need_papers(self) -> Path:
-        if file := self._papers or self._file(PAPER):
-            return file
-        packed = next((one for one in self._folder.glob("*.rar")), None)
-        hint = (
-            "unpack it: unrar x AMiner-Paper.rar" if packed else "name the folder that AMiner-Paper.txt is in"
-        )
-        raise CorpusError(f"{self._folder}: no AMiner-Paper.txt in it", hint=hint)
+        by_index, by_key, shared = self._file(AUTHORSHIP) is not None, dict[str, Block](), set[str]()
+        for block in blocks(file):
+            keys = [block.text("index")] if by_index else [*map(even, block.list("n"))]
+            for key in keys:
+                if key in wanted:
+                    shared |= {key} & by_key.keys()
+                    by_key[key] = block
+        for key in shared:
+            del by_key[key]
+        pairs = self._file(COAUTHOR)
+        met = pairs and read_coauthors(pairs, {block.text("index"): key for key, block in by_key.items()})
+        return {
+            key: RawAuthor(
+                key=key,
+                name=next(map(even, filter(None, block.list("n"))), key),
+                affiliations=tuple(filter(None, block.list("a"))) or None,
+                interests=tuple(filter(None, block.list("t"))) or None,
+                papers=_count(block.text("pc")),
+                citations=_count(block.text("cn")),
+                coauthors=None if met is None else met.get(block.text("index"), {}),
+            )
+            for key, block in by_key.items()
+        }
 
     def _file(self, part: str) -> Path | None:
-        return part_file(self._folder, part)
-
-
-def part_file(folder: Path, part: str) -> Path | None:
-    """The file of a part of the dataset, or None; its name says which, in capitals or not."""
-    stem, endings = f"aminer-{part}", (".txt", ".gz", ".zip")
-    named = (file for file in sorted(folder.glob("*")) if file.name.lower().partition(".")[0] == stem)
-    return next((file for file in named if file.is_file() and file.name.lower().endswith(endings)), None)
-
-
-class _Found:
-    """The records of wanted authors among all, by key: the index, or a name that only one author has."""
-
-    def __init__(self, by_index: bool, wanted: Collection[str]) -> None:
-        self.blocks: dict[str, Block] = {}
-        self._by_index, self._wanted, self._shared = by_index, wanted, set[str]()
-
-    def add(self, block: Block) -> None:
-        keys = [block.text("index")] if self._by_index else [*map(even, block.list("n"))]
-        for key in keys:
-            if key in self._wanted:
-                self._shared |= {key} if key in self.blocks else set()
-                self.blocks[key] = block
-
-    def known(self) -> dict[str, Block]:
-        """By key; without the names that several have."""
-        return {key: block for key, block in self.blocks.items() if key not in self._shared}
+        """The file of a part of the dataset, or None; its name says which, in capitals or not."""
+        names = {file: file.name.lower() for file in sorted(self._folder.glob("*")) if file.is_file()}
+        return next(
+            (
+                file
+                for file, name in names.items()
+                if name.partition(".")[0] == f"aminer-{part}" and name.endswith((".txt", ".gz", ".zip"))
+            ),
+            None,
+        )
 
 
 def even(name: str) -> str:
@@ -303,136 +301,110 @@ def even(name: str) -> str:
     return " ".join(name.split())
 
 
-def _paper(block: Block, cited: Cited, authorships: Authorships | None) -> RawPaper | tuple[str, str]:
+def _paper(
+    block: Block, cited: CitationCounts, authorships: Authorships | None
+) -> RawPaper | tuple[str, str]:
     if block.undecodable:
         return "encoding", block.undecodable
     index, names, places = block.text("index"), block.list("@"), block.list("o")
     ids = [""] * len(names) if authorships is None else authorships.of(index, len(names))
-    placed = places if len(places) == len(names) else [""] * len(names)
-    people = [one for one in zip(names, ids, placed, strict=True) if one[0]]
+    places = places if len(places) == len(names) else [""] * len(names)
     return paper(
         {
             "id": index,
             "title": block.text("*"),
             "abstract": block.text("!"),
-            "authors": [name for name, _, _ in people],
-            "author_ids": [known for _, known, _ in people] if any(ids) else [],
-            "affiliations": [place for _, _, place in people] if any(placed) else [],
+            **_byline(zip(names, ids, places, strict=True)),
             "year": block.text("t"),
             "citations": cited.times(index),
             "venue": block.text("c") or None,
-            "references": block["%"],
+            "references": block.values.get("%"),
         }
     )
 
 
-def _author(key: str, block: Block, met: Mapping[str, Mapping[str, int]] | None) -> RawAuthor:
-    return RawAuthor(
-        key=key,
-        name=next(map(even, filter(None, block.list("n"))), key),
-        affiliations=tuple(filter(None, block.list("a"))) or None,
-        interests=tuple(filter(None, block.list("t"))) or None,
-        papers=_count(block.text("pc")),
-        citations=_count(block.text("cn")),
-        coauthors=None if met is None else met.get(block.text("index"), {}),
-    )
+def _byline(people: Iterable[tuple[str, str, str]]) -> dict[str, list[str]]:
+    """Authors with a name, their ids and affiliations as fields of a paper; empty where of nobody any is known."""
+    named = [one for one in people if one[0]]
+    columns = ([one[place] for one in named] for place in range(3))
+    fields = ("authors", "author_ids", "affiliations")
+    return {name: column if any(column) else [] for name, column in zip(fields, columns, strict=True)}
 
 
 # Open Academic Graph 3.1 (open.aminer.cn), the second dataset of VirSci 2025, App. C.2.2: JSON Lines in many files.
 
-ENDINGS = (".json", ".jsonl", ".txt", ".gz", ".zip")
-AUTHORS, OTHERS = "author", ("venue", "affiliation", "linking")
+OTHERS = ("author", "venue", "affiliation", "linking")
 """What stands in the names of files that hold no papers."""
-OAG_EXAMPLE = 'lines such as {"id": "…", "title": "…", "authors": [{"id": "…", "name": "…", "org": "…"}], "year": 2015, …}'
 
 
-class Oag:
+class Oag(Dataset):
     """A `Reader` of the dataset: a file of publications, or the folder with all of them and those of authors.
 
     Plain, gzip or zip. An author's key is the dataset's id where it has one, else the name. The dataset knows
     authors' names and affiliations, in earlier versions also their interests and counts.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.name, self._path = path.resolve().name, path
+    kind = "Open Academic Graph"
+    endings = (".json", ".jsonl", ".txt", ".gz", ".zip")
+    example = 'lines such as {"id": "…", "title": "…", "authors": [{"id": "…", "name": "…", "org": "…"}], "year": 2015, …}'
 
-    def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
-        """See `Reader.papers`; a record's number is its line's in its file.
+    def records(self, rejects: Rejects) -> Iterator[Record]:
+        files = [file for file in self._files() if not any(other in file.name.lower() for other in OTHERS)]
+        if not files and self.path.is_dir():
+            raise CorpusError(f"{self.path}: no publications in it", hint="name the folder of the downloads")
+        rejects.unit = self.unit
+        for file in files or [self.path]:
+            where, inside = "" if file == self.path else str(file.relative_to(self.path)), members(file)
+            for member in inside:
+                rejects.file = "/".join(filter(None, (where, member))) if len(inside) > 1 else where
+                yield from self.records_of(file, member)
 
-        Raises:
-            CorpusError: there are no publications, or a file cannot be read.
-        """
-        files = [file for file in self._files() if file == self._path or _holds(file) == "papers"]
-        if not files:
-            raise CorpusError(f"{self._path}: no publications in it", hint="name the folder of the downloads")
-        yield from sift(self._path, _records(self._path, files, rejects), rejects, example=OAG_EXAMPLE)
+    def records_of(self, file: Path, member: str | None = None) -> Iterator[Record]:
+        for number, row in objects(file, member):
+            yield number, _oag_paper(row) if isinstance(row, dict) else row
 
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
         """See `Reader.authors`; {} where the files of authors are not there."""
-        files = [file for file in self._files() if _holds(file) == AUTHORS and file != self._path]
+        files = [file for file in self._files() if "author" in file.name.lower() and file != self.path]
         rows = (row for file in files for member in members(file) for _, row in objects(file, member))
-        found = (_oag_author(row) for row in rows if isinstance(row, dict) and _id(row.get("id")) in wanted)
-        return {one.key: one for one in found}
+        authors = (_oag_author(row) for row in rows if isinstance(row, dict) and _id(row.get("id")) in wanted)
+        return {one.key: one for one in authors}
 
     def _files(self) -> list[Path]:
-        found = shards(self._path, ENDINGS, "Open Academic Graph")
-        # numbers apart, so that 2 comes before 10
+        """Numbers apart, so that 2 comes before 10."""
         return sorted(
-            found, key=lambda file: [int(n) if n.isdigit() else n for n in re.split(r"(\d+)", str(file))]
+            shards(self.path, self.endings, self.kind),
+            key=lambda file: [int(n) if n.isdigit() else n for n in re.split(r"(\d+)", str(file))],
         )
 
 
-def _holds(file: Path) -> str:
-    """What a file holds, by its name."""
-    name = file.name.lower()
-    if AUTHORS in name:
-        return AUTHORS
-    return "others" if any(other in name for other in OTHERS) else "papers"
-
-
-def _records(path: Path, files: Sequence[Path], rejects: Rejects) -> Iterator[Record]:
-    rejects.unit = "line"
-    for file in files:
-        where, inside = "" if file == path else str(file.relative_to(path)), members(file)
-        for member in inside:
-            rejects.file = "/".join(filter(None, (where, member))) if len(inside) > 1 else where
-            for number, row in objects(file, member):
-                yield number, _oag_paper(row) if isinstance(row, dict) else row
-
-
 def _oag_paper(row: Mapping[str, Any]) -> RawPaper | tuple[str, str]:
-    given, words = row.get("authors"), row.get("keywords")
-    if not isinstance(given, list):
-        return "authors", "no list" if given is not None else "missing"
-    people = [_person(one) for one in cast(list[object], given)]
-    named = [one for one in people if any(one[:2])]
+    people, words = row.get("authors"), row.get("keywords")
+    if not isinstance(people, list):
+        return "authors", "no list" if people is not None else "missing"
+    authors = [mapping(one) or {"name": one} for one in sequence(people)]
+    byline = ((_text(one.get("name")), _id(one.get("id")), _text(one.get("org"))) for one in authors)
     return paper(
         {
             "id": _id(row.get("id")),
             "title": row.get("title"),
             "abstract": row.get("abstract"),
-            "authors": [name or known for name, known, _ in named],
-            "author_ids": [known for _, known, _ in named] if any(known for _, known, _ in named) else [],
-            "affiliations": [place for *_, place in named] if any(place for *_, place in named) else [],
+            **_byline((name or key, key, place) for name, key, place in byline),
             "year": row.get("year"),
             "citations": row.get("n_citation"),
             "venue": _venue(row.get("venue")),
-            "keywords": terms(words) if isinstance(words, str) else [*filter(None, map(_text, _list(words)))],
+            "keywords": terms(words)
+            if isinstance(words, str)
+            else [*filter(None, map(_text, sequence(words)))],
             "references": row.get("references"),
         }
     )
 
 
-def _person(one: object) -> tuple[str, str, str]:
-    """Name, id and affiliation of an author; each "" where it is not given."""
-    about = cast("dict[str, Any]", one) if isinstance(one, dict) else {"name": one}
-    return _text(about.get("name")), _id(about.get("id")), _text(about.get("org"))
-
-
 def _oag_author(row: Mapping[str, Any]) -> RawAuthor:
     key = _id(row.get("id"))
-    places = [row.get("org"), *_list(row.get("orgs"))]
-    tags = [tag.get("t") if isinstance(tag, dict) else tag for tag in _list(row.get("tags"))]
+    places = [row.get("org"), *sequence(row.get("orgs"))]
+    tags = [mapping(tag).get("t") if isinstance(tag, dict) else tag for tag in sequence(row.get("tags"))]
     return RawAuthor(
         key=key,
         name=_text(row.get("name")) or key,
@@ -445,13 +417,9 @@ def _oag_author(row: Mapping[str, Any]) -> RawAuthor:
 
 def _venue(value: object) -> str | None:
     """A venue's name, which is a text, or stands in an object."""
-    about = cast("dict[str, Any]", value) if isinstance(value, dict) else {"name": value}
+    about = mapping(value) or {"name": value}
     names = (about.get(field) for field in ("name", "raw", "name_d", "sid"))
     return next(filter(None, map(_text, names)), None)
-
-
-def _list(value: object) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def _text(value: object) -> str:

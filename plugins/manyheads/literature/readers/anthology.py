@@ -1,17 +1,16 @@
 """ACL Anthology XML: the files under `data/xml` of the Anthology's repository, one or a folder of them."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
 from xml.etree.ElementTree import Element, ParseError
 
-from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, open_file, reading, sift
+from manyheads.bank.corpus import open_file, reading
 from manyheads.errors import CorpusError
-from manyheads.literature.readers.common import Record, each, paper, shards
+from manyheads.literature.readers.common import Dataset, Record, paper
 
-EXAMPLE = '<collection id="2023.acl"><volume id="long"><meta><year>2023</year></meta><paper id="1">…'
 OLD_STYLE = re.compile(r"[A-Z]\d\d")
 TWO_DIGIT_VOLUMES = re.compile(r"W\d\d|C69|D19")
 """Collections whose old-style numbers give two digits to the volume (D19 only from volume 50 on)."""
@@ -19,44 +18,29 @@ BROKEN = (ParseError, LookupError, ValueError)
 """What a parser raises of XML that is none, in an unknown encoding, or with entities of its own."""
 
 
-class Anthology:
+class Anthology(Dataset):
     """A `Reader` of ACL Anthology XML.
 
     It has no citation counts and no keywords. An author's `id`, given where a name is shared, keeps people apart.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.name, self._path = path.resolve().name, path
+    kind = "Anthology XML"
+    endings = (".xml", ".xml.gz")
+    unit = "paper"
+    example = '<collection id="2023.acl"><volume id="long"><meta><year>2023</year></meta><paper id="1">…'
 
-    def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
-        """See `Reader.papers`; a record's number counts the `<paper>` elements of its file.
-
-        Raises:
-            CorpusError: a file is no Anthology XML, is cut off, or declares entities.
-        """
-        yield from sift(self._path, self._records(rejects), rejects, example=EXAMPLE)
-
-    def _records(self, rejects: Rejects) -> Iterator[Record]:
-        files = shards(self._path, (".xml", ".xml.gz"), "Anthology XML")
-        for file in each(self._path, files, rejects, "paper"):
-            yield from _records(file)
-
-    def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
-        """Nothing but what the papers say."""
-        return {}
-
-
-def _records(file: Path) -> Iterator[Record]:
-    number = 0
-    with reading(file, lambda: f" after paper {number}" if number else ""), open_file(file) as stream:
-        try:
-            for number, fields in enumerate(_papers(file, stream), 1):
-                yield number, paper(fields)
-        except BROKEN as wrong:
-            raise CorpusError(
-                f"{file}: no well-formed XML without entities{f', after paper {number}' if number else ''}: {wrong}",
-                hint="fetch the file again, or name another --format",
-            ) from wrong
+    def records_of(self, file: Path) -> Iterator[Record]:
+        """Raises `CorpusError` for a file that is no Anthology XML, is cut off, or declares entities."""
+        number = 0
+        with reading(file, lambda: f" after paper {number}" if number else ""), open_file(file) as stream:
+            try:
+                for number, fields in enumerate(_papers(file, stream), 1):
+                    yield number, paper(fields)
+            except BROKEN as wrong:
+                raise CorpusError(
+                    f"{file}: no well-formed XML without entities{f', after paper {number}' if number else ''}: {wrong}",
+                    hint="fetch the file again, or name another --format",
+                ) from wrong
 
 
 def _papers(file: Path, stream: IO[bytes]) -> Iterator[dict[str, object]]:
@@ -73,7 +57,7 @@ def _papers(file: Path, stream: IO[bytes]) -> Iterator[dict[str, object]]:
             collection = element if element.tag == "collection" else collection
             volume = element if element.tag == "volume" else volume
         elif element.tag == "paper":
-            yield _record(collection, volume, element)
+            yield _fields(collection, volume, element)
             element.clear()
             with suppress(ValueError):  # it stands elsewhere than the Anthology's do
                 volume.remove(element)
@@ -81,7 +65,7 @@ def _papers(file: Path, stream: IO[bytes]) -> Iterator[dict[str, object]]:
             element.clear()
 
 
-def _record(collection: Element, volume: Element, paper: Element) -> dict[str, object]:
+def _fields(collection: Element, volume: Element, paper: Element) -> dict[str, object]:
     authors = paper.findall("author")
     places = [_text(author.find("affiliation")) for author in authors]
     return {

@@ -2,15 +2,14 @@
 
 import logging
 import re
-from collections.abc import Collection, Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, lines, sift
-from manyheads.literature.readers.common import Record, each, first_of, one_line, paper, shards, terms
+from manyheads.bank.corpus import RawPaper, lines
+from manyheads.literature.readers.common import Dataset, Record, paper, terms
 
 if TYPE_CHECKING:
     from bibtexparser.model import Entry
@@ -84,120 +83,88 @@ def _decoder() -> "LatexNodes2Text":
 
 BEGIN = re.compile(rb"\s*@\s*(\w+)\s*[{(]")
 NO_ENTRY = frozenset((b"comment", b"preamble"))
-EXAMPLE = "entries such as @article{key, title={…}, author={… and …}, year={2015}, abstract={…}}"
 MOST_LINES = 5000
 """Of one entry: what is longer has lost its closing brace, or is none."""
 
 
-class BibTeX:
-    """A `Reader` of `.bib` files, one or a folder of them; a paper's id is its entry's key. No citation counts."""
+class BibTeX(Dataset):
+    """A `Reader` of `.bib` files; a paper's id is its entry's key. No citation counts."""
 
-    def __init__(self, path: Path) -> None:
-        self.name, self._path = path.resolve().name, path
+    kind = "BibTeX"
+    endings = (".bib", ".bib.gz")
+    unit = "record"
+    example = "entries such as @article{key, title={…}, author={… and …}, year={2015}, abstract={…}}"
 
-    def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
-        """See `Reader.papers`; a record's number counts the entries of its file.
-
-        Raises:
-            CorpusError: a file cannot be read, or holds no or hardly any papers.
-        """
-        # The library logs what is returned here as a reject.
+    def records_of(self, file: Path) -> Iterator[Record]:
+        # the library logs what is a reject here
         logging.getLogger("bibtexparser").setLevel(logging.CRITICAL)
-        yield from sift(self._path, self._records(rejects), rejects, example=EXAMPLE)
-
-    def _records(self, rejects: Rejects) -> Iterator[Record]:
-        files = shards(self._path, (".bib", ".bib.gz"), "BibTeX")
-        for file in each(self._path, files, rejects, "record"):
-            macros = _Macros()
-            with closing(_blocks(file)) as blocks:
-                entries = (block for block in blocks if macros.is_entry(block))
-                for number, block in enumerate(entries, 1):
-                    yield number, _paper(block, macros)
-
-    def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
-        """Nothing but what the entries say."""
-        return {}
+        macros, number = dict[str, str](), 0
+        with closing(_blocks(file)) as blocks:
+            for kind, line, source in blocks:
+                if kind == b"string":
+                    text = source.decode("utf-8", "replace")
+                    macros[re.split(r"[{(]|=", text)[1].strip().lower()] = text
+                elif kind not in NO_ENTRY:
+                    number += 1
+                    made = _paper(source, macros)
+                    if isinstance(made, tuple):
+                        made = made[0], f"{made[1]} (line {line})"
+                    yield number, made
 
 
-@dataclass
-class _Block:
-    """What stands from one `@` at the beginning of a line to the next."""
-
-    kind: bytes
-    line: int
-    source: list[bytes]
-
-    def text(self) -> str:
-        """Raises `UnicodeDecodeError`."""
-        return b"".join(self.source).decode("utf-8")
-
-
-def _blocks(file: Path) -> Generator[_Block]:
-    block = None
-    with closing(lines(file)) as found:
-        for number, line in found:
-            if begun := BEGIN.match(line):
-                if block:
-                    yield block
-                block = _Block(begun[1].lower(), number, [line])
-            elif block and len(block.source) <= MOST_LINES:
-                block.source.append(line)
-    if block:
-        yield block
+def _blocks(file: Path) -> Generator[tuple[bytes, int, bytes]]:
+    """What stands from one `@` at the beginning of a line to the next: its kind, its first line's number, its text."""
+    kind, first, source = b"", 0, list[bytes]()
+    with closing(lines(file)) as stream:
+        for number, line in stream:
+            if begin := BEGIN.match(line):
+                if source:
+                    yield kind, first, b"".join(source)
+                kind, first, source = begin[1].lower(), number, [line]
+            elif 0 < len(source) <= MOST_LINES:
+                source.append(line)
+    if source:
+        yield kind, first, b"".join(source)
 
 
-@dataclass
-class _Macros:
-    """The `@string` definitions of a file so far, by name."""
-
-    known: dict[str, str] = field(default_factory=dict[str, str])
-
-    def is_entry(self, block: _Block) -> bool:
-        """Whether a block is an entry; what it defines is kept, what it comments is passed over."""
-        if block.kind == b"string":
-            text = b"".join(block.source).decode("utf-8", "replace")
-            self.known[re.split(r"[{(]|=", text)[1].strip().lower()] = text
-        return block.kind != b"string" and block.kind not in NO_ENTRY
-
-    def used_in(self, text: str) -> str:
-        low = text.lower()
-        return "".join(text for name, text in self.known.items() if name and name in low)
-
-
-def _paper(block: _Block, macros: _Macros) -> RawPaper | tuple[str, str]:
-    try:
-        text = block.text()
-        found = _entry(macros.used_in(text) + text)
-        made = found if isinstance(found, tuple) else paper(_fields(found))
-    except UnicodeDecodeError as wrong:
-        made = "encoding", f"byte {wrong.start} is not UTF-8"
-    except NotTeXError as wrong:
-        made = "entry", one_line(wrong)
-    return made if isinstance(made, RawPaper) else (made[0], f"{made[1]} (line {block.line})")
-
-
-def _entry(text: str) -> "Entry | tuple[str, str]":
-    """The entry of a text with the macros that it uses, or what is wrong with it."""
+def _paper(source: bytes, macros: Mapping[str, str]) -> RawPaper | tuple[str, str]:
+    """The paper of an entry, read together with the `@string`s that it uses; or the field at fault and why."""
     from bibtexparser.entrypoint import parse_string
 
-    library = parse_string(text)
-    if library.failed_blocks:
-        error = str(library.failed_blocks[0].error).partition(". Note:")[0]
-        return "entry", one_line(error) or "its braces do not close"
-    if len(library.entries) > 1:
-        return "entry", "another entry begins inside of it: begin each on a line of its own"
-    return library.entries[0] if library.entries else ("entry", "no entry")
+    try:
+        text = source.decode("utf-8")
+        low = text.lower()
+        library = parse_string("".join(one for name, one in macros.items() if name and name in low) + text)
+        if library.failed_blocks:
+            error = str(library.failed_blocks[0].error).partition(". Note:")[0]
+            return "entry", _one_line(error) or "its braces do not close"
+        if len(library.entries) != 1:
+            several = "another entry begins inside of it: begin each on a line of its own"
+            return "entry", several if library.entries else "no entry"
+        return paper(_fields(library.entries[0]))
+    except UnicodeDecodeError as wrong:
+        return "encoding", f"byte {wrong.start} is not UTF-8"
+    except NotTeXError as wrong:
+        return "entry", _one_line(str(wrong))
+
+
+def _one_line(text: str) -> str:
+    """What the library says, in one line that a terminal can take."""
+    return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))[:300]
 
 
 def _fields(entry: "Entry") -> dict[str, Any]:
     """Raises `NotTeXError`."""
-    given = {name.lower(): one.value for name, one in entry.fields_dict.items() if isinstance(one.value, str)}
+    values = {
+        name.lower(): one.value for name, one in entry.fields_dict.items() if isinstance(one.value, str)
+    }
+    venues = (values.get(name) for name in ("journal", "journaltitle", "booktitle"))
     return {
         "id": entry.key,
-        "title": plain_text(given.get("title", "")),
-        "abstract": plain_text(given.get("abstract", "")),
-        "authors": names(given["author"]) if "author" in given else None,
-        "year": first_of(given, ("year", "date")),
-        "venue": plain_text(first_of(given, ("journal", "journaltitle", "booktitle")) or "") or None,
-        "keywords": terms(plain_text(given.get("keywords", ""))),
+        "title": plain_text(values.get("title", "")),
+        "abstract": plain_text(values.get("abstract", "")),
+        "authors": names(values["author"]) if "author" in values else None,
+        "year": values.get("year") or values.get("date"),
+        "venue": plain_text(next(filter(None, venues), "")) or None,
+        "keywords": terms(plain_text(values.get("keywords", ""))),
     }

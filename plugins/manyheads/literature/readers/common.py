@@ -1,19 +1,48 @@
-"""What the readers share: the files of a dataset, and fields as datasets write them."""
+"""What the readers share: a dataset of records in files, and fields as datasets write them."""
 
 import datetime as dt
 import re
-from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
-from manyheads.bank.corpus import RawPaper, Rejects, as_paper, lines
+from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, as_paper, lines, sift
 from manyheads.errors import CorpusError
 
 Record = tuple[int, RawPaper | tuple[str, str]]
 """A record's number in its file, and the paper in it or the field at fault and why."""
 YEAR = re.compile(r"(?<!\d)(1[5-9]|20)\d\d(?!\d)")
 SHOWN = 60
+
+
+class Dataset(ABC):
+    """A `Reader` of a file, or of all such files in a folder; a format says what the records of a file are."""
+
+    kind: ClassVar[str]
+    endings: ClassVar[tuple[str, ...]]
+    unit: ClassVar[str] = "line"
+    """What the numbers of records count."""
+    example: ClassVar[str]
+
+    def __init__(self, path: Path) -> None:
+        self.name, self.path = path.resolve().name, path
+
+    def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
+        """See `Reader.papers`; a record's number counts the `unit`s of its file."""
+        yield from sift(self.path, self.records(rejects), rejects, example=self.example)
+
+    def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
+        """Nothing but what the papers say."""
+        return {}
+
+    def records(self, rejects: Rejects) -> Iterator[Record]:
+        for file in each(self.path, shards(self.path, self.endings, self.kind), rejects, self.unit):
+            yield from self.records_of(file)
+
+    @abstractmethod
+    def records_of(self, file: Path) -> Iterator[Record]: ...
 
 
 def shards(path: Path, endings: Collection[str], kind: str) -> list[Path]:
@@ -28,12 +57,12 @@ def shards(path: Path, endings: Collection[str], kind: str) -> list[Path]:
         )
     if path.is_file():
         return [path]
-    found = sorted(file for file in path.rglob("*") if file.name.lower().endswith(tuple(endings)))
-    if not found:
+    files = sorted(file for file in path.rglob("*") if file.name.lower().endswith(tuple(endings)))
+    if not files:
         raise CorpusError(
             f"{path}: no file of {kind} in it", hint=f"their names end in {' or '.join(endings)}"
         )
-    return found
+    return files
 
 
 def each(path: Path, files: Iterable[Path], rejects: Rejects, unit: str) -> Generator[Path]:
@@ -49,13 +78,13 @@ def objects(file: Path, member: str | None = None) -> Generator[tuple[int, dict[
     """The object of each line of JSON, or why it holds none; broken Unicode in an escape is none.
 
     Args:
-        file: may be packed, see `bank.files.lines`.
+        file: may be packed, see `lines`.
         member: of a zip that holds several files, the one to read.
     """
     from pydantic_core import from_json
 
-    with closing(lines(file, member)) as found:
-        for number, line in found:
+    with closing(lines(file, member)) as stream:
+        for number, line in stream:
             try:
                 row = from_json(line.decode("utf-8"))
             except UnicodeDecodeError as wrong:
@@ -66,15 +95,25 @@ def objects(file: Path, member: str | None = None) -> Generator[tuple[int, dict[
                 yield number, cast("dict[str, Any]", row) if isinstance(row, dict) else ("json", "no object")
 
 
+def mapping(value: object) -> Mapping[str, Any]:
+    """An object of JSON; {} for anything else."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def sequence(value: object) -> list[Any]:
+    """A list of JSON; [] for anything else."""
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
 def paper(fields: Mapping[str, Any]) -> RawPaper | tuple[str, str]:
     """See `as_paper`; year and citations may be written as text, a date or a float."""
-    given = dict(fields)
+    values = dict(fields)
     for name, read in (("year", year_of), ("citations", whole)):
         try:
-            given[name] = read(given.get(name))
+            values[name] = read(values.get(name))
         except ValueError as wrong:
             return name, str(wrong)
-    return as_paper(given)
+    return as_paper(values)
 
 
 def whole(value: object) -> int | None:
@@ -98,23 +137,12 @@ def year_of(value: object) -> int | None:
     """The year of a number or a date, None for what is not given. Raises ValueError when there is none in it."""
     if isinstance(value, dt.date):
         return value.year
-    if isinstance(value, str) and (found := YEAR.search(value)):
-        return int(found[0])
+    if isinstance(value, str) and (year := YEAR.search(value)):
+        return int(year[0])
     return whole(value)
-
-
-def one_line(text: object) -> str:
-    """What a dataset or a library says, in one line that a terminal can take."""
-    line = " ".join(str(text).split())
-    return "".join(letter if letter.isprintable() else "?" for letter in line)[:300]
 
 
 def terms(text: str) -> list[str]:
     """The terms of a list in one text: between semicolons if there are any, else between commas."""
     parts = text.split(";" if ";" in text else ",")
     return [term for part in parts if (term := " ".join(part.split()))]
-
-
-def first_of(fields: Mapping[str, Any], names: Sequence[str]) -> Any:
-    """The first of several fields that holds anything."""
-    return next((fields[name] for name in names if fields.get(name)), None)

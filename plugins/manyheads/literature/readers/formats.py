@@ -29,193 +29,21 @@ from manyheads.literature.readers.aminer import AMiner, Oag
 from manyheads.literature.readers.anthology import Anthology
 from manyheads.literature.readers.bibtex import BEGIN, BibTeX
 from manyheads.literature.readers.common import shards
-from manyheads.literature.readers.semantic_scholar import AcademicGraph, Searched, part_files
-from manyheads.literature.readers.table import NEEDED, Delimited, Parquet, delimiter_of, header_of, recognised
+from manyheads.literature.readers.semantic_scholar import AcademicGraph, Search, part_files
+from manyheads.literature.readers.table import NEEDED, Delimited, Parquet, columns_of, header_of
 from manyheads.literature.readers.unarxive import UnArXive
 
-# The formats of corpora that can be read, told apart by their content and their names.
-
-
-SNIFFED = 2**16
-"""Bytes from which a format is told."""
+AUTO = "auto"
 SEARCH = "s2:"
 """Before the words of a search instead of a path."""
 API = "semantic-scholar-api"
-
-
-@dataclass(frozen=True)
-class Format:
-    """A format by name, with what it looks like and how a source of it is named."""
-
-    name: str
-    about: str
-    example: str
-
-
-FORMATS = {
-    one.name: one
-    for one in (
-        Format("jsonl", "JSON Lines, one paper a line", "papers.jsonl.gz"),
-        Format("aminer", "AMiner's text files of papers, authors and co-authors", "aminer/ with AMiner-Paper.txt"),
-        Format("oag", "Open Academic Graph: JSON Lines with n_citation and author ids", "oag/ with v3.1_oag_publication_1.json"),
-        Format("semantic-scholar", "Semantic Scholar's dumps", "s2ag/ with papers/, abstracts/ and authors/"),
-        Format(API, "Semantic Scholar's search, year by year", '"s2:graph retrieval" --start 2010 --end 2018'),
-        Format("unarxive", "unarXive: arXiv's papers in full, with their bibliographies", "unarxive/ with 2212/arXiv_src_2212_001.jsonl"),
-        Format("anthology", "ACL Anthology XML", "data/xml/ or 2023.acl.xml"),
-        Format("bibtex", "BibTeX and BibLaTeX", "library.bib"),
-        Format("csv", "CSV, TSV and other tables with a header", "papers.csv --columns title=Title,year=Year"),
-        Format("parquet", "Hugging-Face-style parquet", "data/ with train-00000-of-00002.parquet"),
-    )
-}  # fmt: skip
-"""By name, as `--format` takes them."""
-UNARXIVE = (b'"paper_id":', b'"metadata":', b'"authors_parsed":')
+SNIFFED = 2**16
+"""Bytes from which a format is told."""
 PACKED, MOST_SNIFFED = (".json", ".jsonl", ".gz", ".zip", ".txt"), 20
+UNARXIVE = (b'"paper_id":', b'"metadata":', b'"authors_parsed":')
 FORMAT_ENDINGS = (
     (".xml", "anthology"), (".bib", "bibtex"), (".parquet", "parquet"), (".csv", "csv"), (".tsv", "csv"),
 )  # fmt: skip
-
-
-def format_name(name: str) -> str:
-    """A format's name; raises `CorpusError`, which lists them all, for one that is none."""
-    if name not in FORMATS:
-        raise CorpusError(
-            f"--format {name!r}: no such format", tried=format_examples(), hint="manyheads corpus formats"
-        )
-    return name
-
-
-def format_examples() -> str:
-    """The formats with an example each."""
-    return "; ".join(f"{one.name} ({one.example})" for one in FORMATS.values())
-
-
-def detect(path: Path) -> str:
-    """The format of a file or a folder.
-
-    Raises:
-        CorpusError: there is nothing, it cannot be read, or it is of no known format.
-    """
-    if not path.exists():
-        raise CorpusError(
-            f"{path}: no such file or folder", hint=f"name a dataset, or a search: {SEARCH}WORDS"
-        )
-    if path.is_file() and not _start(path).strip():
-        raise CorpusError(f"{path}: empty", hint="fetch the file again")
-    if found := _of_folder(path) if path.is_dir() else _of_file(path):
-        return found
-    raise CorpusError(
-        f"{path}: not of a format that is known",
-        tried=format_examples(),
-        hint="say which it is: --format NAME",
-    )
-
-
-def _of_folder(folder: Path) -> str | None:
-    names = sorted(file.name.lower() for file in folder.rglob("*") if file.is_file())
-    if any("aminer-paper" in name for name in names):
-        return "aminer"
-    if part_files(folder, "papers") and part_files(folder, "abstracts"):
-        return "semantic-scholar"
-    for ending, name in FORMAT_ENDINGS:
-        if any(name.endswith((ending, f"{ending}.gz")) for name in names):
-            return name
-    files = sorted(file for file in folder.rglob("*") if file.name.lower().endswith(PACKED))
-    found = [_of_file(file) for file in files[:MOST_SNIFFED]]
-    return "oag" if "oag" in found else next(filter(None, found), None)
-
-
-def _of_file(file: Path) -> str | None:
-    start = _start(file)
-    if start.startswith(b"PAR1"):
-        return "parquet"
-    text = start.removeprefix(UTF8_MARK).lstrip()
-    if text.startswith(b"{"):
-        return _of_json(text.split(b"\n", 1)[0])
-    if text.startswith(b"<"):
-        return "anthology" if b"<collection" in text else None
-    if text.startswith((b"#index", b"#*")):
-        return "aminer"
-    if any(BEGIN.match(line) for line in text.splitlines()):
-        return "bibtex"
-    return _of_table(file, text)
-
-
-def _start(file: Path) -> bytes:
-    """The first bytes, unpacked; of a zip, those of its first file."""
-    with reading(file):
-        packed = head(file)
-        if packed.startswith(ZIP):
-            with zipfile.ZipFile(file) as archive:
-                names = [one for one in archive.infolist() if not one.is_dir()]
-                return archive.open(names[0]).read(SNIFFED) if names else b""
-        if packed == b"PAR1" or (file.suffix == ".gz") != packed.startswith(GZIP):
-            return head(file, SNIFFED)
-        with open_file(file) as stream:
-            return stream.read(SNIFFED)
-
-
-def _of_json(line: bytes) -> str:
-    """OAG's records have author objects; what cannot be told is JSON Lines, whose reader says what is wrong."""
-    if all(key in line for key in UNARXIVE):  # its lines are longer than what was read of them
-        return "unarxive"
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
-        return "jsonl"
-    if not isinstance(record, dict):
-        return "jsonl"
-    if "corpusid" in record:
-        return "semantic-scholar"
-    return "oag" if "n_citation" in record or b'"authors": [{' in line or b'"authors":[{' in line else "jsonl"
-
-
-def _of_table(file: Path, text: bytes) -> str | None:
-    """A table has a name that says so, or most of the columns that a paper needs."""
-    header = text.decode("utf-8", "replace").strip()
-    found = recognised(header_of(header, delimiter_of(header)), {})
-    named = file.name.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
-    return "csv" if named or len(found.keys() & set(NEEDED)) > 1 else None
-
-
-# Several datasets read as one, whatever their formats.
-
-
-class Several:
-    """A `Reader` of readers, one after the other; rejects name the dataset that they are of."""
-
-    def __init__(self, readers: Sequence[Reader]) -> None:
-        self.name, self._readers = " + ".join(one.name for one in readers), readers
-
-    def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
-        """See `Reader.papers`."""
-        for reader in self._readers:
-            # Each is judged by its own records: a broken dataset is not carried by a sound one.
-            own = Rejects(rejects.log, file=reader.name)
-            try:
-                for number, paper in reader.papers(own):
-                    rejects.unit, rejects.file = own.unit, own.file
-                    yield number, paper
-            finally:
-                _add(own, rejects)
-
-    def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
-        """See `Reader.authors`; of an author that several know, what the first of them says."""
-        found: dict[str, RawAuthor] = {}
-        for reader in reversed(self._readers):
-            found.update(reader.authors(wanted))
-        return found
-
-
-def _add(own: Rejects, rejects: Rejects) -> None:
-    log, rejects.log = rejects.log, None  # written to it already
-    for one in own.first:
-        rejects.add(one)
-    rejects.by_field.update(own.by_field)
-    rejects.by_field.subtract(one.field for one in own.first)
-    rejects.log = log
-
-
-AUTO = "auto"
 ENDINGS = re.compile(r"(\.(jsonl?|txt|xml|bib|csv|tsv|parquet))?(\.(gz|zip))?$", re.IGNORECASE)
 
 
@@ -246,14 +74,89 @@ class Opening:
     references: bool = False
 
 
+@dataclass(frozen=True)
+class Format:
+    """A format by name, with what it looks like, how a source of it is named, and what opens it."""
+
+    name: str
+    about: str
+    example: str
+    open: Callable[[str, Opening], Reader]
+
+
+def _json_lines(source: str, opening: Opening) -> Reader:
+    path, endings = Path(source), (".jsonl", ".jsonl.gz", ".json", ".json.gz")
+    return (
+        _as_one([JsonLines(file) for file in shards(path, endings, "JSON Lines")])
+        if path.is_dir()
+        else JsonLines(path)
+    )
+
+
+def _search(source: str, opening: Opening) -> Reader:
+    config = opening.literature
+    return Search(
+        source.removeprefix(SEARCH),
+        opening.years,
+        partial(connect, "semantic_scholar", config),
+        opening.cache,
+        opening.limit,
+        config.endpoints.get("semantic_scholar", ""),
+    )
+
+
+def _dumps(source: str, how: Opening) -> Reader:
+    return AcademicGraph(Path(source), how.years, how.scratch, references=how.references)
+
+
+FORMATS = {
+    one.name: one
+    for one in (
+        Format("jsonl", "JSON Lines, one paper a line", "papers.jsonl.gz", _json_lines),
+        Format("aminer", "AMiner's text files of papers, authors and co-authors", "aminer/ with AMiner-Paper.txt",
+               lambda source, _: AMiner(Path(source))),
+        Format("oag", "Open Academic Graph: JSON Lines with n_citation and author ids", "oag/ with v3.1_oag_publication_1.json",
+               lambda source, _: Oag(Path(source))),
+        Format("semantic-scholar", "Semantic Scholar's dumps", "s2ag/ with papers/, abstracts/ and authors/", _dumps),
+        Format(API, "Semantic Scholar's search, year by year", '"s2:graph retrieval" --start 2010 --end 2018', _search),
+        Format("unarxive", "unarXive: arXiv's papers in full, with their bibliographies", "unarxive/ with 2212/arXiv_src_2212_001.jsonl",
+               lambda source, _: UnArXive(Path(source))),
+        Format("anthology", "ACL Anthology XML", "data/xml/ or 2023.acl.xml", lambda source, _: Anthology(Path(source))),
+        Format("bibtex", "BibTeX and BibLaTeX", "library.bib", lambda source, _: BibTeX(Path(source))),
+        Format("csv", "CSV, TSV and other tables with a header", "papers.csv --columns title=Title,year=Year",
+               lambda source, how: Delimited(Path(source), how.columns)),
+        Format("parquet", "Hugging-Face-style parquet", "data/ with train-00000-of-00002.parquet",
+               lambda source, how: Parquet(Path(source), how.columns)),
+    )
+}  # fmt: skip
+"""By name, as `--format` takes them."""
+
+
 def open_sources(sources: Sequence[str], opening: Opening) -> Reader:
     """The reader of a dataset, or of several as one; a source is a path, or `s2:` and the words of a search.
 
     Raises:
         CorpusError: nothing is there, its format is not known, or the format has no use for an option.
     """
-    readers = [_open(source, opening) for source in sources]
-    return readers[0] if len(readers) == 1 else Several(readers)
+    return _as_one([open_corpus(source, opening) for source in sources])
+
+
+def open_corpus(source: str | Path, opening: Opening | None = None) -> Reader:
+    """The reader of one dataset; see `open_sources`."""
+    opening, source = opening or Opening(), str(source)
+    if is_search(source, opening.format):
+        name = API
+    elif opening.format != AUTO:
+        name = opening.format
+    else:
+        name = opening.preset if opening.preset and Path(source).is_dir() else detect(Path(source))
+    if name not in FORMATS:
+        raise CorpusError(
+            f"--format {name!r}: no such format", tried=format_examples(), hint="manyheads corpus formats"
+        )
+    if opening.columns and name not in ("csv", "parquet", API):
+        raise CorpusError(f"{source}: {name} has no columns", hint="leave --columns out, or say --format csv")
+    return FORMATS[name].open(source, opening)
 
 
 def is_search(source: str, format: str) -> bool:  # noqa: A002
@@ -268,44 +171,129 @@ def name_of(source: str) -> str:
     return ENDINGS.sub("", Path(source).resolve().name) or "corpus"
 
 
-def open_corpus(path: Path, format: str = AUTO, opening: Opening | None = None) -> Reader:  # noqa: A002
-    """The reader of a file or a folder.
+def format_examples() -> str:
+    """The formats with an example each."""
+    return "; ".join(f"{one.name} ({one.example})" for one in FORMATS.values())
+
+
+# The format of a dataset, told by its content and its name.
+
+
+def detect(path: Path) -> str:
+    """The format of a file or a folder.
 
     Raises:
-        CorpusError: nothing is there, or its format is not known.
+        CorpusError: there is nothing, it cannot be read, or it is of no known format.
     """
-    how = opening or Opening()
-    if format != AUTO:
-        name = format_name(format)
-    else:
-        name = how.preset if how.preset and path.is_dir() else detect(path)
-    if how.columns and name not in ("csv", "parquet"):
-        raise CorpusError(f"{path}: {name} has no columns", hint="leave --columns out, or say --format csv")
-    readers: dict[str, Callable[[], Reader]] = {
-        "jsonl": partial(_json_lines, path),
-        "aminer": partial(AMiner, path),
-        "oag": partial(Oag, path),
-        "semantic-scholar": partial(AcademicGraph, path, how.years, how.scratch, references=how.references),
-        "unarxive": partial(UnArXive, path),
-        "anthology": partial(Anthology, path),
-        "bibtex": partial(BibTeX, path),
-        "csv": partial(Delimited, path, how.columns),
-        "parquet": partial(Parquet, path, how.columns),
-    }
-    return readers[name]()
-
-
-def _open(source: str, opening: Opening) -> Reader:
-    if is_search(source, opening.format):
-        asked = partial(connect, "semantic_scholar", opening.literature)
-        words, address = source.removeprefix(SEARCH), opening.literature.endpoints.get("semantic_scholar", "")
-        return Searched(words, opening.years, asked, opening.cache, opening.limit, address)
-    return open_corpus(Path(source), opening.format, opening)
-
-
-def _json_lines(path: Path) -> Reader:
-    files = (
-        shards(path, (".jsonl", ".jsonl.gz", ".json", ".json.gz"), "JSON Lines") if path.is_dir() else [path]
+    if not path.exists():
+        raise CorpusError(
+            f"{path}: no such file or folder", hint=f"name a dataset, or a search: {SEARCH}WORDS"
+        )
+    if path.is_file() and not _start(path).strip():
+        raise CorpusError(f"{path}: empty", hint="fetch the file again")
+    if name := _of_folder(path) if path.is_dir() else _of_file(path):
+        return name
+    raise CorpusError(
+        f"{path}: not of a format that is known",
+        tried=format_examples(),
+        hint="say which it is: --format NAME",
     )
-    readers = [JsonLines(file) for file in files]
+
+
+def _of_folder(folder: Path) -> str | None:
+    files = {file: file.name.lower() for file in sorted(folder.rglob("*")) if file.is_file()}
+    if any("aminer-paper" in name for name in files.values()):
+        return "aminer"
+    if part_files(folder, "papers") and part_files(folder, "abstracts"):
+        return "semantic-scholar"
+    for ending, format_name in FORMAT_ENDINGS:
+        if any(name.endswith((ending, f"{ending}.gz")) for name in files.values()):
+            return format_name
+    packed = [file for file, name in files.items() if name.endswith(PACKED)]
+    formats = [_of_file(file) for file in packed[:MOST_SNIFFED]]
+    return "oag" if "oag" in formats else next(filter(None, formats), None)
+
+
+def _of_file(file: Path) -> str | None:
+    start = _start(file)
+    if start.startswith(b"PAR1"):
+        return "parquet"
+    text = start.removeprefix(UTF8_MARK).lstrip()
+    if text.startswith(b"{"):
+        return _of_json(text.split(b"\n", 1)[0])
+    if text.startswith(b"<"):
+        return "anthology" if b"<collection" in text else None
+    if text.startswith((b"#index", b"#*")):
+        return "aminer"
+    if any(BEGIN.match(line) for line in text.splitlines()):
+        return "bibtex"
+    # a table has a name that says so, or most of the columns that a paper needs
+    _, header = header_of(text.decode("utf-8", "replace").strip(), {})
+    named = file.name.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
+    return "csv" if named or len(columns_of(header, {}).keys() & set(NEEDED)) > 1 else None
+
+
+def _start(file: Path) -> bytes:
+    """The first bytes, unpacked; of a zip, those of its first file."""
+    with reading(file):
+        packed = head(file)
+        if packed.startswith(ZIP):
+            with zipfile.ZipFile(file) as archive:
+                names = [one for one in archive.infolist() if not one.is_dir()]
+                return archive.open(names[0]).read(SNIFFED) if names else b""
+        if packed == b"PAR1" or (file.suffix == ".gz") != packed.startswith(GZIP):
+            return head(file, SNIFFED)
+        with open_file(file) as stream:
+            return stream.read(SNIFFED)
+
+
+def _of_json(line: bytes) -> str:
+    """OAG's records have author objects; what cannot be told is JSON Lines, whose reader says what is wrong."""
+    if all(key in line for key in UNARXIVE):  # its lines are longer than what was read of them
+        return "unarxive"
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return "jsonl"
+    if isinstance(record, dict) and "corpusid" in record:
+        return "semantic-scholar"
+    people = b'"authors": [{' in line or b'"authors":[{' in line
+    return "oag" if isinstance(record, dict) and ("n_citation" in record or people) else "jsonl"
+
+
+# Several datasets read as one, whatever their formats.
+
+
+class Several:
+    """A `Reader` of readers, one after the other; rejects name the dataset that they are of."""
+
+    def __init__(self, readers: Sequence[Reader]) -> None:
+        self.name, self._readers = " + ".join(one.name for one in readers), readers
+
+    def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
+        """See `Reader.papers`."""
+        for reader in self._readers:
+            # Each is judged by its own records: a broken dataset is not carried by a sound one.
+            own = Rejects(rejects.log, file=reader.name)
+            try:
+                for number, paper in reader.papers(own):
+                    rejects.unit, rejects.file = own.unit, own.file
+                    yield number, paper
+            finally:
+                log, rejects.log = rejects.log, None  # written to it already
+                for one in own.first:
+                    rejects.add(one)
+                rejects.by_field.update(own.by_field)
+                rejects.by_field.subtract(one.field for one in own.first)
+                rejects.log = log
+
+    def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
+        """See `Reader.authors`; of an author that several know, what the first of them says."""
+        authors: dict[str, RawAuthor] = {}
+        for reader in reversed(self._readers):
+            authors.update(reader.authors(wanted))
+        return authors
+
+
+def _as_one(readers: Sequence[Reader]) -> Reader:
     return readers[0] if len(readers) == 1 else Several(readers)

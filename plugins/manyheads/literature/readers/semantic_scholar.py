@@ -4,88 +4,30 @@ import asyncio
 import datetime as dt
 import sqlite3
 import tempfile
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import JsonValue, TypeAdapter
 
 from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, sift
 from manyheads.disk import Database
 from manyheads.errors import CorpusError, LiteratureError
 from manyheads.literature.cache import LookupCache
-from manyheads.literature.readers.common import Record, each, objects, paper, whole
-from manyheads.literature.source import Part, Source
+from manyheads.literature.readers.common import Record, each, mapping, objects, paper, sequence, whole
+from manyheads.literature.source import Part, Request, Source
 from manyheads.papers import Paper, Window
 
-# Papers that wait for their abstracts, and who cites whom, on the disk instead of in memory.
-
-
-class Join:
-    """A table of papers by corpusid, in a database that is thrown away afterwards."""
-
-    def __init__(self, path: Path) -> None:
-        table = (
-            "CREATE TABLE papers (id TEXT PRIMARY KEY, file TEXT, number INTEGER, paper TEXT) WITHOUT ROWID"
-        )
-        self._db = Database(path, table, safety="none")
-
-    def close(self) -> None:
-        self._db.close()
-
-    @classmethod
-    @contextmanager
-    def in_folder(cls, folder: Path | None) -> "Generator[Join]":
-        """A new one in a folder, the system's for temporary files if None; removed at the end.
-
-        Raises:
-            CorpusError: the disk is full, or the folder cannot be written.
-        """
-        try:
-            with (
-                tempfile.TemporaryDirectory(dir=folder, prefix=".join-") as place,
-                closing(cls(Path(place) / "papers.sqlite")) as join,
-            ):
-                yield join
-        except sqlite3.Error as wrong:
-            raise CorpusError(
-                f"papers and abstracts cannot be joined on the disk: {wrong}",
-                hint="make room there, or set TMPDIR to a folder with more, and run the same command again",
-            ) from wrong
-
-    def wait(self, file: str, number: int, paper: RawPaper) -> bool:
-        """Put a paper; False if its id is there already."""
-        row = (paper.id, file, number, paper.model_dump_json(by_alias=True))
-        return self._db.change("INSERT OR IGNORE INTO papers VALUES (?, ?, ?, ?)", *row) == 1
-
-    def take(self, corpusid: object) -> tuple[str, int, RawPaper] | None:
-        """The paper that waits under an id, with its file and number, once."""
-        found = self._db.row("DELETE FROM papers WHERE id = ? RETURNING file, number, paper", str(corpusid))
-        return found and (found[0], found[1], RawPaper.model_validate_json(found[2]))
-
-    def cite(self, pairs: Iterable[tuple[str, str]]) -> None:
-        """Put who cites whom: ids of the citing and of the cited papers."""
-        with self._db.together() as database:
-            database.execute("CREATE TABLE cites (citing TEXT, cited TEXT)")
-            database.executemany("INSERT INTO cites VALUES (?, ?)", pairs)
-            database.execute("CREATE INDEX by_citing ON cites (citing)")
-
-    def cited(self, corpusid: str) -> tuple[str, ...]:
-        """What a paper cites, in the order put."""
-        found = self._db.each("SELECT cited FROM cites WHERE citing = ? ORDER BY rowid", corpusid)
-        return tuple(cited for (cited,) in found)
-
-    def left(self) -> Iterator[tuple[str, int, RawPaper]]:
-        """The papers that have found no abstract."""
-        for file, number, line in self._db.each("SELECT file, number, paper FROM papers ORDER BY id"):
-            yield file, number, RawPaper.model_validate_json(line)
+_TABLES = (
+    "CREATE TABLE papers (id TEXT PRIMARY KEY, file TEXT, number INTEGER, paper TEXT) WITHOUT ROWID",
+    "CREATE TABLE cites (citing TEXT, cited TEXT)",
+    "CREATE INDEX by_citing ON cites (citing)",
+)
 
 
 Years = tuple[int | None, int | None]
-PARTS = ("papers", "abstracts", "authors")
 EXAMPLE = 'lines such as {"corpusid": 1, "title": "…", "authors": [{"authorId": "2", "name": "…"}], "year": 2015, …}'
-HINT = "name the folder that holds papers/, abstracts/ and authors/, as downloaded from the datasets API"
 
 
 class AcademicGraph:
@@ -119,25 +61,38 @@ class AcademicGraph:
         Raises:
             CorpusError: papers or abstracts are missing, or cannot be read.
         """
-        papers, abstracts = (self._need(part) for part in ("papers", "abstracts"))
-        with Join.in_folder(self._scratch) as join:
-            records = self._records(papers, abstracts, join, rejects)
-            found = sift(self._folder, records, rejects, example=EXAMPLE)
-            yield from self._citing(found, join, rejects) if self._citations else found
+        for part in ("papers", "abstracts"):
+            if not part_files(self._folder, part):
+                raise CorpusError(
+                    f"{self._folder}: no {part} of Semantic Scholar in it",
+                    hint="name the folder that holds papers/, abstracts/ and authors/, as downloaded from the datasets API",
+                )
+        try:
+            with (
+                tempfile.TemporaryDirectory(dir=self._scratch, prefix=".join-") as place,
+                closing(Database(Path(place) / "papers.sqlite", *_TABLES, safety="none")) as join,
+            ):
+                join.change_all("INSERT INTO cites VALUES (?, ?)", self._pairs(rejects))
+                for number, made in sift(
+                    self._folder, self._records(join, rejects), rejects, example=EXAMPLE
+                ):
+                    if self._citations:
+                        cited = join.rows("SELECT cited FROM cites WHERE citing = ? ORDER BY rowid", made.id)
+                        made = made.model_copy(update={"references": tuple(one for (one,) in cited)})
+                    yield number, made
+        except sqlite3.Error as wrong:
+            raise CorpusError(
+                f"papers and abstracts cannot be joined on the disk: {wrong}",
+                hint="make room there, or set TMPDIR to a folder with more, and run the same command again",
+            ) from wrong
 
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
         """See `Reader.authors`; {} where the dump was downloaded without authors."""
         rows = (row for file in part_files(self._folder, "authors") for _, row in objects(file))
-        found = (_author(row) for row in rows if isinstance(row, dict) and str(row.get("authorid")) in wanted)
-        return {one.key: one for one in found if one}
-
-    def _citing(
-        self, papers: Iterable[tuple[int, RawPaper]], join: Join, rejects: Rejects
-    ) -> Iterator[tuple[int, RawPaper]]:
-        """The papers with what they cite."""
-        join.cite(self._pairs(rejects))
-        for number, known in papers:
-            yield number, known.model_copy(update={"references": join.cited(known.id)})
+        authors = (
+            _author(row) for row in rows if isinstance(row, dict) and str(row.get("authorid")) in wanted
+        )
+        return {one.key: one for one in authors if one}
 
     def _pairs(self, rejects: Rejects) -> Iterator[tuple[str, str]]:
         """Who cites whom, of those of whom the dump knows both."""
@@ -148,37 +103,32 @@ class AcademicGraph:
                 elif row.get("citingcorpusid") is not None and row.get("citedcorpusid") is not None:
                     yield str(row["citingcorpusid"]), str(row["citedcorpusid"])
 
-    def _need(self, part: str) -> list[Path]:
-        if not (files := part_files(self._folder, part)):
-            raise CorpusError(f"{self._folder}: no {part} of Semantic Scholar in it", hint=HINT)
-        return files
-
-    def _records(
-        self, papers: list[Path], abstracts: list[Path], join: Join, rejects: Rejects
-    ) -> Iterator[Record]:
-        for file in each(self._folder, papers, rejects, "line"):
+    def _records(self, join: Database, rejects: Rejects) -> Iterator[Record]:
+        """Papers wait on the disk for their abstracts; those that find none come last."""
+        first, last = self._years
+        for file in each(self._folder, part_files(self._folder, "papers"), rejects, "line"):
             for number, row in objects(file):
                 made = paper(_fields(row)) if isinstance(row, dict) else row
-                if not isinstance(made, RawPaper) or not self._in_time(made):
+                if isinstance(made, tuple) or not (first or made.year) <= made.year <= (last or made.year):
                     yield number, made
-                elif not join.wait(rejects.file, number, made):
+                    continue
+                waiting = made.id, rejects.file, number, made.model_dump_json(by_alias=True)
+                if not join.change("INSERT OR IGNORE INTO papers VALUES (?, ?, ?, ?)", *waiting):
                     yield number, ("corpusid", "is another paper's already")
-        for file in each(self._folder, abstracts, rejects, "line"):
+        columns = "file, number, paper"
+        for file in each(self._folder, part_files(self._folder, "abstracts"), rejects, "line"):
             name = rejects.file
             for number, row in objects(file):
                 if not isinstance(row, dict):
                     rejects.file = name
                     yield number, row
-                elif waiting := join.take(row.get("corpusid")):
-                    rejects.file, at, known = waiting
-                    text = row.get("abstract")
-                    yield at, known.model_copy(update={"abstract": text if isinstance(text, str) else ""})
-        for rejects.file, number, known in join.left():
-            yield number, known
-
-    def _in_time(self, made: RawPaper) -> bool:
-        first, last = self._years
-        return (first is None or made.year >= first) and (last is None or made.year <= last)
+                    continue
+                taking, text = f"DELETE FROM papers WHERE id = ? RETURNING {columns}", row.get("abstract")
+                if waiting := join.row(taking, str(row.get("corpusid"))):
+                    rejects.file, at, made = waiting[0], waiting[1], RawPaper.model_validate_json(waiting[2])
+                    yield at, made.model_copy(update={"abstract": text if isinstance(text, str) else ""})
+        for rejects.file, number, line in join.each(f"SELECT {columns} FROM papers ORDER BY id"):
+            yield number, RawPaper.model_validate_json(line)
 
 
 def part_files(folder: Path, part: str) -> list[Path]:
@@ -190,11 +140,7 @@ def part_files(folder: Path, part: str) -> list[Path]:
 
 
 def _fields(row: Mapping[str, Any]) -> dict[str, Any]:
-    given = row.get("authors")
-    people = (
-        [one for one in cast("list[Any]", given) if isinstance(one, dict)] if isinstance(given, list) else []
-    )
-    number = row.get("corpusid")
+    people, number = [*filter(None, map(mapping, sequence(row.get("authors"))))], row.get("corpusid")
     return {
         "id": None if number is None else str(number),
         "title": row.get("title"),
@@ -209,14 +155,11 @@ def _fields(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _author(row: Mapping[str, Any]) -> RawAuthor | None:
     """None where the counts are no counts."""
-    places = row.get("affiliations")
     try:
         return RawAuthor(
             key=str(row["authorid"]),
             name=str(row.get("name") or ""),
-            affiliations=tuple(map(str, cast("list[Any]", places)))
-            if isinstance(places, list) and places
-            else None,
+            affiliations=tuple(map(str, sequence(row.get("affiliations")))) or None,
             papers=whole(row.get("papercount")),
             citations=whole(row.get("citationcount")),
         )
@@ -235,7 +178,7 @@ API_PARTS: tuple[Part, ...] = ("abstract", "authors", "venue", "citations", "dat
 _PAPERS = TypeAdapter(list[Paper])
 
 
-class Searched:
+class Search:
     """A `Reader` of what a service finds for a query, each year's best matches.
 
     A year that was fetched is kept in the cache: a build that was interrupted goes on from there.
@@ -282,8 +225,11 @@ class Searched:
             LiteratureError: the service cannot be reached or refuses; the years so far are kept.
             CorpusError: nothing was found at all.
         """
-        example = "use other words, or other years"
-        yield from sift(self.name, self._records(rejects), rejects, example=example)
+        yield from sift(self.name, self._records(rejects), rejects, example="use other words, or other years")
+
+    def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
+        """Nothing but what the papers say."""
+        return {}
 
     def _records(self, rejects: Rejects) -> Iterator[Record]:
         rejects.unit = "paper"
@@ -291,45 +237,28 @@ class Searched:
         with self._open_cache() as cache, asyncio.Runner() as runner:
             try:
                 for year in self._years:
-                    found = self._kept(cache, source, year)
-                    if found is None:
-                        found = runner.run(self._ask(source, year))
-                        cache.put(
-                            source.name,
-                            KEPT,
-                            self._request(year),
-                            _PAPERS.dump_python(found, mode="json"),
-                        )
+                    key: dict[str, JsonValue] = {"query": self._query, "year": year, "limit": self._limit}
+                    key["parts"] = [*API_PARTS]
+                    if self._address:
+                        key["address"] = self._address
+                    if (papers := cache.get(source.name, KEPT, key, _PAPERS)) is None:
+                        papers = runner.run(self._ask(source, year))
+                        cache.put(source.name, KEPT, key, _PAPERS, papers)
                     rejects.file = f"{source.name} {year}"
-                    for rank, one in enumerate(found, 1):
+                    for rank, one in enumerate(papers, 1):
                         yield rank, paper(_fields_of_hit(one))
             finally:
                 runner.run(source.close())
 
-    def _request(self, year: int) -> dict[str, Any]:
-        asked = {"query": self._query, "year": year, "limit": self._limit, "parts": list(API_PARTS)}
-        return asked | ({"address": self._address} if self._address else {})
-
-    def _kept(self, cache: LookupCache, source: Source, year: int) -> list[Paper] | None:
-        """What was kept of a year; None too where an earlier version kept it otherwise."""
-        kept = cache.get(source.name, KEPT, self._request(year))
-        try:
-            return None if kept is None else _PAPERS.validate_python(kept.value)
-        except ValidationError:
-            return None
-
     async def _ask(self, source: Source, year: int) -> list[Paper]:
         window = Window(dt.date(year, 1, 1), dt.date(year + 1, 1, 1))
+        request = Request("search", self._query, self._limit, window, frozenset(API_PARTS))
         try:
-            return await source.search(self._query, self._limit, window=window, parts=API_PARTS)
+            return await source.look_up(request)
         except LiteratureError as error:
             kept = f"{self._years.index(year)} of {len(self._years)} years are found, and kept"
             error.tried = f"{error.tried}; {kept}" if error.tried else kept
             raise
-
-    def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
-        """Nothing but what the papers say."""
-        return {}
 
 
 def _fields_of_hit(one: Paper) -> dict[str, Any]:

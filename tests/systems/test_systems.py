@@ -29,7 +29,7 @@ ALLOWED = {
     "cli/review.py": "a front of the systems that judge",
     "core/results.py": "a ranking of ideas",
     "hosts/agentscope/__init__.py": "an example",
-    "hosts/run.py": "an example",
+    "hosts/bridge.py": "an example",
     "hosts/agentscope/pipeline.py": "an example",
     "hosts/autogen/__init__.py": "an example",
     "hosts/autogen/team.py": "an example",

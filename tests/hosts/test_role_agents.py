@@ -1,0 +1,207 @@
+"""A role as an agent of either framework, to be asked by anybody."""
+
+import asyncio
+import re
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from manyheads.bank.embedding import load_embedder
+from manyheads.bank.knowledge import KnowledgeBank
+from manyheads.config import LiteratureConfig
+from manyheads.core import Tool
+from manyheads.engine.replying import parse
+from manyheads.errors import BudgetError, ConfigError, CorpusError, ModelError
+from manyheads.literature.library import Library
+from manyheads.papers import Paper
+from manyheads.replies import Verdict
+from manyheads.replies.base import form
+from manyheads.retry import Pace
+from support.faults import Fault
+from support.llm import LLM
+from support.native import Hosting, role_of
+from support.requests import Request
+from support.scholar import Scholar, Trouble, record
+from support.turns import LOOK_UP, Look, model, turn
+
+ROLE = "name: critic\ndescription: Finds faults.\nvariables: {field: physics, tone: null}\n"
+PAPERS = (record("a" * 40, "Tactile fingers", abstract="Robots feel.", year=2019, citationCount=7),)
+SHOWN = {
+    "autogen": "[1]\n<paper>\nTitle: Robust grasping",
+    "agentscope": "[1] (source: p1)\nRobust grasping (2014)\nRobots grasp fragile things.",
+}
+
+
+@pytest.fixture
+def mine(folder: Any) -> str:
+    (folder / "roles" / "critic.yaml").write_text(ROLE)
+    (folder / "prompts" / "critic").mkdir()
+    (folder / "prompts" / "critic" / "system.md.j2").write_text(
+        "You judge {{ field }} in a {{ tone }} voice."
+    )
+    return str(folder)
+
+
+@pytest.fixture
+def make(name: str) -> Callable[..., Any]:
+    """The host's own `role_agent`."""
+    return import_module(f"manyheads.hosts.{name}").role_agent
+
+
+@pytest.fixture
+def bank() -> Iterator[KnowledgeBank]:
+    with KnowledgeBank.create(":memory:", load_embedder("lexical")) as made:
+        made.add(
+            [
+                Paper(id="p1", title="Robust grasping", abstract="Robots grasp fragile things.", year=2014),
+                Paper(id="p2", title="Dense retrieval", abstract="Retrieval for rare languages.", year=2012),
+            ]
+        )
+        yield made
+
+
+async def test_a_role_of_ones_own(llm: LLM, name: str, mine: str) -> None:
+    async with role_of(name, "critic", model(llm), paths=[mine], tone="mild") as ask:
+        assert await ask("Well?")
+    assert llm.requests[0].system.strip() == "You judge physics in a mild voice."
+
+
+async def test_a_role_that_ships_takes_three_lines(llm: LLM, name: str) -> None:
+    async with role_of(name, "reviewer", model(llm), indicator="clarity", traits="- can be followed") as ask:
+        assert await ask("An idea")
+    assert "clarity" in llm.requests[0].system
+
+
+async def test_a_model_may_be_named(name: str) -> None:
+    async with role_of(name, "reviewer", "offline") as ask:
+        assert await ask("An idea")
+
+
+@pytest.mark.parametrize(
+    ("role", "settings", "problem"),
+    [
+        ("reviewr", {}, "unknown role 'reviewr'"),
+        ("reviewer", {"model": "nobody/gpt"}, "unknown provider 'nobody'"),
+        ("reviewer", {"model": "openai/gpt-4o"}, "no key for openai/gpt-4o"),
+        ("reviewer", {"field": "robotics"}, "no variable field"),
+        ("scientist", {}, "needs scientist"),
+    ],
+)
+def test_mistakes_are_named(
+    make: Callable[..., Any], role: str, settings: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        make(role, **{"model": "offline", **settings})
+
+
+def test_names_are_made_safe(make: Callable[..., Any]) -> None:
+    assert make("reviewer", "offline", name="Area Chair").name == "Area_Chair"
+
+
+async def test_a_time_limit_surfaces(llm: LLM, name: str) -> None:
+    llm.delay = 5
+    async with role_of(name, "reviewer", model(llm)) as ask:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.3):
+                await ask("An idea")
+
+
+async def test_a_prompt_that_cannot_fit_is_refused(llm: LLM, name: str) -> None:
+    async with role_of(name, "reviewer", model(llm, context=1000)) as ask:
+        with pytest.raises(ConfigError, match="does not fit"):
+            await ask("word " * 2000)
+    assert llm.calls == 0
+
+
+async def test_a_wrong_key_is_said_in_words(llm: LLM, name: str) -> None:
+    llm.faults.append(Fault("status", status=401))
+    async with role_of(name, "reviewer", model(llm)) as ask:
+        with pytest.raises(ModelError, match="the key is refused"):
+            await ask("Review this.")
+
+
+async def test_a_roles_agent_has_no_form_to_refuse(llm: LLM, host: Hosting, name: str) -> None:
+    llm.faults.append(Fault("status", status=500))
+    async with role_of(name, "reviewer", model(llm, retries=1)) as ask:
+        await ask("An idea")
+    async with host(model(llm)) as on:
+        await on.ask(turn())
+    assert [request.has_form for request in llm.requests] == [False, False, True]
+
+
+async def test_a_users_mistake_in_a_tool_ends_the_turn(llm: LLM, name: str) -> None:
+    async def spend(arguments: Look) -> str:
+        raise BudgetError("the budget is spent")
+
+    llm.tool_calls = [("look_up", {"subject": "x"})]
+    tool = Tool("look_up", LOOK_UP.description, Look, spend)
+    async with role_of(name, "reviewer", model(llm), tools=[tool]) as ask:
+        with pytest.raises(BudgetError, match="the budget is spent"):
+            await ask("An idea")
+        assert llm.calls == 1
+        llm.tool_calls = []
+        await ask("Another idea")
+        assert llm.calls == 2
+
+
+async def test_papers_are_shown_beside_the_question(llm: LLM, name: str, bank: KnowledgeBank) -> None:
+    async with role_of(name, "reviewer", model(llm), knowledge=bank) as ask:
+        await ask("Robots that grasp fragile things")
+    shown = llm.requests[0].messages[-1]
+    assert shown.role == "user"
+    assert SHOWN[name] in shown.text
+    assert bank.count() == 2
+
+
+async def test_a_failed_search_ends_the_reply(llm: LLM, name: str, bank: KnowledgeBank) -> None:
+    async def broken(*args: object, **kwargs: object) -> None:
+        raise CorpusError("the bank is gone")
+
+    bank.search = broken  # pyright: ignore[reportAttributeAccessIssue]
+    async with role_of(name, "reviewer", model(llm), knowledge=bank) as ask:
+        with pytest.raises(CorpusError, match="the bank is gone"):
+            await ask("Robots")
+    assert llm.calls == 0
+
+
+async def test_a_loop_ends_when_the_chair_sees_no_improvement(llm: LLM, name: str) -> None:
+    def not_yet_seven(request: Request) -> bool:
+        return "draft 7" not in request.messages[-1].text
+
+    llm.answers["improved"] = not_yet_seven
+    draft, improved = 1, True
+    async with role_of(name, "area_chair", model(llm), area="robotics", indicator="feasibility") as ask:
+        while improved:
+            draft += 1
+            question = f"Before: draft {draft - 1}\n\nAfter: draft {draft}\n\n{form(Verdict)}"
+            improved = parse(await ask(question), Verdict).improved
+    assert draft == 7
+    assert all("- everything that it takes" in request.system for request in llm.requests)
+
+
+@pytest.mark.parametrize(
+    ("troubles", "told"),
+    [
+        ((), "Title: Tactile fingers"),
+        ((Trouble("status", times=None, status=503),), "says nothing about what has been published"),
+    ],
+    ids=["found", "failed"],
+)
+async def test_a_role_looks_papers_up(llm: LLM, name: str, troubles: tuple[Trouble, ...], told: str) -> None:
+    llm.tool_calls = [("search_papers", {"query": "tactile"})]
+    with Scholar(PAPERS, troubles=list(troubles)) as scholar:
+        config = LiteratureConfig(
+            cascade=("semantic_scholar",),
+            before="any",
+            retries=0,
+            endpoints={"semantic_scholar": scholar.url},
+        )
+        library = Library(config, paces={"semantic_scholar": Pace(0)})
+        async with role_of(name, "novelty", model(llm), library=library) as ask:
+            assert await ask("Is a tactile finger new?")
+        await library.close()
+    assert {"search_papers", "get_paper", "get_references"} <= set(llm.requests[0].tools)
+    assert re.search(told, llm.requests[-1].text)
+    assert len(scholar.requests) == 1

@@ -1,0 +1,198 @@
+"""Tools in one turn of either host: called, recorded, and unable to hide what must end a turn."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, Field
+
+from manyheads.core import Tool, ToolCall
+from manyheads.engine.replying import TOOL_ROUNDS
+from manyheads.errors import BudgetError, ModelError, ReplyError
+from support.llm import LLM
+from support.native import Hosting
+from support.requests import Request
+from support.turns import model, turn
+from support.wires import Call
+
+
+class Invitation(BaseModel):
+    name: str
+    count: int = Field(default=1, ge=1, le=3)
+
+
+async def invite(asked: Invitation) -> str:
+    return f"{asked.name} says hello {asked.count} times"
+
+
+def tool(run: Callable[[Invitation], Awaitable[str]] = invite, name: str = "invite") -> Tool:
+    return Tool(name, "Invite a scientist.", Invitation, run)
+
+
+Ask = Callable[..., Awaitable[tuple[ToolCall, ...]]]
+
+
+@pytest.fixture
+def ask(llm: LLM, host: Hosting) -> Ask:
+    """One turn with tools; gives the calls that were made."""
+
+    async def asking(*tools: Tool, **settings: Any) -> tuple[ToolCall, ...]:
+        async with host(model(llm, **settings)) as on:
+            return (await on.ask(turn(tools=tools))).tool_calls
+
+    return asking
+
+
+async def test_a_tool_is_called_without_asking_anyone(llm: LLM, host: Hosting) -> None:
+    llm.tool_calls = [("invite", {"name": "Bo", "count": 2})]
+    async with host(model(llm)) as on:
+        reply = await on.ask(turn(tools=(tool(),)))
+    [call] = reply.tool_calls
+    assert call == ToolCall(
+        name="invite", arguments={"name": "Bo", "count": 2}, result="Bo says hello 2 times"
+    )
+    assert (llm.calls, reply.usage.calls, reply.attempts) == (2, 2, 1)
+    assert [said.text for said in llm.requests[1].messages if said.role == "tool"] == [call.result]
+    assert reply.value.remark
+
+
+async def test_the_model_reads_what_a_tool_takes(llm: LLM, ask: Ask) -> None:
+    await ask(tool())
+    [offered] = llm.requests[0].body["tools"]
+    assert offered["function"]["description"] == "Invite a scientist."
+    assert set(offered["function"]["parameters"]["properties"]) == {"name", "count"}
+
+
+async def test_a_model_that_cannot_call_tools_is_offered_none(llm: LLM, ask: Ask) -> None:
+    llm.tool_calls = [("invite", {"name": "Bo"})]
+    assert await ask(tool(), tools=False) == ()
+    assert "tools" not in llm.requests[0].body
+
+
+async def test_results_keep_the_models_order(llm: LLM, ask: Ask) -> None:
+    async def slow_first(asked: Invitation) -> str:
+        await asyncio.sleep(0.1 if asked.name == "A" else 0)
+        return asked.name
+
+    llm.tool_calls = [("invite", {"name": "A"}), ("other", {"name": "B"}), ("invite", {"name": "C"})]
+    calls = await ask(tool(slow_first), tool(slow_first, "other"))
+    assert [(call.name, call.result) for call in calls] == [("invite", "A"), ("other", "B"), ("invite", "C")]
+    assert [said.text for said in llm.requests[1].messages if said.role == "tool"] == ["A", "B", "C"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"), [({"name": "Bo", "count": 9}, "9"), ({"count": 1}, "name"), ({}, "name")]
+)
+async def test_wrong_arguments_are_told_to_the_model(
+    llm: LLM, ask: Ask, arguments: dict[str, object], told: str
+) -> None:
+    llm.tool_calls = [("invite", arguments)]
+    [call] = await ask(tool())
+    assert call.failed
+    assert told in call.result
+    assert call.arguments == arguments
+
+
+async def test_a_tool_that_fails_is_told_to_the_model(llm: LLM, ask: Ask) -> None:
+    async def broken(asked: Invitation) -> str:
+        raise ConnectionError("the archive is closed")
+
+    llm.tool_calls = [("invite", {"name": "Bo"})]
+    [call] = await ask(tool(broken))
+    assert (call.failed, call.result) == (True, "the archive is closed")
+
+
+async def test_a_spent_budget_inside_a_tool_ends_the_turn(llm: LLM, ask: Ask) -> None:
+    async def spend(asked: Invitation) -> str:
+        raise BudgetError("the budget is spent")
+
+    llm.tool_calls = [("invite", {"name": "Bo"})]
+    with pytest.raises(BudgetError, match="the budget is spent"):
+        await ask(tool(spend))
+    assert llm.calls == 1
+
+
+async def test_a_cancelled_turn_ends_its_tools(llm: LLM, ask: Ask) -> None:
+    began, ended = asyncio.Event(), asyncio.Event()
+
+    async def linger(asked: Invitation) -> str:
+        began.set()
+        try:
+            await asyncio.sleep(30)
+        finally:
+            ended.set()
+        return ""
+
+    llm.tool_calls = [("invite", {"name": "Bo"})]
+    asking = asyncio.ensure_future(ask(tool(linger)))
+    await began.wait()
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    await asyncio.wait_for(ended.wait(), 1)
+
+
+@pytest.mark.parametrize("unasked", [False, True])
+async def test_a_model_that_only_calls_tools_must_answer_at_last(
+    llm: LLM, ask: Ask, name: str, unasked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[str] = []
+
+    async def listen(asked: Invitation) -> str:
+        heard.append(asked.name)
+        return "yes?"
+
+    def stubborn(request: Request) -> tuple[Call, ...]:
+        call = Call("invite", {"name": "Bo"}, "same")  # under the same id each time
+        return (call,) if request.tools or unasked else ()
+
+    monkeypatch.setattr(llm, "_calls", stubborn)
+    if unasked:
+        with pytest.raises(
+            ReplyError if name == "autogen" else ModelError, match=r"it was empty|gave no answer"
+        ):
+            await ask(tool(listen))
+    else:
+        assert len(await ask(tool(listen))) == len(heard) == TOOL_ROUNDS
+        assert llm.calls == TOOL_ROUNDS + 1
+
+
+async def test_turns_with_tools_do_not_meet(llm: LLM, host: Hosting) -> None:
+    seen: list[int] = []
+
+    def named(name: str) -> Tool:
+        async def run(asked: Invitation) -> str:
+            seen.append(threading.get_ident())
+            await asyncio.sleep(0.05)
+            return name
+
+        return tool(run, name)
+
+    llm.tool_calls = [(f"tool_{n}", {"name": "Bo"}) for n in range(6)]
+    async with host(model(llm)) as on:
+        replies = await asyncio.gather(*(on.ask(turn(tools=(named(f"tool_{n}"),))) for n in range(6)))
+    assert [reply.tool_calls[0].result for reply in replies] == [f"tool_{n}" for n in range(6)]
+    assert all(len(reply.tool_calls) == 1 for reply in replies)
+    assert len(set(seen)) == 1
+
+
+async def test_what_the_hook_recalls_stays_beside_tool_results(llm: LLM, host: Hosting) -> None:
+    async def recall(query: str, speaker: str) -> str:
+        return "<bank>who is near</bank>"
+
+    llm.tool_calls = [("invite", {"name": "Bo"})]
+    async with host(model(llm), recall) as on:
+        await on.ask(turn(tools=(tool(),), recall="graphs"))
+    assert all(request.text.count("<bank>who is near</bank>") == 1 for request in llm.requests)
+    assert llm.calls == 2
+
+
+async def test_anthropic_with_a_tool(llm: LLM, host: Hosting) -> None:
+    llm.tool_calls = [("invite", {"name": "Bo"})]
+    async with host(model(llm, provider="anthropic", base_url=llm.url)) as on:
+        reply = await on.ask(turn(tools=(tool(),)))
+    assert [call.result for call in reply.tool_calls] == ["Bo says hello 1 times"]
+    assert llm.requests[1].tools
+    assert (reply.model, reply.usage.calls) == ("test-model", 2)

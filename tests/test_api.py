@@ -10,7 +10,7 @@ import pytest
 import manyheads
 
 PUBLIC = {
-    "ConfigError", "Event", "Evidence", "FileOrText", "Inputs", "KnowledgeBank", "Library", "LiteratureConfig", "Paper", "Part", "Question", "ReplyModel", "Run",
+    "ConfigError", "Event", "Evidence", "FileOrText", "Inputs", "Judge", "KnowledgeBank", "Library", "LiteratureConfig", "Paper", "Part", "Question", "ReplyModel", "Run",
     "RunConfig", "RunResult", "Section", "Slot", "Stage", "System", "UserError", "load", "load_config", "load_embedder",
     "parse_reply", "reply_form", "reply_type", "role_agent", "run", "subject_of",
 }  # fmt: skip

@@ -13,6 +13,7 @@ from support.command import Done, finish, manyheads_process, result_of, served_b
 from support.llm import LLM
 from support.packages import build, install, run_python
 from support.results import but_for_the_host
+from support.suites import write_suite
 
 SOURCE = Path(manyheads.__file__).parents[1]
 CLAIM = "Sleep consolidates motor memory."
@@ -164,6 +165,24 @@ def test_its_suite_runs_with_a_claim_in_a_file(site: Path, tmp_path: Path) -> No
     assert sorted(result["claim"] for result in results) == [ETHER] * 2 + [CLAIM] * 2
     report = (tmp_path / "runs/eval-debates/report.md").read_text(encoding="utf-8")
     assert all(name in report for name in ("ruling.confidence", "usage.calls", "debate.rounds"))
+
+
+@pytest.mark.slow
+def test_a_suite_has_it_judge_what_another_system_wrote(site: Path, tmp_path: Path) -> None:
+    keys = {"turns": 1, "embedding": "lexical", "team.size": 2}
+    measures = ["debate.ruling.confidence", "usage.calls"]
+    suite = write_suite(
+        tmp_path, "mine", measures=measures, plot=None, grid={"debate.rounds": [1, 2]}, set=keys, repeats=1
+    )
+    done = command(site, tmp_path, "eval", suite, "--out", "out")
+    assert done.code == 0, done
+    [run] = (tmp_path / "out/cells").iterdir()
+    judgings = [result_of(path.parent) for path in run.glob("debate-*/result.json")]
+    assert [each["claim"] for each in judgings] == [result_of(run)["abstract"]["text"]] * 2
+    assert sorted(len(each["arguments"]) for each in judgings) == [2, 4]
+    report = (tmp_path / "out/report.md").read_text(encoding="utf-8")
+    assert all(f"| {number} | 1 | {each['ruling']['confidence']} |" in report
+               for number, each in enumerate(sorted(judgings, key=lambda one: len(one["arguments"])), 1))  # fmt: skip
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import manyheads
+from support.command import SMALL, Done, manyheads_command, manyheads_process
 from support.packages import build, install, run_python, write_pack
 
 DEBATE = Path(__file__).parent / "plugin_package"
@@ -115,3 +116,53 @@ def test_two_packs_of_a_name_are_one_clear_error(tmp_path: Path) -> None:
     )
     told = run_python("-m", "manyheads", "roles", path=[*sites, SOURCE], folder=tmp_path, fails=True)
     assert "twin_pack and other_pack" in told
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A package with a system that cannot be imported, and one that is named like one of ours."""
+    systems = {"wreck": "bad_pack.gone:THING", "virsci": "bad_pack:OTHER"}
+    return write_pack(tmp_path_factory.mktemp("broken"), "bad", {}, systems)
+
+
+def words_of_warnings(done: Done) -> dict[str, int]:
+    lines = done.err.splitlines()
+    assert all(line.startswith("warning: ") and "pip uninstall bad-pack" in line for line in lines), done.err
+    return {name: sum(f"{name!r}" in line for line in lines) for name in ("wreck", "virsci")}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "warnings"),
+    [
+        (("--help",), {"wreck": 0, "virsci": 0}),
+        (("run", "--help"), {"wreck": 1, "virsci": 1}),
+        (("check", "virsci"), {"wreck": 0, "virsci": 1}),
+        (("run", "virsci", *SMALL), {"wreck": 0, "virsci": 1}),
+        (("check", "virsci", "--set", "rebuttal.area=computer science"), {"wreck": 1, "virsci": 1}),
+    ],
+)
+def test_a_broken_system_spoils_no_other(
+    broken: Path, tmp_path: Path, arguments: tuple[str, ...], warnings: dict[str, int]
+) -> None:
+    done = manyheads_process(*arguments, cwd=tmp_path, env={"PYTHONPATH": str(broken)})
+    assert (done.code, "wreck" in done.out, words_of_warnings(done)) == (0, False, warnings)
+
+
+@pytest.mark.parametrize("arguments", [("run", "wreck"), ("run", "wreck", "--topic", "Owls")])
+def test_a_broken_system_says_what_is_wrong_where_it_is_asked_for(
+    broken: Path, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    done = manyheads_process(*arguments, cwd=tmp_path, env={"PYTHONPATH": str(broken)})
+    assert done.code == 2
+    assert all(
+        word in done.err for word in ("manyheads: bad-pack", "bad_pack.gone", "pip uninstall bad-pack")
+    )
+
+
+def test_what_a_missing_package_ran_says_what_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/config.yaml").write_text("system: debate\n")
+    for arguments in (("resume", "run"), ("report", "run"), ("check", "run/config.yaml")):
+        done = manyheads_command(*arguments, cwd=tmp_path)
+        assert done.code == 2
+        assert all(word in done.message for word in ("'debate'", "manyheads.systems", "pip install"))

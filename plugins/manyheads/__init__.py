@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from manyheads.config import Inputs, LiteratureConfig, RunConfig, Section, Slot
     from manyheads.core.events import Event, Stage
     from manyheads.core.results import Evidence, Part, RunResult
-    from manyheads.discussion import Question, Run
+    from manyheads.discussion.run import Question, Run
     from manyheads.engine.replying import parse as parse_reply
-    from manyheads.engine.system import System
+    from manyheads.engine.system import Judge, System
     from manyheads.errors import ConfigError, UserError
     from manyheads.hosts import role_agent
     from manyheads.hosts.bridge import run
     from manyheads.literature.library import Library
     from manyheads.papers import Paper
     from manyheads.replies import ReplyModel, reply_type
-    from manyheads.replies.base import form as reply_form
+    from manyheads.replies import form as reply_form
     from manyheads.systems.loading import load as load_config
     from manyheads.systems.results import load
     from manyheads.texts import FileOrText, subject_of
@@ -34,6 +34,7 @@ __all__ = [
     "Evidence",
     "FileOrText",
     "Inputs",
+    "Judge",
     "KnowledgeBank",
     "Library",
     "LiteratureConfig",
@@ -66,14 +67,15 @@ _HOMES = {
     "Evidence": "core.results",
     "FileOrText": "texts",
     "Inputs": "config",
+    "Judge": "engine.system",
     "KnowledgeBank": "bank.knowledge",
     "Library": "literature.library",
     "LiteratureConfig": "config",
     "Paper": "papers",
     "Part": "core.results",
-    "Question": "discussion",
+    "Question": "discussion.run",
     "ReplyModel": "replies",
-    "Run": "discussion",
+    "Run": "discussion.run",
     "RunConfig": "config",
     "RunResult": "core.results",
     "Section": "config",
@@ -85,7 +87,7 @@ _HOMES = {
     "load_config": "systems.loading:load",
     "load_embedder": "bank.embedding",
     "parse_reply": "engine.replying:parse",
-    "reply_form": "replies.base:form",
+    "reply_form": "replies:form",
     "reply_type": "replies",
     "role_agent": "hosts",
     "run": "hosts.bridge",

@@ -14,8 +14,6 @@ UserError
     └── ChangedError     what is recorded there answers other questions than today's
 """
 
-from typing import Any
-
 from pydantic import ValidationError
 
 
@@ -33,12 +31,8 @@ class UserError(Exception):
         super().__init__(message)
 
     def __str__(self) -> str:
-        parts = [self.message]
-        if self.tried:
-            parts.append(f"tried: {self.tried}")
-        if self.hint:
-            parts.append(f"next: {self.hint}")
-        return "\n  ".join(parts)
+        more = (("tried", self.tried), ("next", self.hint))
+        return "\n  ".join([self.message, *(f"{label}: {text}" for label, text in more if text)])
 
 
 class ConfigError(UserError):
@@ -52,11 +46,9 @@ class CorpusError(UserError):
 class LiteratureError(UserError):
     """A literature source cannot be reached, refuses, or cannot do what is asked; `source` names it."""
 
-    def __init__(
-        self, message: str, *, source: str, tried: str | None = None, hint: str | None = None
-    ) -> None:
+    def __init__(self, message: str, *, source: str, **more: str | None) -> None:
         self.source = source
-        super().__init__(message, tried=tried, hint=hint)
+        super().__init__(message, **more)
 
 
 class CacheError(UserError):
@@ -74,9 +66,9 @@ class ModelError(UserError):
 class ReplyError(ModelError):
     """A model never gave a valid reply; `raw` holds its last text."""
 
-    def __init__(self, message: str, *, raw: str, tried: str | None = None, hint: str | None = None) -> None:
+    def __init__(self, message: str, *, raw: str, **more: str | None) -> None:
         self.raw = raw
-        super().__init__(message, tried=tried, hint=hint)
+        super().__init__(message, **more)
 
 
 class SubjectError(UserError):
@@ -114,14 +106,13 @@ WORDS = {
 
 def describe(error: ValidationError) -> str:
     """A pydantic error in a line: key, what is wrong, what was given."""
-    return "; ".join(_line(item) for item in error.errors(include_url=False, include_context=False))
-
-
-def _line(item: Any) -> str:
-    message: str = WORDS.get(item["type"]) or item["msg"]
-    problem = f"{message[:1].lower()}{message[1:]}".removeprefix("value error, ")
-    if not item["loc"]:
-        return problem
-    given = repr(item["input"])
-    shown = given if len(given) <= 60 else given[:57] + "..."
-    return f"{'.'.join(map(str, item['loc']))}: {problem} (given: {shown})"
+    lines: list[str] = []
+    for item in error.errors(include_url=False, include_context=False):
+        message = WORDS.get(item["type"]) or item["msg"]
+        problem = f"{message[:1].lower()}{message[1:]}".removeprefix("value error, ")
+        if item["loc"]:
+            given = repr(item["input"])
+            shown = given if len(given) <= 60 else given[:57] + "..."
+            problem = f"{'.'.join(map(str, item['loc']))}: {problem} (given: {shown})"
+        lines.append(problem)
+    return "; ".join(lines)

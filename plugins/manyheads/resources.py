@@ -5,7 +5,7 @@ packs (entry points of the group `manyheads.packs`), then what ships with manyhe
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
@@ -67,21 +67,19 @@ def pack_folders() -> tuple[Path, ...]:
     Raises:
         ConfigError: an installed pack names a package that is not there, or two have the same name.
     """
-    return tuple(folder for name, package in packs().items() for folder in _folders_of(name, package))
-
-
-def _folders_of(name: str, package: str) -> Iterator[Path]:
-    try:
-        spec = find_spec(package)
-    except ModuleNotFoundError:
-        spec = None
-    if spec is None:
-        raise ConfigError(
-            f"pack {name!r}: its entry point names {package}, which is not installed",
-            hint="reinstall or uninstall the package that brings it",
-        )
-    for folder in spec.submodule_search_locations or ():
-        yield Path(folder)
+    folders: list[str] = []
+    for name, package in packs().items():
+        try:
+            spec = find_spec(package)
+        except ModuleNotFoundError:
+            spec = None
+        if spec is None:
+            raise ConfigError(
+                f"pack {name!r}: its entry point names {package}, which is not installed",
+                hint="reinstall or uninstall the package that brings it",
+            )
+        folders += spec.submodule_search_locations or ()
+    return tuple(map(Path, folders))
 
 
 @dataclass(frozen=True)

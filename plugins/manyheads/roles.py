@@ -40,11 +40,7 @@ def quoted(text: object, label: str) -> str:
 
 
 class Prompts:
-    """The prompt files of a search path.
-
-    Args:
-        resources: where `prompts/` folders are looked for.
-    """
+    """The prompt files of a search path."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
@@ -91,7 +87,7 @@ class Prompts:
 
     @cached_property
     def _environment(self) -> ImmutableSandboxedEnvironment:
-        return _environment(FunctionLoader(self._source))
+        return _Sandbox(FunctionLoader(self._source))
 
     def _source(self, name: str) -> str:
         path = self._resources.need("prompts", name)
@@ -104,12 +100,11 @@ class Prompts:
         return str(self._resources.find("prompts", name) or f"prompts/{name}")
 
     def _broken(self, name: str, error: TemplateError) -> ConfigError:
+        where = self._where(name)
         if isinstance(error, TemplateNotFound):
-            return ConfigError(f"{self._where(name)}: includes {error.name}, which is not there")
+            return ConfigError(f"{where}: includes {error.name}, which is not there")
         line = f":{error.lineno}" if isinstance(error, TemplateSyntaxError) else ""
-        return ConfigError(
-            f"{self._where(name)}{line}: {error.message}", hint="see the Jinja2 template syntax"
-        )
+        return ConfigError(f"{where}{line}: {error.message}", hint="see the Jinja2 template syntax")
 
 
 class _Compiled(BytecodeCache):
@@ -135,38 +130,36 @@ PLAIN = frozenset({str, int, float, bool, type(None)})
 class _Sandbox(ImmutableSandboxedEnvironment):
     """Leaves out jinja's checks, half of the time of a rendering, where an attribute is plain data and nothing else."""
 
+    def __init__(self, loader: BaseLoader | None = None) -> None:
+        super().__init__(
+            loader=loader,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            bytecode_cache=_compiled,
+        )
+        filters: dict[str, Any] = self.filters
+        filters["quoted"] = quoted
+
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        if type(value) in PLAIN and not attr.startswith("_"):
-            return True
-        return super().is_safe_attribute(obj, attr, value)
-
-
-def _environment(loader: BaseLoader | None = None) -> ImmutableSandboxedEnvironment:
-    environment = _Sandbox(
-        loader=loader,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,
-        bytecode_cache=_compiled,
-    )
-    filters: dict[str, Any] = environment.filters
-    filters["quoted"] = quoted
-    return environment
+        plain = type(value) in PLAIN and not attr.startswith("_")
+        return plain or super().is_safe_attribute(obj, attr, value)
 
 
 @lru_cache(maxsize=1024)
 def _reads(source: str) -> tuple[frozenset[str], tuple[str, ...]]:
     """The variables that a template's text reads, and the templates that it names."""
-    tree = _environment().parse(source)
+    tree = _Sandbox().parse(source)
     referenced = tuple(part for part in meta.find_referenced_templates(tree) if part)
     return frozenset(meta.find_undeclared_variables(tree)), referenced
 
 
-class Task(BaseModel):
-    """One thing that a role can be asked to do."""
-
+class _Card(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Task(_Card):
+    """One thing that a role can be asked to do."""
 
     description: str
     """What the task is for, in a line."""
@@ -178,10 +171,8 @@ class Task(BaseModel):
     """Prompt file under `prompts/`; `<role>/<task>.md.j2` unless it says otherwise."""
 
 
-class RoleCard(BaseModel):
+class RoleCard(_Card):
     """A role as its YAML card describes it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
     """The role's name, a lower-case identifier, equal to the card's file name."""
@@ -262,20 +253,15 @@ class Roles:
 
     def problems(self) -> list[str]:
         """Everything wrong with the cards and their prompts, a line each; empty when all is well."""
-        return [line for card in self.cards.values() for line in self._problems_of(card)]
-
-    def _problems_of(self, card: RoleCard) -> list[str]:
-        pieces = [(card.system_prompt(), tuple(card.variables))]
-        pieces += [(card.prompt_of(name), task.variables) for name, task in card.tasks.items()]
-        return [line for prompt, given in pieces for line in self._undeclared(prompt, given)]
-
-    def _undeclared(self, prompt: str, given: tuple[str, ...]) -> list[str]:
-        unknown = self.prompts.needs(prompt) - set(given)
-        where = self.resources.find("prompts", prompt)
-        return [
-            f"{where}: reads {name!r}, its task gives {', '.join(given) or 'nothing'}"
-            for name in sorted(unknown)
-        ]
+        lines: list[str] = []
+        for card in self.cards.values():
+            pieces = [(card.system_prompt(), tuple(card.variables))]
+            pieces += [(card.prompt_of(name), task.variables) for name, task in card.tasks.items()]
+            for prompt, variables in pieces:
+                where, gives = self.resources.find("prompts", prompt), ", ".join(variables) or "nothing"
+                unknown = sorted(self.prompts.needs(prompt) - {*variables})
+                lines += [f"{where}: reads {name!r}, its task gives {gives}" for name in unknown]
+        return lines
 
 
 def read_card(path: Path) -> RoleCard:

@@ -14,7 +14,6 @@ from manyheads import roles
 from manyheads.config import RunConfig
 from manyheads.config.run import documented
 from manyheads.core.results import RunResult
-from manyheads.engine.system import System
 from manyheads.models.offline import Phrases
 from manyheads.replies import REPLIES
 from manyheads.resources import shipped
@@ -35,8 +34,7 @@ class ResultOfAny(RootModel[Any]):
     def __get_pydantic_json_schema__(
         cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        kinds = result_models()
-        return {"anyOf": [handler(kind.__pydantic_core_schema__) for kind in kinds]}
+        return {"anyOf": [handler(kind.__pydantic_core_schema__) for kind in result_models()]}
 
 
 Schema = dict[str, Any]
@@ -65,7 +63,15 @@ def _of_runs() -> Schema:
         for part, inner in schema.pop("$defs").items():
             if parts.setdefault(part, inner) != inner:
                 raise ValueError(f"{name}: two models are called {part}")
-        _add_former_keys(schema, parts, systems()[name])
+        # Keys of a section and of inputs are taken at the top as well, and sections under their former names.
+        system, properties = systems()[name], schema["properties"]
+        section = {"$ref": properties[name]["$ref"], "deprecated": True}
+        for key in (name, "inputs"):
+            inner = parts[str(properties[key]["$ref"]).rpartition("/")[2]]
+            for short, told in inner["properties"].items():
+                if short not in system.config.in_full | system.inputs.in_full:
+                    properties.setdefault(short, {**told, "deprecated": True})
+        properties |= {former: section for former, place in system.aliases.items() if place == name}
         parts[name] = schema
         chosen: Schema = {"properties": {"system": {"const": name}}}
         if name != DEFAULT:
@@ -77,18 +83,6 @@ def _of_runs() -> Schema:
     }  # fmt: skip
 
 
-def _add_former_keys(schema: Schema, parts: Schema, system: System) -> None:
-    """Keys of a section and of inputs are taken at the top as well, and sections under their former names."""
-    properties = schema["properties"]
-    section = {"$ref": properties[system.name]["$ref"], "deprecated": True}
-    for key in (system.name, "inputs"):
-        inner = parts[str(properties[key]["$ref"]).rpartition("/")[2]]
-        for short, told in inner["properties"].items():
-            if short not in system.config.in_full | system.inputs.in_full:
-                properties.setdefault(short, {**told, "deprecated": True})
-    properties |= {former: section for former, place in system.aliases.items() if place == system.name}
-
-
 def _schema(model: type[BaseModel]) -> Schema:
     schema = model.model_json_schema()
     parts: dict[str, Any] = {model.__name__.partition("[")[0]: schema, **schema.get("$defs", {})}
@@ -98,7 +92,13 @@ def _schema(model: type[BaseModel]) -> Schema:
                 key = each.model_fields[field].alias or field if field in each.model_fields else field
                 if key in (properties := parts[each.__name__].get("properties", {})):
                     properties[key]["description"] = text
-            _allow_number(parts, each)
+            # A section may be written as a number where its model says for which of its keys that stands.
+            for name, field in each.model_fields.items():
+                part = cast(Any, field.annotation)
+                if getattr(part, "plain", None):
+                    node = parts[each.__name__]["properties"][name]
+                    node["anyOf"] = [{"$ref": node.pop("$ref")}, {"type": "integer", "minimum": 1}]
+                    node["description"] = parts[part.__name__]["description"]
     if "Task" in parts:
         parts["Task"]["properties"]["reply"]["anyOf"] = [{"enum": list(REPLIES)}, {"pattern": r"^\w+\.\w+$"}]
     return schema
@@ -110,24 +110,13 @@ def _models(model: type[BaseModel]) -> list[type[BaseModel]]:
     waiting: list[Any] = [model]
     while waiting:
         each = waiting.pop()
-        if isinstance(each, type) and issubclass(each, BaseModel):
-            if each not in found:
-                found.append(each)
-                waiting += [field.annotation for field in each.model_fields.values()]
-                waiting += result_models() if each is ResultOfAny else ()
-        else:
+        if not (isinstance(each, type) and issubclass(each, BaseModel)):
             waiting += getattr(each, "__args__", ())
+        elif each not in found:
+            found.append(each)
+            waiting += [field.annotation for field in each.model_fields.values()]
+            waiting += result_models() if each is ResultOfAny else ()
     return found
-
-
-def _allow_number(parts: Schema, model: type[BaseModel]) -> None:
-    """A section may be written as a number where its model says for which of its keys that stands."""
-    for name, field in model.model_fields.items():
-        part = cast(Any, field.annotation)
-        if getattr(part, "plain", None):
-            node = parts[model.__name__]["properties"][name]
-            node["anyOf"] = [{"$ref": node.pop("$ref")}, {"type": "integer", "minimum": 1}]
-            node["description"] = parts[part.__name__]["description"]
 
 
 def stale() -> list[Path]:

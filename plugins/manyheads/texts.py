@@ -6,7 +6,7 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ValidationError
 
@@ -66,11 +66,9 @@ class _Entry(BaseModel):
     abstract: str | _Abstract | None = None
     text: str | None = None
 
-    def as_subject(self, source: str) -> Subject:
-        inner = self.abstract
-        if isinstance(inner, _Abstract):
-            return _subject(source, inner.title or self.title, inner.text)
-        return _subject(source, self.title, inner if inner is not None else self.text or "")
+
+class _Wrote(Part):
+    abstract: _Abstract | None = None
 
 
 def is_there(path: Path) -> bool:
@@ -85,10 +83,11 @@ def read_subject(path: Path) -> Subject:
     Raises:
         SubjectError: it is not there, cannot be read, holds no text, or more than one.
     """
-    found = read_subjects(path)
-    if len(found) > 1:
-        raise SubjectError(f"{path}: holds {len(found)} texts", hint=_one_of(path))
-    return found[0]
+    subjects = read_subjects(path)
+    if len(subjects) > 1:
+        hint = f"name one of them by its line: {path}:1"
+        raise SubjectError(f"{path}: holds {len(subjects)} texts", hint=hint)
+    return subjects[0]
 
 
 def read_subjects(path: Path) -> list[Subject]:
@@ -98,64 +97,45 @@ def read_subjects(path: Path) -> list[Subject]:
         SubjectError: it is not there, cannot be read, or holds no text.
     """
     if path.is_dir():
-        return [_of_run(path)]
+        run = read_result(path, _Wrote)
+        if run.result.abstract is None:
+            raise SubjectError(f"{path}: this run of {run.system} wrote no abstract", hint=f"name {KINDS}")
+        return [_subject(str(path), run.result.abstract.title, run.result.abstract.text)]
     if (line := LINE.fullmatch(str(path))) and not path.exists():
-        return [_of_line(Path(line[1]), str(path))]
-    content = _read(path)
-    if path.suffix.lower() == ".jsonl":
-        lines = [(number, line) for number, line in enumerate(content.split("\n"), 1) if line.strip()]
-        found = [_of_json(f"{path}:{number}", line) for number, line in lines]
-        if not found:
+        subjects = [each for each in read_subjects(Path(line[1])) if each.source == str(path)]
+        if not subjects:
+            raise SubjectError(f"{path}: no such line, or none with a text", hint=f"name a line of {line[1]}")
+        return subjects
+    content, kind = _read(path), path.suffix.lower()
+    if kind == ".jsonl":
+        lines = enumerate(content.split("\n"), 1)
+        subjects = [_of_json(f"{path}:{number}", line) for number, line in lines if line.strip()]
+        if not subjects:
             raise SubjectError(f"{path}: empty")
-        return found
-    if path.suffix.lower() == ".json":
+        return subjects
+    if kind == ".json":
         return [_of_json(str(path), content)]
     heading = HEADING.match(content)
     title, text = (heading[1], content[heading.end() :]) if heading else ("", content)
     return [_subject(str(path), title, text)]
 
 
-def _one_of(path: Path) -> str:
-    return f"name one of them by its line: {path}:1"
-
-
-def _of_line(path: Path, source: str) -> Subject:
-    found = [subject for subject in read_subjects(path) if subject.source == source]
-    if not found:
-        raise SubjectError(f"{source}: no such line, or none with a text", hint=f"name a line of {path}")
-    return found[0]
-
-
-class _Wrote(Part):
-    abstract: _Abstract | None = None
-
-
-def _of_run(folder: Path) -> Subject:
-    run = read_result(folder, _Wrote)
-    if run.result.abstract is None:
-        raise SubjectError(f"{folder}: this run of {run.system} wrote no abstract", hint=f"name {KINDS}")
-    return _subject(str(folder), run.result.abstract.title, run.result.abstract.text)
-
-
 def _of_json(source: str, content: str) -> Subject:
-    return _entry(source, _object(source, content))
-
-
-def _entry(source: str, data: dict[str, Any]) -> Subject:
-    try:
-        return _Entry.model_validate(data).as_subject(source)
-    except ValidationError as error:
-        raise SubjectError(f"{source}: {describe(error)}") from error
-
-
-def _object(source: str, content: str) -> dict[str, Any]:
     try:
         data = json.loads(content)
     except ValueError as error:
         raise SubjectError(f"{source}: not valid JSON: {error}") from error
     if not isinstance(data, dict):
         raise SubjectError(f"{source}: not a JSON object", hint='such as {"title": "…", "abstract": "…"}')
-    return data
+    try:
+        entry = _Entry.model_validate(data)
+    except ValidationError as error:
+        raise SubjectError(f"{source}: {describe(error)}") from error
+    match entry.abstract:
+        case _Abstract(title=title, text=text):
+            return _subject(source, title or entry.title, text)
+        case abstract:
+            return _subject(source, entry.title, entry.text or "" if abstract is None else abstract)
 
 
 def _subject(source: str, title: str, text: str) -> Subject:
@@ -180,11 +160,10 @@ def _read(path: Path) -> str:
 
 # What a user gives as a file or as a text: which of both it is.
 
-TEXTS = (".md", ".markdown", ".txt")
-LINES = (".json", ".jsonl")
+TEXTS, LINES = (".md", ".markdown", ".txt"), (".json", ".jsonl")
+SUFFIXES = {*TEXTS, *LINES, ".bib", ".csv", ".tsv", ".parquet", ".xml", ".gz", ".zip"}
 NAME = re.compile(r"[\w.-]*\w", re.ASCII)
 """A single word without a sentence's end: the name of a folder rather than an idea."""
-PAPERS = (".bib", ".csv", ".tsv", ".parquet", ".xml", ".gz", ".zip")
 
 
 def path_of(named: str, kinds: str) -> Path | None:
@@ -200,21 +179,16 @@ def path_of(named: str, kinds: str) -> Path | None:
     with suppress(OSError):
         if named.strip() and is_there(path):
             return path
-    if _looks_like_a_file(named):
+    if "\n" not in named and (
+        path.is_absolute()
+        or path.suffix.lower() in SUFFIXES
+        or LINE.fullmatch(named)
+        or NAME.fullmatch(named)
+        # a slash in a single word tells folders too, but not in a script that parts no words by blanks
+        or ("/" in named and named.isascii() and len(named.split()) == 1)
+    ):
         raise SubjectError(f"{named}: no such file", hint=f"name {kinds}")
     return None
-
-
-def _looks_like_a_file(named: str) -> bool:
-    """A slash in a single word tells folders too, but not in a script that parts no words by blanks."""
-    if "\n" in named:
-        return False
-    path = Path(named)
-    if path.is_absolute() or path.suffix.lower() in (*TEXTS, *LINES, *PAPERS) or LINE.fullmatch(named):
-        return True
-    if NAME.fullmatch(named):
-        return True
-    return "/" in named and named.isascii() and len(named.split()) == 1
 
 
 def text_of(text: str, what: str, kinds: str) -> Subject:

@@ -10,26 +10,8 @@ from manyheads.errors import LiteratureError
 from manyheads.literature.library import Library
 from manyheads.literature.lookup import Findings
 from manyheads.literature.source import Part
-from manyheads.papers import Literature, Paper, Scientist
+from manyheads.papers import Literature, Paper
 from manyheads.roles import quoted
-
-__all__ = [
-    "FIND",
-    "INVITE",
-    "LOOK_UPS",
-    "PAPER",
-    "REFERENCES",
-    "SEARCH",
-    "TOOLS",
-    "FindArguments",
-    "ToolRefusedError",
-    "find_scientists_tool",
-    "invite_scientist_tool",
-    "literature_tools",
-]
-
-
-# The one way in which a tool says no.
 
 
 class ToolRefusedError(ValueError):
@@ -46,9 +28,11 @@ MOST_LETTERS = 1200
 """Of an abstract in a list; `get_paper` shows it whole."""
 
 
-class SearchArguments(BaseModel):
+class _Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
+
+class SearchArguments(_Arguments):
     query: str = Field(
         min_length=1,
         description="Two to eight plain keywords, such as 'retrieval augmented dialogue safety'. No operators.",
@@ -56,17 +40,13 @@ class SearchArguments(BaseModel):
     limit: int = Field(default=8, ge=1, le=20, description="How many papers to list.")
 
 
-class PaperArguments(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class PaperArguments(_Arguments):
     paper: str = Field(
         min_length=1, description="The id as listed, a DOI, an arXiv number, or the exact title."
     )
 
 
-class ReferencesArguments(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class ReferencesArguments(_Arguments):
     paper: str = Field(min_length=1, description="The id of the citing paper as listed, or its DOI.")
     limit: int = Field(default=20, ge=1, le=50, description="How many of its references to list.")
 
@@ -75,62 +55,49 @@ def literature_tools(library: Library | None, listed: Collection[str] | None = N
     """The tools over a library, if there is one; only those that a role card lists, where its list is given."""
     if library is None:
         return ()
-    tools = (search_papers_tool(library), get_paper_tool(library), get_references_tool(library))
-    return tuple(tool for tool in tools if listed is None or tool.name in listed)
 
-
-def search_papers_tool(library: Library) -> Tool:
-    """Papers that match words, best first."""
-
-    async def run(arguments: SearchArguments) -> str:
+    async def search(arguments: SearchArguments) -> str:
         with _failures_told():
-            found = await library.search(arguments.query, arguments.limit, parts=SHOWN)
-        return _listed(found, "No paper matches, in narrow or in wider words.")
+            findings = await library.search(arguments.query, arguments.limit, parts=SHOWN)
+        return _list(findings, "No paper matches, in narrow or in wider words.")
 
-    return Tool(
-        SEARCH,
-        "Search published papers by keywords, best match first: id, title, year, citations, abstract. Use it before "
-        "you call anything new, and search again in other words: one query seldom finds all that is there.",
-        SearchArguments,
-        run,
-    )
-
-
-def get_paper_tool(library: Library) -> Tool:
-    """One paper's record."""
-
-    async def run(arguments: PaperArguments) -> str:
+    async def paper(arguments: PaperArguments) -> str:
         with _failures_told():
             paper = await library.paper(arguments.paper.strip())
         if paper is None:
             raise ToolRefusedError("no paper of that id or title is known; search for it first")
         return quoted(_entry(paper, whole=True), "paper")
 
-    return Tool(
-        PAPER,
-        "Read one paper's record with its whole abstract, by the id that a search has listed. Use it to check a "
-        "paper that may already hold the contribution in question.",
-        PaperArguments,
-        run,
-    )
-
-
-def get_references_tool(library: Library) -> Tool:
-    """What a paper cites."""
-
-    async def run(arguments: ReferencesArguments) -> str:
+    async def references(arguments: ReferencesArguments) -> str:
         with _failures_told():
-            found = await library.references(arguments.paper.strip(), arguments.limit)
-        return _listed(
-            found, "No reference of this paper is on record; that does not mean that it cites nothing."
+            findings = await library.references(arguments.paper.strip(), arguments.limit)
+        return _list(
+            findings, "No reference of this paper is on record; that does not mean that it cites nothing."
         )
 
-    return Tool(
-        REFERENCES,
-        "List what a paper cites, with ids to read on. Use it to go from one close paper to the work behind it.",
-        ReferencesArguments,
-        run,
+    tools = (
+        Tool(
+            SEARCH,
+            "Search published papers by keywords, best match first: id, title, year, citations, abstract. Use it "
+            "before you call anything new, and search again in other words: one query seldom finds all that is there.",
+            SearchArguments,
+            search,
+        ),
+        Tool(
+            PAPER,
+            "Read one paper's record with its whole abstract, by the id that a search has listed. Use it to check a "
+            "paper that may already hold the contribution in question.",
+            PaperArguments,
+            paper,
+        ),
+        Tool(
+            REFERENCES,
+            "List what a paper cites, with ids to read on. Use it to go from one close paper to the work behind it.",
+            ReferencesArguments,
+            references,
+        ),
     )
+    return tuple(tool for tool in tools if listed is None or tool.name in listed)
 
 
 @contextmanager
@@ -144,10 +111,10 @@ def _failures_told() -> Generator[None]:
         ) from error
 
 
-def _listed(found: Findings, nothing: str) -> str:
-    text = "\n\n".join(quoted(_entry(paper), "paper") for paper in found.papers) or nothing
-    if found.degraded:
-        text += f"\n\nNot asked, as they could not be reached: {', '.join(found.degraded)}."
+def _list(findings: Findings, nothing: str) -> str:
+    text = "\n\n".join(quoted(_entry(paper), "paper") for paper in findings.papers) or nothing
+    if findings.degraded:
+        text += f"\n\nNot asked, as they could not be reached: {', '.join(findings.degraded)}."
         text += " There may be papers that are not listed."
     return text
 
@@ -174,37 +141,28 @@ FIND = "find_scientists"
 INVITE = "invite_scientist"
 
 
-class FindArguments(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class FindArguments(_Arguments):
     interest: str = Field(
         description="Subject or method, in a few words, such as 'grasp planning under occlusion'."
     )
     limit: int = Field(default=5, ge=1, le=10, description="How many scientists to list.")
 
 
-class InviteArguments(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class InviteArguments(_Arguments):
     name: str = Field(description="The scientist's name exactly as listed, such as Scientist12.")
     question: str = Field(description="One specific question, with all the context needed to answer it.")
-
-
-def describe(scientist: Scientist) -> str:
-    """A scientist in a line."""
-    interests = "; ".join(scientist.interests[:6]) or "interests not recorded"
-    cited = "" if scientist.citations is None else f", cited {scientist.citations} times"
-    return f"{scientist.name}: {interests} ({scientist.papers} papers{cited})"
 
 
 def find_scientists_tool(literature: Literature, outside: Collection[str]) -> Tool:
     """Look-up in the author knowledge bank, leaving out the names in `outside`."""
 
     async def run(arguments: FindArguments) -> str:
-        found = await literature.find_scientists(arguments.interest, arguments.limit, exclude=outside)
-        if not found:
-            return "Nobody works on that."
-        return quoted("\n".join(describe(scientist) for scientist in found), "scientists")
+        lines: list[str] = []
+        for one in await literature.find_scientists(arguments.interest, arguments.limit, exclude=outside):
+            interests = "; ".join(one.interests[:6]) or "interests not recorded"
+            cited = "" if one.citations is None else f", cited {one.citations} times"
+            lines.append(f"{one.name}: {interests} ({one.papers} papers{cited})")
+        return quoted("\n".join(lines), "scientists") if lines else "Nobody works on that."
 
     return Tool(
         FIND,

@@ -24,8 +24,8 @@ def selected(records: Iterable[dict[str, Any]], **options: int) -> Selection:
 
 def test_the_bound_year_is_contemporary_and_the_window_is_closed() -> None:
     chosen = selected([paper(y, year=y) for y in range(2008, 2020)], start=2010, end=2016)
-    assert [one.year for one in chosen.past] == [2010, 2011, 2012, 2013]
-    assert [one.year for one in chosen.contemporary] == [2014, 2015, 2016]
+    assert [one.year for one in chosen.spool.raw("past")] == [2010, 2011, 2012, 2013]
+    assert [one.year for one in chosen.spool.raw("contemporary")] == [2014, 2015, 2016]
     assert chosen.removed == {"year window": 5}
 
 
@@ -35,7 +35,7 @@ def test_paper_filters_apply_to_their_own_period() -> None:
         paper(4, year=2015, citations=4), paper(5, year=2015, citations=5),
     ]  # fmt: skip
     chosen = selected(records, min_past_citations=10, min_contemporary_citations=5)
-    assert [one.id for one in (*chosen.past, *chosen.contemporary)] == ["p2", "p5"]
+    assert [one.id for one in (*chosen.spool.raw("past"), *chosen.spool.raw("contemporary"))] == ["p2", "p5"]
     assert chosen.removed == {
         "abstract present": 1,
         "past citations ≥ 10": 1,
@@ -64,7 +64,7 @@ def test_a_repeated_id_is_reported_and_the_first_kept() -> None:
     rejects = Rejects()
     records = [paper(1), paper(1, title="Again"), paper(2, year=2015)]
     chosen = select(numbered(records), BuildOptions(bound=2014), rejects)
-    assert [one.title for one in chosen.past] == ["Study 1"]
+    assert [one.title for one in chosen.spool.raw("past")] == ["Study 1"]
     assert rejects.summary() == "line 2, id: repeats the id of line 1"
 
 
@@ -103,7 +103,11 @@ def test_every_paper_is_kept_or_counted_by_one_filter(
         "end": end,
     }
     chosen = selected(papers(200, seed=seed), **limits)
-    assert len(chosen.past) + len(chosen.contemporary) + chosen.removed.total() == chosen.read == 200
+    assert (
+        len(chosen.spool.raw("past")) + len(chosen.spool.raw("contemporary")) + chosen.removed.total()
+        == chosen.read
+        == 200
+    )
 
 
 def test_presets_are_the_papers_and_can_be_overridden() -> None:
@@ -145,7 +149,11 @@ def test_wrong_options_are_told(preset: str | None, given_options: dict[str, int
 def test_papers_whose_citations_are_not_known_pass_only_where_none_are_asked_for() -> None:
     records = [paper(1, citations=...), paper(2), paper(3, year=2015, citations=...), paper(4, year=2015)]
     chosen = selected(records)
-    assert (len(chosen.past), len(chosen.contemporary), chosen.spool.without_citations()) == (2, 2, 2)
+    assert (
+        len(chosen.spool.raw("past")),
+        len(chosen.spool.raw("contemporary")),
+        chosen.spool.without_citations(),
+    ) == (2, 2, 2)
     chosen = selected(records, min_past_citations=1, min_contemporary_citations=2)
     assert chosen.removed == {
         "past citations not known, so not ≥ 1": 1,

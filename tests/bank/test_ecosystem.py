@@ -38,7 +38,7 @@ def built(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Path:
     folder = tmp_path_factory.mktemp("built")
     records = [*papers(120), paper(500, abstract=f"{NAMES[0]} has shown this.", venue="V", year=2016)]
     source = write_corpus(folder / "papers.jsonl.gz", [*records, "{broken"])
-    Ecosystem.build(source, folder / "corpus", OPTIONS, embedder).close()
+    build_corpus(source, folder / "corpus", OPTIONS, embedder).close()
     return folder / "corpus"
 
 
@@ -100,7 +100,7 @@ def test_the_same_source_and_options_give_the_same_fingerprint(tmp_path: Path, e
     prints: list[str] = []
     for number, seed in enumerate((0, 0, 1)):
         options = OPTIONS.model_copy(update={"seed": seed})
-        with Ecosystem.build(source, tmp_path / str(number), options, embedder) as made:
+        with build_corpus(source, tmp_path / str(number), options, embedder) as made:
             prints.append(made.meta.fingerprint)
     assert prints[0] == prints[1] != prints[2]
 
@@ -118,7 +118,7 @@ def test_several_readers_share_a_corpus_also_across_processes(built: Path, ecosy
 
 def test_a_corpus_that_is_being_written_is_not_opened(tmp_path: Path, embedder: Embedder) -> None:
     source = write_corpus(tmp_path / "papers.jsonl", papers(60))
-    Ecosystem.build(source, tmp_path / "corpus", OPTIONS, embedder).close()
+    build_corpus(source, tmp_path / "corpus", OPTIONS, embedder).close()
     with (
         KnowledgeBank.open(tmp_path / "corpus", embedder),
         pytest.raises(CorpusError, match="another process"),
@@ -170,7 +170,7 @@ def test_an_interrupted_build_leaves_no_corpus_and_goes_on(tmp_path: Path, embed
         build_corpus(source, target, OPTIONS, stopping)
     assert not target.exists()
     going_on = Counting(embedder, name=stopping.name)
-    with Ecosystem.build(source, target, OPTIONS, going_on) as made:
+    with build_corpus(source, target, OPTIONS, going_on) as made:
         total = made.meta.counts.past + made.meta.counts.contemporary + made.meta.counts.scientists
     assert stopping.asked + going_on.asked == total
     assert not target.with_name("corpus.partial").exists()
@@ -204,7 +204,7 @@ def test_a_killed_build_goes_on(tmp_path: Path, embedder: Embedder) -> None:
     assert killed.returncode == -signal.SIGKILL
     assert not target.exists()
     going_on = Counting(embedder, name=name)
-    with Ecosystem.build(source, target, OPTIONS, going_on) as made:
+    with build_corpus(source, target, OPTIONS, going_on) as made:
         total = made.meta.counts.past + made.meta.counts.contemporary + made.meta.counts.scientists
     assert going_on.asked == total - 64
 
@@ -214,7 +214,7 @@ def test_what_a_killed_build_left_broken_is_no_hindrance(tmp_path: Path, embedde
     partial = tmp_path / "corpus.partial"
     partial.mkdir()
     (partial / "selected.sqlite").write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
-    Ecosystem.build(source, target, OPTIONS, embedder).close()
+    build_corpus(source, target, OPTIONS, embedder).close()
     assert not (target / "selected.sqlite").exists()
 
 
@@ -226,7 +226,7 @@ def test_vectors_are_imported_and_the_missing_ones_embedded(tmp_path: Path, embe
     (tmp_path / "ids.txt").write_text("".join(f"{one['id']}\n" for one in records[:30]))
     counting = Counting(embedder, name=f"importing-{tmp_path}")
     pair = (tmp_path / "vectors.npy", tmp_path / "ids.txt")
-    with Ecosystem.build(source, tmp_path / "corpus", OPTIONS, counting, vectors=pair) as made:
+    with build_corpus(source, tmp_path / "corpus", OPTIONS, counting, vectors=pair) as made:
         assert made.meta.counts.vectors_imported == 30
         assert (
             counting.asked == 10 + 1 + 8
@@ -259,14 +259,14 @@ def test_vectors_of_another_model_are_refused(tmp_path: Path, embedder: Embedder
 
 def test_a_bad_source_leaves_nothing_behind(tmp_path: Path, embedder: Embedder) -> None:
     with pytest.raises(CorpusError, match="no such file"):
-        Ecosystem.build(tmp_path / "none.jsonl", tmp_path / "corpus", OPTIONS, embedder)
+        build_corpus(tmp_path / "none.jsonl", tmp_path / "corpus", OPTIONS, embedder)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_refused_source_leaves_what_was_rejected_in_it(tmp_path: Path, embedder: Embedder) -> None:
     source = write_corpus(tmp_path / "papers.jsonl", [paper(1), *["{broken"] * 9])
     with pytest.raises(CorpusError, match="9 of 10 lines are no papers") as told:
-        Ecosystem.build(source, tmp_path / "corpus", OPTIONS, embedder)
+        build_corpus(source, tmp_path / "corpus", OPTIONS, embedder)
     log = tmp_path / "corpus.partial" / "rejects.jsonl"
     assert str(log) in str(told.value)
     assert len(log.read_text().splitlines()) == 9
@@ -276,14 +276,14 @@ def test_a_refused_source_leaves_what_was_rejected_in_it(tmp_path: Path, embedde
 def test_a_corpus_that_knows_no_citations_says_so(tmp_path: Path, embedder: Embedder) -> None:
     records = [paper(n, year=2010 + n, citations=...) for n in range(8)]
     source = write_corpus(tmp_path / "papers.jsonl", records)
-    with Ecosystem.build(source, tmp_path / "corpus", BuildOptions(bound=2014), embedder) as made:
+    with build_corpus(source, tmp_path / "corpus", BuildOptions(bound=2014), embedder) as made:
         assert made.meta.counts.without_citations == 8
         assert ("without citation counts", "8") in made.meta.rows()
         assert made.scientists[0].citations is None
     with KnowledgeBank.open(tmp_path / "corpus", embedder) as bank:
         assert {one.citations for one in bank.papers()} == {None}
     with pytest.raises(CorpusError, match="past citations not known, so not ≥ 5 removed 4"):
-        Ecosystem.build(source, tmp_path / "another", OPTIONS, embedder)
+        build_corpus(source, tmp_path / "another", OPTIONS, embedder)
 
 
 def test_two_scientists_of_one_name_stay_two(tmp_path: Path, embedder: Embedder) -> None:
@@ -293,7 +293,7 @@ def test_two_scientists_of_one_name_stay_two(tmp_path: Path, embedder: Embedder)
         for n in range(8)
     ]  # fmt: skip
     source = write_corpus(tmp_path / "papers.jsonl", records)
-    with Ecosystem.build(source, tmp_path / "corpus", OPTIONS, embedder) as made:
+    with build_corpus(source, tmp_path / "corpus", OPTIONS, embedder) as made:
         assert sorted(made.names().values()) == ["W. Faro (f)", "Wei Lang (0)", "Wei Lang (1)"]
         assert sorted(one.papers for one in made.scientists) == [2, 2, 4]
     with KnowledgeBank.open(tmp_path / "corpus", embedder) as bank:
@@ -312,16 +312,16 @@ def test_a_corpus_of_the_version_before_is_read(built: Path, tmp_path: Path) -> 
 
 def test_a_target_in_the_way_is_told_before_any_work(built: Path, tmp_path: Path, embedder: Embedder) -> None:
     with pytest.raises(CorpusError, match="holds a built corpus already"):
-        Ecosystem.build(tmp_path / "none.jsonl", built, OPTIONS, embedder)
+        build_corpus(tmp_path / "none.jsonl", built, OPTIONS, embedder)
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(CorpusError, match="in the way"):
-        Ecosystem.build(tmp_path / "none.jsonl", tmp_path, OPTIONS, embedder)
+        build_corpus(tmp_path / "none.jsonl", tmp_path, OPTIONS, embedder)
 
 
 def test_a_place_that_cannot_be_written_is_told(tmp_path: Path, embedder: Embedder) -> None:
     source = write_corpus(tmp_path / "papers.jsonl", papers(60))
     with pytest.raises(CorpusError, match="Not a directory"):
-        Ecosystem.build(source, source / "corpus", OPTIONS, embedder)
+        build_corpus(source, source / "corpus", OPTIONS, embedder)
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
@@ -334,10 +334,10 @@ def test_a_full_disk_is_told_and_what_was_done_is_kept(tmp_path: Path, embedder:
             names.symlink_to("/dev/full")
 
     with pytest.raises(CorpusError, match=r"No space left.*") as told:
-        Ecosystem.build(source, target, OPTIONS, embedder, progress=fill_up)
+        build_corpus(source, target, OPTIONS, embedder, progress=fill_up)
     assert "run the same command again" in str(told.value)
     assert (tmp_path / "corpus.partial" / "papers").is_dir()
-    Ecosystem.build(source, target, OPTIONS, embedder).close()
+    build_corpus(source, target, OPTIONS, embedder).close()
 
 
 def test_the_sample_is_built_once_and_then_found(tmp_path: Path) -> None:

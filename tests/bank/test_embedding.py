@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from manyheads.bank import embedding, minilm
-from manyheads.bank.building import import_vectors
+from manyheads.bank.building import VectorFile
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.lexical import LexicalEmbedder
 from manyheads.bank.vectors import CachedEmbedder, QueryEmbedder, unit_rows
@@ -220,9 +220,11 @@ def save(folder: Path, matrix: NDArray[np.generic], ids: str) -> tuple[Path, Pat
 
 def test_vectors_are_imported_in_the_order_wanted(tmp_path: Path) -> None:
     files = save(tmp_path, np.array([[3, 4], [0, 2], [5, 0]], dtype=np.float16), "a\nb\nc\n")
-    found = import_vectors(*files, {"c": "", "z": "", "a": ""}, dim=2)
-    assert (found.ids, found.missing, found.vectors.dtype) == (("c", "a"), ("z",), np.float32)
-    assert found.vectors == pytest.approx(np.array([[1, 0], [0.6, 0.8]]))
+    file = VectorFile(*files, dim=2)
+    assert ("c" in file, "z" in file) == (True, False)
+    vectors = file.of(["c", "a"])
+    assert vectors.dtype == np.float32
+    assert vectors == pytest.approx(np.array([[1, 0], [0.6, 0.8]]))
 
 
 @pytest.mark.parametrize(
@@ -241,15 +243,15 @@ def test_vectors_that_do_not_fit_are_refused(
     matrix: NDArray[np.generic], ids: str, complaint: str, tmp_path: Path
 ) -> None:
     with pytest.raises(EmbeddingError, match=complaint):
-        import_vectors(*save(tmp_path, matrix, ids), ["a", "b"], dim=2)
+        VectorFile(*save(tmp_path, matrix, ids), dim=2).of(["a", "b"])
 
 
 def test_files_that_are_not_there_or_not_numpy_are_named(tmp_path: Path) -> None:
     vectors, ids = save(tmp_path, np.ones((1, 2)), "a\n")
     with pytest.raises(EmbeddingError, match=r"none\.txt cannot be read"):
-        import_vectors(vectors, tmp_path / "none.txt", ["a"], dim=2)
+        VectorFile(vectors, tmp_path / "none.txt", dim=2)
     with pytest.raises(EmbeddingError, match=r"ids\.txt cannot be read"):
-        import_vectors(ids, ids, ["a"], dim=2)
+        VectorFile(ids, ids, dim=2)
     np.savez(tmp_path / "v.npz", one=np.ones((1, 2)))
     with pytest.raises(EmbeddingError, match=r"v\.npz holds several arrays"):
-        import_vectors(tmp_path / "v.npz", ids, ["a"], dim=2)
+        VectorFile(tmp_path / "v.npz", ids, dim=2)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bench.figures import Figure, Size, Watch
 from bench.memory import _peak
-from manyheads.bank.ecosystem import Ecosystem
+from manyheads.bank.building import build_corpus
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.meta import BuildOptions
 from manyheads.bank.vectors import CachedEmbedder, Embedder
@@ -106,5 +106,5 @@ def _building(choice: str, source: Path, base: Path) -> Figure:
 def _build(source: Path, target: Path, model: Embedder) -> float:
     """Papers per second."""
     watch = Watch()
-    with Ecosystem.build(source, target, BuildOptions(bound=2001), model) as made:
+    with build_corpus(source, target, BuildOptions(bound=2001), model) as made:
         return made.meta.counts.read / watch.read().wall

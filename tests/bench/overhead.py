@@ -16,7 +16,7 @@ from bench.runs import Timed, config_for, timed
 from bench.server import model_server
 from manyheads.core import Place
 from manyheads.engine.journal import Journal
-from manyheads.replies.base import FORM
+from manyheads.replies import FORM
 
 BARE: dict[str, Any] = {
     "invitation": {"enabled": False},

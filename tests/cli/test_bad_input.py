@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.bank.store import FolderLock
+from manyheads.bank.store import lock_folder
 from support.command import SMALL, manyheads_command, manyheads_process, result_of, served_by, start
 from support.faults import Fault
 from support.llm import LLM
@@ -134,7 +134,7 @@ def test_corpora_that_do_not_fit(home: Path) -> None:
     other = manyheads_command(*run, *unlike, cwd=home).message
     assert "built with lexical-hash-384" in other
     assert "--set embedding=lexical-hash-384" in other
-    lock = FolderLock.writer(home / "few" / "papers")
+    lock = lock_folder(home / "few" / "papers")
     held = manyheads_command(*run, cwd=home).message
     lock.release()
     assert "papers is in use by another process" in held

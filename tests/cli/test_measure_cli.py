@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from manyheads.bank.ecosystem import Ecosystem
+from manyheads.bank.building import build_corpus
 from manyheads.bank.lexical import LexicalEmbedder
 from manyheads.bank.meta import BuildOptions
 from manyheads.cli import app
@@ -27,7 +27,7 @@ TEXT = "We study tactile grasping of fragile objects with dense retrieval."
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("built")
     source = write_corpus(folder / "papers.jsonl", papers(80))
-    Ecosystem.build(source, folder / "mine", BuildOptions(bound=2014), LexicalEmbedder()).close()
+    build_corpus(source, folder / "mine", BuildOptions(bound=2014), LexicalEmbedder()).close()
     return folder / "mine"
 
 
@@ -130,7 +130,7 @@ def test_a_run_on_a_shipped_corpus_keeps_its_embedding(here: Path) -> None:
 def test_missing_measures_are_told_and_not_averaged_over(here: Path) -> None:
     uncited = [{**one, "citations": 0 if one["year"] == 2017 else one["citations"]} for one in papers(80)]
     source = write_corpus(here / "uncited.jsonl", uncited)
-    Ecosystem.build(source, here / "uncited", BuildOptions(bound=2014), LexicalEmbedder()).close()
+    build_corpus(source, here / "uncited", BuildOptions(bound=2014), LexicalEmbedder()).close()
     Path("all.jsonl").write_text(
         "".join(json.dumps({"abstract": one["abstract"]}) + "\n" for one in papers(16))
     )
@@ -189,7 +189,7 @@ def test_a_paper_of_the_corpus_is_told_from_its_neighbours_and_left_out(here: Pa
     [one] = scores(measure(*given, "--exclude-same-title"))
     assert one["excluded"] == ["p10"]
     source = write_corpus(here / "without.jsonl", [each for each in papers(80) if each["id"] != "p10"])
-    Ecosystem.build(source, here / "without", BuildOptions(bound=2014), LexicalEmbedder()).close()
+    build_corpus(source, here / "without", BuildOptions(bound=2014), LexicalEmbedder()).close()
     [never] = scores(measure("published.json", "--corpus", "without", "--json"))
     for name in ("hd", "cd", "ci", "on", "past", "contemporary"):
         assert one[name] == never[name], name

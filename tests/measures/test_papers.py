@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from manyheads.bank.ecosystem import Ecosystem
+from manyheads.bank.building import build_corpus
 from manyheads.bank.knowledge import KnowledgeBank
 from manyheads.bank.lexical import LexicalEmbedder
 from manyheads.bank.meta import BuildOptions, read_meta
@@ -26,7 +26,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     records = papers(80)
     del records[7]["citations"]  # of 2017
     source = write_corpus(folder / "papers.jsonl", records)
-    Ecosystem.build(source, folder / "corpus", BuildOptions(bound=2014), MODEL).close()
+    build_corpus(source, folder / "corpus", BuildOptions(bound=2014), MODEL).close()
     return folder / "corpus"
 
 
@@ -40,7 +40,7 @@ def test_they_are_those_of_the_bank_by_year_and_id(corpus: Path) -> None:
     assert {period: len(some) for period, some in found.items()} == {"past": 40, "contemporary": 40}
     with KnowledgeBank.open(corpus, MODEL, read_only=True) as bank:
         stored = sorted(bank.papers(where={"period": "past"}), key=lambda one: (one.year, one.id))
-        records = bank.collection.get([one.id for one in stored], vectors=True)
+        records = bank.collection.store.get([one.id for one in stored], vectors=True)
     past = found["past"]
     assert list(past.ids) == [one.id for one in stored]
     assert list(zip(past.titles, past.years, past.citations, strict=True)) == [

@@ -96,7 +96,6 @@ def test_a_run_is_read_as_its_judge_saw_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"system": "rebuttal"}, "a run of rebuttal, not of ranking"),
         ({"orders": [{"ranked": None, "shown": [0, 1, 2], "target_place": 1}]}, "no order has a ranking"),
         (
             {"orders": [{"ranked": [0, 1, 1], "shown": [0, 1, 2], "target_place": 1}]},
@@ -108,6 +107,8 @@ def test_a_run_is_read_as_its_judge_saw_it(tmp_path: Path) -> None:
 def test_what_is_no_ranking_is_refused(changes: dict[str, Any], told: str, tmp_path: Path) -> None:
     with pytest.raises(RatingError, match=told):
         read_ranked_set(run_folder(tmp_path / "run", **changes))
+    with pytest.raises(RatingError, match="a run of rebuttal, not of a ranking"):
+        read_ranked_set(write_result(tmp_path / "other", {"system": "rebuttal", "rounds": []}))
     with pytest.raises(RatingError, match="no run folder"):
         read_ranked_set(tmp_path)
 

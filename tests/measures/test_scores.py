@@ -135,7 +135,7 @@ def test_what_is_no_finished_review_is_refused(tmp_path: Path) -> None:
     twin = reviewed(tmp_path / "twin", "/a.md", 6)
     with pytest.raises(RatingError, match=r"twin: /a.md has been reviewed in another"):
         read_reviews([first, twin])
-    other = reviewed(tmp_path / "other", "/b.md", 5, system="virsci")
+    other = write(tmp_path / "other", {"system": "virsci"})
     with pytest.raises(RatingError, match="a run of virsci"):
         read_reviews([other])
     rated = {"reviews": [{"reviewer": "Reviewer1", "novelty": 5}], "means": {"novelty": {"mean": 5}}}

@@ -1,7 +1,8 @@
 """CD and CI by what services find: worked by hand over a local Semantic Scholar, and whatever may be lacking."""
 
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,14 @@ from manyheads.literature.library import Library, ignore
 from manyheads.literature.lookup import Note
 from manyheads.measures.novelty import Normalise
 from manyheads.measures.papers import Floats
-from manyheads.measures.scores import MeasuringServices, Score, query_of
+from manyheads.measures.scores import Score, query_of, service_scores
 from manyheads.texts import Subject
 from support.openalex import OpenAlexServer, work
 from support.results import idea, write
 from support.scholar import Record, Scholar, record
 from support.services import AT_ONCE, down
+
+Measuring = Callable[..., Awaitable[list[Score]]]
 
 
 class Placed:
@@ -64,19 +67,19 @@ async def services(
     cache: Path | None = None,
     note: Note = ignore,
     **changes: Any,
-) -> AsyncGenerator[MeasuringServices]:
+) -> AsyncGenerator[Measuring]:
     endpoints = {"semantic_scholar": scholar.url, **({"openalex": openalex} if openalex else {})}
     given: dict[str, Any] = {"before": "any", "retries": 0, "endpoints": endpoints, **changes}
     config = LiteratureConfig(cascade=("semantic_scholar", *more), **given)
     library = Library(config, cache=cache, note=note, paces=AT_ONCE)
-    yield MeasuringServices(library, config, Placed())
+    yield partial(service_scores, library, config, Placed())
     await library.close()
 
 
 async def measured(scholar: Scholar, text: Subject = TEXT, **how: Any) -> Score:
     given: dict[str, Any] = {"neighbours": 2, "wanted": 4, **how}
     async with services(scholar) as measuring:
-        [score] = await measuring.scores([text], **given)
+        [score] = await measuring([text], **given)
     return score
 
 
@@ -122,7 +125,7 @@ async def test_the_idea_is_the_query_and_papers_of_all_times_are_asked_for(schol
 
 async def test_a_bound_on_dates_is_kept_and_told(scholar: Scholar) -> None:
     async with services(scholar, before="2016") as measuring:
-        [score] = await measuring.scores([TEXT], neighbours=2, wanted=2)
+        [score] = await measuring([TEXT], neighbours=2, wanted=2)
     assert [one.year for one in score.contemporary] == [2015, 2015]
     assert score.retrieval
     assert score.retrieval.dates == "before 2016-01-01"
@@ -202,7 +205,7 @@ async def test_a_source_that_is_down_is_told_beside_what_the_next_one_knows() ->
     works = [work(n, f"Tactile fruit {n}", abstract=f"0 {n}", publication_year=2015) for n in (1, 2, 3)]
     with Scholar(FOUR, troubles=[down()]) as scholar, OpenAlexServer(papers=works) as openalex:
         async with services(scholar, "openalex", openalex=openalex.url) as measuring:
-            [score] = await measuring.scores([TEXT], neighbours=2, normalise="none", wanted=3)
+            [score] = await measuring([TEXT], neighbours=2, normalise="none", wanted=3)
     assert score.cd == 1.5
     assert score.retrieval
     assert score.retrieval.degraded == ("semantic_scholar",)
@@ -215,7 +218,7 @@ async def test_a_source_that_fails_on_the_way_leaves_what_was_found() -> None:
     papers = [{**one, "title": f"{text.title} {number}"} for number, one in enumerate(FOUR[:3])]
     with Scholar(papers) as scholar:
         async with services(scholar, note=lambda _: scholar.troubles.append(down())) as measuring:
-            [score] = await measuring.scores([text], neighbours=2, normalise="none", wanted=4)
+            [score] = await measuring([text], neighbours=2, normalise="none", wanted=4)
         assert len(scholar.requests) == 2
     assert score.cd == 1.5
     assert score.retrieval
@@ -225,12 +228,12 @@ async def test_a_source_that_fails_on_the_way_leaves_what_was_found() -> None:
 async def test_no_source_at_all_is_a_failure_and_no_empty_result(scholar: Scholar, tmp_path: Path) -> None:
     other = Subject("other.md", "Weighing apples", "0 0")
     async with services(scholar, cache=tmp_path / "kept.sqlite") as measuring:
-        await measuring.scores([TEXT], neighbours=2, wanted=4)
+        await measuring([TEXT], neighbours=2, wanted=4)
     scholar.troubles.append(down())
     async with services(scholar, cache=tmp_path / "kept.sqlite") as measuring:
-        kept, lost = await measuring.scores([TEXT, other], neighbours=2, wanted=4)
+        kept, lost = await measuring([TEXT, other], neighbours=2, wanted=4)
         with pytest.raises(LiteratureError, match=r"no literature source could be asked: .*503"):
-            await measuring.scores([other], neighbours=2, wanted=4)
+            await measuring([other], neighbours=2, wanted=4)
     assert kept.cd is not None
     assert lost.cd is None
     assert "503" in lost.missing["cd"]

@@ -13,7 +13,7 @@ from manyheads.config.run import Price
 from manyheads.core import Message
 from manyheads.engine.replying import parse
 from manyheads.errors import ConfigError
-from manyheads.models.offline import OFFLINE, OfflineModel, Phrases
+from manyheads.models.offline import OFFLINE, OfflineModel, phrases_of
 from manyheads.replies import (
     REPLIES,
     Condensed,
@@ -25,11 +25,11 @@ from manyheads.replies import (
     SelfReview,
     Verdict,
     Vote,
+    form,
     ranking_of,
     review_of,
     seeking,
 )
-from manyheads.replies.base import form
 from manyheads.resources import Resources
 
 SYSTEM = "<profile>\nName: Scientist3\nResearch interests: soft grippers; tactile sensing\n</profile>"
@@ -232,5 +232,5 @@ async def test_a_folder_brings_phrases_for_its_replies_and_leaves_the_others(phr
 def test_phrases_with_a_mistake_are_one_clear_error(phrases: Path, text: str, words: str):
     phrases.write_text(text)
     with pytest.raises(ConfigError, match=words) as caught:
-        Phrases.read(Resources.of())
+        phrases_of(Resources.of())
     assert str(phrases) in str(caught.value)

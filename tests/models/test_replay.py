@@ -13,8 +13,7 @@ from manyheads.engine.journal import ReplayModel
 from manyheads.engine.session import Session
 from manyheads.errors import JournalError, ModelError
 from manyheads.hosts import host_factory
-from manyheads.replies import Vote
-from manyheads.replies.base import form
+from manyheads.replies import Vote, form
 from support.llm import LLM
 from support.play import config_for, play
 from support.requests import Request

@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from manyheads.report.closing import ABSTRACT
-from manyheads.systems.results import closing_lines, essence
+from manyheads.systems.results import ABSTRACT, closing_lines, essence
 from support.results import abstract, idea, run_of, write
 
 TEAM: dict[str, Any] = {

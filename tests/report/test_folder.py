@@ -9,15 +9,13 @@ import pytest
 from manyheads.core.events import AnyEvent, Said
 from manyheads.errors import JournalError, SubjectError
 from manyheads.report.record import Record, read_run
-from manyheads.systems.results import own
 from manyheads.systems.virsci.result import VirSciResult
 
 Write = Callable[..., Path]
 
 
 def read(folder: Path) -> Record:
-    run = read_run(folder)
-    return run.typed(own(run.result.system).result)
+    return read_run(folder, VirSciResult)
 
 
 def test_reads_events_result_and_config(run: Write) -> None:

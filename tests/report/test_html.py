@@ -10,7 +10,7 @@ import pytest
 
 from manyheads.core.events import AnyEvent, Invited, Said
 from manyheads.errors import JournalError
-from manyheads.report.html import FOLD_AT, SECTIONS, duration, monogram, number, split
+from manyheads.report.page import FOLD_AT, SECTIONS, duration, monogram, number, split
 from manyheads.systems.results import write_report
 from support.results import today
 

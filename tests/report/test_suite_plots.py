@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from manyheads.errors import JournalError
-from manyheads.report.plots import Kind, Panel, Point, draw, title_of
+from manyheads.report.plots import Kind, Panel, Point, draw
+from manyheads.suites.report import title_of
 
 KINDS: tuple[Kind, ...] = ("heatmap", "lines", "bars")
 TICK = re.compile(r'<g id="(?:x|y)tick_')

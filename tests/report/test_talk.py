@@ -64,7 +64,7 @@ def test_a_remark_is_told_apart_from_the_topic_it_favours() -> None:
 
 
 def test_summaries_stand_by_themselves(run: Callable[..., Path]) -> None:
-    held = rounds(read_run(run()).typed(VirSciResult), "topic")
+    held = rounds(read_run(run(), VirSciResult), "topic")
     talk = [one for one in held if not one.title]
     assert [one.turn for one in talk] == [1, 2]
     assert all(one.summary and one.summary.speaker == "Scientist17" for one in talk)

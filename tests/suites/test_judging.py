@@ -124,6 +124,7 @@ def test_what_is_missing_is_said_before_anything_is_run(tmp_path: Path) -> None:
         ({"set": {**SETS, "rebuttal.indicator": "beauty"}}, "initial, graphs, seed 0: rebuttal.indicator 'beauty'"),
         ({"cases": [TARGETS[0], {**TARGETS[1], "background": "no.bib"}]}, "robots, seed 0: no.bib: no such file"),
         ({"cases": [{**TARGETS[0], "ranking.target": "no.txt"}]}, "initial, ranking.round=0, graphs, seed 0: no.txt"),
+        ({"cases": [{**TARGETS[0], "ranking.target": None}]}, "graphs, seed 0: ranking: needs a target"),
     ],
 )  # fmt: skip
 def test_prompts_and_files_that_are_not_there_are_said_as_well(
@@ -402,6 +403,28 @@ def test_a_report_does_not_hide_that_changes_were_accepted(tmp_path: Path) -> No
             assert report.read_text().count("judging.ranking.config.ranking.area was") == 1
         assert evaluated(llm, suite, *more).code == 0
         assert "what was finished before them is in the numbers" in report.read_text()
+
+
+def test_a_folder_of_another_version_is_refused_for_that_alone(tmp_path: Path) -> None:
+    suite = write_ranking(tmp_path, cases=TARGETS[:1], grid={}, measures=["ranking.s"])
+    with judging() as llm:
+        assert evaluated(llm, suite).code == 0
+        path = tmp_path / "out" / "suite.json"
+        record = json.loads(path.read_text())
+        del record["format"]
+        path.write_text(json.dumps({**record, "config": {"topic": None}}))
+        message = evaluated(llm, suite).message
+        assert "begun by another version" in message
+        assert "topic" not in message
+        paid = llm.calls
+        assert evaluated(llm, suite, "--accept-changes").code == 0
+        assert evaluated(llm, suite).code == 0
+        assert llm.calls == paid
+    assert json.loads(path.read_text()) == {
+        **record,
+        "format": 2,
+        "accepted": ["begun by another version of manyheads"],
+    }
 
 
 def test_a_corpus_or_a_background_that_has_changed_is_named(tmp_path: Path) -> None:

@@ -244,14 +244,13 @@ RANKED: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        ({}, "case 'a': its ideas are to be ranked, and ranking.target does not say"),
         ({"set": {"ranking.target": "x", "ranking.ideas": ["y"]}}, "ranking.ideas is set"),
         (
             {"measures": ["s"], "begin_with": {"variant": "initial"}, "set": {"rebuttal.idea": "Mine."}},
             "case 'a': begin_with gives its runs an idea to begin with, and inputs.idea is set too",
         ),
         ({"measures": ["usage.calls"], "grid": {"ranking.round": [0, 1]}}, "set ranking.round, and no measure is of a"),
-        ({"measures": ["ranking.s"], "configs": ["ranking"], "variants": {}}, "come to no ideas"),
+        ({"measures": ["ranking.s"], "configs": ["ranking"], "variants": {}}, "its runs of ranking judge"),
         (
             {"measures": ["x"], "begin_with": {"variant": "rebuttal"}, "variants": {"rebuttal": {}, "v": {"system": "virsci"}}},
             "variant=v: begin_with gives its runs an idea, and virsci takes none",

@@ -254,7 +254,7 @@ def test_what_is_unknown_is_counted_apart_from_what_failed() -> None:
         ((-0.5, -0.6, -0.4, -0.5), "0 lies outside the interval: the judge favours what it is shown late"),
         ((1.0, 1.0, 1.0), "the same everywhere (n = 3 seeds): the judge favours what it is shown early"),
         ((-1.0, -1.0), "the same everywhere (n = 2 seeds): the judge favours what it is shown late"),
-        ((0.0, 0.0), "no place is favoured"),
+        ((0.0, 0.0), "the same everywhere (n = 2 seeds): no favour for a place"),
         ((0.5,), "cannot be told from these cells"),
         ((), "cannot be told from these cells"),
     ],

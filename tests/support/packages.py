@@ -28,12 +28,18 @@ def install(wheel: Path, target: Path) -> Path:
     return target
 
 
-def write_pack(site: Path, name: str, files: Mapping[str, str]) -> Path:
-    """A pack as it stands when it is installed: the package `<name>_pack` with its files, and its entry point."""
+def write_pack(site: Path, name: str, files: Mapping[str, str], systems: Mapping[str, str] = {}) -> Path:
+    """A pack as it stands when it is installed: the package `<name>_pack` with its files, and its entry points.
+
+    Args:
+        systems: entry points of systems, by name.
+    """
     info = site / f"{name}_pack-1.0.dist-info"
     texts = {f"{name}_pack/{file}": text for file, text in {"__init__.py": "", **files}.items()}
     texts[f"{info.name}/METADATA"] = f"Metadata-Version: 2.1\nName: {name}-pack\nVersion: 1.0\n"
-    texts[f"{info.name}/entry_points.txt"] = f"[manyheads.packs]\n{name} = {name}_pack\n"
+    lines = ["[manyheads.packs]", f"{name} = {name}_pack", "[manyheads.systems]"]
+    lines += [f"{system} = {home}" for system, home in systems.items()]
+    texts[f"{info.name}/entry_points.txt"] = "\n".join([*lines, ""])
     for file, text in texts.items():
         path = site / file
         path.parent.mkdir(parents=True, exist_ok=True)

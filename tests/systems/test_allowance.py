@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from manyheads.core import Turn, Usage
 from manyheads.core.events import AnyEvent, Warned
-from manyheads.discussion import Run
+from manyheads.discussion.run import Run
 from manyheads.engine.readiness import findings, prepare
 from manyheads.errors import BudgetError, ConfigError, ModelError
 from manyheads.papers import NoLiterature

@@ -17,7 +17,7 @@ from support.faults import Fault
 from support.llm import LLM
 from support.play import Played, config_for, play
 from support.requests import Request
-from support.results import but_for_the_host, unfinished, write
+from support.results import but_for_the_host, idea, unfinished, write
 
 DOGS, OWLS, BATS, CATS = "Dogs find mines by smell.", "Owls plan.", "Bats map caves.", "Cats sleep more."
 FIELDS = ("title", "problem", "objective", "hypothesis", "method", "expected_impact")
@@ -194,15 +194,8 @@ def _swapped(text: str) -> str:
 
 
 async def test_the_names_of_runs_and_their_authors_are_told_to_nobody(rank: Play, tmp_path: Path) -> None:
-    idea = {
-        "title": "Owls",
-        "idea": OWLS,
-        "experiment": "Count.",
-        "by": "Scientist7",
-        "number": 2,
-        "references": [],
-    }
-    run = result(tmp_path / "a-team", system="virsci", idea=idea)
+    owls = idea("Owls", idea=OWLS, experiment="Count.", by="Scientist7", votes=2)
+    run = result(tmp_path / "a-team", system="virsci", idea=owls)
     played = await rank(ideas=(run, BATS))
     assert not any(
         word in each.text for each in played.requests for word in ("a-team", "Scientist7", str(tmp_path))
@@ -480,8 +473,9 @@ async def test_the_quality_is_that_which_the_ideas_were_improved_for_or_another(
 async def test_a_quality_that_an_idea_was_not_improved_for_is_told_unless_asked_for(
     rank: Play, tmp_path: Path
 ) -> None:
+    course = {"area": "zoology", "indicator": "feasibility", "traits": "- it flies", "method": "rebuttal"}
     idea = {"number": 1, "by": "", **dict.fromkeys(FIELDS, OWLS), "idea": OWLS}
-    run = result(tmp_path / "owls", system="rebuttal", idea=idea, rebuttal={"indicator": "feasibility"})
+    run = result(tmp_path / "owls", system="rebuttal", idea=idea, rebuttal=course)
     told = (await rank("ranking.orders=3", ideas=(run, BATS))).result["warnings"]
     assert told == [
         "idea 1 was improved for feasibility and is ranked by novelty; --set ranking.indicator=… says by what"

@@ -335,7 +335,7 @@ async def test_a_teams_idea_is_refined_and_written_up(run: Play, llm: LLM, tmp_p
 
 async def test_references_that_no_corpus_knows_are_shown_by_title_and_told(run: Play, tmp_path: Path) -> None:
     references = [{"id": "openalex:W1", "title": "Owls at night"}]
-    write(tmp_path, {"system": "virsci", "idea": idea("Owls", references=references)})
+    write(tmp_path, {"system": "virsci", "idea": idea("Owls", references=references, votes=2)})
     played = await run(f"rebuttal.idea={tmp_path}", background=False, improved=False)
     [revision] = played.asked("Improving the idea")
     assert "<paper>\nTitle: Owls at night\n</paper>" in revision.asking

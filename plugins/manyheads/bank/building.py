@@ -4,17 +4,15 @@ import hashlib
 import json
 import shutil
 import time
-from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
-
-from pydantic import BaseModel
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, get_args
 
 from manyheads.bank.corpus import JsonLines, RawPaper, Reader, Rejects
+from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.knowledge import CHUNK, PAPERS, Collection, Item, KnowledgeBank, paper_text
 from manyheads.bank.lexical import LEXICAL
 from manyheads.bank.meta import (
@@ -31,6 +29,7 @@ from manyheads.bank.meta import (
 from manyheads.bank.scientists import (
     Condense,
     Masker,
+    Profiles,
     assign_masks,
     display_name,
     profile,
@@ -38,63 +37,17 @@ from manyheads.bank.scientists import (
     spellings,
 )
 from manyheads.bank.selection import SPOOL, Selection, Spool, Spooled, select
-from manyheads.bank.store import FolderLock
+from manyheads.bank.store import lock_folder
 from manyheads.bank.vectors import CachedEmbedder, Embedder, unit_rows
 from manyheads.errors import CorpusError, EmbeddingError, UserError
 from manyheads.papers import Paper, Period, Scientist
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from manyheads.bank.vectors import Vectors
 
 
-# Vectors made elsewhere: a NumPy matrix and the ids of its rows.
-
-
-@dataclass(frozen=True, slots=True)
-class ImportedVectors:
-    """Row i of `vectors`, (n, dim) float32 of length one, belongs to `ids[i]`; `missing` have no vector."""
-
-    ids: tuple[str, ...]
-    vectors: "Vectors"
-    missing: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class VectorFile:
-    """A file of vectors and its ids, open: rows are read from the disk when they are asked for."""
-
-    path: Path
-    ids: Path
-    _matrix: "NDArray[Any]"
-    _rows: dict[str, int]
-
-    @classmethod
-    def open(cls, vectors: Path, ids: Path, *, dim: int) -> "VectorFile":
-        """See `import_vectors`."""
-        names, matrix = _read_ids(ids), _read_matrix(vectors)
-        if matrix.shape != (len(names), dim):
-            raise EmbeddingError(
-                f"{vectors} has the shape {matrix.shape}, expected ({len(names)}, {dim})",
-                tried=f"{len(names)} ids in {ids}, {dim} numbers a text by the embedding model",
-            )
-        return cls(vectors, ids, matrix, {name: row for row, name in enumerate(names)})
-
-    def __contains__(self, one: object) -> bool:
-        return one in self._rows
-
-    def of(self, wanted: Iterable[str]) -> ImportedVectors:
-        """The vectors of the wanted ids, in their order; raises EmbeddingError for a zero or not finite row."""
-        present = tuple(one for one in wanted if one in self._rows)
-        chosen = self._matrix[[self._rows[one] for one in present]]
-        _check_rows(self.path, chosen, present)
-        missing = tuple(one for one in wanted if one not in self._rows)
-        return ImportedVectors(present, unit_rows(chosen), missing)
-
-
-def import_vectors(vectors: Path, ids: Path, wanted: Iterable[str], *, dim: int) -> ImportedVectors:
-    """Read the vectors of the wanted ids, in the order of `wanted`.
+    """Vectors made elsewhere, a NumPy matrix and the ids of its rows: read from the disk when they are asked for.
 
     Args:
         vectors: a `.npy` file of shape (n, dim), any float type; rows are brought to length one.
@@ -102,46 +55,53 @@ def import_vectors(vectors: Path, ids: Path, wanted: Iterable[str], *, dim: int)
         dim: the size of the vectors of the model in use.
 
     Raises:
-        EmbeddingError: a file cannot be read, shapes do not fit, an id stands twice, or a row is zero or not finite.
+        EmbeddingError: a file cannot be read, shapes do not fit, or an id stands twice.
     """
-    return VectorFile.open(vectors, ids, dim=dim).of(wanted)
 
+    def __init__(self, vectors: Path, ids: Path, *, dim: int) -> None:
+        import numpy as np
 
-def _read_ids(path: Path) -> list[str]:
-    try:
-        names = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise EmbeddingError(f"{path} cannot be read: {error}") from error
-    seen: dict[str, int] = {}
-    for line, name in enumerate(names, start=1):
-        if (before := seen.setdefault(name, line)) != line:
-            raise EmbeddingError(f"{path}, line {line}: the id {name!r} stands in line {before} already")
-    return names
+        self.path, self.ids = vectors, ids
+        self._rows: dict[str, int] = {}
+        try:
+            names = ids.read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise EmbeddingError(f"{ids} cannot be read: {error}") from error
+        for row, name in enumerate(names):
+            if (before := self._rows.setdefault(name, row)) != row:
+                raise EmbeddingError(
+                    f"{ids}, line {row + 1}: the id {name!r} stands in line {before + 1} already"
+                )
+        hint = "save it with numpy.save"
+        try:
+            self._matrix: Any = np.load(vectors, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError, EOFError) as error:
+            raise EmbeddingError(f"{vectors} cannot be read: {error}", hint=hint) from error
+        if not isinstance(self._matrix, np.ndarray):
+            raise EmbeddingError(f"{vectors} holds several arrays, not one", hint=hint)
+        if not np.issubdtype(self._matrix.dtype, np.floating):
+            raise EmbeddingError(f"{vectors} holds {self._matrix.dtype}, not floating point numbers")
+        if self._matrix.shape != (len(names), dim):
+            raise EmbeddingError(
+                f"{vectors} has the shape {self._matrix.shape}, expected ({len(names)}, {dim})",
+                tried=f"{len(names)} ids in {ids}, {dim} numbers a text by the embedding model",
+            )
 
+    def __contains__(self, one: object) -> bool:
+        return one in self._rows
 
-def _read_matrix(path: Path) -> "NDArray[Any]":
-    import numpy as np
+    def of(self, ids: Sequence[str]) -> "Vectors":
+        """(n, dim) float32 of the n ids, in their order; raises EmbeddingError for a zero or not finite row."""
+        import numpy as np
 
-    try:
-        matrix: Any = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise EmbeddingError(f"{path} cannot be read: {error}", hint="save it with numpy.save") from error
-    if not isinstance(matrix, np.ndarray):
-        raise EmbeddingError(f"{path} holds several arrays, not one", hint="save it with numpy.save")
-    if not np.issubdtype(matrix.dtype, np.floating):
-        raise EmbeddingError(f"{path} holds {matrix.dtype}, not floating point numbers")
-    return matrix
-
-
-def _check_rows(path: Path, rows: "NDArray[Any]", ids: tuple[str, ...]) -> None:
-    import numpy as np
-
-    lengths = np.linalg.norm(rows.astype(np.float32), axis=1)
-    bad = np.flatnonzero(~np.isfinite(lengths) | (lengths == 0))
-    if len(bad):
-        raise EmbeddingError(
-            f"{path}: the vector of {ids[int(bad[0])]!r} is zero or not finite ({len(bad)} such rows)"
-        )
+        rows = self._matrix[[self._rows[one] for one in ids]]
+        lengths = np.linalg.norm(rows.astype(np.float32), axis=1)
+        bad = np.flatnonzero(~np.isfinite(lengths) | (lengths == 0))
+        if len(bad):
+            raise EmbeddingError(
+                f"{self.path}: the vector of {ids[int(bad[0])]!r} is zero or not finite ({len(bad)} such rows)"
+            )
+        return unit_rows(rows)
 
 
 # Filling a corpus's two banks: papers with their vectors, imported or made, and the scientists' profiles.
@@ -149,19 +109,8 @@ def _check_rows(path: Path, rows: "NDArray[Any]", ids: tuple[str, ...]) -> None:
 _T = TypeVar("_T")
 
 
-class Papers(Protocol):
-    """Papers that can be gone through more than once."""
-
-    def __len__(self) -> int: ...
-
-    def __iter__(self) -> Iterator[Paper]: ...
-
-    def ids(self) -> Iterator[str]: ...
-
-
 Progress: TypeAlias = Callable[[str, int, int | None], None]
 """Told the step, how much of it is done and, where known, of how many."""
-PAPERS_STEP, SCIENTISTS_STEP = "storing papers", "storing scientists"
 TOLD_EVERY = 1000
 BATCH = 64
 """Texts embedded between two reports of progress; what a kill can cost."""
@@ -172,7 +121,7 @@ texts may have been cut or joined otherwise, two models' vectors are at right an
 
 def fill_papers(
     folder: Path,
-    papers: Mapping[Period, Papers],
+    spool: Spool,
     model: Embedder,
     vectors: tuple[Path, Path] | None,
     tell: Progress,
@@ -183,15 +132,16 @@ def fill_papers(
         EmbeddingError: the vectors do not fit, belong to none of the papers, are another model's, or texts cannot
             be embedded.
     """
-    file = None if vectors is None else VectorFile.open(*vectors, dim=model.dim)
+    file = None if vectors is None else VectorFile(*vectors, dim=model.dim)
+    papers: dict[Period, Spooled[Paper]] = {period: spool.masked(period) for period in get_args(Period)}
     if file is not None:
         _need_same_model(file, chain.from_iterable(papers.values()), model)
-    count = _Counter(tell, PAPERS_STEP, sum(map(len, papers.values())))
+    count = _counter(tell, "storing papers", sum(map(len, papers.values())))
     imported = 0
     with KnowledgeBank.create(folder, model) as bank:
         for period, group in papers.items():
             for with_vector, some in _batches(group, file):
-                rows = file.of([one.id for one in some]).vectors if file and with_vector else None
+                rows = file.of([one.id for one in some]) if file and with_vector else None
                 bank.add(some, rows, count, period=period)
                 imported += len(some) * with_vector
     return imported
@@ -205,7 +155,7 @@ def _need_same_model(file: VectorFile, papers: Iterable[Paper], model: Embedder)
             f"{file.ids}: none of its ids is that of a paper",
             hint="name the ids of this corpus, or leave out --vectors",
         )
-    given, own = file.of([one.id for one in some]).vectors, model.embed([*map(paper_text, some)])
+    given, own = file.of([one.id for one in some]), model.embed([*map(paper_text, some)])
     if (alike := float((given * own).sum(axis=1).mean())) < LEAST_ALIKE:
         raise EmbeddingError(
             f"{file.path}: not the vectors of {model.name}: the mean cosine of {len(some)} papers' with its own is {alike:.2f}",
@@ -228,7 +178,7 @@ def _batches(papers: Iterable[Paper], file: VectorFile | None) -> Iterator[tuple
 
 def fill_scientists(folder: Path, scientists: Sequence[Scientist], model: Embedder, tell: Progress) -> None:
     """Write the author knowledge bank."""
-    count = _Counter(tell, SCIENTISTS_STEP, len(scientists))
+    count = _counter(tell, "storing scientists", len(scientists))
     items = [
         Item(one.name, profile_text(one), one.model_dump(mode="json", exclude={"collaborators"}))
         for one in scientists
@@ -248,30 +198,17 @@ def report_each(things: Iterable[_T], step: str, tell: Progress) -> Iterator[_T]
     tell(step, done, done)
 
 
-class _Counter:
+def _counter(tell: Progress, step: str, total: int) -> Callable[[int], None]:
     """Adds up what each batch reports."""
+    done = 0
 
-    def __init__(self, tell: Progress, step: str, total: int) -> None:
-        self._tell, self._step, self._total, self._done = tell, step, total, 0
-        tell(step, 0, total)
+    def count(more: int) -> None:
+        nonlocal done
+        done += more
+        tell(step, done, total)
 
-    def __call__(self, more: int) -> None:
-        self._done += more
-        self._tell(self._step, self._done, self._total)
-
-
-READING, PROFILING = "reading papers", "profiling scientists"
-
-
-@dataclass(frozen=True)
-class _Content:
-    """All that a corpus holds, masked."""
-
-    past: Spooled[Paper]
-    contemporary: Spooled[Paper]
-    scientists: list[Scientist]
-    names: dict[str, str]
-    interests_by: Counter[str]
+    count(0)
+    return count
 
 
 def build_corpus(
@@ -284,71 +221,76 @@ def build_corpus(
     vectors: tuple[Path, Path] | None = None,
     interests: Condense | None = None,
     progress: Progress | None = None,
-) -> None:
-    """See `Ecosystem.build`. Everything is written to `<target>.partial`, which is renamed at the end."""
+) -> Ecosystem:
+    """Build a corpus from a dataset's reader, or a file of JSON Lines, into the folder `target`, and open it.
+
+    Everything is written to `<target>.partial`, which is renamed at the end. What was embedded is remembered, so a build
+    that was killed goes on from there when run again.
+
+    Args:
+        name: the corpus's name; the folder's if not given.
+        vectors: a `.npy` file (n, dim) and a file of its n ids, instead of embedding those papers.
+        interests: a model that condenses keywords into interests, for scientists of whom the dataset has none.
+        progress: told the step, how much of it is done and, where known, of how many.
+
+    Raises:
+        CorpusError: the source is no corpus, a filter left nothing, or `target` is there or unwritable.
+        EmbeddingError: texts cannot be embedded, or the vectors do not fit.
+    """
     started = time.monotonic()
     tell: Progress = progress or (lambda step, done, total: None)
     reader = JsonLines(source) if isinstance(source, Path) else source
-    _need_free(target)
-    partial = target.with_name(target.name + ".partial")
-    with _disk_trouble_said(partial), ExitStack() as held:
-        lock = FolderLock.writer(partial)
-        held.callback(lock.release)
-        _clear(partial)
-        rejects, spool = Rejects(), Spool(partial / SPOOL)
-        held.callback(spool.close)
-        selection = _read(reader, partial, options, rejects, spool, tell)
-        content = _mask_and_profile(selection, options, interests, tell)
-        model = held.enter_context(_remembering(embedder))
-        papers: dict[Period, Spooled[Paper]] = {"past": content.past, "contemporary": content.contemporary}
-        imported = fill_papers(partial, papers, model, vectors, tell)
-        fill_scientists(partial, content.scientists, model, tell)
-        _write_lines(partial / SCIENTISTS, content.scientists)
-        _write_json(partial / NAMES, content.names)
-        meta = Meta(
-            name=name or target.name,
-            source=reader.name,
-            options=options,
-            past_years=spool.years("past"),
-            contemporary_years=spool.years("contemporary"),
-            counts=_counts(selection, rejects, content, imported),
-            embedding=EmbeddingMeta(name=model.name, dim=model.dim),
-            fingerprint=_fingerprint(content, model.name),
-            rejects=tuple(map(str, rejects.first)),
-            seconds=round(time.monotonic() - started, 1),
-        )
-        _write_json(partial / META, meta.model_dump(mode="json"))
-        held.close()
-        _publish(partial, target)
-
-
-def _need_free(target: Path) -> None:
     if (target / META).is_file():
         raise CorpusError(
             f"{target}: holds a built corpus already", hint="choose another --out, or remove it first"
         )
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise CorpusError(f"{target}: in the way, and no corpus", hint="choose another --out")
-
-
-def _clear(partial: Path) -> None:
-    """Remove what a killed build left; what it embedded is in the vector cache."""
-    for name in (PAPERS, AUTHORS):
-        shutil.rmtree(partial / name, ignore_errors=True)
-    for name in (META, SCIENTISTS, NAMES, REJECTS):
-        (partial / name).unlink(missing_ok=True)
-
-
-def _publish(partial: Path, target: Path) -> None:
-    for left in partial.glob("*.lock"):
-        left.unlink()
-    if target.exists():
-        target.rmdir()
-    partial.rename(target)
+    partial = target.with_name(target.name + ".partial")
+    with _build_errors(partial), ExitStack() as held:
+        held.enter_context(lock_folder(partial))
+        # What a killed build left goes; what it embedded is in the vector cache.
+        for folder in (PAPERS, AUTHORS):
+            shutil.rmtree(partial / folder, ignore_errors=True)
+        for file in (META, SCIENTISTS, NAMES, REJECTS):
+            (partial / file).unlink(missing_ok=True)
+        rejects, spool = Rejects(), held.enter_context(Spool(partial / SPOOL))
+        selection = _read(reader, partial, options, rejects, spool, tell)
+        profiles, names = _mask_and_profile(selection, options, interests, tell)
+        model = embedder
+        if not isinstance(embedder, CachedEmbedder) and not embedder.name.startswith(LEXICAL):
+            model = held.enter_context(CachedEmbedder(embedder))  # word hashing is quicker than looking up
+        imported = fill_papers(partial, spool, model, vectors, tell)
+        fill_scientists(partial, profiles.scientists, model, tell)
+        with (partial / SCIENTISTS).open("w", encoding="utf-8") as lines:
+            for number, one in enumerate(profiles.scientists):
+                lines.write(f"{',' if number else '['}\n {one.model_dump_json()}")
+            lines.write("\n]\n")
+        _write_json(partial / NAMES, names)
+        meta = Meta(
+            name=name or target.name,
+            source=reader.name,
+            options=options,
+            past_years=spool.years("past"),
+            contemporary_years=spool.years("contemporary"),
+            counts=_counts(selection, rejects, profiles, imported),
+            embedding=EmbeddingMeta(name=model.name, dim=model.dim),
+            fingerprint=_fingerprint(spool, profiles, model.name),
+            rejects=tuple(map(str, rejects.first)),
+            seconds=round(time.monotonic() - started, 1),
+        )
+        _write_json(partial / META, meta.model_dump(mode="json"))
+        held.close()
+        for lock in partial.glob("*.lock"):
+            lock.unlink()
+        if target.exists():
+            target.rmdir()
+        partial.rename(target)
+    return Ecosystem.open(target, embedder)
 
 
 @contextmanager
-def _disk_trouble_said(partial: Path) -> Generator[None]:
+def _build_errors(partial: Path) -> Generator[None]:
     try:
         yield
     except OSError as wrong:
@@ -365,7 +307,7 @@ def _read(
     """Read and select; a source that cannot be used leaves nothing behind but what was rejected in it."""
     try:
         with (partial / REJECTS).open("w", encoding="utf-8") as rejects.log:
-            papers = report_each(reader.papers(rejects), READING, tell)
+            papers = report_each(reader.papers(rejects), "reading papers", tell)
             return select(papers, options, rejects, spool, reader)
     except UserError as wrong:
         spool.close()
@@ -378,84 +320,57 @@ def _read(
 
 def _mask_and_profile(
     selection: Selection, options: BuildOptions, condense: Condense | None, tell: Progress
-) -> _Content:
-    tell(PROFILING, 0, len(selection.authors))
+) -> tuple[Profiles, dict[str, str]]:
+    """The scientists, and the real name behind each mask; the spool holds the papers, masked."""
+    tell("profiling scientists", 0, len(selection.authors))
     masks, spool = assign_masks(selection.authors, options.seed), selection.spool
     known = spellings(masks, spool.teams("past", "contemporary"), selection.known)
     masker = Masker(masks, known)
     profiles = profile(
-        _masked(selection.past, "past", masker, spool),
+        _masked("past", masker, spool),
         masks,
         again=spool.masked("past"),
         known={key: masker.author(author) for key, author in selection.known.items() if key in masks},
         condense=condense,
     )
-    for _ in _masked(selection.contemporary, "contemporary", masker, spool):
-        pass
-    tell(PROFILING, len(profiles.scientists), len(profiles.scientists))
-    return _Content(
-        past=spool.masked("past"),
-        contemporary=spool.masked("contemporary"),
-        scientists=profiles.scientists,
-        names={mask: display_name(key, known[key], selection.known) for key, mask in masks.items()},
-        interests_by=profiles.interests_by,
-    )
+    deque(_masked("contemporary", masker, spool), maxlen=0)
+    tell("profiling scientists", len(profiles.scientists), len(profiles.scientists))
+    names = {mask: display_name(key, known[key], selection.known) for key, mask in masks.items()}
+    return profiles, names
 
 
-def _masked(papers: Iterable[RawPaper], period: Period, masker: Masker, spool: Spool) -> Iterator[RawPaper]:
+def _masked(period: Period, masker: Masker, spool: Spool) -> Iterator[RawPaper]:
     """The papers with their wording masked, each kept as the corpus will hold it."""
-    for paper in papers:
+    for paper in spool.raw(period):
         worded = masker.wording(paper)
         spool.keep(masker.paper(worded), period)
         yield worded
 
 
-@contextmanager
-def _remembering(embedder: Embedder) -> Generator[Embedder]:
-    """The embedder with its vectors kept in the user's cache; word hashing is quicker than looking up."""
-    if isinstance(embedder, CachedEmbedder) or embedder.name.startswith(LEXICAL):
-        yield embedder
-        return
-    cached = CachedEmbedder(embedder)
-    try:
-        yield cached
-    finally:
-        cached.close()
-
-
-def _counts(selection: Selection, rejects: Rejects, content: _Content, imported: int) -> Counts:
-    coauthors = [len(one.collaborators) for one in content.scientists]
+def _counts(selection: Selection, rejects: Rejects, profiles: Profiles, imported: int) -> Counts:
+    coauthors = [len(one.collaborators) for one in profiles.scientists]
     return Counts(
         read=selection.read,
         rejected=rejects.total,
         rejected_by_field=dict(rejects.by_field),
         removed=dict(selection.removed),
-        past=len(content.past),
-        contemporary=len(content.contemporary),
-        scientists=len(content.scientists),
+        past=len(selection.spool.masked("past")),
+        contemporary=len(selection.spool.masked("contemporary")),
+        scientists=len(profiles.scientists),
         mean_coauthors=round(sum(coauthors) / len(coauthors), 2),
         without_citations=selection.spool.without_citations(),
-        interests_by=dict(content.interests_by),
+        interests_by=dict(profiles.interests_by),
         vectors_imported=imported,
     )
 
 
-def _fingerprint(content: _Content, model: str) -> str:
+def _fingerprint(spool: Spool, profiles: Profiles, model: str) -> str:
     digest = hashlib.blake2b(model.encode(), digest_size=16)
-    scientists = (one.model_dump_json() for one in content.scientists)
-    for record in chain(
-        content.past.records(), ["contemporary"], content.contemporary.records(), ["scientists"], scientists
-    ):
+    past, contemporary = (spool.masked(period).records() for period in get_args(Period))
+    scientists = (one.model_dump_json() for one in profiles.scientists)
+    for record in chain(past, ["contemporary"], contemporary, ["scientists"], scientists):
         digest.update(record.encode() + b"\n")
     return digest.hexdigest()
-
-
-def _write_lines(path: Path, records: Iterable[BaseModel]) -> None:
-    """A JSON array with a record a line, one at a time."""
-    with path.open("w", encoding="utf-8") as file:
-        for number, record in enumerate(records):
-            file.write(("[" if number == 0 else ",") + "\n " + record.model_dump_json())
-        file.write("\n]\n")
 
 
 def _write_json(path: Path, value: object) -> None:

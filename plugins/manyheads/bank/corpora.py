@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 
-from manyheads.bank.building import Progress
+from manyheads.bank.building import Progress, build_corpus
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.meta import META, BuildOptions
@@ -18,7 +18,6 @@ from manyheads.resources import data_file
 
 SHIPPED = {"sample": BuildOptions(bound=2021)}
 """Corpora that ship as `configs/corpora/<name>.jsonl`, and how they are built."""
-
 
 _open: Pool[Ecosystem] = Pool(Ecosystem.close)
 
@@ -64,7 +63,18 @@ def resolve_corpus(
     """
     if name_or_path in SHIPPED:
         embedder = load_embedder(embedding) if isinstance(embedding, str) else embedding
-        return _shipped(name_or_path, cache_dir or cache_folder(), embedder, progress)
+        source = data_file(f"configs/corpora/{name_or_path}.jsonl")
+        digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
+        model = re.sub(r"[^A-Za-z0-9.]+", "-", embedder.name)
+        folder = (cache_dir or cache_folder()) / "corpora" / f"{name_or_path}-{digest}-{model}"
+        if not (folder / META).is_file():
+            with _only_one(folder):
+                if not (folder / META).is_file():
+                    options = SHIPPED[name_or_path]
+                    build_corpus(
+                        source, folder, options, embedder, name=name_or_path, progress=progress
+                    ).close()
+        return folder
     path = Path(name_or_path).expanduser()
     if (path / META).is_file():
         return path
@@ -78,18 +88,6 @@ def resolve_corpus(
         tried=f"{path / META}",
         hint=f"one of {', '.join(SHIPPED)}, or a folder made by: manyheads corpus build papers.jsonl.gz --bound YEAR",
     )
-
-
-def _shipped(name: str, cache: Path, embedder: Embedder, progress: Progress | None) -> Path:
-    source = data_file(f"configs/corpora/{name}.jsonl")
-    digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
-    model = re.sub(r"[^A-Za-z0-9.]+", "-", embedder.name)
-    folder = cache / "corpora" / f"{name}-{digest}-{model}"
-    if not (folder / META).is_file():
-        with _only_one(folder):
-            if not (folder / META).is_file():
-                Ecosystem.build(source, folder, SHIPPED[name], embedder, name=name, progress=progress).close()
-    return folder
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Annotated, Any, Protocol, cast
@@ -59,18 +59,6 @@ _REASONS = {
 """By pydantic's type of error; its own words speak of inputs and types, not of papers."""
 
 
-def _or_empty(value: object) -> object:
-    return () if value is None else value
-
-
-def _or_blank(value: object) -> object:
-    return "" if value is None else value
-
-
-def _even(name: str) -> str:
-    return " ".join(name.split())
-
-
 def _told(given: object, texts: ValidatorFunctionWrapHandler) -> tuple[str, ...]:
     """References, however a dataset writes them; what is none of these says nothing, and never spoils a paper."""
     if not isinstance(given, list | tuple):
@@ -91,14 +79,16 @@ def _reference(one: object) -> str:
 
 
 _Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
-_Name = Annotated[_Text, AfterValidator(_even)]
+_Name = Annotated[_Text, AfterValidator(lambda name: " ".join(name.split()))]
 _Names = Annotated[tuple[_Name, ...], Field(strict=False)]
-_Terms = Annotated[tuple[str, ...], Field(strict=False), BeforeValidator(_or_empty)]
+_OR_EMPTY = BeforeValidator(lambda value: () if value is None else value)
+_OR_BLANK = BeforeValidator(lambda value: "" if value is None else value)
+_Terms = Annotated[tuple[str, ...], Field(strict=False), _OR_EMPTY]
 _References = Annotated[tuple[str, ...], Field(strict=False), WrapValidator(_told)]
 _Ids = Annotated[
-    tuple[Annotated[str, StringConstraints(strip_whitespace=True), BeforeValidator(_or_blank)], ...],
+    tuple[Annotated[str, StringConstraints(strip_whitespace=True), _OR_BLANK], ...],
     Field(strict=False),
-    BeforeValidator(_or_empty),
+    _OR_EMPTY,
 ]
 
 
@@ -113,7 +103,7 @@ class RawPaper(BaseModel):
 
     id: _Text
     title: _Text
-    abstract: Annotated[str, BeforeValidator(_or_blank)]
+    abstract: Annotated[str, _OR_BLANK]
     byline: Annotated[_Names, Field(alias="authors")]
     author_ids: _Ids = ()
     year: Annotated[int, Field(ge=FIRST_YEAR, le=LAST_YEAR)]
@@ -171,10 +161,6 @@ class RawAuthor:
     citations: int | None = None
     coauthors: Mapping[str, int] | None = None
     """Key of each co-author, and how many papers they wrote together."""
-
-    def without_counts(self) -> "RawAuthor":
-        """Who they are and what they work on alone: a dataset's counts reach past the bound."""
-        return replace(self, papers=None, citations=None, coauthors=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,10 +286,6 @@ def sift(
         rejects.note(number, *record)
         if not good and rejects.total >= GIVE_UP_AFTER:
             break
-    _refuse_if_mostly_broken(source, good, rejects, example)
-
-
-def _refuse_if_mostly_broken(source: object, good: int, rejects: Rejects, example: str) -> None:
     total, units = good + rejects.total, f"{rejects.unit}s"
     if not total:
         raise CorpusError(f"{source}: no {rejects.unit} in it", hint=example)
@@ -343,7 +325,12 @@ def lines(source: Path, member: str | None = None) -> Generator[tuple[int, bytes
         reading(source, lambda: f" after line {number}" if number else ""),
         open_file(source, member) as stream,
     ):
-        for number, line in enumerate(_bounded(source, stream), 1):
+        while line := stream.readline(LONGEST):
+            if len(line) == LONGEST:
+                raise CorpusError(
+                    f"{source}: a line of more than {LONGEST >> 20} MB", hint="is it text at all?"
+                )
+            number += 1
             if line.strip():
                 yield number, line.removeprefix(UTF8_MARK) if number == 1 else line
 
@@ -363,7 +350,11 @@ def open_file(source: Path, member: str | None = None) -> Generator[IO[bytes]]:
         if start.startswith(GZIP):
             yield cast(IO[bytes], held.enter_context(gzip.GzipFile(fileobj=raw)))
         elif start.startswith(ZIP):
-            yield held.enter_context(_member(source, held.enter_context(zipfile.ZipFile(raw)), member))
+            archive = held.enter_context(zipfile.ZipFile(raw))
+            names = [member] if member else _files_of(archive)
+            if len(names) != 1:
+                raise CorpusError(f"{source}: holds {len(names)} files, not one", hint=f"unzip {source.name}")
+            yield held.enter_context(archive.open(names[0]))
         else:
             yield raw
 
@@ -398,23 +389,12 @@ def reading(source: Path, where: Callable[[], str] = str) -> Generator[None]:
         raise CorpusError(f"{source}: cannot be read{where()}: {wrong}", hint=hint) from wrong
 
 
-def _member(source: Path, archive: zipfile.ZipFile, member: str | None) -> IO[bytes]:
-    names = _files_of(archive)
-    if member is None and len(names) != 1:
-        raise CorpusError(f"{source}: holds {len(names)} files, not one", hint=f"unzip {source.name}")
-    return archive.open(names[0] if member is None else member)
-
-
 def _files_of(archive: zipfile.ZipFile) -> list[str]:
-    found = (one.filename for one in archive.infolist() if not one.is_dir())
-    return [name for name in found if not name.startswith("__MACOSX/")]
-
-
-def _bounded(source: Path, stream: IO[bytes]) -> Iterator[bytes]:
-    while line := stream.readline(LONGEST):
-        if len(line) == LONGEST:
-            raise CorpusError(f"{source}: a line of more than {LONGEST >> 20} MB", hint="is it text at all?")
-        yield line
+    return [
+        each.filename
+        for each in archive.infolist()
+        if not (each.is_dir() or each.filename.startswith("__MACOSX/"))
+    ]
 
 
 # JSON Lines of papers, plain or gzip: the format of corpora that are not a dataset's own.
@@ -445,19 +425,19 @@ class JsonLines:
             CorpusError: the file is missing, no gzip although named so, cut off, not JSON Lines, not UTF-8, or
                 more than half of its lines are broken.
         """
-        with closing(lines(self.path)) as found:
-            records = ((number, _parsed(line)) for number, line in found)
+
+        def parsed(line: bytes) -> RawPaper | tuple[str, str]:
+            try:
+                return RawPaper.model_validate_json(line.decode("utf-8"))
+            except UnicodeDecodeError as wrong:
+                return "encoding", f"byte {wrong.start} is not UTF-8"
+            except ValidationError as wrong:
+                return at_fault(wrong)
+
+        with closing(lines(self.path)) as numbered:
+            records = ((number, parsed(line)) for number, line in numbered)
             yield from sift(self.path, records, rejects, example=EXAMPLE)
 
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
         """Nothing but what the papers say."""
         return {}
-
-
-def _parsed(line: bytes) -> RawPaper | tuple[str, str]:
-    try:
-        return RawPaper.model_validate_json(line.decode("utf-8"))
-    except UnicodeDecodeError as wrong:
-        return "encoding", f"byte {wrong.start} is not UTF-8"
-    except ValidationError as wrong:
-        return at_fault(wrong)

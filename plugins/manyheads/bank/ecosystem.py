@@ -8,71 +8,44 @@ with Ecosystem.open(Path("corpora/mine")) as ecosystem:
 from collections.abc import Collection as Names
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from pydantic import TypeAdapter, ValidationError
 
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import Collection, KnowledgeBank
-from manyheads.bank.meta import AUTHORS, SCIENTISTS, BuildOptions, Meta, read_json, read_meta, read_names
+from manyheads.bank.meta import (
+    AUTHORS,
+    SCIENTISTS,
+    Meta,
+    damaged,
+    first_error,
+    read_json,
+    read_meta,
+    read_names,
+)
 from manyheads.bank.store import Closing, Filter
 from manyheads.bank.vectors import Embedder, QueryEmbedder
 from manyheads.errors import CorpusError
 from manyheads.papers import Hit, Scientist
 
-if TYPE_CHECKING:
-    from manyheads.bank.building import Progress
-    from manyheads.bank.corpus import Reader
-    from manyheads.bank.scientists import Condense
-
 _SCIENTISTS = TypeAdapter(list[Scientist])
 
 
 class Ecosystem(Closing):
-    """A built corpus, open for reading; any number of processes may have it open. Made by `build` or `open`."""
+    """A built corpus, open for reading; any number of processes may have it open. Made by `open`, or by `building.build_corpus`."""
 
     def __init__(self, folder: Path, meta: Meta, papers: KnowledgeBank, authors: Collection) -> None:
-        self.folder, self.meta = folder, meta
-        self._papers, self._authors = papers, authors
+        self.folder, self.meta, self.papers = folder, meta, papers
+        """`papers` has B_past and B_con, told apart by `where={"period": "past"}`."""
+        self._authors = authors
         self._queries = QueryEmbedder(papers.collection.embedder)
         papers.collection.queries = authors.queries = self._queries
-        self._scientists = _read_scientists(folder)
-
-    @classmethod
-    def build(
-        cls,
-        source: "Path | Reader",
-        target: Path,
-        options: BuildOptions,
-        embedder: Embedder,
-        *,
-        name: str | None = None,
-        vectors: tuple[Path, Path] | None = None,
-        interests: "Condense | None" = None,
-        progress: "Progress | None" = None,
-    ) -> Self:
-        """Build a corpus from a dataset's reader, or a file of JSON Lines, into the folder `target`, and open it.
-
-        What was embedded is remembered, so a build that was killed goes on from there when run again; `target`
-        appears at the end, whole.
-
-        Args:
-            name: the corpus's name; the folder's if not given.
-            vectors: a `.npy` file (n, dim) and a file of its n ids, instead of embedding those papers.
-            interests: a model that condenses keywords into interests, for scientists of whom the dataset has none.
-            progress: told the step, how much of it is done and, where known, of how many.
-
-        Raises:
-            CorpusError: the source is no corpus, a filter left nothing, or `target` is there or unwritable.
-            EmbeddingError: texts cannot be embedded, or the vectors do not fit.
-        """
-        from manyheads.bank.building import build_corpus
-
-        build_corpus(
-            source, target, options, embedder,
-            name=name, vectors=vectors, interests=interests, progress=progress,
-        )  # fmt: skip
-        return cls.open(target, embedder)
+        try:
+            scientists = _SCIENTISTS.validate_python(read_json(folder, SCIENTISTS))
+        except ValidationError as wrong:
+            raise damaged(folder / SCIENTISTS, first_error(wrong)) from wrong
+        self._scientists = {one.name: one for one in scientists}
 
     @classmethod
     def open(cls, folder: Path, embedder: Embedder | None = None) -> Self:
@@ -93,14 +66,9 @@ class Ecosystem(Closing):
         return cls(folder, meta, papers, authors)
 
     @property
-    def papers(self) -> KnowledgeBank:
-        """B_past and B_con in one bank, told apart by `where={"period": "past"}`."""
-        return self._papers
-
-    @property
     def embedder(self) -> Embedder:
         """The model of all its vectors."""
-        return self._papers.collection.embedder
+        return self.papers.collection.embedder
 
     @property
     def scientists(self) -> list[Scientist]:
@@ -126,11 +94,11 @@ class Ecosystem(Closing):
     async def past(self, queries: Sequence[str], k: int, *, before: int | None = None) -> list[list[Hit]]:
         """B_past(q): the k past papers nearest to each query, only those before a year if one is given."""
         years = None if before is None else (None, before)
-        return await self._papers.search(queries, k, years=years, where={"period": "past"})
+        return await self.papers.search(queries, k, years=years, where={"period": "past"})
 
     async def contemporary(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """B_con(q): the k contemporary papers nearest to each query."""
-        return await self._papers.search(queries, k, where={"period": "contemporary"})
+        return await self.papers.search(queries, k, where={"period": "contemporary"})
 
     async def find_scientists(self, query: str, k: int, *, exclude: Names[str] = ()) -> list[Scientist]:
         """The k scientists whose profiles are nearest to the query, best first."""
@@ -147,17 +115,5 @@ class Ecosystem(Closing):
 
     def close(self) -> None:
         """Free the folder."""
-        self._papers.close()
+        self.papers.close()
         self._authors.close()
-
-
-def _read_scientists(folder: Path) -> dict[str, Scientist]:
-    try:
-        scientists = _SCIENTISTS.validate_python(read_json(folder, SCIENTISTS))
-    except ValidationError as wrong:
-        first = wrong.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise CorpusError(
-            f"{folder / SCIENTISTS}, {where}: {first['msg']}", hint="build the corpus anew"
-        ) from wrong
-    return {one.name: one for one in scientists}

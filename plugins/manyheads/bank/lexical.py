@@ -70,10 +70,8 @@ def stems(text: str) -> Iterator[str]:
     """A text's words in lower case without their endings, stop words left out."""
     for word in _WORD.findall(text.lower()):
         if len(word) > 1 and word not in STOP_WORDS:
-            ending = next(
-                (s for s in _SUFFIXES if word.endswith(s) and len(word) - len(s) >= _SHORTEST_STEM), ""
-            )
-            yield word.removesuffix(ending)
+            endings = (end for end in _SUFFIXES if word[_SHORTEST_STEM:].endswith(end))
+            yield word.removesuffix(next(endings, ""))
 
 
 @lru_cache(maxsize=100_000)
@@ -139,9 +137,11 @@ def standout_phrases(
         return dict.fromkeys(by_author, ())
     terms: list[str] = vectorizer.get_feature_names_out().tolist()
     weights = weights.multiply([PAIR_WEIGHT if " " in term else 1.0 for term in terms]).tocsr()
-    rows = _sum_by_author(weights, list(by_author.values()))
-    ranked = (_ranked(row, terms) for row in rows)
-    return {author: _apart(best, top) for author, best in zip(by_author, ranked, strict=True)}
+    phrases: dict[str, tuple[str, ...]] = {}
+    for author, row in zip(by_author, _sum_by_author(weights, list(by_author.values())), strict=True):
+        best = sorted(zip((-row.data).tolist(), row.indices.tolist(), strict=True))  # ties by the alphabet
+        phrases[author] = _apart((terms[index] for weight, index in best if weight < 0), top)
+    return phrases
 
 
 def some_texts(
@@ -181,12 +181,6 @@ def _sum_by_author(weights: Any, papers_of: Sequence[Sequence[int]]) -> Any:
     sums = wrote @ weights
     once = ((wrote @ weights.sign()) == 1).multiply(several)
     return (sums - sums.multiply(once)).tocsr()
-
-
-def _ranked(row: Any, terms: Sequence[str]) -> Iterator[str]:
-    """The terms of one sparse row, strongest first, ties in alphabetical order."""
-    found: list[tuple[float, int]] = sorted(zip((-row.data).tolist(), row.indices.tolist(), strict=True))
-    return (terms[index] for weight, index in found if weight < 0)
 
 
 def _apart(ranked: Iterator[str], top: int) -> tuple[str, ...]:

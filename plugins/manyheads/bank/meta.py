@@ -10,7 +10,6 @@ from manyheads.errors import CorpusError
 
 # What goes into an ecosystem: years, filters and the two datasets of the paper as presets.
 
-
 PRESETS: dict[str, dict[str, int]] = {
     "aminer-cs": {
         "start": 2000, "bound": 2011, "end": 2014,
@@ -26,15 +25,16 @@ PRESETS: dict[str, dict[str, int]] = {
 The paper's y_bound, 2010 and 2020, is the last past year: its contemporary papers are of 2011–2014 (2024, App. C)
 and 2021–2023 (2025, App. A)."""
 
-
 PRESET_FORMATS = {"aminer-cs": "aminer", "oag-3.1": "oag"}
 """The format of the dataset that each preset is of."""
 
 
-class BuildOptions(BaseModel):
-    """Years and filters of an ecosystem (VirSci 2025, §3.1, §4.1, App. C.2)."""
-
+class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class BuildOptions(Frozen):
+    """Years and filters of an ecosystem (VirSci 2025, §3.1, §4.1, App. C.2)."""
 
     bound: int
     """The first contemporary year, the paper's y_bound + 1: past is start ≤ year < bound, contemporary is
@@ -83,11 +83,8 @@ class BuildOptions(BaseModel):
         try:
             return cls.model_validate(chosen)
         except ValidationError as wrong:
-            first = wrong.errors(include_url=False)[0]
-            where = ".".join(map(str, first["loc"])) or "years"
-            problem = first["msg"].removeprefix("Value error, ")
             raise CorpusError(
-                f"build options, {where}: {problem}", hint="manyheads corpus build --help"
+                f"build options, {first_error(wrong, 'years')}", hint="manyheads corpus build --help"
             ) from wrong
 
 
@@ -99,18 +96,14 @@ TOLD_FIELDS = 8
 """Fields at fault that the summary names; `rejected_by_field` has them all."""
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class EmbeddingMeta(_Frozen):
+class EmbeddingMeta(Frozen):
     """The model of all vectors in the corpus."""
 
     name: str
     dim: int
 
 
-class Counts(_Frozen):
+class Counts(Frozen):
     """What was read, what was left out and why, what is there."""
 
     read: int
@@ -143,7 +136,7 @@ class Counts(_Frozen):
                 return counts
 
 
-class Meta(_Frozen):
+class Meta(Frozen):
     """`meta.json`."""
 
     format: Literal["manyheads-corpus-1"] = FORMAT
@@ -164,18 +157,15 @@ class Meta(_Frozen):
 
     def rows(self) -> list[tuple[str, str]]:
         """The summary, as label and value."""
-        counts = self.counts
+        counts, past, contemporary = self.counts, self.past_years, self.contemporary_years
         most = sorted(counts.rejected_by_field.items(), key=lambda one: (-one[1], one[0]))
         return [
             ("papers read", f"{counts.read:,}"),
             ("records rejected", f"{counts.rejected:,}"),
             *((f"rejected: {name}", f"{n:,}") for name, n in most[:TOLD_FIELDS]),
             *((f"removed by {name}", f"{count:,}") for name, count in counts.removed.items()),
-            ("past papers", f"{counts.past:,} ({self.past_years[0]}–{self.past_years[1]})"),
-            (
-                "contemporary papers",
-                f"{counts.contemporary:,} ({self.contemporary_years[0]}–{self.contemporary_years[1]})",
-            ),
+            ("past papers", f"{counts.past:,} ({past[0]}–{past[1]})"),
+            ("contemporary papers", f"{counts.contemporary:,} ({contemporary[0]}–{contemporary[1]})"),
             *((("without citation counts", f"{n:,}"),) if (n := counts.without_citations) else ()),
             ("scientists", f"{counts.scientists:,}"),
             ("mean co-authors among them", f"{counts.mean_coauthors:g}"),
@@ -191,15 +181,14 @@ def read_meta(folder: Path) -> Meta:
     try:
         return Meta.model_validate(read_json(folder, META))
     except ValidationError as wrong:
-        first = wrong.errors(include_url=False)[0]
-        raise _damaged(folder / META, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from wrong
+        raise damaged(folder / META, first_error(wrong)) from wrong
 
 
 def read_names(folder: Path) -> dict[str, str]:
     """Masked name to real name. For people who ask for it; nothing that agents see is made from it."""
     names = read_json(folder, NAMES)
     if not isinstance(names, dict):
-        raise _damaged(folder / NAMES, "not an object of names")
+        raise damaged(folder / NAMES, "not an object of names")
     return {str(mask): str(real) for mask, real in names.items()}
 
 
@@ -215,10 +204,16 @@ def read_json(folder: Path, name: str) -> Any:
             hint=f"manyheads corpus build papers.jsonl.gz --bound 2015 --out {folder}",
         ) from missing
     except (OSError, ValueError) as wrong:
-        raise _damaged(path, str(wrong)) from wrong
+        raise damaged(path, str(wrong)) from wrong
 
 
-def _damaged(path: Path, why: str) -> CorpusError:
+def first_error(wrong: ValidationError, nowhere: str = "") -> str:
+    """What is wrong first, and where; `nowhere` stands for no place."""
+    first = wrong.errors(include_url=False)[0]
+    return f"{'.'.join(map(str, first['loc'])) or nowhere}: {first['msg'].removeprefix('Value error, ')}"
+
+
+def damaged(path: Path, why: str) -> CorpusError:
     return CorpusError(
         f"{path}: not of a corpus that this version reads: {why}", hint="build the corpus anew"
     )

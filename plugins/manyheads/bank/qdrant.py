@@ -6,42 +6,34 @@ The client (qdrant-client) has a store on a server, by address, or in memory.
 import json
 import os
 import shutil
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from manyheads.bank.store import (
     EVERYTHING,
     MEMORY,
-    PAGE,
     Filter,
-    FolderLock,
-    Found,
     Payload,
-    Record,
     Schema,
-    best_first,
-    check_vectors,
-    own_payload,
-    point_id,
-    stored_payload,
+    VectorStore,
+    filter_of,
+    lock_folder,
 )
-from manyheads.disk import replace_text
+from manyheads.disk import FileLock, replace_text
 from manyheads.errors import CorpusError, EmbeddingError
 
 if TYPE_CHECKING:
     import qdrant_edge
-    from qdrant_client import QdrantClient, models
+    from qdrant_client import QdrantClient
 
-    from manyheads.bank.vectors import Vectors
-
-T = TypeVar("T")
 META = "meta.json"
+PAGE = 1000
 ROOM = 128 * 2**20
 
 
-class EdgeStore:
+class EdgeStore(VectorStore):
     """A store in a folder: `meta.json` (model, dim, count), `shard/` (Qdrant's files), two lock files.
 
     One process may write, or several may read (`read_only=True`). The engine's own log locks readers out
@@ -51,9 +43,10 @@ class EdgeStore:
     """
 
     def __init__(
-        self, folder: Path, shard: "qdrant_edge.EdgeShard", meta: dict[str, Any], lock: FolderLock
+        self, folder: Path, shard: "qdrant_edge.EdgeShard", model: str, dim: int, lock: FileLock
     ) -> None:
-        self._folder, self._shard, self._meta, self._lock = folder, shard, meta, lock
+        self.model, self.dim = model, dim
+        self._folder, self._shard, self._lock = folder, shard, lock
         self._open = True
 
     @classmethod
@@ -61,27 +54,29 @@ class EdgeStore:
         """A new store; raises CorpusError where there is one already."""
         import qdrant_edge as edge
 
-        if cls.exists(folder):
+        if (folder / META).is_file():
             raise CorpusError(
                 f"{folder} holds a bank already", hint="open it, or remove the folder to build anew"
             )
-        lock = FolderLock.writer(folder)
-        with lock.released_on_error():
+        lock = lock_folder(folder)
+        try:
             _check_room(folder)
-            shard_folder = folder / "shard"
-            # of a build that never began
-            _engine(folder, lambda: shutil.rmtree(shard_folder, ignore_errors=True))
-            _engine(folder, lambda: shard_folder.mkdir(parents=True))
             vectors = edge.EdgeVectorParams(size=schema.dim, distance=edge.Distance.Cosine)
             config = edge.EdgeConfig(vectors=vectors, wal_enabled=False)
-            shard = _engine(folder, lambda: edge.EdgeShard.create(str(shard_folder), config))
-            indexes = [(name, edge.PayloadSchemaType.Integer) for name in schema.integers]
-            indexes += [(name, edge.PayloadSchemaType.Keyword) for name in schema.keywords]
-            for name, kind in indexes:
-                shard.update(edge.UpdateOperation.create_field_index(name, kind))
-            _engine(folder, shard.flush)
-            store = cls(folder, shard, {"model": schema.model, "dim": schema.dim}, lock)
+            with _engine_errors(folder):
+                shutil.rmtree(folder / "shard", ignore_errors=True)  # of a build that never began
+                (folder / "shard").mkdir(parents=True)
+                shard = edge.EdgeShard.create(str(folder / "shard"), config)
+                for name in (*schema.integers, *schema.keywords):
+                    kind = edge.PayloadSchemaType
+                    type_ = kind.Integer if name in schema.integers else kind.Keyword
+                    shard.update(edge.UpdateOperation.create_field_index(name, type_))
+                shard.flush()
+            store = cls(folder, shard, schema.model, schema.dim, lock)
             store._write_meta()
+        except BaseException:
+            lock.release()
+            raise
         return store
 
     @classmethod
@@ -89,104 +84,97 @@ class EdgeStore:
         """An existing store; raises CorpusError when there is none or another process is writing to it."""
         import qdrant_edge as edge
 
-        meta = _read_meta(folder)
-        lock = FolderLock.reader(folder) if read_only else FolderLock.writer(folder)
-        with lock.released_on_error(), lock.alone():
-            shard = _engine(folder, lambda: edge.EdgeShard.load(str(folder / "shard")))
-        return cls(folder, shard, meta, lock)
-
-    @staticmethod
-    def exists(folder: Path) -> bool:
-        """Whether `folder` holds a store."""
-        return (folder / META).is_file()
-
-    @property
-    def model(self) -> str:
-        return str(self._meta["model"])
-
-    @property
-    def dim(self) -> int:
-        return int(self._meta["dim"])
-
-    def upsert(self, ids: Sequence[str], vectors: "Vectors", payloads: Sequence[Payload]) -> None:
-        import qdrant_edge as edge
-
-        if self._lock.shared:
-            raise CorpusError(f"{self._folder} was opened for reading only")
-        check_vectors(vectors, self.dim, len(ids))
-        points = [
-            edge.Point(point_id(one), vector.tolist(), stored_payload(one, payload))
-            for one, vector, payload in zip(ids, vectors, payloads, strict=True)
-        ]
-        if points:
-            _check_room(self._folder)
-            _engine(self._folder, lambda: self._shard.update(edge.UpdateOperation.upsert_points(points)))
-            _engine(self._folder, self._shard.flush)
-            self._write_meta()
-
-    def query(
-        self, vectors: "Vectors", k: int, where: Filter = EVERYTHING, *, exact: bool = True
-    ) -> list[list[Found]]:
-        import qdrant_edge as edge
-
-        check_vectors(vectors, self.dim)
-        if not len(vectors):
-            return []
-        condition, params = _edge_filter(where), edge.SearchParams(exact=exact)
-        requests = [
-            edge.QueryRequest(
-                limit=k,
-                query=edge.Query.Nearest(one.tolist()),
-                filter=condition,
-                with_payload=True,
-                params=params,
-            )
-            for one in vectors
-        ]
-        answers = _engine(self._folder, lambda: self._shard.query_batch(edge.QueryBatchRequest(requests)))
-        return [best_first((point.score, point.payload) for point in points) for points in answers]
-
-    def get(self, ids: Sequence[str], *, vectors: bool = False) -> dict[str, Record]:
-        points: list[Any] = [point_id(one) for one in ids]
-        found = _engine(self._folder, lambda: self._shard.retrieve(points, True, vectors))
-        records = {record.id: record for record in map(_record, found)}
-        return {one: records[one] for one in ids if one in records}
-
-    def scroll(self, where: Filter = EVERYTHING, *, vectors: bool = False) -> Iterator[Record]:
-        import qdrant_edge as edge
-
-        condition, start = _edge_filter(where), None
-        while True:
-            request = edge.ScrollRequest(
-                offset=start, limit=PAGE, filter=condition, with_payload=True, with_vector=vectors
-            )
-            page, start = _engine(self._folder, lambda request=request: self._shard.scroll(request))
-            yield from map(_record, page)
-            if start is None:
-                return
+        try:
+            meta: Any = json.loads((folder / META).read_text(encoding="utf-8"))
+            model, dim = str(meta["model"]), int(meta["dim"])
+        except OSError as error:
+            raise CorpusError(
+                f"no bank in {folder}",
+                tried=f"{folder / META}: {error.strerror}",
+                hint="build one: manyheads corpus build",
+            ) from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise CorpusError(f"{folder / META} is broken: {error}", hint="build the bank anew") from error
+        lock = lock_folder(folder, shared=read_only)
+        try:
+            with _loading(folder), _engine_errors(folder):
+                shard = edge.EdgeShard.load(str(folder / "shard"))
+        except BaseException:
+            lock.release()
+            raise
+        return cls(folder, shard, model, dim, lock)
 
     def count(self, where: Filter = EVERYTHING) -> int:
         import qdrant_edge as edge
 
-        return _engine(self._folder, lambda: self._shard.count(edge.CountRequest(filter=_edge_filter(where))))
+        with _engine_errors(self._folder):
+            return self._shard.count(edge.CountRequest(filter=_edge_filter(where)))
 
     def close(self) -> None:
         """Let other processes have the store; closing twice is allowed."""
         if self._open:
             self._open = False
-            with self._lock.alone():
-                _engine(self._folder, self._shard.close)
+            with _loading(self._folder), _engine_errors(self._folder):
+                self._shard.close()
             self._lock.release()
 
+    def _write(self, points: Sequence[str], vectors: list[Any], payloads: Sequence[Payload]) -> None:
+        import qdrant_edge as edge
+
+        if self._lock.shared:
+            raise CorpusError(f"{self._folder} was opened for reading only")
+        _check_room(self._folder)
+        new = [edge.Point(*one) for one in zip(points, vectors, payloads, strict=True)]
+        with _engine_errors(self._folder):
+            self._shard.update(edge.UpdateOperation.upsert_points(new))
+            self._shard.flush()
+        self._write_meta()
+
+    def _nearest(self, vectors: list[Any], k: int, where: Filter, exact: bool) -> Iterable[Iterable[Any]]:
+        import qdrant_edge as edge
+
+        requests = [
+            edge.QueryRequest(
+                limit=k,
+                query=edge.Query.Nearest(one),
+                filter=_edge_filter(where),
+                with_payload=True,
+                params=edge.SearchParams(exact=exact),
+            )
+            for one in vectors
+        ]
+        with _engine_errors(self._folder):
+            return self._shard.query_batch(edge.QueryBatchRequest(requests))
+
+    def _retrieve(self, points: list[Any], vectors: bool) -> Iterable[Any]:
+        with _engine_errors(self._folder):
+            return self._shard.retrieve(points, True, vectors)
+
+    def _page(self, where: Filter, start: Any, vectors: bool) -> tuple[Iterable[Any], Any]:
+        import qdrant_edge as edge
+
+        request = edge.ScrollRequest(
+            offset=start, limit=PAGE, filter=_edge_filter(where), with_payload=True, with_vector=vectors
+        )
+        with _engine_errors(self._folder):
+            return self._shard.scroll(request)
+
     def _write_meta(self) -> None:
-        text = json.dumps({**self._meta, "count": self.count()})
-        _engine(self._folder, lambda: replace_text(self._folder / META, text))
+        text = json.dumps({"model": self.model, "dim": self.dim, "count": self.count()})
+        with _engine_errors(self._folder):
+            replace_text(self._folder / META, text)
 
 
-def _engine(folder: Path, call: Callable[[], T]) -> T:
-    """Call the engine or the disk; its failures come out as CorpusError."""
+def _loading(folder: Path) -> FileLock:
+    """Readers one at a time: the engine rewrites small files when it loads and closes a shard."""
+    return FileLock(folder / "loading.lock", wait=True)
+
+
+@contextmanager
+def _engine_errors(folder: Path) -> Generator[None]:
+    """Failures of the engine and of the disk come out as CorpusError."""
     try:
-        return call()
+        yield
     except Exception as error:
         # the engine has no exception of its own: it raises the bare class
         if not isinstance(error, OSError) and type(error) is not Exception:
@@ -206,43 +194,10 @@ def _check_room(folder: Path) -> None:
         )
 
 
-def _read_meta(folder: Path) -> dict[str, Any]:
-    try:
-        meta = json.loads((folder / META).read_text(encoding="utf-8"))
-        return {"model": str(meta["model"]), "dim": int(meta["dim"])}
-    except OSError as error:
-        raise CorpusError(
-            f"no bank in {folder}",
-            tried=f"{folder / META}: {error.strerror}",
-            hint="build one: manyheads corpus build",
-        ) from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise CorpusError(f"{folder / META} is broken: {error}", hint="build the bank anew") from error
-
-
 def _edge_filter(where: Filter) -> "qdrant_edge.Filter | None":
     import qdrant_edge as edge
 
-    if where == EVERYTHING:
-        return None
-    must: list[Any] = [
-        edge.FieldCondition(key=key, match=edge.MatchValue(value)) for key, value in where.equals.items()
-    ]
-    must += [
-        edge.FieldCondition(key=key, range=edge.RangeFloat(gte=low, lt=high))
-        for key, (low, high) in where.ranges.items()
-    ]
-    barred: set[Any] = {point_id(one) for one in where.exclude}
-    must_not: list[Any] = [edge.HasIdCondition(barred)] if barred else []
-    return edge.Filter(must=must, must_not=must_not)
-
-
-def _record(point: "qdrant_edge.Record | models.Record") -> Record:
-    import numpy as np
-
-    record_id, payload = own_payload(point.payload)
-    vector = None if point.vector is None else np.asarray(point.vector, dtype=np.float32)
-    return Record(record_id, payload, vector)
+    return filter_of(where, edge, edge.RangeFloat, lambda points: edge.HasIdCondition({*points}))
 
 
 # A server, or memory.
@@ -251,7 +206,7 @@ API_KEY = "QDRANT_API_KEY"
 SECONDS = 30
 
 
-class ClientStore:
+class ClientStore(VectorStore):
     """One collection of a server or of memory. The model's name is kept in the collection's metadata.
 
     The key of a server that wants one is read from the environment: `QDRANT_API_KEY`.
@@ -259,8 +214,8 @@ class ClientStore:
     """
 
     def __init__(self, client: "QdrantClient", address: str, collection: str, model: str, dim: int) -> None:
-        self._client, self._address, self._collection = client, address, collection
         self.model, self.dim = model, dim
+        self._client, self._address, self._collection = client, address, collection
 
     @classmethod
     def create(cls, address: str, collection: str, schema: Schema) -> "ClientStore":
@@ -293,76 +248,10 @@ class ClientStore:
                     f"{address} has no collection {collection}", hint="build one: manyheads corpus build"
                 )
             config = client.get_collection(collection).config
-        vectors, model = config.params.vectors, (config.metadata or {}).get("model")
-        size = getattr(vectors, "size", None)
+        model, size = (config.metadata or {}).get("model"), getattr(config.params.vectors, "size", None)
         if not isinstance(size, int) or not isinstance(model, str):
             raise EmbeddingError(f"the collection {collection} at {address} was not made by manyheads")
         return cls(client, address, collection, model, size)
-
-    @staticmethod
-    def exists(address: str, collection: str) -> bool:
-        """Whether the server has the collection."""
-        client = _connect(address)
-        with _server_errors(address):
-            return client.collection_exists(collection)
-
-    def upsert(self, ids: Sequence[str], vectors: "Vectors", payloads: Sequence[Payload]) -> None:
-        from qdrant_client import models
-
-        check_vectors(vectors, self.dim, len(ids))
-        if not ids:
-            return
-        batch = models.Batch(
-            ids=[point_id(one) for one in ids],
-            vectors=vectors.tolist(),
-            payloads=[stored_payload(one, payload) for one, payload in zip(ids, payloads, strict=True)],
-        )
-        with _server_errors(self._address):
-            self._client.upsert(self._collection, points=batch, wait=True)
-
-    def query(
-        self, vectors: "Vectors", k: int, where: Filter = EVERYTHING, *, exact: bool = True
-    ) -> list[list[Found]]:
-        from qdrant_client import models
-
-        check_vectors(vectors, self.dim)
-        if not len(vectors):
-            return []
-        condition = _client_filter(where)
-        # in memory every search is exact, and saying so draws a warning
-        params = None if self._address == MEMORY else models.SearchParams(exact=exact)
-        requests = [
-            models.QueryRequest(query=one, filter=condition, limit=k, with_payload=True, params=params)
-            for one in vectors.tolist()
-        ]
-        with _server_errors(self._address):
-            answers = self._client.query_batch_points(self._collection, requests=requests)
-        return [best_first((point.score, point.payload) for point in answer.points) for answer in answers]
-
-    def get(self, ids: Sequence[str], *, vectors: bool = False) -> dict[str, Record]:
-        points: list[Any] = [point_id(one) for one in ids]
-        with _server_errors(self._address):
-            found = self._client.retrieve(
-                self._collection, ids=points, with_payload=True, with_vectors=vectors
-            )
-        records = {record.id: record for record in map(_record, found)}
-        return {one: records[one] for one in ids if one in records}
-
-    def scroll(self, where: Filter = EVERYTHING, *, vectors: bool = False) -> Iterator[Record]:
-        condition, start = _client_filter(where), None
-        while True:
-            with _server_errors(self._address):
-                page, start = self._client.scroll(
-                    self._collection,
-                    scroll_filter=condition,
-                    limit=PAGE,
-                    offset=start,
-                    with_payload=True,
-                    with_vectors=vectors,
-                )
-            yield from map(_record, page)
-            if start is None:
-                return
 
     def count(self, where: Filter = EVERYTHING) -> int:
         with _server_errors(self._address):
@@ -371,6 +260,42 @@ class ClientStore:
     def close(self) -> None:
         """Close the connections; what was in memory is gone."""
         self._client.close()
+
+    def _write(self, points: Sequence[str], vectors: list[Any], payloads: Sequence[Payload]) -> None:
+        from qdrant_client import models
+
+        batch = models.Batch(ids=[*points], vectors=vectors, payloads=[*payloads])
+        with _server_errors(self._address):
+            self._client.upsert(self._collection, points=batch, wait=True)
+
+    def _nearest(self, vectors: list[Any], k: int, where: Filter, exact: bool) -> Iterable[Iterable[Any]]:
+        from qdrant_client import models
+
+        # in memory every search is exact, and saying so draws a warning
+        params = None if self._address == MEMORY else models.SearchParams(exact=exact)
+        condition = _client_filter(where)
+        requests = [
+            models.QueryRequest(query=one, filter=condition, limit=k, with_payload=True, params=params)
+            for one in vectors
+        ]
+        with _server_errors(self._address):
+            answers = self._client.query_batch_points(self._collection, requests=requests)
+        return [answer.points for answer in answers]
+
+    def _retrieve(self, points: list[Any], vectors: bool) -> Iterable[Any]:
+        with _server_errors(self._address):
+            return self._client.retrieve(self._collection, points, with_payload=True, with_vectors=vectors)
+
+    def _page(self, where: Filter, start: Any, vectors: bool) -> tuple[Iterable[Any], Any]:
+        with _server_errors(self._address):
+            return self._client.scroll(
+                self._collection,
+                scroll_filter=_client_filter(where),
+                limit=PAGE,
+                offset=start,
+                with_payload=True,
+                with_vectors=vectors,
+            )
 
 
 def _connect(address: str) -> "QdrantClient":
@@ -406,18 +331,7 @@ def _server_errors(address: str) -> Generator[None]:
         raise CorpusError(f"the Qdrant server {address} refuses: {error}", hint="try again later") from error
 
 
-def _client_filter(where: Filter) -> "models.Filter | None":
+def _client_filter(where: Filter) -> Any:
     from qdrant_client import models
 
-    if where == EVERYTHING:
-        return None
-    must: list[Any] = [
-        models.FieldCondition(key=key, match=models.MatchValue(value=value))
-        for key, value in where.equals.items()
-    ]
-    must += [
-        models.FieldCondition(key=key, range=models.Range(gte=low, lt=high))
-        for key, (low, high) in where.ranges.items()
-    ]
-    barred: list[Any] = [point_id(one) for one in sorted(where.exclude)]
-    return models.Filter(must=must, must_not=[models.HasIdCondition(has_id=barred)] if barred else None)
+    return filter_of(where, models, models.Range, lambda points: models.HasIdCondition(has_id=[*points]))

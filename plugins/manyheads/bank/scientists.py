@@ -6,7 +6,6 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import Literal, Protocol
 
 from manyheads.bank.corpus import RawAuthor, RawPaper
@@ -59,23 +58,16 @@ def draw(
     Raises:
         CorpusError: the ecosystem has no such leader.
     """
-    row = ecosystem.collaborations(leader)
-    raised = {
-        peer.name: row.get(peer.name, 0) + _increment(rng, exploration)
-        for peer in ecosystem.scientists
-        if peer.name != leader
-    }
-    left = {name: weight for name, weight in raised.items() if weight > 0}
+    row, left = ecosystem.collaborations(leader), dict[str, float]()
+    for peer in ecosystem.scientists:
+        if peer.name != leader:
+            raised = abs(rng.normalvariate(1, 1)) if exploration == "normal" else exploration == "uniform"
+            if weight := row.get(peer.name, 0) + raised:
+                left[peer.name] = weight
     while left:
-        chosen = rng.choices(list(left), list(left.values()))[0]
-        del left[chosen]
-        yield chosen
-
-
-def _increment(rng: random.Random, exploration: Exploration) -> float:
-    if exploration == "normal":
-        return abs(rng.normalvariate(1, 1))
-    return 1 if exploration == "uniform" else 0
+        [candidate] = rng.choices(list(left), list(left.values()))
+        del left[candidate]
+        yield candidate
 
 
 TOP_INTERESTS = 8
@@ -129,14 +121,6 @@ class _Work:
             self.titles.append(paper.title)
 
 
-@dataclass
-class _Past:
-    """What B_past says of each author, and how many papers it has."""
-
-    by_author: dict[str, _Work]
-    papers: int = 0
-
-
 def profile(
     papers: Iterable[RawPaper],
     masks: Mapping[str, str],
@@ -154,15 +138,39 @@ def profile(
         known: what the dataset itself says of an author, which goes before what is counted.
         condense: makes the interests that the dataset does not have.
     """
-    past = _Past({key: _Work() for key in masks})
-    rows = count_collaborations(_teams(papers, masks, past))
-    _correct(rows, masks, known or {})
+    known, works, total = known or {}, {key: _Work() for key in masks}, 0
+
+    def teams() -> Iterator[list[str]]:
+        """The scientists of each paper, masked; what the paper says of them is noted."""
+        nonlocal total
+        for number, paper in enumerate(papers):
+            total = number + 1
+            team = [author for author in paper.authors if author in masks]
+            for author in team:
+                works[author].add(number, author, paper)
+            yield [masks[author] for author in team]
+
+    rows = count_collaborations(teams())
+    # A dataset's own numbers of papers written together, where it has them, go before what was counted.
+    for key, author in known.items():
+        for other, together in (author.coauthors or {}).items():
+            if key in masks and other in masks and key != other:
+                one, two = masks[key], masks[other]
+                rows.setdefault(one, {})[two] = rows.setdefault(two, {})[one] = together
     texts = (f"{one.title}. {one.abstract}" for one in (papers if again is None else again))
-    interests, interests_by = _interests(past, masks, texts, known or {}, condense)
-    scientists = [
-        _scientist(mask, past.by_author[key], interests[key], rows.pop(mask, {}), (known or {}).get(key))
-        for key, mask in masks.items()
-    ]
+    interests, interests_by = _interests(works, masks, (texts, total), known, condense)
+    scientists: list[Scientist] = []
+    for key, mask in masks.items():
+        work, own = works[key], known.get(key) or RawAuthor(key, "")
+        profile_ = Scientist(
+            name=mask,
+            affiliations=(own.affiliations or _most(work.affiliations, TOP_AFFILIATIONS))[:TOP_AFFILIATIONS],
+            interests=interests[key],
+            papers=len(work.papers) if own.papers is None else own.papers,
+            citations=work.citations if own.citations is None else own.citations,
+            collaborators=dict(sorted(rows.pop(mask, {}).items())),
+        )
+        scientists.append(profile_)
     return Profiles(scientists, interests_by)
 
 
@@ -172,66 +180,30 @@ def profile_text(scientist: Scientist) -> str:
     return ". ".join(filter(None, parts)) or scientist.name
 
 
-def _teams(papers: Iterable[RawPaper], masks: Mapping[str, str], past: _Past) -> Iterator[list[str]]:
-    """The scientists of each paper, masked; what the paper says of them goes to `past`."""
-    for number, paper in enumerate(papers):
-        past.papers += 1
-        team = [author for author in paper.authors if author in masks]
-        for author in team:
-            past.by_author[author].add(number, author, paper)
-        yield [masks[author] for author in team]
-
-
-def _correct(
-    rows: dict[str, dict[str, int]], masks: Mapping[str, str], known: Mapping[str, RawAuthor]
-) -> None:
-    """Put a dataset's own numbers of papers written together, where it has them, into the rows of A."""
-    for key, author in known.items():
-        for other, together in (author.coauthors or {}).items():
-            if key in masks and other in masks and key != other:
-                one, two = masks[key], masks[other]
-                rows.setdefault(one, {})[two] = rows.setdefault(two, {})[one] = together
-
-
-def _scientist(
-    mask: str,
-    work: _Work,
-    interests: tuple[str, ...],
-    row: Mapping[str, int],
-    known: RawAuthor | None,
-) -> Scientist:
-    own = known or RawAuthor(key="", name="")
-    return Scientist(
-        name=mask,
-        affiliations=(own.affiliations or ())[:TOP_AFFILIATIONS]
-        or _most(work.affiliations, TOP_AFFILIATIONS),
-        interests=interests,
-        papers=len(work.papers) if own.papers is None else own.papers,
-        citations=work.citations if own.citations is None else own.citations,
-        collaborators=dict(sorted(row.items())),
-    )
-
-
 def _most(counts: Counter[str], top: int) -> tuple[str, ...]:
     """The most frequent terms, ties in alphabetical order."""
     return tuple(sorted(counts, key=lambda term: (-counts[term], term))[:top])
 
 
 def _interests(
-    past: _Past,
+    works: Mapping[str, _Work],
     masks: Mapping[str, str],
-    texts: Iterable[str],
+    texts: tuple[Iterable[str], int],
     known: Mapping[str, RawAuthor],
     condense: Condense | None,
 ) -> tuple[dict[str, tuple[str, ...]], Counter[str]]:
     """The dataset's own; else by a model if there is one; else the keywords, filled up from the texts.
 
     Also for how many authors they come from where.
+
+    Args:
+        texts: of all papers, and how many there are.
     """
-    found = {key: (known[key].interests or ())[:TOP_INTERESTS] for key in past.by_author if key in known}
-    found = {key: own for key, own in found.items() if own}
+    found = {
+        key: own[:TOP_INTERESTS] for key in works if key in known and (own := known[key].interests or ())
+    }
     by = Counter({DATASET: len(found)})
-    rest = {key: own for key, own in past.by_author.items() if key not in found}
+    rest = {key: work for key, work in works.items() if key not in found}
     if condense is not None and rest:
         terms = {
             masks[key]: _most(own.keywords, MOST_TERMS) or tuple(own.titles) for key, own in rest.items()
@@ -243,7 +215,7 @@ def _interests(
     poor = {key: own.papers for key, own in rest.items() if len(found[key]) < ENOUGH_KEYWORDS}
     by.update({KEYWORDS: len(rest) - len(poor), TEXTS: len(poor)})
     if poor:
-        phrases = standout_phrases(*some_texts(texts, past.papers, poor), TOP_INTERESTS)
+        phrases = standout_phrases(*some_texts(*texts, poor), TOP_INTERESTS)
         for key in poor:
             found[key] = tuple(dict.fromkeys((*found[key], *phrases[key])))[:TOP_INTERESTS]
     return found, +by
@@ -312,7 +284,11 @@ class Masker:
         self._by_name: dict[str, str] = {}
         self._by_last_word: dict[str, list[str]] = defaultdict(list)
         for key, mask in masks.items():
-            for real in sorted(chain.from_iterable(map(_orders, (spellings or {}).get(key, (key,))))):
+            names = {*(spellings or {}).get(key, (key,))}
+            # Texts have a name in its usual order, also where the family name came first with a comma.
+            turned = (name.partition(",") for name in names if "," in name)
+            names |= {f"{given.strip()} {family.strip()}" for family, _, given in turned}
+            for real in sorted(names):
                 words = _WORD.findall(real)
                 if len(words) > 1 and real not in self._by_name:
                     self._by_name[real] = mask
@@ -341,11 +317,12 @@ class Masker:
 
     def author(self, author: RawAuthor) -> RawAuthor:
         """What a dataset knows of an author, with names out of its texts; the own name stays real."""
-        texts = {
-            name: None if given is None else tuple(map(self.text, given))
-            for name, given in (("affiliations", author.affiliations), ("interests", author.interests))
-        }
-        return replace(author, **texts)
+        affiliations, interests = author.affiliations, author.interests
+        return replace(
+            author,
+            affiliations=affiliations and tuple(map(self.text, affiliations)),
+            interests=interests and tuple(map(self.text, interests)),
+        )
 
     def paper(self, paper: RawPaper) -> Paper:
         """What the bank keeps of a paper whose wording is masked."""
@@ -360,9 +337,3 @@ class Masker:
             keywords=paper.keywords,
             affiliations=tuple(dict.fromkeys(filter(None, paper.affiliations))),
         )
-
-
-def _orders(name: str) -> tuple[str, ...]:
-    """A name as given and, where the family name comes first with a comma, as texts have it."""
-    family, comma, given = name.partition(",")
-    return (name, f"{given.strip()} {family.strip()}") if comma else (name,)

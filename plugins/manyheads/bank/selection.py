@@ -5,7 +5,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar, get_args
 
@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from manyheads.bank.corpus import RawAuthor, RawPaper, Reader, Rejects
 from manyheads.bank.knowledge import STORED
 from manyheads.bank.meta import BuildOptions
+from manyheads.bank.store import Closing
 from manyheads.disk import Database
 from manyheads.errors import CorpusError
 from manyheads.papers import Paper, Period
@@ -59,11 +60,8 @@ class Spooled(Generic[_Kind]):
         """Each paper as JSON."""
         return (row[0] for row in _rows(self._db, f"SELECT record {self._of} ORDER BY number"))
 
-    def ids(self) -> Iterator[str]:
-        return (row[0] for row in _rows(self._db, f"SELECT id {self._of} ORDER BY number"))
 
-
-class Spool:
+class Spool(Closing):
     """Selected papers, as read and as masked. The file is made anew, and closed and removed by `close`."""
 
     def __init__(self, path: Path | None = None) -> None:
@@ -158,14 +156,6 @@ class Selection:
     """Papers read of each year."""
     removed: Counter[str] = field(default_factory=Counter[str])
 
-    @property
-    def past(self) -> Spooled[RawPaper]:
-        return self.spool.raw("past")
-
-    @property
-    def contemporary(self) -> Spooled[RawPaper]:
-        return self.spool.raw("contemporary")
-
     def summary(self) -> str:
         removals = ", ".join(f"{name} removed {count:,}" for name, count in self.removed.items() if count)
         return f"{self.read:,} papers read{'; ' if removals else ''}{removals}"
@@ -201,14 +191,16 @@ def select(
         elif period == "past":
             wrote.update(paper.authors)
     for period in get_args(Period):
-        _need_years(chosen, period, options)
-        _need(chosen, len(chosen.spool.raw(period)), f"{period} papers ({_span(period, options)})")
+        _need_papers(chosen, period, options)
     chosen.known = reader.authors(wrote.keys()) if reader and options.author_counts == "dataset" else {}
     chosen.authors = _scientists(chosen, wrote, options)
-    _need(chosen, len(chosen.authors), "authors")
+    if not chosen.authors:
+        raise CorpusError(f"no authors left: {chosen.summary()}", hint=LOOSEN)
     if reader and options.author_counts == "past":
+        # Who they are and what they work on alone: a dataset's counts reach past the bound.
+        counts = {"papers": None, "citations": None, "coauthors": None}
         known = reader.authors(set(chosen.authors))
-        chosen.known = {key: author.without_counts() for key, author in known.items()}
+        chosen.known = {key: replace(author, **counts) for key, author in known.items()}
     return chosen
 
 
@@ -230,7 +222,11 @@ def _why_not(paper: RawPaper, period: Period, options: BuildOptions) -> str | No
 
 def _scientists(chosen: Selection, wrote: Counter[str], options: BuildOptions) -> list[str]:
     """The authors of B_past that pass, by key; an author is counted once a paper."""
-    papers = {key: _or_known(chosen.known, key, "papers", count) for key, count in wrote.items()}
+    papers = dict(wrote)
+    # A dataset's own numbers of an author, where it has them, go before what was counted in B_past.
+    papers |= {
+        key: one.papers for key, one in chosen.known.items() if key in wrote and one.papers is not None
+    }
     able = {key for key, count in papers.items() if count >= options.min_papers}
     social, citations = _coauthors(chosen, able, options.min_coauthors)
     chosen.removed[f"authors with ≥ {options.min_papers} papers"] += len(papers) - len(able)
@@ -241,12 +237,6 @@ def _scientists(chosen: Selection, wrote: Counter[str], options: BuildOptions) -
     if kept[most:]:
         chosen.removed[f"at most {most} scientists"] += len(kept) - most
     return sorted(kept[:most])
-
-
-def _or_known(known: Mapping[str, RawAuthor], key: str, number: str, counted: int) -> int:
-    """A dataset's own number of an author where it has one, else what was counted in B_past."""
-    given: int | None = getattr(known[key], number) if key in known else None
-    return counted if given is None else given
 
 
 def _coauthors(chosen: Selection, able: Collection[str], least: int) -> tuple[set[str], Mapping[str, int]]:
@@ -272,29 +262,24 @@ def _coauthors(chosen: Selection, able: Collection[str], least: int) -> tuple[se
     return {key for key, count in counted.items() if count >= least}, citations
 
 
-def _span(period: Period, options: BuildOptions) -> str:
-    """The years of a period in words."""
-    if period == "past":
-        return f"before {options.bound}" + (f", from {options.start} on" if options.start is not None else "")
-    return f"from {options.bound} on" + (f", up to {options.end}" if options.end is not None else "")
+LOOSEN = "loosen the filter that removed the most"
 
 
-def _need_years(chosen: Selection, period: Period, options: BuildOptions) -> None:
-    """Refuse years that no paper is of: no filter is to blame for that."""
-    if not chosen.years or any(period_of(year, options) == period for year in chosen.years):
+def _need_papers(chosen: Selection, period: Period, options: BuildOptions) -> None:
+    """Refuse a period without papers; of years that no paper is of, no filter is to blame."""
+    if len(chosen.spool.raw(period)):
         return
+    if period == "past":
+        span = f"before {options.bound}" + ("" if options.start is None else f", from {options.start} on")
+    else:
+        span = f"from {options.bound} on" + ("" if options.end is None else f", up to {options.end}")
+    if not chosen.years or any(period_of(year, options) == period for year in chosen.years):
+        raise CorpusError(f"no {period} papers ({span}) left: {chosen.summary()}", hint=LOOSEN)
     first, last = min(chosen.years), max(chosen.years)
-    spread = f"the years {first} to {last}" if first < last else f"{first} alone"
+    years = f"the years {first} to {last}" if first < last else f"{first} alone"
     raise CorpusError(
-        f"no {period} papers ({_span(period, options)}): {chosen.summary()}; they are of {spread}",
+        f"no {period} papers ({span}): {chosen.summary()}; they are of {years}",
         hint=f"choose a --bound from {first + 1} to {last}, and --start and --end, if any, around it"
         if first < last
         else "add papers of other years: past ones are of years before the bound, contemporary ones not",
     )
-
-
-def _need(chosen: Selection, left: int, what: str) -> None:
-    if not left:
-        raise CorpusError(
-            f"no {what} left: {chosen.summary()}", hint="loosen the filter that removed the most"
-        )

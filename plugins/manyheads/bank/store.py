@@ -2,12 +2,10 @@
 
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from manyheads.disk import FileLock, LockedError
 from manyheads.errors import CorpusError, EmbeddingError
@@ -17,13 +15,24 @@ if TYPE_CHECKING:
 
     from manyheads.bank.vectors import Vectors
 
-
 Payload: TypeAlias = dict[str, Any]
 MEMORY = ":memory:"
 ID_FIELD = "_id"
-PAGE = 1000
-
 _NAMESPACE = uuid.UUID("5f1b9a52-6a0c-5b59-9d8e-0f6c5ad9f1f4")
+
+
+class Closing(ABC):
+    """Mixin: closed at the end of the `with` block that it was opened for."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Free what is held."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *ended: object) -> None:
+        self.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,21 +81,21 @@ class Schema:
 EVERYTHING = Filter()
 
 
-class VectorStore(Protocol):
+class VectorStore(Closing):
     """Records of (id, unit vector, payload). Every call raises CorpusError when the store fails.
 
     What `upsert` has returned from survives the death of the process (except in memory).
     """
 
-    @property
-    def model(self) -> str: ...
-
-    @property
-    def dim(self) -> int: ...
+    model: str
+    dim: int
 
     def upsert(self, ids: Sequence[str], vectors: "Vectors", payloads: Sequence[Payload]) -> None:
         """Write n records, best some hundreds at a time; vectors are (n, dim). A known id is replaced."""
-        ...
+        self._check(vectors, len(ids))
+        if ids:
+            stored = [{**payload, ID_FIELD: one} for one, payload in zip(ids, payloads, strict=True)]
+            self._write([*map(point_id, ids)], vectors.tolist(), stored)
 
     def query(
         self, vectors: "Vectors", k: int, where: Filter = EVERYTHING, *, exact: bool = True
@@ -95,19 +104,52 @@ class VectorStore(Protocol):
 
         Not `exact`, the engine's index may be used, where there is one: quicker, and may miss some.
         """
-        ...
+        self._check(vectors)
+        answers = self._nearest(vectors.tolist(), k, where, exact) if len(vectors) else []
+        return [sorted(map(_found, points), key=lambda one: (-one.score, one.id)) for points in answers]
 
     def get(self, ids: Sequence[str], *, vectors: bool = False) -> dict[str, Record]:
         """The records of these ids; unknown ids are not in the result."""
-        ...
+        points = self._retrieve([point_id(one) for one in ids], vectors)
+        records = {record.id: record for record in map(_record, points)}
+        return {one: records[one] for one in ids if one in records}
 
     def scroll(self, where: Filter = EVERYTHING, *, vectors: bool = False) -> Iterator[Record]:
         """All records that satisfy `where`, page by page, in an order that stays the same."""
-        ...
+        page, following = self._page(where, None, vectors)
+        yield from map(_record, page)
+        while following is not None:
+            page, following = self._page(where, following, vectors)
+            yield from map(_record, page)
 
-    def count(self, where: Filter = EVERYTHING) -> int: ...
+    @abstractmethod
+    def count(self, where: Filter = EVERYTHING) -> int:
+        """How many records satisfy `where`."""
 
-    def close(self) -> None: ...
+    # What Qdrant's engine and its client each do in their own classes; points have `payload`, `vector` or `score`.
+
+    @abstractmethod
+    def _write(self, points: Sequence[str], vectors: list[Any], payloads: Sequence[Payload]) -> None: ...
+
+    @abstractmethod
+    def _nearest(self, vectors: list[Any], k: int, where: Filter, exact: bool) -> Iterable[Iterable[Any]]: ...
+
+    @abstractmethod
+    def _retrieve(self, points: list[Any], vectors: bool) -> Iterable[Any]: ...
+
+    @abstractmethod
+    def _page(self, where: Filter, start: Any, vectors: bool) -> tuple[Iterable[Any], Any]: ...
+
+    def _check(self, vectors: "Vectors", rows: int | None = None) -> None:
+        """Raises EmbeddingError unless the vectors are (rows, dim) and finite."""
+        import numpy as np
+
+        if vectors.ndim != 2 or vectors.shape[1] != self.dim or rows not in (None, len(vectors)):
+            raise EmbeddingError(
+                f"vectors of shape {vectors.shape} do not fit: expected ({'n' if rows is None else rows}, {self.dim})"
+            )
+        if not np.isfinite(vectors).all():
+            raise EmbeddingError("the vectors hold numbers that are not finite")
 
 
 def point_id(record_id: str) -> str:
@@ -115,27 +157,8 @@ def point_id(record_id: str) -> str:
     return str(uuid.uuid5(_NAMESPACE, record_id))
 
 
-def check_vectors(vectors: "Vectors", dim: int, rows: int | None = None) -> "Vectors":
-    """`vectors` if they are (rows, dim) and finite; raises EmbeddingError."""
-    import numpy as np
-
-    if vectors.ndim != 2 or vectors.shape[1] != dim or (rows is not None and len(vectors) != rows):
-        raise EmbeddingError(
-            f"vectors of shape {vectors.shape} do not fit: expected ({'n' if rows is None else rows}, {dim})"
-        )
-    if not np.isfinite(vectors).all():
-        raise EmbeddingError("the vectors hold numbers that are not finite")
-    return vectors
-
-
-def stored_payload(record_id: str, payload: Payload) -> Payload:
-    """The payload as stored: with the record's own id in it."""
-    return {**payload, ID_FIELD: record_id}
-
-
-def own_payload(stored: Mapping[str, Any] | None) -> tuple[str, Payload]:
-    """The record's own id and payload, from the payload as stored; raises CorpusError on a stranger's point."""
-    payload = dict(stored or {})
+def _own(point: Any) -> tuple[str, Payload]:
+    payload = dict(point.payload or {})
     try:
         return str(payload.pop(ID_FIELD)), payload
     except KeyError as error:
@@ -144,89 +167,58 @@ def own_payload(stored: Mapping[str, Any] | None) -> tuple[str, Payload]:
         ) from error
 
 
-def best_first(points: Iterable[tuple[float, Mapping[str, Any] | None]]) -> list[Found]:
-    """Scores and stored payloads as results: best first, equal scores by id, so that all backings agree."""
-    found: list[Found] = []
-    for score, stored in points:
-        record_id, payload = own_payload(stored)
-        found.append(Found(record_id, max(-1.0, min(1.0, score)), payload))  # rounding can pass 1
-    return sorted(found, key=lambda one: (-one.score, one.id))
+def _found(point: Any) -> Found:
+    record_id, payload = _own(point)
+    return Found(record_id, max(-1.0, min(1.0, point.score)), payload)  # rounding can pass 1
 
 
-# A folder that one process writes to, or several read from; the system frees the lock of a dead process.
+def _record(point: Any) -> Record:
+    import numpy as np
+
+    vector = None if point.vector is None else np.asarray(point.vector, dtype=np.float32)
+    return Record(*_own(point), vector)
 
 
-_USE, _LOADING = "use.lock", "loading.lock"
+def filter_of(where: Filter, api: Any, range_of: Any, is_one_of: Callable[[list[str]], Any]) -> Any:
+    """A filter in the classes of Qdrant's engine or of its client; None where it holds everything.
+
+    Args:
+        api: the module with the classes.
+        range_of: its class of ranges.
+        is_one_of: its condition that a point is one of these.
+    """
+    if where == EVERYTHING:
+        return None
+    must = [
+        api.FieldCondition(key=key, match=api.MatchValue(value=value)) for key, value in where.equals.items()
+    ]
+    must += [
+        api.FieldCondition(key=key, range=range_of(gte=low, lt=high))
+        for key, (low, high) in where.ranges.items()
+    ]
+    barred = [is_one_of([*map(point_id, sorted(where.exclude))])] if where.exclude else None
+    return api.Filter(must=must, must_not=barred)
 
 
-class FolderLock:
-    """Held from `writer` or `reader` until `release`."""
+def lock_folder(folder: Path, *, shared: bool = False) -> FileLock:
+    """A folder that one process writes to, or several read from; the system frees the lock of a dead process.
 
-    def __init__(self, folder: Path, *, shared: bool) -> None:
-        self.shared, self._folder = shared, folder
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._lock = FileLock(folder / _USE, shared=shared)
-        except LockedError as error:
-            raise CorpusError(
-                f"the bank {folder} is in use by another process"
-                + ("" if shared else ", or open here already"),
-                hint="wait for it or end it; finished banks can be read by many when opened read_only",
-            ) from error
-        except OSError as error:
-            raise _unusable(folder, error, shared) from error
-
-    @classmethod
-    def writer(cls, folder: Path) -> "FolderLock":
-        """Nobody else may have it; raises CorpusError when somebody does."""
-        return cls(folder, shared=False)
-
-    @classmethod
-    def reader(cls, folder: Path) -> "FolderLock":
-        """Any number of readers and no writer; raises CorpusError when there is a writer."""
-        return cls(folder, shared=True)
-
-    @contextmanager
-    def alone(self) -> Generator[None]:
-        """Readers one at a time: the engine rewrites small files when it loads and closes a shard."""
-        with FileLock(self._folder / _LOADING, wait=True):
-            yield
-
-    @contextmanager
-    def released_on_error(self) -> Generator[None]:
-        """Let go of the lock when what follows fails."""
-        with ExitStack() as undo:
-            undo.callback(self.release)
-            yield
-            undo.pop_all()
-
-    def release(self) -> None:
-        """Let go; twice is allowed."""
-        self._lock.release()
-
-
-def _unusable(folder: Path, error: OSError, shared: bool) -> CorpusError:
-    if shared:
-        hint = "the engine writes to it even when it only reads: copy it to where you may write"
-        return CorpusError(f"the bank {folder} cannot be opened: {error.strerror}", hint=hint)
-    hint = "choose a place that you may write to: --out FOLDER"
-    return CorpusError(f"{folder} cannot be written: {error.strerror}", hint=hint)
-
-
-# What is opened can be used in a `with` block.
-
-
-class Closing(ABC):
-    """Mixin: closed at the end of the `with` block that it was opened for."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Free what is held."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+    Raises:
+        CorpusError: somebody else has it, or it cannot be used.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return FileLock(folder / "use.lock", shared=shared)
+    except LockedError as error:
+        raise CorpusError(
+            f"the bank {folder} is in use by another process" + ("" if shared else ", or open here already"),
+            hint="wait for it or end it; finished banks can be read by many when opened read_only",
+        ) from error
+    except OSError as error:
+        if shared:
+            problem = f"the bank {folder} cannot be opened: {error.strerror}"
+            hint = "the engine writes to it even when it only reads: copy it to where you may write"
+        else:
+            problem = f"{folder} cannot be written: {error.strerror}"
+            hint = "choose a place that you may write to: --out FOLDER"
+        raise CorpusError(problem, hint=hint) from error

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from manyheads.bank.store import Closing
 from manyheads.disk import Database, cache_folder
 from manyheads.errors import EmbeddingError
 
@@ -53,7 +54,7 @@ _MOST_KEYS = 500
 _TABLE = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID"
 
 
-class CachedEmbedder:
+class CachedEmbedder(Closing):
     """Another embedder with a memory on disk; several threads and processes may share one file.
 
     Args:
@@ -78,35 +79,27 @@ class CachedEmbedder:
 
         if not texts:
             return np.zeros((0, self.dim), dtype=np.float32)
-        keys = [self._key(text) for text in texts]
-        known = self._read(list(dict.fromkeys(keys)))
+        salted = (f"{self.name}\0{text}".encode(errors="surrogatepass") for text in texts)
+        keys = [hashlib.blake2b(one, digest_size=16).digest() for one in salted]
+        unique, rows = list(dict.fromkeys(keys)), list[tuple[bytes, bytes]]()
+        with self._errors():
+            for start in range(0, len(unique), _MOST_KEYS):
+                some = unique[start : start + _MOST_KEYS]
+                marks = ",".join("?" * len(some))
+                rows += self._db.rows(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", *some)
+        known: dict[bytes, NDArray[Any]] = {key: np.frombuffer(vector, dtype="<f4") for key, vector in rows}
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         if new:
             fresh = dict(zip(new, self._embedder.embed(list(new.values())), strict=True))
-            rows = [(key, vector.astype("<f4").tobytes()) for key, vector in fresh.items()]
+            stored = [(key, vector.astype("<f4").tobytes()) for key, vector in fresh.items()]
             with self._errors():
-                self._db.change_all("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
+                self._db.change_all("INSERT OR REPLACE INTO vectors VALUES (?, ?)", stored)
             known |= fresh
         return np.stack([known[key] for key in keys])
 
     def close(self) -> None:
         """Close the file."""
         self._db.close()
-
-    def _key(self, text: str) -> bytes:
-        return hashlib.blake2b(f"{self.name}\0{text}".encode(errors="surrogatepass"), digest_size=16).digest()
-
-    def _read(self, keys: list[bytes]) -> "dict[bytes, NDArray[Any]]":
-        import numpy as np
-
-        known: dict[bytes, NDArray[Any]] = {}
-        for start in range(0, len(keys), _MOST_KEYS):
-            some = keys[start : start + _MOST_KEYS]
-            marks = ",".join("?" * len(some))
-            with self._errors():
-                rows = self._db.rows(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", *some)
-            known |= {key: np.frombuffer(vector, dtype="<f4") for key, vector in rows}
-        return known
 
     @contextmanager
     def _errors(self) -> Generator[None]:

@@ -7,7 +7,7 @@ import typer
 
 from manyheads import __version__
 from manyheads.cli import corpus, evaluate, forms, inspect, measure, review, run
-from manyheads.cli.options import SystemCommand
+from manyheads.cli.options import Command, SystemCommand
 from manyheads.errors import UserError
 
 
@@ -50,6 +50,9 @@ app.add_typer(corpus.app, name="corpus")
 app.add_typer(forms.ratings, name="rating")
 forms.rankings.command("judge")(review.judge)
 app.add_typer(forms.rankings, name="ranking")
+for part in (app, inspect.app, corpus.app, forms.ratings, forms.rankings):
+    for each in part.registered_commands:
+        each.cls = SystemCommand if each.cls is SystemCommand else Command
 
 
 def _version(wanted: bool) -> None:

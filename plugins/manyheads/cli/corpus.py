@@ -185,7 +185,7 @@ def build(
     seed: Annotated[int | None, typer.Option(help="Decides who is Scientist0, Scientist1, …")] = None,
 ) -> None:
     """Build a corpus. Run again after a kill, it goes on where it was."""
-    from manyheads.bank.ecosystem import Ecosystem
+    from manyheads.bank.building import build_corpus
     from manyheads.bank.embedding import load_embedder
     from manyheads.bank.meta import PRESET_FORMATS, BuildOptions
     from manyheads.literature.readers.formats import Opening, name_of, open_sources
@@ -221,7 +221,7 @@ def build(
     with ExitStack() as held, going_on_later(), naming_the_option(), showing_progress() as tell:
         reader = open_sources(sources, opening)
         librarian = _librarian(interests, model, config, tell, held)
-        made = Ecosystem.build(
+        made = build_corpus(
             reader, target, options, load_embedder(embedding),
             name=name or name_of(sources[0]), vectors=pair, interests=librarian, progress=tell,
         )  # fmt: skip

@@ -1,7 +1,7 @@
 """`manyheads eval`: a suite of runs, and what they come to."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,11 +15,9 @@ if TYPE_CHECKING:
 
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
     from manyheads.config import RunConfig
     from manyheads.suites.evaluate import Evaluation
-    from manyheads.suites.report import Entry
     from manyheads.suites.spec import Suite
 
 
@@ -70,7 +68,7 @@ def evaluate(
     folder = out or Path("runs") / "-".join(["eval", suite.name, *([cases.stem] if cases else [])])
     with (
         going_on_later(),
-        jobs_progress("runs", len(jobs_of(plans_of(suite.spec, cells, folder)))) as listener,
+        jobs_progress("runs", len(jobs_of(plans_of(cells, folder)))) as listener,
     ):
         work = evaluate(
             suite, cells, folder, repeats=times, jobs=jobs, accept_changes=accept_changes, listener=listener,
@@ -108,22 +106,21 @@ def _show(suite: "Suite", evaluation: "Evaluation") -> None:
 
 def _explain(suite: "Suite", evaluation: "Evaluation") -> None:
     """What is not in the means, and why; the same reason once."""
-    for why, cells in _by_reason((row.error or "", row.cell) for row in evaluation.failed).items():
-        typer.echo(f"failed: {cells}: {why}", err=True)
+    cells, rows = len(evaluation.rows), evaluation.rows
+    for why, named in _by_reason((row.error or "", row.cell) for row in evaluation.failed).items():
+        typer.echo(f"failed: {named}: {why}", err=True)
     lacking = (
         (f"no {name}: {why}", row.cell) for row in evaluation.lacking for name, why in row.missing.items()
     )
-    for why, cells in _by_reason(lacking).items():
-        typer.echo(f"not measured: {cells}: {why}", err=True)
+    for why, named in _by_reason(lacking).items():
+        typer.echo(f"not measured: {named}: {why}", err=True)
     if bad := len(evaluation.failed) + len(evaluation.lacking):
-        typer.echo(f"{bad} of {len(evaluation.rows)} cells are left out of means, see above", err=True)
+        typer.echo(f"{bad} of {cells} cells are left out of means, see above", err=True)
     if evaluation.failed:
         typer.echo("The same command goes on, with what has failed and what was not tried.", err=True)
     for name in suite.spec.measures:
-        if unknown := sum(name in row.unknown for row in evaluation.rows):
-            typer.echo(
-                f"unknown: {name}: null in the results of {unknown} of {len(evaluation.rows)} cells", err=True
-            )
+        if unknown := sum(name in row.unknown for row in rows):
+            typer.echo(f"unknown: {name}: null in the results of {unknown} of {cells} cells", err=True)
 
 
 def _by_reason(said: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -147,78 +144,48 @@ ENDLESS = 100_000
 
 def suite_table(console: "Console", suite: "Suite", evaluation: "Evaluation") -> "Table":
     """The table that fits best; no mean is parted from its error by chance."""
-    from manyheads.suites.report import mean_text
-
-    def stacked(entry: "Entry") -> str:
-        return mean_text(entry).replace(" ± ", "\n± ")
-
     unbound = console.options.update(width=ENDLESS)
-    for table in (
-        _wide(suite, evaluation, mean_text, narrow=False),
-        _wide(suite, evaluation, stacked, narrow=True),
-        _long(suite, evaluation, mean_text, narrow=False),
-        _long(suite, evaluation, mean_text, narrow=True),
-    ):
+    tables = (
+        _table(suite, evaluation, wide=wide, narrow=narrow)
+        for wide in (True, False)
+        for narrow in (False, True)
+    )
+    for table in tables:
         if console.measure(table, options=unbound).maximum <= console.width:
             return table
-    return _long(suite, evaluation, mean_text, narrow=True, fold=True)
+    return _table(suite, evaluation, wide=False, narrow=True, fold=True)
 
 
-def _wide(
-    suite: "Suite", evaluation: "Evaluation", told: "Callable[[Entry], str]", *, narrow: bool
+def _table(
+    suite: "Suite", evaluation: "Evaluation", *, wide: bool, narrow: bool, fold: bool = False
 ) -> "Table":
-    from rich.text import Text
-
-    table = _headed(suite, narrow=narrow)
-    table.pad_edge = False
-    for measure in suite.spec.measures:
-        table.add_column(Text(measure), justify="right", no_wrap=True)
-    for entries in _conditions(suite, evaluation):
-        counts = sorted({entry.n for entry in entries})
-        n = str(counts[0]) if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
-        table.add_row(*_axes(suite, entries[0]), n, *map(told, entries))
-    return table
-
-
-def _long(
-    suite: "Suite",
-    evaluation: "Evaluation",
-    told: "Callable[[Entry], str]",
-    *,
-    narrow: bool,
-    fold: bool = False,
-) -> "Table":
-    from rich.text import Text
-
-    table = _headed(suite, narrow=narrow)
-    table.add_column("measure", no_wrap=not fold, overflow="fold")
-    table.add_column("mean ± SE", justify="right", no_wrap=True)
-    for entries in _conditions(suite, evaluation):
-        for entry in entries:
-            axes = _axes(suite, entry) if entry is entries[0] else [Text()] * len(suite.spec.axes)
-            table.add_row(*axes, str(entry.n), Text(entry.measure), told(entry))
-    return table
-
-
-def _headed(suite: "Suite", *, narrow: bool) -> "Table":
+    """A line for each condition with a column for each measure, or, where it is not wide, a line for each measure."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=not narrow, collapse_padding=narrow)
-    for axis in suite.spec.axes:
+    from manyheads.suites.report import mean_text
+
+    axes, measures = suite.spec.axes, suite.spec.measures
+    table = Table(box=SIMPLE_HEAD, pad_edge=not narrow and not wide, collapse_padding=narrow)
+    for axis in axes:
         head = axis.replace(".", ".\n") if narrow else axis
         table.add_column(head, min_width=min(max(map(len, head.split("\n"))), WIDEST), overflow="fold")
     table.add_column("n", justify="right", no_wrap=True)
+    if not wide:
+        table.add_column("measure", no_wrap=not fold, overflow="fold")
+    for head in measures if wide else ("mean ± SE",):
+        table.add_column(Text(head), justify="right", no_wrap=True)
+    for start in range(0, len(evaluation.entries), len(measures)):
+        entries = evaluation.entries[start : start + len(measures)]
+        names = [Text(str(entries[0].condition[axis])) for axis in axes]
+        if wide:
+            counts = sorted({entry.n for entry in entries})
+            n = str(counts[0]) if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
+            means = map(mean_text, entries)
+            table.add_row(*names, n, *(mean.replace(" ± ", "\n± ") if narrow else mean for mean in means))
+            continue
+        for entry in entries:
+            shown = names if entry is entries[0] else [Text()] * len(axes)
+            table.add_row(*shown, str(entry.n), Text(entry.measure), mean_text(entry))
     return table
-
-
-def _conditions(suite: "Suite", evaluation: "Evaluation") -> "Iterator[Sequence[Entry]]":
-    """The entries of each condition: one for each measure."""
-    each = len(suite.spec.measures)
-    return (evaluation.entries[start : start + each] for start in range(0, len(evaluation.entries), each))
-
-
-def _axes(suite: "Suite", entry: "Entry") -> "list[Text]":
-    from rich.text import Text
-
-    return [Text(str(entry.condition[axis])) for axis in suite.spec.axes]

@@ -1,7 +1,6 @@
 """`manyheads check`."""
 
 import asyncio
-from collections.abc import Iterator
 from contextlib import ExitStack
 from json import dumps
 from pathlib import Path
@@ -24,10 +23,8 @@ from manyheads.cli.options import (
 from manyheads.errors import ConfigError
 
 if TYPE_CHECKING:
-    from manyheads.bank.ecosystem import Ecosystem
     from manyheads.config import RunConfig
     from manyheads.literature.lookup import Findings
-    from manyheads.roles import RoleCard, Roles
 
 
 def check(
@@ -60,36 +57,28 @@ def roles(path: Paths = None, prompts: Prompts = False) -> None:
     from manyheads.resources import Resources
     from manyheads.roles import Roles
 
-    known = Roles(Resources.of(path or ()))
+    resources = Resources.of(path or ())
+    cards = Roles(resources).cards.values()
     if prompts:
-        typer.echo("\n\n".join("\n".join(_files(card, known)) for card in known.cards.values()))
-    else:
-        _table(known)
-
-
-def _table(known: "Roles") -> None:
+        for number, card in enumerate(cards):
+            typer.echo(f"{chr(10) if number else ''}{card.name}")
+            files = {"(system)": card.system_prompt(), **{task: card.prompt_of(task) for task in card.tasks}}
+            width = max(map(len, files))
+            for task, prompt in files.items():
+                file = resources.find("prompts", prompt) or f"prompts/{prompt}: not found"
+                typer.echo(f"  {task:<{width}}  {file}")
+        return
     from rich.console import Console
     from rich.table import Table
 
     table = Table("role", "what it does", "tasks", "variables")
-    for card in known.cards.values():
-        table.add_row(card.name, card.description, ", ".join(card.tasks), "\n".join(_variables(card)))
+    for card in cards:
+        variables = (
+            f"{name} (needed)" if value is None else f"{name}: {value}"
+            for name, value in card.variables.items()
+        )
+        table.add_row(card.name, card.description, ", ".join(card.tasks), "\n".join(variables))
     Console().print(table, markup=False)
-
-
-def _variables(card: "RoleCard") -> Iterator[str]:
-    """Each variable of a role with its default, or that it must be given."""
-    for name, value in card.variables.items():
-        yield f"{name} (needed)" if value is None else f"{name}: {value}"
-
-
-def _files(card: "RoleCard", known: "Roles") -> Iterator[str]:
-    """The file that wins for each of a role's prompts."""
-    yield card.name
-    named = {"(system)": card.system_prompt(), **{task: card.prompt_of(task) for task in card.tasks}}
-    width = max(map(len, named))
-    for task, prompt in named.items():
-        yield f"  {task:<{width}}  {known.resources.find('prompts', prompt) or f'prompts/{prompt}: not found'}"
 
 
 # `manyheads prompts export`.
@@ -167,42 +156,10 @@ def search(
     """Search the literature as a run would; what each source was asked goes to standard error."""
     flags = [f"literature.before={dumps(before)}"] if before is not None else []
     flags += [f"literature.cascade={dumps(source)}"] if source else []
-    found = asyncio.run(_look(configured([config], (*flags, *(sets or ())), None), query, limit))
-    show_silent(found.degraded)
-    _show_papers(found, json)
-
-
-async def _look(config: "RunConfig", query: str, limit: int) -> "Findings":
-    from manyheads.disk import cache_folder
-    from manyheads.literature.cache import CACHE
-    from manyheads.literature.library import Library
-
-    with ExitStack() as held:
-        corpus = _corpus(config, held)
-        async with Library(
-            config.literature,
-            bank=corpus and corpus.papers,
-            bound=corpus and corpus.meta.options.bound,
-            note=show_look_up,
-            cache=cache_folder() / CACHE,
-        ) as library:
-            return await library.search(query, limit)
-
-
-def _corpus(config: "RunConfig", held: ExitStack) -> "Ecosystem | None":
-    """The config's corpus, where its papers are searched or its year bounds the search."""
-    from manyheads.bank.corpora import resolve_corpus
-    from manyheads.bank.ecosystem import Ecosystem
-
-    if "local" not in config.literature.cascade and config.literature.before != "bound":
-        return None
-    folder = resolve_corpus(config.corpus, embedding=config.embedding)
-    return held.enter_context(Ecosystem.open(folder))
-
-
-def _show_papers(found: "Findings", json: bool) -> None:
+    findings = asyncio.run(_look(configured([config], (*flags, *(sets or ())), None), query, limit))
+    show_silent(findings.degraded)
     if json:
-        for paper in found.papers:
+        for paper in findings.papers:
             typer.echo(paper.model_dump_json())
         return
     from rich.console import Console
@@ -212,12 +169,32 @@ def _show_papers(found: "Findings", json: bool) -> None:
     from manyheads.cli.progress import plain
 
     table = Table("year", "cited", "title and id", box=None, pad_edge=False)
-    for paper in found.papers:
+    for paper in findings.papers:
         year, cited = (str(value) if value is not None else "–" for value in (paper.year, paper.citations))
         # in a column of its own a long id would be cut short, and could not be asked for
         table.add_row(year, cited, Text(plain(paper.title)).append(f"\n{plain(paper.id)}", "dim"))
-    Console().print(table if found.papers else _nothing(found))
+    where = " in the sources that could be asked" if findings.degraded else ""
+    Console().print(table if findings.papers else f"No paper found{where}.")
 
 
-def _nothing(found: "Findings") -> str:
-    return "No paper found in the sources that could be asked." if found.degraded else "No paper found."
+async def _look(config: "RunConfig", query: str, limit: int) -> "Findings":
+    from manyheads.bank.corpora import resolve_corpus
+    from manyheads.bank.ecosystem import Ecosystem
+    from manyheads.disk import cache_folder
+    from manyheads.literature.cache import CACHE
+    from manyheads.literature.library import Library
+
+    with ExitStack() as held:
+        corpus = None
+        # where the corpus' papers are searched, or its year bounds the search
+        if "local" in config.literature.cascade or config.literature.before == "bound":
+            folder = resolve_corpus(config.corpus, embedding=config.embedding)
+            corpus = held.enter_context(Ecosystem.open(folder))
+        async with Library(
+            config.literature,
+            bank=corpus and corpus.papers,
+            bound=corpus and corpus.meta.options.bound,
+            note=show_look_up,
+            cache=cache_folder() / CACHE,
+        ) as library:
+            return await library.search(query, limit)

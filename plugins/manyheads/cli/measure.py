@@ -74,16 +74,27 @@ def measure(
     """
     from manyheads.cli.options import naming_the_option, showing_progress
     from manyheads.measures.corpus import measuring_corpus, measuring_services
-    from manyheads.measures.scores import remarks, scores, write_scores
+    from manyheads.measures.scores import RETRIEVED, remarks, scores, write_scores
     from manyheads.texts import read_subjects
 
-    _refuse_unused(against, corpus, rnd, search, retrieve, sets)
+    services = against == "services"
+    unused = (
+        {"--corpus": corpus is not None, "--rnd": rnd, "--search approximate": search != "exact"}
+        if services
+        else {"--retrieve": retrieve is not None, "--set": bool(sets)}
+    )
+    if any(unused.values()):
+        names = ", ".join(name for name, given in unused.items() if given)
+        raise typer.BadParameter(f"{names} goes with --against {'corpus' if services else 'services'}")
+    wanted = retrieve or max(RETRIEVED, neighbours)
+    if wanted < neighbours:
+        raise typer.BadParameter(f"--retrieve {wanted} is fewer than --neighbours {neighbours}")
     subjects = [subject for path in texts for subject in read_subjects(path)]
     how: dict[str, Any] = {
         "neighbours": neighbours, "exclude": exclude or (), "exclude_same_title": exclude_same_title,
     }  # fmt: skip
-    if against == "services":
-        how |= {"normalise": normalise or "database", "wanted": _enough(retrieve, neighbours)}
+    if services:
+        how |= {"normalise": normalise or "database", "wanted": wanted}
         with naming_the_option():
             config, model = measuring_services(texts, embedding, sets or ())
         found = asyncio.run(_ask(config, model, subjects, how))
@@ -103,62 +114,52 @@ def measure(
         typer.echo(f"warning: {line}", err=True)
 
 
-def _refuse_unused(
-    against: str, corpus: str | None, rnd: bool, search: str, retrieve: int | None, sets: list[str] | None
-) -> None:
-    """No flag is passed over in silence."""
-    of_corpora = {"--corpus": corpus is not None, "--rnd": rnd, "--search approximate": search != "exact"}
-    of_services = {"--retrieve": retrieve is not None, "--set": bool(sets)}
-    given = of_corpora if against == "services" else of_services
-    if unused := [name for name, is_given in given.items() if is_given]:
-        other = "corpus" if against == "services" else "services"
-        raise typer.BadParameter(f"{', '.join(unused)} goes with --against {other}")
-
-
-def _enough(retrieve: int | None, neighbours: int) -> int:
-    from manyheads.measures.scores import RETRIEVED
-
-    wanted = max(RETRIEVED, neighbours) if retrieve is None else retrieve
-    if wanted < neighbours:
-        raise typer.BadParameter(f"--retrieve {wanted} is fewer than --neighbours {neighbours}")
-    return wanted
-
-
 async def _ask(
     config: "LiteratureConfig", model: "Embedder", subjects: "Sequence[Subject]", how: dict[str, Any]
 ) -> "list[Score]":
     from manyheads.cli.options import show_look_up
     from manyheads.disk import cache_folder
     from manyheads.literature.cache import CACHE
-    from manyheads.measures.scores import MeasuringServices
+    from manyheads.literature.library import Library
+    from manyheads.measures.scores import service_scores
 
-    kept = cache_folder() / CACHE
-    async with MeasuringServices.open(config, model, note=show_look_up, cache=kept) as services:
-        return await services.scores(subjects, **how)
+    async with Library(config, note=show_look_up, cache=cache_folder() / CACHE).open() as library:
+        return await service_scores(library, config, model, subjects, **how)
 
 
 def _show(found: "Sequence[Score]", neighbours: bool) -> None:
-    """Print a table, and the papers nearest to each text if they are asked for."""
+    """Print a table with the means of several texts, and the papers nearest to each text if they are asked for."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    from manyheads.measures.scores import mean_rows, measures_of, neighbour_rows, text_rows, title
+    from manyheads.measures.scores import mean_score, measures_of, title
 
-    console, table = Console(), Table()
+    def number(value: float | None) -> str:
+        return "–" if value is None else f"{value:.3f}"
+
+    console, table, measures = Console(), Table(), measures_of(found)
     table.add_column("text", max_width=48, min_width=12)
-    for name in measures_of(found):
+    for name in measures:
         table.add_column(name.upper(), justify="right", no_wrap=True)
-    for row in text_rows(found):
-        table.add_row(*map(Text, row))
+    for score in found:
+        table.add_row(Text(score.name), *(number(score.value(name)) for name in measures))
     table.add_section()
-    for row in mean_rows(found):
-        table.add_row(*row)
+    means = [mean_score(found, name) for name in measures] if found[1:] else []
+    ends = {f"mean of {len(found)}": "mean", "95% interval: from": "low", "95% interval: to": "high"}
+    for label, end in ends.items() if means else ():
+        table.add_row(
+            label, *(number(None if isinstance(mean, str) else getattr(mean, end)) for mean in means)
+        )
     console.print(title(found), markup=False, highlight=False, style="italic", soft_wrap=True)
     console.print(table, markup=False)
-    for one in found if neighbours else ():
+    for score in found if neighbours else ():
         near = Table("period", "distance", "year", "cited", "title", box=None, padding=(0, 2, 0, 0))
-        for row in neighbour_rows(one):
-            near.add_row(*map(Text, row))
-        console.print(one.name, markup=False, highlight=False)
+        latter = "retrieved" if score.against == "services" else "contemporary"
+        for period, papers in (("past", score.past), (latter, score.contemporary)):
+            for paper in papers:
+                cited = "–" if paper.citations is None else f"{paper.citations:,}"
+                row = (period, number(paper.distance), str(paper.year), cited, paper.title)
+                near.add_row(*map(Text, row))
+        console.print(score.name, markup=False, highlight=False)
         console.print(near, markup=False)

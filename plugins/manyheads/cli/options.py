@@ -1,8 +1,9 @@
 """Options that several commands share, those that a system brings, and how they become settings."""
 
 import json
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+import re
+from collections.abc import Collection, Generator, Iterable, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -62,7 +63,12 @@ def settings(
     """
     named = {"host": host, "seed": None if seed is None else str(seed)}
     flags = [f"{key}={value}" for key, value in named.items() if value is not None]
-    return (*flags, *_model(model), *(sets or ()))
+    if model is not None:
+        from manyheads.config import ModelConfig
+
+        parsed = ModelConfig.parse(model)
+        flags += section_settings("models.default", {"provider": parsed.provider, "name": parsed.name})
+    return (*flags, *(sets or ()))
 
 
 def section_settings(section: str, values: Mapping[str, object]) -> list[str]:
@@ -72,15 +78,6 @@ def section_settings(section: str, values: Mapping[str, object]) -> list[str]:
         for key, value in values.items()
         if value is not None
     ]
-
-
-def _model(model: str | None) -> list[str]:
-    if model is None:
-        return []
-    from manyheads.config import ModelConfig
-
-    named = ModelConfig.parse(model)
-    return section_settings("models.default", {"provider": named.provider, "name": named.name})
 
 
 def configured(
@@ -177,7 +174,26 @@ INPUTS = "manyheads.inputs"
 """Where the context keeps the settings that the options of a system come to."""
 
 
-class SystemCommand(TyperCommand):
+TYPE = re.compile(r" <(?:list\[)?(\w+)(?: range)?\]?>")
+TYPES = {"int": "NUMBER", "float": "NUMBER", "path": "PATH", "Path": "PATH"}
+
+
+class Command(TyperCommand):
+    """A command whose help says in a user's word, not by a type of Python, what an option takes."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        def write_rows(rows: Iterable[tuple[str, str]]) -> None:
+            write([(TYPE.sub(word if name.startswith("-") else "", name), text) for name, text in rows])
+
+        def word(type_: re.Match[str]) -> str:
+            return f" {TYPES.get(type_[1], 'TEXT')}"
+
+        write, formatter.write_dl = formatter.write_dl, write_rows
+        super().format_options(ctx, formatter)
+        formatter.write_dl = write
+
+
+class SystemCommand(Command):
     """A command on a config that takes an option for each input of the config's system."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -188,8 +204,15 @@ class SystemCommand(TyperCommand):
 
     def _own_settings(self, split: "_Split", ctx: Any) -> tuple[str, ...]:
         """The system's options as settings; those of no system are left for the parser to refuse."""
+        from pydantic import ValidationError
+
+        from manyheads.resources import Resources
+        from manyheads.systems import system_of
+        from manyheads.systems.loading import name_of
+
         try:
-            ctx.meta[SystemCommand] = system = _system(split)
+            name = name_of(split.names, split.sets, Resources.of(split.paths)) if split.names else None
+            ctx.meta[SystemCommand] = system = None if name is None else system_of(name)
         except UserError:
             if not split.unknown or not split.names:
                 return ()  # said when the config is read
@@ -201,11 +224,22 @@ class SystemCommand(TyperCommand):
         for option, words in split.unknown:
             name = option.removeprefix("--").replace("-", "_")
             if name in system.slots:
-                given.setdefault(name, []).append(_value(option, words))
+                value = words[0].partition("=")[2] if "=" in words[0] else "".join(words[1:])
+                if not value.strip():
+                    raise ConfigError(f"{option}: empty", hint="give it a value, or leave it out")
+                given.setdefault(name, []).append(value)
             else:
-                _refuse(option, system)
+                _refuse(option, name, system)
                 split.common += words
-        return tuple(_setting(system, name, values) for name, values in given.items())
+        settings: list[str] = []
+        for name, values in given.items():
+            value: Any = values
+            if len(values) == 1:
+                with suppress(ValidationError):  # an input that takes lists alone
+                    system.inputs.model_validate({name: values[0]})
+                    value = values[0]
+            settings.append(f"inputs.{name}={json.dumps(value, ensure_ascii=False)}")
+        return tuple(settings)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         super().format_options(ctx, formatter)
@@ -216,7 +250,13 @@ class SystemCommand(TyperCommand):
                 formatter.write_text(
                     f"{', '.join(systems())}. Each has options of its own: {ctx.command_path} NAME --help"
                 )
-        elif rows := list(_help(system)):
+        elif system.slots:
+            from manyheads.config.run import documented
+
+            rows: list[tuple[str, str]] = []
+            for name, slot in system.slots.items():
+                text = f"{documented(system.inputs).get(name, '')}{' Repeatable.' if slot.many else ''}"
+                rows.append((f"{_option(name)} {slot.metavar}", " ".join(text.split())))
             with formatter.section(f"Options of {system.name}"):
                 formatter.write_dl(rows)
 
@@ -252,50 +292,18 @@ class _Split:
                 self.common.append(word)
             else:
                 taken = [word] if equals or (follows := next(words, None)) is None else [word, follows]
-                self._put(option, taken, value if equals else taken[-1])
-
-    def _put(self, option: str, words: list[str], value: str) -> None:
-        if option not in self.options:
-            self.unknown.append((option, words))
-            return
-        self.common += words
-        if option in ("--set", "--path"):
-            (self.sets if option == "--set" else self.paths).append(value)
+                if option not in self.options:
+                    self.unknown.append((option, taken))
+                    continue
+                self.common += taken
+                if option in ("--set", "--path"):
+                    (self.sets if option == "--set" else self.paths).append(value if equals else taken[-1])
 
 
-def _system(split: _Split) -> "System | None":
-    from manyheads.resources import Resources
-    from manyheads.systems import system_of
-    from manyheads.systems.loading import name_of
-
-    return system_of(name_of(split.names, split.sets, Resources.of(split.paths))) if split.names else None
-
-
-def _value(option: str, words: list[str]) -> str:
-    equals = words[0].partition("=")
-    value = equals[2] if equals[1] else words[1] if words[1:] else None
-    if value is None or not value.strip():
-        raise ConfigError(f"{option}: empty", hint="give it a value, or leave it out")
-    return value
-
-
-def _setting(system: "System", name: str, values: list[str]) -> str:
-    from pydantic import ValidationError
-
-    given: Any = values if len(values) > 1 else values[0]
-    if len(values) == 1:
-        try:
-            system.inputs.model_validate({name: given})
-        except ValidationError:
-            given = values
-    return f"inputs.{name}={json.dumps(given, ensure_ascii=False)}"
-
-
-def _refuse(option: str, system: "System") -> None:
+def _refuse(option: str, name: str, system: "System") -> None:
     """Raises `ConfigError` for an option that other systems take."""
     from manyheads.systems import systems
 
-    name = option.removeprefix("--").replace("-", "_")
     if takers := [other for other, each in systems().items() if name in each.slots]:
         own = ", ".join(_option(each) for each in system.slots) or "none"
         raise ConfigError(
@@ -306,11 +314,3 @@ def _refuse(option: str, system: "System") -> None:
 
 def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
-
-
-def _help(system: "System") -> Iterator[tuple[str, str]]:
-    from manyheads.config.run import documented
-
-    texts = documented(system.inputs)
-    for name, slot in system.slots.items():
-        yield f"{_option(name)} {slot.metavar}", " ".join(texts.get(name, "").split())

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from rich.console import Console, Group
@@ -52,9 +51,7 @@ class Progress:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *ended: object) -> None:
         return None
 
     def show(self, event: AnyEvent) -> None:
@@ -122,7 +119,11 @@ class LiveProgress(Progress):
         clock: seconds, for the elapsed time.
     """
 
-    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        console: Console,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._console, self._clock, self._began = console, clock, clock()
         self._standing = Standing()
         self._latest, self._fresh = 0, set[int]()
@@ -136,9 +137,7 @@ class LiveProgress(Progress):
         self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *ended: object) -> None:
         self._live.stop()
 
     def show(self, event: AnyEvent) -> None:
@@ -149,19 +148,16 @@ class LiveProgress(Progress):
         elif isinstance(event, Asked) and event.turn > self._latest:
             self._fresh.add(event.turn)
         if line := line_of(event, self._console.width):
-            self._break()
-            self._print(line)
-
-    def _break(self) -> None:
-        """A light line before the first words of a turn, or of several that are held at once."""
-        if self._fresh:
-            first, self._latest = min(self._fresh), max(self._fresh)
-            self._fresh.clear()
-            if (self._standing.turns or 0) > 1:
-                self._print(Text(f"  ── {self._turns(first, self._latest)} ──", style="dim"))
-
-    def _print(self, line: Text) -> None:
-        self._console.print(line, no_wrap=True, overflow="ellipsis", crop=True)
+            lines = [line]
+            if (
+                self._fresh
+            ):  # a light line before the first words of a turn, or of several that are held at once
+                first, self._latest = min(self._fresh), max(self._fresh)
+                self._fresh.clear()
+                if (self._standing.turns or 0) > 1:
+                    lines.insert(0, Text(f"  ── {self._turns(first, self._latest)} ──", style="dim"))
+            for each in lines:
+                self._console.print(each, no_wrap=True, overflow="ellipsis", crop=True)
 
     def _turns(self, first: int, last: int) -> str:
         """Turns in words; a discussion that started over goes on counting, beyond its cap."""
@@ -176,9 +172,21 @@ class LiveProgress(Progress):
         )
         if at.total:
             head = Text.assemble((f" {at.number}/{at.total}", "bold cyan"), head)
+        waits = [
+            f"{plain(name)}{f' ×{len(since)}' if len(since) > 1 else ''} {now - min(since):.0f} s"
+            for name, since in at.thinking.items()
+        ]
+        more = f" and {len(waits) - NAMES_SHOWN} more" if len(waits) > NAMES_SHOWN else ""
+        thinking = f"{', '.join(waits[:NAMES_SHOWN])}{more} thinking" if waits else ""
         rows = Table.grid(padding=(0, 1))
-        rows.add_row(self._spinner, _thinking(at, now) if at.thinking else Text("", style="dim"))
-        return Group(Text(), head, rows, Text(f" {_figures(at.usage, now - self._began)}", style="dim"))
+        rows.add_row(self._spinner, Text(thinking, overflow="ellipsis", no_wrap=True))
+        minutes, seconds = divmod(int(now - self._began), 60)
+        usage = at.usage
+        calls = f"{usage.calls:,} call{'' if usage.calls == 1 else 's'}"
+        cost = f" · cost {usage.cost:.4f}" if usage.cost is not None else ""
+        tokens = f"{usage.input_tokens:,} tokens in · {usage.output_tokens:,} out"
+        figures = f" {minutes}:{seconds:02d} · {tokens} · {calls}{cost}"
+        return Group(Text(), head, rows, Text(figures, style="dim"))
 
 
 def make_progress(mode: Literal["auto", "json", "quiet"]) -> Progress:
@@ -236,35 +244,12 @@ def _line(told: Words, style: str, width: int) -> Text:
     return line
 
 
-def _thinking(at: Standing, now: float) -> Text:
-    waits = [(_asked(name, len(since)), now - min(since)) for name, since in at.thinking.items()]
-    shown = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in waits[:NAMES_SHOWN])
-    more = f" and {len(waits) - NAMES_SHOWN} more" if len(waits) > NAMES_SHOWN else ""
-    return Text(f"{shown}{more} thinking", overflow="ellipsis", no_wrap=True)
-
-
-def _asked(name: str, times: int) -> str:
-    return f"{plain(name)} ×{times}" if times > 1 else plain(name)
-
-
-def _figures(usage: Usage, seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
-    cost = f" · cost {usage.cost:.4f}" if usage.cost is not None else ""
-    tokens = f"{usage.input_tokens:,} tokens in · {usage.output_tokens:,} out · {usage.calls:,} call{'' if usage.calls == 1 else 's'}"
-    return f"{minutes}:{rest:02d} · {tokens}{cost}"
-
-
 # What is shown while jobs run: a bar and the jobs under way on a terminal, a line each finished job elsewhere.
 
 
 @contextmanager
 def jobs_progress(what: str, total: int) -> "Generator[Listener]":
     """Tells of jobs on standard error."""
-    with jobs_bars(what, total) as bars:
-        yield bars or _lines(total)
-
-
-def _lines(total: int) -> "Listener":
     ended = 0
 
     def listener(news: "JobNews") -> None:
@@ -274,7 +259,8 @@ def _lines(total: int) -> "Listener":
         if news.state in ("finished", "failed", "lacks"):
             print(f"{ended}/{total} {_job_line(news)}", file=sys.stderr, flush=True)
 
-    return listener
+    with jobs_bars(what, total) as bars:
+        yield bars or listener
 
 
 @contextmanager
@@ -296,12 +282,7 @@ def jobs_bars(what: str, total: int, *, hidden: bool = False) -> "Generator[List
     whole = Progress(TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     text = TextColumn("{task.description}", markup=False)
     jobs = Progress(SpinnerColumn(), text, TimeElapsedColumn())
-    with Live(Group(whole, jobs), console=console, transient=True, redirect_stdout=False):
-        yield _bars(console, whole, whole.add_task("", total=total), jobs)
-
-
-def _bars(console: "Console", whole: Any, all_jobs: Any, jobs: Any) -> "Listener":
-    under_way: dict[str, Any] = {}
+    all_jobs, under_way = whole.add_task("", total=total), dict[str, Any]()
 
     def listener(news: "JobNews") -> None:
         key, label = news.job.key, plain(news.job.label)
@@ -317,7 +298,8 @@ def _bars(console: "Console", whole: Any, all_jobs: Any, jobs: Any) -> "Listener
                 jobs.remove_task(under_way.pop(key))
             whole.advance(all_jobs)
 
-    return listener
+    with Live(Group(whole, jobs), console=console, transient=True, redirect_stdout=False):
+        yield listener
 
 
 def _job_line(news: "JobNews") -> str:

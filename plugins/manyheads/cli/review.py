@@ -26,7 +26,6 @@ from manyheads.errors import ConfigError
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
     from manyheads.engine.jobs import JobNews, Listener
-    from manyheads.measures.statistics import RatingMean
 
 CONFIG = "conference-review"
 
@@ -65,7 +64,7 @@ def review(
     """
     from manyheads.engine.budget import JobsBudget
     from manyheads.engine.session import Session, new_folder
-    from manyheads.suites.reviews import Reviews, review_of
+    from manyheads.suites.reviews import review_all, review_of
     from manyheads.texts import read_subjects
 
     limits = JobsBudget.parse(budget or (), whose="the reviews'")
@@ -82,9 +81,9 @@ def review(
         config = review_of(config, subjects[0])
         go(Session(config, new_folder(config, out)), json, quiet)
         return
-    reviews = Reviews(config, subjects, out)
     with going_on_later(), _outcomes(len(subjects), json, quiet) as listener:
-        done = asyncio.run(reviews.run(at_once=jobs, budget=limits, listener=listener))
+        work = review_all(config, subjects, out, at_once=jobs, budget=limits, listener=listener)
+        done = asyncio.run(work)
     finished = [job.folder for job, failure in done if failure is None]
     if not json:
         _show(finished)
@@ -99,60 +98,45 @@ def _need_system(config: "RunConfig", system: str, what: str) -> None:
         raise ConfigError(f"system: {config.system} is no {what}", hint="manyheads run takes every system")
 
 
-class _Outcomes:
-    """Prints what came of each text, in their order; with `json`, the events of one after those of another."""
-
-    def __init__(self, json: bool) -> None:
-        self._json = json
-        self._news: dict[str, list[JobNews]] = {}
-
-    def note(self, news: "JobNews") -> None:
-        """Keep what is to be printed of a text; its warnings are printed at once."""
-        from manyheads.cli.progress import Progress
-
-        notes = self._news.setdefault(news.job.key, [])
-        if news.event and not self._json:
-            Progress().show(news.event)
-        else:
-            notes.append(news)
-
-    def print(self) -> None:
-        """Print what has ended, up to the first text that has not."""
-        for key, notes in list(self._news.items()):
-            if notes[-1].state in ("began", "goes on"):
-                return
-            for news in self._news.pop(key):
-                self._print(news)
-
-    def _print(self, news: "JobNews") -> None:
-        from manyheads.cli.progress import JsonProgress, printable
-
-        if news.event:
-            JsonProgress().show(news.event)
-        elif news.failure:
-            text = f"manyheads: {news.job.config.inputs.subject}: {news.failure.reason}"
-            typer.echo(printable(text), err=True)
-        elif news.state != "began" and not self._json:
-            typer.echo(closing(news.job.folder))
-
-
 @contextmanager
 def _outcomes(texts: int, json: bool, quiet: bool) -> "Generator[Listener]":
-    """Prints what came of texts: below a bar where that is shown, else as they end."""
-    from manyheads.cli.progress import jobs_bars
+    """Prints what came of texts in their order, with `json` the events of one after those of another.
 
-    outcomes = _Outcomes(json)
+    Below a bar where that is shown, else as they end; warnings at once.
+    """
+    from manyheads.cli.progress import JsonProgress, Progress, jobs_bars, printable
+
+    notes: dict[str, list[JobNews]] = {}
+
+    def show() -> None:
+        """Print what has ended, up to the first text that has not."""
+        for key in list(notes):
+            if notes[key][-1].state in ("began", "goes on"):
+                return
+            for news in notes.pop(key):
+                if news.event:
+                    JsonProgress().show(news.event)
+                elif news.failure:
+                    text = f"manyheads: {news.job.config.inputs.subject}: {news.failure.reason}"
+                    typer.echo(printable(text), err=True)
+                elif news.state != "began" and not json:
+                    typer.echo(closing(news.job.folder))
+
     with jobs_bars("texts", texts, hidden=json or quiet) as bars:
 
         def listener(news: "JobNews") -> None:
-            outcomes.note(news)
+            kept = notes.setdefault(news.job.key, [])
+            if news.event and not json:
+                Progress().show(news.event)
+            else:
+                kept.append(news)
             if bars:
                 bars(news)
             else:
-                outcomes.print()
+                show()
 
         yield listener
-    outcomes.print()
+    show()
 
 
 def _show(folders: list[Path]) -> None:
@@ -160,23 +144,19 @@ def _show(folders: list[Path]) -> None:
     from rich.table import Table
 
     from manyheads.cli.progress import plain
-    from manyheads.core.results import read_result
-    from manyheads.systems.conference_review.result import ReviewResult
+    from manyheads.systems.results import load
 
-    found = {folder: read_result(folder, ReviewResult).result for folder in folders}
-    names = list(dict.fromkeys(name for each in found.values() for name in each.means))
+    results = {folder: load(folder).result for folder in folders}
+    names = list(dict.fromkeys(name for each in results.values() for name in each.means))
     table = Table(title="Mean scores, with their 95% intervals", title_justify="left")
     for heading in ("text", *names, "run"):
         table.add_column(heading, overflow="fold")
-    for folder, each in found.items():
+    for folder, each in results.items():
         title = plain(each.title or (Path(each.subject.source).name if each.subject else ""))
-        table.add_row(title, *(_cell(each.means[name]) for name in names), str(folder))
+        cells = [f"{mean.mean:.2f}" + ("" if mean.low is None else f"\n{mean.low:.2f} to {mean.high:.2f}")
+                 for mean in map(each.means.__getitem__, names)]  # fmt: skip
+        table.add_row(title, *cells, str(folder))
     Console().print(table, markup=False)
-
-
-def _cell(mean: "RatingMean") -> str:
-    interval = "" if mean.low is None else f"\n{mean.low:.2f} to {mean.high:.2f}"
-    return f"{mean.mean:.2f}{interval}"
 
 
 # `manyheads ranking judge`.

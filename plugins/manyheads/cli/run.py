@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Json = Annotated[bool, typer.Option("--json", help="Print every event as a line of JSON.")]
 Out = Annotated[Path | None, typer.Option("--out", help="The run folder; runs/<time>-<name> if left out.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print only warnings and the result.")]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The run folder.")]
 
 
 def run(
@@ -45,7 +46,7 @@ def run(
 
 
 def resume(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder.")],
+    folder: RunFolder,
     host: HostName = None,
     model: Model = None,
     sets: Sets = None,
@@ -109,10 +110,7 @@ def closing(folder: Path) -> str:
     return printable(closing_lines(folder))
 
 
-# `manyheads report`.
-
-
-def report(folder: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder.")]) -> None:
+def report(folder: RunFolder) -> None:
     """Write the report of a run anew, as far as the run has come; its path is printed."""
     from manyheads.systems.results import write_report
 

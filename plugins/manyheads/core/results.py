@@ -113,6 +113,16 @@ class Idea(Part):
     references: list[str] = []
     """The evidence that it was written beside."""
 
+    @property
+    def body(self) -> str:
+        """All of it but its title."""
+        return self.idea
+
+    @property
+    def form(self) -> Mapping[str, str]:
+        """The six fields of a proposal by name; empty where it has not all of them."""
+        return {}
+
 
 class ScoredIdea(Idea):
     """An idea with its author's ratings, 1 to 10 (VirSci 2024, Fig. 12)."""
@@ -131,6 +141,11 @@ class ScoredIdea(Idea):
     reflection: str | None = None
     done: bool | None = None
     """Whether its author called it finished, where an author is asked."""
+
+    @property
+    def body(self) -> str:
+        parts = (self.idea, f"Experiment: {self.experiment}" if self.experiment.strip() else "")
+        return "\n\n".join(part for part in parts if part.strip())
 
     @property
     def text(self) -> str:

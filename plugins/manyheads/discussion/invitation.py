@@ -8,9 +8,10 @@ who asked, who then answers again, so that nobody else's prompt changes.
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from manyheads.core import Message, Reply, Tool
+from manyheads.core import Message, Reply
 from manyheads.core.events import Invited
-from manyheads.discussion.run import DiscussionSettings, Guest, Question, Run, Team
+from manyheads.discussion.run import DiscussionSettings, Guest, Question, Run
+from manyheads.discussion.team import Team
 from manyheads.replies import Advice, ReplyModel, Seeks, seeking
 from manyheads.tools import (
     INVITE,
@@ -24,37 +25,26 @@ R = TypeVar("R", bound=ReplyModel)
 
 
 async def speak(
-    run: Run[Any, DiscussionSettings],
-    team: Team,
-    question: Question,
-    reply_type: type[R],
-    *,
-    context: str = "",
+    run: Run[Any, DiscussionSettings], team: Team, question: Question, like: type[R], *, context: str = ""
 ) -> tuple[Reply[R], list[Guest]]:
     """Ask a speaker in an open discussion; the guests they heard come with the reply."""
     asking = _Asking(run, team, question, context)
-    reply = await asking.first(reply_type)
-    return reply, asking.heard
+    return await asking.first(like), asking.heard
 
 
 async def ask_with_advice(
-    run: Run[Any, DiscussionSettings],
-    team: Team,
-    question: Question,
-    reply_type: type[R],
-    *,
-    context: str = "",
+    run: Run[Any, DiscussionSettings], team: Team, question: Question, like: type[R], *, context: str = ""
 ) -> Reply[R]:
     """Ask a speaker in a blind stage; after hearing a guest through the reply's field they answer again."""
     asking = _Asking(run, team, question, context)
-    reply = await asking.first(reply_type)
+    reply = await asking.first(like)
     if not asking.heard or asking.by_tool:
         return reply
     guest = asking.heard[0]
-    advice = {"guest": guest.name, "question": guest.question, "advice": guest.advice}
-    told = run.roles.prompts.render("partials/advice.md.j2", advice)
-    after = (*question.after, Message(reply.text, sender="assistant"), Message(told))
-    return await run.ask(replace(question, after=after), reply_type)
+    words = {"guest": guest.name, "question": guest.question, "advice": guest.advice}
+    advice = Message(run.roles.prompts.render("partials/advice.md.j2", words))
+    after = (*question.after, Message(reply.text, sender="assistant"), advice)
+    return await run.ask(replace(question, after=after), like)
 
 
 @dataclass
@@ -66,73 +56,67 @@ class _Asking:
     question: Question
     context: str
     heard: list[Guest] = field(default_factory=list[Guest])
-    asked_by_tool: int = 0
+    calls: int = 0
+    """Guests that were asked by tool calls."""
 
     @property
     def by_tool(self) -> bool:
         return self.run.calls_tools(self.question.speaker)
 
-    async def first(self, reply_type: type[R]) -> Reply[R]:
+    async def first(self, like: type[R]) -> Reply[R]:
         """Ask the question, then make the guests known that came of it."""
-        if not self.run.settings.invitation.enabled:
-            return await self.run.ask(replace(self.question, tools=self._look_ups()), reply_type)
+        run, speaker = self.run, self.question.speaker
+        listed = run.roles.card(speaker.role).tools
+        # As it ships, no card of a team lists look-ups: a team is shown its papers.
+        tools = literature_tools(run.library, listed) if self.by_tool else ()
+        if not run.settings.invitation.enabled:
+            return await run.ask(replace(self.question, tools=tools), like)
         if not self.by_tool:
-            reply = await self.run.ask(self.question, seeking(reply_type))
-            await self._by_field(reply)
+            kind = run.reply_type(self.question.role, self.question.task, like)
+            reply = await run.ask(self.question, seeking(kind))
+            await self._by_field(reply.value)
             return reply
-        tools = (*self._guest_tools(), *self._look_ups())
-        reply = await self.run.ask(replace(self.question, tools=tools), reply_type)
-        await self._by_calls(reply)
+        outside = find_scientists_tool(run.literature, {speaker.name, *self.team.names})
+        guests = tuple(
+            tool for tool in (outside, invite_scientist_tool(self._by_call)) if tool.name in listed
+        )
+        reply = await run.ask(replace(self.question, tools=(*guests, *tools)), like)
+        for call in reply.tool_calls:
+            if call.name == INVITE and not call.failed:
+                name, words = str(call.arguments["name"]).strip(), str(call.arguments["question"])
+                if not self.calls:  # a reply out of the journal has run no tools
+                    await self._hear(name, words)
+                self._note(name, words, call.result)
         return reply
 
-    async def _by_calls(self, reply: Reply[R]) -> None:
-        """Make the guests of the reply's tool calls known; a reply out of the journal has run no tools."""
-        for call in reply.tool_calls:
-            if call.name != INVITE or call.failed:
-                continue
-            name, asked = str(call.arguments["name"]).strip(), str(call.arguments["question"])
-            if not self.asked_by_tool:
-                await self._hear(name, asked)
-            self._note(name, asked, call.result)
-
-    async def _by_field(self, reply: Reply[R]) -> None:
-        wish = reply.value
+    async def _by_field(self, wish: ReplyModel) -> None:
         if not isinstance(wish, Seeks) or not wish.invite:
             return
-        name, asked = wish.invite.strip(), wish.question or "What do you think of this?"
+        name, words = wish.invite.strip(), wish.question or "What do you think of this?"
         if refusal := self._refusal(name):
             speaker = self.question.speaker.name
             self.run.warn(self.question.stage, f"{speaker} wished to hear {name!r}: {refusal}")
-            return
-        self._note(name, asked, await self._hear(name, asked))
+        else:
+            self._note(name, words, await self._hear(name, words))
 
-    async def _hear(self, name: str, asked: str, *, nested: bool = False) -> str:
-        """Spawn the guest with their own profile and ask once (App. D.2.1, Fig. 28)."""
-        place, by = self.question, self.question.speaker.name
-        self.run.emit(Invited(stage=place.stage, turn=place.turn, guest=name, by=by, question=asked))
-        guest = self.run.speaker("scientist", name, scientist=self.run.literature.scientist(name))
-        variables = {"asker": by, "question": asked, "context": self.context}
-        question = Question(
-            place.stage,
-            place.turn,
-            guest,
-            "scientist",
-            "advise",
-            variables,
-            part="guest",
-            asker=by,
-            nested=nested,
-        )
-        reply = await self.run.ask(question, self.run.reply_type("scientist", "advise", Advice))
-        return reply.value.advice
-
-    async def _by_call(self, name: str, asked: str) -> str:
+    async def _by_call(self, name: str, words: str) -> str:
         if refusal := self._refusal(name):
             raise ToolRefusedError(refusal)
-        if self.asked_by_tool >= self.run.settings.invitation.per_turn:
+        if self.calls >= self.run.settings.invitation.per_turn:
             raise ToolRefusedError("no more guests in this turn; go on with what you know")
-        self.asked_by_tool += 1
-        return await self._hear(name, asked, nested=True)
+        self.calls += 1
+        return await self._hear(name, words, nested=True)
+
+    async def _hear(self, name: str, words: str, *, nested: bool = False) -> str:
+        """Spawn the guest with their own profile and ask once (App. D.2.1, Fig. 28)."""
+        stage, turn, by = self.question.stage, self.question.turn, self.question.speaker.name
+        self.run.emit(Invited(stage=stage, turn=turn, guest=name, by=by, question=words))
+        guest = self.run.speaker("scientist", name, scientist=self.run.literature.scientist(name))
+        variables = {"asker": by, "question": words, "context": self.context}
+        question = Question(
+            stage, turn, guest, "scientist", "advise", variables, "guest", asker=by, nested=nested
+        )
+        return (await self.run.ask(question, Advice)).value.advice
 
     def _refusal(self, name: str) -> str | None:
         """Why a name cannot be invited, in words for the model; None when it can."""
@@ -142,24 +126,7 @@ class _Asking:
             return "there is no such scientist in the author knowledge bank"
         return None
 
-    def _note(self, guest: str, asked: str, advice: str) -> None:
-        place = self.question
-        by = place.speaker.name
-        self.heard.append(
-            Guest(name=guest, by=by, stage=place.stage, turn=place.turn, question=asked, advice=advice)
-        )
+    def _note(self, guest: str, words: str, advice: str) -> None:
+        stage, turn, by = self.question.stage, self.question.turn, self.question.speaker.name
+        self.heard.append(Guest(name=guest, by=by, stage=stage, turn=turn, question=words, advice=advice))
         self.run.guests.append(self.heard[-1])
-
-    def _guest_tools(self) -> tuple[Tool, ...]:
-        """Those of the tools for finding and hearing guests that the speaker's role card lists."""
-        outside = {self.question.speaker.name, *self.team.names}
-        offered = (find_scientists_tool(self.run.literature, outside), invite_scientist_tool(self._by_call))
-        return tuple(tool for tool in offered if tool.name in self._listed)
-
-    def _look_ups(self) -> tuple[Tool, ...]:
-        """Those of the literature tools that the card lists; as it ships, a team is shown its papers."""
-        return literature_tools(self.run.library, self._listed) if self.by_tool else ()
-
-    @property
-    def _listed(self) -> tuple[str, ...]:
-        return self.run.roles.card(self.question.speaker.role).tools

@@ -10,11 +10,10 @@ from typing_extensions import TypeVar
 
 from manyheads.config import RunConfig, Section, Strict
 from manyheads.core import Host, Message, Ordinals, Reply, Speaker, Tally, Tool, Turn, Usage, safe_name
-from manyheads.core.events import Asked, Emit, Retrieved, Said, Warned
+from manyheads.core.events import Asked, Emit, Retrieved, Said, Stage, Warned
 from manyheads.core.results import EvidenceList, Part, Retrieval
-from manyheads.errors import CorpusError
 from manyheads.literature.library import Library
-from manyheads.papers import Hit, Literature, Scientist
+from manyheads.papers import Hit, Literature
 from manyheads.replies import ReplyModel
 from manyheads.roles import Roles
 
@@ -119,10 +118,6 @@ class Question:
     nested: bool = False
     check: Callable[[Any], str | None] | None = None
 
-    @property
-    def label(self) -> str:
-        return f"{self.task} {self.asker}".rstrip()
-
 
 @dataclass(frozen=True, slots=True)
 class Cited(Hit):
@@ -177,23 +172,21 @@ class Run(Generic[Result, C, M]):
     def calls_tools(self, speaker: Speaker) -> bool:
         return self.config.models[speaker.model].calls_tools
 
-    async def ask(self, question: Question, reply_type: type[R]) -> Reply[R]:
-        """Ask one speaker and tell the listeners."""
+    async def ask(self, question: Question, like: type[R]) -> Reply[R]:
+        """Ask one speaker for a reply as `reply_type` has it, and tell the listeners."""
+        reply_type = self.reply_type(question.role, question.task, like)
         await self.host.gate()
-        speaker = question.speaker
-        place = self.ordinals.place(question.stage, question.turn, speaker.name, question.label)
+        speaker, label = question.speaker, f"{question.task} {question.asker}".rstrip()
+        place = self.ordinals.place(question.stage, question.turn, speaker.name, label)
         prompt = self.roles.prompt(question.role, question.task, question.variables)
         thread = (Message(prompt), *question.after)
-        recall, nested = self._recall(question), question.nested
+        # The hook shows whom one could invite; without invitations it has nothing to show.
+        recall, nested = question.recall if self.invites else None, question.nested
         turn = Turn(place, speaker, thread, reply_type, question.tools, recall, question.check, nested=nested)
         self.emit(Asked(stage=place.stage, turn=place.turn, speaker=speaker.name, task=place.task))
         reply = await self.host.ask(turn)
         self._account(question, reply)
         return reply
-
-    def _recall(self, question: Question) -> str | None:
-        """The hook shows whom one could invite; without invitations it has nothing to show."""
-        return question.recall if self.invites else None
 
     @property
     def invites(self) -> bool:
@@ -229,39 +222,51 @@ class Run(Generic[Result, C, M]):
         )
 
     def reply_type(self, role: str, task: str, like: type[R]) -> type[R]:
-        """The reply type of a task, which must be `like` or narrower."""
-        found = self.roles.reply(role, task)
-        if not issubclass(found, like):
-            raise TypeError(f"{role}.{task} replies with {found.__name__}, not {like.__name__}")
-        return found
+        """The reply type of a task, which must be `like` or narrower; `like` itself where that is the narrower one."""
+        kind = self.roles.reply(role, task)
+        if not issubclass(kind, like):
+            if issubclass(like, kind):
+                return like
+            raise TypeError(f"{role}.{task} replies with {kind.__name__}, not {like.__name__}")
+        return kind
 
     async def references(self, stage: str, turn: int, queries: list[str], k: int) -> list[list[Cited]]:
-        """B_past of each query, `k` papers each; nothing is looked up when `k` is 0.
+        """B_past of each query, `k` papers each, kept as evidence; nothing is looked up when `k` is 0.
 
         Called only between turns, never inside concurrent branches: the order makes the ids of the evidence.
         """
         if not k:
             return [[] for _ in queries]
-        found = await self.literature.past(queries, k)
-        for query, hits in zip(queries, found, strict=True):
-            self.emit(Retrieved(stage=stage, turn=turn, query=query, hits=tuple(map(_shown, hits))))
-        return [
-            [self._cite(hit, query, stage, turn) for hit in hits]
-            for query, hits in zip(queries, found, strict=True)
-        ]
+        answers = list(zip(queries, await self.literature.past(queries, k), strict=True))
+        for query, hits in answers:
+            papers = ((hit.paper, round(hit.score, 4)) for hit in hits)
+            rows = ({"id": p.id, "title": p.title, "year": p.year, "score": score} for p, score in papers)
+            self.emit(Retrieved(stage=stage, turn=turn, query=query, hits=tuple(rows)))
+        return [[self._cite(hit, query, stage, turn) for hit in hits] for query, hits in answers]
 
     def _cite(self, hit: Hit, query: str, stage: str, turn: int) -> Cited:
-        """A hit, kept as evidence."""
-        corpus = self.config.literature.references == "corpus"
+        paper, corpus = hit.paper, self.config.literature.references == "corpus"
         retrieval = Retrieval(
-            source=self.config.corpus if corpus else hit.paper.id.partition(":")[0],
+            source=self.config.corpus if corpus else paper.id.partition(":")[0],
             query=query.split("\n", 1)[0],
             score=round(hit.score, 4),
             stage=stage,
             turn=turn,
         )
-        evidence = self.evidence.cite(hit.paper.id, hit.paper.title, retrieval, year=hit.paper.year)
-        return Cited(hit.paper, hit.score, evidence)
+        return Cited(paper, hit.score, self.evidence.cite(paper.id, paper.title, retrieval, year=paper.year))
+
+    def begin(
+        self, stage: str, titles: Mapping[str, str], title: str | None = None, *, turns: int | None = None
+    ) -> None:
+        """Tell the listeners that a stage begins.
+
+        Args:
+            titles: of all stages, in order; `title` is another for this time.
+            turns: as many as it has at most.
+        """
+        number, total = list(titles).index(stage) + 1, len(titles)
+        title = title or titles[stage]
+        self.emit(Stage(stage=stage, title=title, number=number, total=total, turns=turns))
 
     def expect(self, *queries: str, recall: bool = False) -> None:
         """Begin to embed queries that will be looked up soon; of `recall`, those of the retrieval hook."""
@@ -281,63 +286,3 @@ class Run(Generic[Result, C, M]):
     @property
     def usage(self) -> Usage:
         return self.spent.total
-
-
-def _shown(hit: Hit) -> dict[str, Any]:
-    paper = hit.paper
-    return {"id": paper.id, "title": paper.title, "year": paper.year, "score": round(hit.score, 4)}
-
-
-# A team: its leader first, then the members in the order in which they joined.
-
-
-@dataclass(frozen=True)
-class Member:
-    """A scientist of the team with the speaker that plays them."""
-
-    scientist: Scientist
-    speaker: Speaker
-    reasoning: str | None = None
-    """Why they joined; None of the leader."""
-
-    @property
-    def name(self) -> str:
-        return self.scientist.name
-
-
-@dataclass
-class Team:
-    """T = {s_0, …, s_n}; `members[0]` is the leader s_0."""
-
-    members: list[Member]
-
-    @property
-    def leader(self) -> Member:
-        return self.members[0]
-
-    @property
-    def names(self) -> set[str]:
-        return {member.name for member in self.members}
-
-    def profiles(self) -> list[Scientist]:
-        """Q_team: the profiles that the prompts describe the team with."""
-        return [member.scientist for member in self.members]
-
-    def leave(self, member: Member) -> None:
-        self.members.remove(member)
-
-    def interests(self) -> str:
-        """What the team is about, as a query."""
-        return "; ".join(interest for member in self.members for interest in member.scientist.interests[:4])
-
-
-def need_members(team: TeamConfig, literature: Literature) -> None:
-    """Raises `CorpusError` when a corpus cannot fill a team: too few scientists, or none of its leader's name."""
-    there = len(literature.scientists)
-    if team.size > there:
-        raise CorpusError(
-            f"team.size is {team.size}, but the corpus has {there} scientists",
-            hint=f"--set team.size={there} or less, or build a larger corpus",
-        )
-    if team.leader:
-        literature.scientist(team.leader)

@@ -19,8 +19,7 @@ from manyheads.core import NOTHING, Host, Message, Place, Raw, Reply, ToolCall, 
 from manyheads.disk import Database, reading
 from manyheads.engine.replying import asked_at
 from manyheads.errors import ChangedError, JournalError, ModelError
-from manyheads.replies import ReplyModel
-from manyheads.replies.base import FORM, schema_of
+from manyheads.replies import FORM, ReplyModel, schema_of
 
 R = TypeVar("R", bound=ReplyModel)
 

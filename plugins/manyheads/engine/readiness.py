@@ -10,7 +10,7 @@ from manyheads.bank.corpora import resolve_corpus
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.config.run import FRAMEWORKS
-from manyheads.discussion import need_members
+from manyheads.discussion.team import need_members
 from manyheads.engine.journal import ReplayModel
 from manyheads.engine.system import system_of
 from manyheads.errors import ConfigError, UserError

@@ -20,8 +20,7 @@ from pydantic import ValidationError
 
 from manyheads.core import NOTHING, Message, Place, Raw, Reply, ToolCall, Turn
 from manyheads.errors import ReplyError, describe
-from manyheads.replies import ReplyModel
-from manyheads.replies.base import form
+from manyheads.replies import ReplyModel, form
 
 # JSON objects in a model's text: untidy ones are mended, but one that the model left open is never closed for it.
 

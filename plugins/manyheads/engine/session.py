@@ -16,7 +16,7 @@ from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import NOTHING, UNMETERED, Host, ManagedHost, Meter, Recall, Usage
 from manyheads.core.events import AnyEvent, Emit, Searched, Warned, stream
 from manyheads.core.results import RunResult, RunUsage
-from manyheads.discussion import Run
+from manyheads.discussion.run import Run
 from manyheads.disk import cache_folder
 from manyheads.engine.budget import Budgeted, Ledger
 from manyheads.engine.folder import JOURNAL, RunFolder, fresh, new_folder
@@ -29,7 +29,6 @@ from manyheads.literature.ledger import LEDGER, SearchLedger
 from manyheads.literature.library import Library, ServiceLiterature
 from manyheads.models.offline import OFFLINE
 from manyheads.papers import Literature, NoLiterature
-from manyheads.report.record import read_run
 from manyheads.roles import Prompts
 
 __all__ = ["HostFactory", "Session", "fresh", "new_folder"]
@@ -125,9 +124,7 @@ class Session:
             if system.corpus(config):
                 literature = await stack.enter_async_context(open_corpus(config.corpus, config.embedding))
                 need_team(config, literature)
-            folder = stack.enter_context(
-                RunFolder(self.folder, config, lambda path: system.write_report(read_run(path)))
-            )
+            folder = stack.enter_context(RunFolder(self.folder, config, system.write_report))
             journal = Journal(path)
             stack.callback(journal.close)
             discussion = system.team(config)

@@ -10,16 +10,16 @@ from pydantic import BaseModel, Field, create_model
 from typing_extensions import TypeVar
 
 from manyheads.config import Inputs, RunConfig, Section, Slot, merge
-from manyheads.discussion import DiscussionSettings, Run
+from manyheads.core.results import Idea
+from manyheads.discussion.run import DiscussionSettings, Run
 from manyheads.engine.folder import writing
 from manyheads.errors import ConfigError
 from manyheads.replies import ReplyModel
-from manyheads.report.html import View, write_page
-from manyheads.report.page import Page
-from manyheads.report.record import Record
+from manyheads.report.page import Page, View, write_page
+from manyheads.report.record import Record, read_run
 from manyheads.roles import Roles
 
-__all__ = ["Inputs", "Needs", "Section", "Slot", "System", "system_of"]
+__all__ = ["Inputs", "Judge", "Needs", "Number", "Revisions", "Section", "Slot", "System", "system_of"]
 
 C = TypeVar("C", bound=Section, default=Any)
 N = TypeVar("N", bound=Inputs, default=Any)
@@ -28,6 +28,51 @@ Needs = Mapping[tuple[str, str], type[ReplyModel]]
 """By role and task, the reply that is needed, or a narrower one."""
 COMMON = frozenset(RunConfig.model_fields) - {"settings"}
 """The keys of every run; `inputs` is one, whatever stands in it."""
+
+
+@dataclass(frozen=True)
+class Judge:
+    """How suites have a system judge what runs came to.
+
+    Attributes:
+        input: its input that takes a run's folder; one that takes many has all runs of a cell judged together. Before
+            a suite begins, `read` is called with none of these many, to see whether its other inputs can be read.
+        measure: an example of what it measures, `NAME.PATH`. NAME is what measures and settings of suites begin with, a
+            key of its configs: its own name, or one of `aliases`.
+        path: where in its result the value of NAME.PATH stands.
+    """
+
+    input: str
+    measure: str
+    path: Callable[[Sequence[str]], tuple[str, ...]] = tuple
+
+    @property
+    def name(self) -> str:
+        """What measures and settings of suites begin with."""
+        return self.measure.partition(".")[0]
+
+
+@dataclass(frozen=True)
+class Number:
+    """What suites tell of a measure or a setting.
+
+    Attributes:
+        title: what it is, in words.
+        ends: beyond which it cannot lie.
+        signs: what it means above 0, below 0, and where it cannot be told from 0.
+    """
+
+    title: str
+    ends: tuple[float, float] | None = None
+    signs: tuple[str, str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Revisions:
+    """The versions of a run's idea, each with the number of revisions that led to it; and what it was revised for."""
+
+    versions: Sequence[Idea]
+    indicator: str
 
 
 @dataclass(frozen=True)
@@ -78,6 +123,12 @@ class System(Generic[C, N, R]):
     """What a reader wants of a result beyond its essence, in Markdown."""
     work: Callable[[R], Iterable[str]] = lambda result: ()
     """What was written, in full, in Markdown: it stands for the essence where others go on with it."""
+    revisions: Callable[[R], Revisions | None] = lambda result: None
+    """How `result.idea` came about, where it was revised."""
+    judge: Judge | None = None
+    """How it judges what other runs came to, where it does."""
+    numbers: Mapping[str, Number] = field(default_factory=dict[str, Number])
+    """What suites tell of its numbers and settings, by the names that they have in suites."""
     aliases: Mapping[str, str] = field(default_factory=dict[str, str])
     """Other names of its keys, such as those of former config files; what they stand for is a key from the top on."""
 
@@ -180,15 +231,15 @@ class System(Generic[C, N, R]):
             inputs[name] = tuple(texts) if slot.many else texts[0]
         return config.model_copy(update={"inputs": config.inputs.model_copy(update=inputs)})
 
-    def write_report(self, record: Record) -> Path:
+    def write_report(self, folder: Path) -> Path:
         """Write the report of a run, finished or not, into its folder.
 
         Raises:
-            UserError: its result is not this system's, or the report cannot be written.
+            UserError: the folder is no run folder, or the report cannot be written.
         """
-        record = record.typed(self.result)
-        view = View(self.report, Page.of(record)) if isinstance(self.report, str) else self.report(record)
-        return write_page(record.folder, view)
+        record = read_run(folder, self.result)
+        view = View(self.report, Page(record)) if isinstance(self.report, str) else self.report(record)
+        return write_page(folder, view)
 
 
 def system_of(config: RunConfig) -> System:

@@ -42,12 +42,9 @@ CHANCE = ("by_chance", "first_by_chance")
 
 @dataclass(frozen=True)
 class SetAgreement:
-    """One set, ranked by a judge and by people.
+    """One set of n ideas beside a target, ranked by a judge in some orders and by people.
 
     Attributes:
-        name, run, indicator, target: of the set.
-        ideas: n, without the target.
-        orders: the judge's rankings.
         raters: S of each.
         figures: those of `FIGURES`; None where a single rater cannot tell.
     """
@@ -93,20 +90,20 @@ def alignments(rankings: Rankings) -> list[Alignment]:
 
 def as_data(rankings: Rankings, qualities: Sequence[Alignment]) -> dict[str, Any]:
     """All of it as JSON data."""
+
+    def data(quality: Alignment) -> dict[str, Any]:
+        own = asdict(quality)
+        means = {name: mean["mean"] if name in CHANCE else mean for name, mean in own.pop("means").items()}
+        sets = [{**each.pop("figures"), "s_human": each.pop("raters"), **each} for each in own.pop("sets")]
+        return {**own, **means, "sets": sets, "alignment": quality.alignment}
+
     return {
         "raters": rankings.raters,
         "sets": len(rankings.sets),
         "rankings": sum(map(len, rankings.ranks.values())),
         "excluded": list(rankings.excluded),
-        "qualities": {each.indicator: _data(each) for each in qualities},
+        "qualities": {each.indicator: data(each) for each in qualities},
     }
-
-
-def _data(quality: Alignment) -> dict[str, Any]:
-    data = asdict(quality)
-    means = {name: mean["mean"] if name in CHANCE else mean for name, mean in data.pop("means").items()}
-    sets = [{**each.pop("figures"), "s_human": each.pop("raters"), **each} for each in data.pop("sets")]
-    return {**data, **means, "sets": sets, "alignment": quality.alignment}
 
 
 def as_lines(rankings: Rankings, qualities: Sequence[Alignment]) -> Iterator[str]:
@@ -154,7 +151,7 @@ def _agreement(name: str, judged: JudgedSet, ranks: Mapping[str, tuple[int, ...]
     pairs, both = list(combinations(people, 2)), list(product(people, judged.judge_ranks))
     raters = {rater: relative_quality(each[TARGET], ideas) for rater, each in ranks.items()}
     s_human, s_judge = (
-        list(raters.values()),
+        [*raters.values()],
         [relative_quality(each[TARGET], ideas) for each in judged.judge_ranks],
     )
     anywhere = [relative_quality(rank, ideas) for rank in range(1, ideas + 2)]

@@ -118,7 +118,12 @@ class MeasuringCorpus:
             raise MeasureError(f"text {clean.index('') + 1} is empty")
         if not clean:
             return []
-        past, contemporary = self._without(frozenset(exclude))
+        if strange := sorted({*exclude}.difference(self.past.ids, self.contemporary.ids)):
+            raise MeasureError(
+                f"{self.meta.name}: no paper {', '.join(strange)} to leave out",
+                hint="--json names the ids of the papers near a text",
+            )
+        past, contemporary = self.past.without(exclude), self.contemporary.without(exclude)
         vectors = self.model.embed(clean)
         found = novelty(
             vectors,
@@ -141,15 +146,6 @@ class MeasuringCorpus:
         pairs = (pair for papers in periods for pair in zip(papers.ids, papers.titles, strict=True))
         return [one for one, title in pairs if fold(title) in keys]
 
-    def _without(self, exclude: frozenset[str]) -> tuple[Papers, Papers]:
-        """B_past and B_con without some papers."""
-        if strange := sorted(exclude.difference(self.past.ids, self.contemporary.ids)):
-            raise MeasureError(
-                f"{self.meta.name}: no paper {', '.join(strange)} to leave out",
-                hint="--json names the ids of the papers near a text",
-            )
-        return self.past.without(exclude), self.contemporary.without(exclude)
-
     def _bank_search(
         self, exclude: frozenset[str], period: Period, vectors: Floats, k: int
     ) -> list[list[str]]:
@@ -158,7 +154,7 @@ class MeasuringCorpus:
 
         with KnowledgeBank.open(self.folder, self.model, read_only=True) as bank:
             where = Filter(equals={"period": period})
-            found = bank.collection.search_vectors(vectors, k + len(exclude), where, exact=False)
+            found = bank.collection.store.query(vectors, k + len(exclude), where, exact=False)
         return [[one.id for one in some if one.id not in exclude][:k] for some in found]
 
 
@@ -187,29 +183,24 @@ def measuring_corpus(
         EmbeddingError: its model is not to be had, or not the one of `embedding`.
     """
     runs = [path for path in paths if path.is_dir()]
-    name = corpus or _of_runs(runs)
-    if name in SHIPPED:
-        choice = embedding or (_embedding_of(runs[0]) if runs and corpus is None else "auto")
-        return MeasuringCorpus.open(
-            resolve_corpus(name, embedding=choice, progress=progress), progress=progress
-        )
-    model = load_embedder(embedding) if embedding else None
-    return MeasuringCorpus.open(resolve_corpus(name), model, progress)
+    from manyheads.config import common
 
-
-def _of_runs(runs: Sequence[Path]) -> str:
-    named = {str(name) for run in runs if (name := read_result(run, Part).corpus)}
+    named = {corpus} if corpus else {str(name) for run in runs if (name := read_result(run, Part).corpus)}
     if not named:
         raise MeasureError("no corpus is named to measure against", hint=NAME_ONE)
     if len(named) > 1:
         raise MeasureError(f"the runs have different corpora: {', '.join(sorted(named))}", hint=NAME_ONE)
-    return named.pop()
-
-
-def _embedding_of(run: Path) -> str:
-    from manyheads.config import common
-
-    return common([str(run / "config.yaml")]).embedding
+    [name] = named
+    if name in SHIPPED:
+        own = (
+            common([str(runs[0] / "config.yaml")]).embedding
+            if runs and not corpus and not embedding
+            else "auto"
+        )
+        built = resolve_corpus(name, embedding=embedding or own, progress=progress)
+        return MeasuringCorpus.open(built, progress=progress)
+    model = load_embedder(embedding) if embedding else None
+    return MeasuringCorpus.open(resolve_corpus(name), model, progress)
 
 
 def measuring_services(
@@ -233,7 +224,14 @@ def measuring_services(
 
     names = [[str(path / "config.yaml")] for path in paths if path.is_dir()] or [[]]
     configs = [common(each, ("literature.before=any", *sets)) for each in names]
-    asked = [_beyond_the_corpus(config.literature) for config in configs]
+    if any(config.literature.before.strip() == "bound" for config in configs):
+        raise ConfigError(
+            "literature.before: there is no corpus whose year could be the bound",
+            hint="--set literature.before=2015, or leave it out for papers of any time",
+        )
+    cascades = [tuple(name for name in config.literature.cascade if name != "local") for config in configs]
+    asked = [config.literature.model_copy(update={"cascade": cascade})
+             for config, cascade in zip(configs, cascades, strict=True)]  # fmt: skip
     if len({(one.cascade, tuple(one.endpoints.items())) for one in asked}) > 1:
         raise MeasureError(
             "the runs ask different services", hint="--set literature.cascade=[semantic_scholar]"
@@ -244,13 +242,3 @@ def measuring_services(
             f"the runs have different models: {', '.join(sorted(models))}", hint="--embedding names one"
         )
     return asked[0], load_embedder(models.pop())
-
-
-def _beyond_the_corpus(config: LiteratureConfig) -> LiteratureConfig:
-    if config.before.strip() == "bound":
-        raise ConfigError(
-            "literature.before: there is no corpus whose year could be the bound",
-            hint="--set literature.before=2015, or leave it out for papers of any time",
-        )
-    cascade = tuple(name for name in config.cascade if name != "local")
-    return config.model_copy(update={"cascade": cascade})

@@ -89,8 +89,15 @@ class Form:
         files[out.with_name(f"{out.stem}.key.csv")] = csv_text(self.layout.key, self.items)
         if present := next((path for path in files if path.exists()), None):
             raise RatingError(f"{present}: is there already, and may hold answers", hint="name another --out")
-        for path, text in files.items():
-            _write(path, text)
+        try:
+            out.parent.mkdir(parents=True, exist_ok=True)
+            for path, text in files.items():
+                with path.open("x", encoding="utf-8", newline="") as file:
+                    file.write(text)
+        except OSError as error:
+            raise RatingError(
+                f"{error.filename or out}: cannot be written: {error.strerror}", hint="name another --out"
+            ) from error
         return list(files)
 
 
@@ -213,7 +220,15 @@ class Filled:
         answers = tuple(name for name in layout.answers if all(name in row.cells for row in rows))
         if not answers:
             raise RatingError(f"the tables have none of {', '.join(layout.answers)} in common", hint=hint)
-        return cls(layout, rows, answers, _places(exclude, paths, rows))
+        numbers = [each for each in exclude if each.isdigit()]
+        if numbers and len(paths) > 1:
+            raise RatingError(
+                f"--exclude {numbers[0]}: of which file?", hint=f"--exclude {paths[0]}:{numbers[0]}"
+            )
+        places = {f"{paths[0]}:{each}" if each in numbers else each for each in exclude}
+        if strange := sorted(places - {row.place for row in rows}):
+            raise RatingError(f"--exclude {', '.join(strange)}: no such row", hint="row 1 is the header")
+        return cls(layout, rows, answers, tuple(sorted(places)))
 
     def refuse(self, problems: Sequence[str]) -> None:
         """Say all that is wrong, or the first of it.
@@ -260,7 +275,17 @@ def read_table(path: Path, needed: Sequence[Sequence[str]], hint: str) -> list[R
         raise RatingError(f"{path}: no column {', '.join(missing)}", tried=columns, hint=hint)
     if twice := sorted({name for name in names if name and names.count(name) > 1}):
         raise RatingError(f"{path}: the column {', '.join(twice)} stands there twice")
-    return [_row(f"{path}:{number}", names, record) for number, record in enumerate(rest, 2) if any(record)]
+    rows: list[Row] = []
+    for number, record in enumerate(rest, 2):
+        if any(record[len(names) :]):
+            raise RatingError(
+                f"{path}:{number}: more cells than the header has columns",
+                hint="put texts with commas in quotes",
+            )
+        if any(record):  # spreadsheets leave out empty cells at the end of a row
+            cells = dict(zip(names, [*record, *[""] * len(names)], strict=False))
+            rows.append(Row(f"{path}:{number}", cells))
+    return rows
 
 
 def read_text(path: Path) -> str:
@@ -275,35 +300,3 @@ def read_text(path: Path) -> str:
         raise RatingError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise RatingError(f"{path}: not UTF-8", hint="save it as “CSV UTF-8”") from error
-
-
-def _row(place: str, names: Sequence[str], record: Sequence[str]) -> Row:
-    """A record as long as the header: spreadsheets leave out empty cells at the end of a row."""
-    if any(record[len(names) :]):
-        raise RatingError(
-            f"{place}: more cells than the header has columns", hint="put texts with commas in quotes"
-        )
-    return Row(place, dict(zip(names, [*record, *[""] * len(names)], strict=False)))
-
-
-def _places(exclude: Collection[str], paths: Sequence[Path], rows: Sequence[Row]) -> tuple[str, ...]:
-    numbers = [each for each in exclude if each.isdigit()]
-    if numbers and len(paths) > 1:
-        raise RatingError(
-            f"--exclude {numbers[0]}: of which file?", hint=f"--exclude {paths[0]}:{numbers[0]}"
-        )
-    places = {f"{paths[0]}:{each}" if each in numbers else each for each in exclude}
-    if strange := sorted(places - {row.place for row in rows}):
-        raise RatingError(f"--exclude {', '.join(strange)}: no such row", hint="row 1 is the header")
-    return tuple(sorted(places))
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8", newline="") as file:
-            file.write(text)
-    except OSError as error:
-        raise RatingError(
-            f"{path}: cannot be written: {error.strerror}", hint="name another --out"
-        ) from error

@@ -79,7 +79,13 @@ class Surroundings:
             found = survey(vectors, papers.vectors, k, groups)
             near, means = found.neighbours, found.means
         else:
-            near = ranked(vectors, papers.vectors, _rows(papers, ids, k))
+            if (fewest := min(map(len, ids))) < k:
+                raise MeasureError(
+                    f"the index found only {fewest} of {k} neighbours", hint="search exactly: --search exact"
+                )
+            row_of = {one: row for row, one in enumerate(papers.ids)}
+            rows = np.array([[row_of[one] for one in some] for some in ids], dtype=np.intp)
+            near = ranked(vectors, papers.vectors, rows)
             means = mean_distances(vectors, papers.vectors, groups)
         counts = np.array([np.nan if one is None else one for one in papers.citations], dtype=np.float64)
         if normalise == "none":
@@ -120,15 +126,6 @@ class Surroundings:
                 f"the mean {what} of the {self.name} papers that its neighbour of {year} is held against is 0"
             )
         return float(np.mean(values / means))
-
-
-def _rows(papers: Papers, ids: Sequence[Sequence[str]], k: int) -> NDArray[np.intp]:
-    row_of = {one: row for row, one in enumerate(papers.ids)}
-    if (fewest := min(map(len, ids))) < k:
-        raise MeasureError(
-            f"the index found only {fewest} of {k} neighbours", hint="search exactly: --search exact"
-        )
-    return np.array([[row_of[one] for one in some] for some in ids], dtype=np.intp)
 
 
 @dataclass(frozen=True)
@@ -231,26 +228,18 @@ def relative_neighbour_density(
         MeasureError: there are fewer than P papers, or not more than Q.
     """
     if len(papers) < around or len(papers) <= own:
-        raise _too_few(len(papers), around, own)
+        # Sizes that fit keep the proportion of the paper's and leave most of the field outside a neighbourhood.
+        fitting, larger = min(around, len(papers) // 3), "measure against a larger corpus"
+        smaller = f"--rnd-papers {fitting} --rnd-neighbours {min(own, max(1, fitting // 2))}"
+        raise MeasureError(
+            f"RND: the {around} papers nearest to a text (P), each with the {own} nearest to it (Q), "
+            f"need {max(around, own + 1)} past papers; the corpus has {len(papers)}",
+            hint=f"{smaller} fit this one, and make another measure; or {larger}" if fitting else larger,
+        )
     near = nearest(vectors, papers.vectors, max(around, own))
     rows = near.rows[:, :around]
-    thinness = _mean(near.distances[:, :own])
+    thinness = near.distances[:, :own].mean(axis=1, dtype=np.float64)
     needed, where = np.unique(rows, return_inverse=True)
-    theirs = _mean(nearest(papers.vectors[needed], papers.vectors, own, without=needed).distances)
+    around_them = nearest(papers.vectors[needed], papers.vectors, own, without=needed).distances
+    theirs = around_them.mean(axis=1, dtype=np.float64)
     return (theirs[where.reshape(rows.shape)] <= thinness[:, None]).mean(axis=1).tolist()
-
-
-def _too_few(count: int, around: int, own: int) -> MeasureError:
-    """Sizes that fit keep the proportion of the paper's and leave most of the field outside a neighbourhood."""
-    larger = "measure against a larger corpus"
-    fitting = min(around, count // 3)
-    smaller = f"--rnd-papers {fitting} --rnd-neighbours {min(own, max(1, fitting // 2))}"
-    return MeasureError(
-        f"RND: the {around} papers nearest to a text (P), each with the {own} nearest to it (Q), "
-        f"need {max(around, own + 1)} past papers; the corpus has {count}",
-        hint=f"{smaller} fit this one, and make another measure; or {larger}" if fitting else larger,
-    )
-
-
-def _mean(distances: Floats) -> Means:
-    return distances.mean(axis=1, dtype=np.float64)

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,6 @@ from manyheads.papers import Period
 
 if TYPE_CHECKING:
     from manyheads.bank.building import Progress
-    from manyheads.bank.store import Record
 
 
 # Exact nearest neighbours by Euclidean distance: blocked matrix products, bounded memory.
@@ -56,18 +55,7 @@ class Survey:
 def nearest(
     points: Floats, among: Floats, k: int, *, without: Rows | None = None, numbers: int = NUMBERS
 ) -> Neighbours:
-    """The k rows of `among` (n, dim) that are nearest to each of `points` (q, dim).
-
-    What is near is found by matrix product, whose rounding errors would hide that a text is its own copy; so
-    all that may be among the k are measured again by difference, in float64.
-
-    Args:
-        without: (q,) a row of `among` that each point passes over, so that a paper is not its own neighbour.
-        numbers: distances held at once; at least n are.
-
-    Raises:
-        MeasureError: `among` has fewer than k rows, or vectors are of another size.
-    """
+    """The k rows of `among` (n, dim) that are nearest to each of `points` (q, dim); see `survey`."""
     return survey(points, among, k, (), without=without, numbers=numbers).neighbours
 
 
@@ -80,12 +68,25 @@ def survey(
     without: Rows | None = None,
     numbers: int = NUMBERS,
 ) -> Survey:
-    """The nearest rows as `nearest` finds them, and the mean distance to each group of rows, in one pass.
+    """The k rows of `among` (n, dim) nearest to each of `points` (q, dim), and the mean distance to each group of rows.
+
+    What is near is found by matrix product, whose rounding errors would hide that a text is its own copy; so
+    all that may be among the k are measured again by difference, in float64.
+
+    Args:
+        without: (q,) a row of `among` that each point passes over, so that a paper is not its own neighbour.
+        numbers: distances held at once; at least n are.
 
     Raises:
         MeasureError: `among` has fewer than k rows, or vectors are of another size.
     """
-    _check(points, among, k, without is not None)
+    if points.ndim != 2 or points.shape[1:] != among.shape[1:]:
+        raise MeasureError(f"vectors of shape {points.shape} cannot be held against {among.shape}")
+    if k < 1 or len(among) - (without is not None) < k:
+        raise MeasureError(
+            f"{k} neighbours are asked for among {len(among) - (without is not None)} papers",
+            hint="ask for fewer, or measure against a larger corpus",
+        )
     rows = np.empty((len(points), k), dtype=np.intp)
     distances = np.empty((len(points), k), dtype=np.float32)
     means = np.empty((len(points), len(groups)), dtype=np.float64)
@@ -118,16 +119,6 @@ def mean_distances(
         for block in _blocks(len(points), max(1, numbers // len(among)))
     ]
     return np.concatenate(means)
-
-
-def _check(points: Floats, among: Floats, k: int, passes_over: bool) -> None:
-    if points.ndim != 2 or points.shape[1:] != among.shape[1:]:
-        raise MeasureError(f"vectors of shape {points.shape} cannot be held against {among.shape}")
-    if k < 1 or len(among) - passes_over < k:
-        raise MeasureError(
-            f"{k} neighbours are asked for among {len(among) - passes_over} papers",
-            hint="ask for fewer, or measure against a larger corpus",
-        )
 
 
 def _blocks(count: int, size: int) -> Iterator[slice]:
@@ -210,13 +201,8 @@ class Papers:
     ) -> "Papers":
         """From columns of equal length, in any order."""
         order = sorted(range(len(ids)), key=lambda row: (years[row], ids[row]))
-        return cls(
-            tuple(ids[row] for row in order),
-            tuple(titles[row] for row in order),
-            tuple(years[row] for row in order),
-            tuple(citations[row] for row in order),
-            np.ascontiguousarray(vectors[order], dtype=np.float32),
-        )
+        columns: Any = [tuple(column[row] for row in order) for column in (ids, titles, years, citations)]
+        return cls(*columns, vectors=np.ascontiguousarray(vectors[order], dtype=np.float32))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -226,13 +212,8 @@ class Papers:
         rows = [row for row, one in enumerate(self.ids) if one not in ids]
         if len(rows) == len(self):
             return self
-        return Papers.of(
-            [self.ids[row] for row in rows],
-            [self.titles[row] for row in rows],
-            [self.years[row] for row in rows],
-            [self.citations[row] for row in rows],
-            self.vectors[rows],
-        )
+        columns: Any = {name: [getattr(self, name)[row] for row in rows] for name in _COLUMNS}
+        return Papers.of(**columns, vectors=self.vectors[rows])
 
     @cached_property
     def by_year(self) -> dict[int, slice]:
@@ -274,39 +255,23 @@ def _read_bank(folder: Path, model: Embedder, progress: "Progress | None") -> di
     from manyheads.bank.knowledge import KnowledgeBank
     from manyheads.bank.store import Filter
 
+    papers: dict[Period, Papers] = {}
     with KnowledgeBank.open(folder, model, read_only=True) as bank:
-        found: dict[Period, Papers] = {}
         for period in PERIODS:
             where = Filter(equals={"period": period})
-            records = bank.collection.scroll(where, vectors=True)
-            found[period] = _table(
-                _reported(records, f"reading {period} papers", bank.collection.count(where), progress),
-                model.dim,
-            )
-        return found
-
-
-def _reported(
-    records: "Iterable[Record]", step: str, total: int, progress: "Progress | None"
-) -> "Iterator[Record]":
-    for done, record in enumerate(records, 1):
-        yield record
-        if progress is not None and (done % TOLD_EVERY == 0 or done == total):
-            progress(step, done, total)
-
-
-def _table(records: "Iterable[Record]", dim: int) -> Papers:
-    vectors: list[Floats] = []
-    columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
-    for record in records:
-        if record.vector is None:
-            raise CorpusError(f"the paper {record.id} has no vector", hint="build the corpus anew")
-        vectors.append(record.vector)
-        row = (record.id, record.payload["title"], record.payload["year"], record.payload.get("citations"))
-        for name, value in zip(_COLUMNS, row, strict=True):
-            columns[name].append(value)
-    stacked = np.stack(vectors) if vectors else np.zeros((0, dim), dtype=np.float32)
-    return Papers.of(**columns, vectors=stacked)
+            total, rows, vectors = bank.collection.store.count(where), list[tuple[Any, ...]](), list[Floats]()
+            for done, record in enumerate(bank.collection.store.scroll(where, vectors=True), 1):
+                if record.vector is None:
+                    raise CorpusError(f"the paper {record.id} has no vector", hint="build the corpus anew")
+                known = record.payload
+                rows.append((record.id, known["title"], known["year"], known.get("citations")))
+                vectors.append(record.vector)
+                if progress is not None and (done % TOLD_EVERY == 0 or done == total):
+                    progress(f"reading {period} papers", done, total)
+            columns: Any = zip(*rows, strict=True) if rows else ((), (), (), ())
+            stacked = np.stack(vectors) if vectors else np.zeros((0, model.dim), dtype=np.float32)
+            papers[period] = Papers.of(*columns, vectors=stacked)
+    return papers
 
 
 def _fingerprint(kept: Path) -> str | None:
@@ -322,7 +287,10 @@ def _keep(kept: Path, papers: dict[Period, Papers], fingerprint: str) -> None:
     try:
         with folder_beside(kept) as made:
             for period, some in papers.items():
-                _write(made / period, some)
+                (made / period).mkdir(parents=True)
+                np.save(made / period / VECTORS, some.vectors)
+                columns = {name: getattr(some, name) for name in _COLUMNS}
+                (made / period / TABLE).write_text(json.dumps(columns, ensure_ascii=False), encoding="utf-8")
             (made / TABLE).write_text(json.dumps({"fingerprint": fingerprint}), encoding="utf-8")
             if _fingerprint(kept) != fingerprint:
                 shutil.rmtree(kept, ignore_errors=True)
@@ -332,13 +300,6 @@ def _keep(kept: Path, papers: dict[Period, Papers], fingerprint: str) -> None:
                 f"{kept}: the papers' vectors cannot be kept: {error.strerror or error}",
                 hint="make room, or copy the corpus to where you may write",
             ) from error
-
-
-def _write(folder: Path, papers: Papers) -> None:
-    folder.mkdir(parents=True)
-    np.save(folder / VECTORS, papers.vectors)
-    columns = {name: getattr(papers, name) for name in _COLUMNS}
-    (folder / TABLE).write_text(json.dumps(columns, ensure_ascii=False), encoding="utf-8")
 
 
 def _mapped(folder: Path) -> Papers:

@@ -14,7 +14,7 @@ from manyheads.core.results import Part, RankedItem, RankedOrder, read_result, r
 from manyheads.errors import MeasureError, RatingError, SubjectError
 from manyheads.measures.forms import Filled, Form, Key, Layout, Row, anonymous
 from manyheads.measures.statistics import kendall_w
-from manyheads.replies.refinement import as_ranked
+from manyheads.replies import as_ranked
 from manyheads.resources import Resources
 from manyheads.roles import Prompts
 
@@ -97,17 +97,24 @@ def position_bias(
     Raises:
         MeasureError: no rankings, fewer than two ideas, or a ranking that holds other ideas than were shown.
     """
-    _check(shown, ranked)
-    size, rng = len(shown[0]), random.Random(seed)
-    pairs = [(order, ranks_of(each)) for order, each in zip(shown, ranked, strict=True) if each is not None]
+    size, whole = len(shown[0]) if shown else 0, [each for each in ranked if each is not None]
+    if size < 2 or not whole or len(shown) != len(ranked):
+        raise MeasureError(
+            "a bias of places needs two or more ideas, and rankings of them in the orders shown"
+        )
+    if any(sorted(each) != list(range(size)) for each in (*shown, *whole)):
+        raise MeasureError(f"an order or ranking does not hold each of the {size} ideas once")
     at = [place for place, each in enumerate(ranked) if each is not None]
-    ranks = [rank for _, rank in pairs]
-    bias = _bias([order for order, _ in pairs], ranks)
+    ranks, rng = [ranks_of(each) for each in whole], random.Random(seed)
+    bias = _bias([shown[place] for place in at], ranks)
     designs = (orders_of(size, len(shown), rng) for _ in range(resamples))
     drawn = (_bias([design[place] for place in at], ranks) for design in designs)
     as_large = sum(abs(other) >= abs(bias) - 1e-12 for other in drawn)
-    by_place = tuple(fmean(rank[order[place]] + 1 for order, rank in pairs) for place in range(size))
-    return PositionBias(bias, (1 + as_large) / (1 + resamples), by_place, kendall_w(ranks), len(pairs))
+    by_place = tuple(
+        fmean(rank[shown[order][place]] + 1 for order, rank in zip(at, ranks, strict=True))
+        for place in range(size)
+    )
+    return PositionBias(bias, (1 + as_large) / (1 + resamples), by_place, kendall_w(ranks), len(ranks))
 
 
 def ranks_of(order: Sequence[int]) -> list[int]:
@@ -116,17 +123,6 @@ def ranks_of(order: Sequence[int]) -> list[int]:
     for place, idea in enumerate(order):
         places[idea] = place
     return places
-
-
-def _check(shown: Sequence[Sequence[int]], ranked: Sequence[Sequence[int] | None]) -> None:
-    size = len(shown[0]) if shown else 0
-    every, whole = list(range(size)), [each for each in ranked if each is not None]
-    if size < 2 or not whole or len(shown) != len(ranked):
-        raise MeasureError(
-            "a bias of places needs two or more ideas, and rankings of them in the orders shown"
-        )
-    if any(sorted(each) != every for each in (*shown, *whole)):
-        raise MeasureError(f"an order or ranking does not hold each of the {size} ideas once")
 
 
 def _bias(shown: Sequence[Sequence[int]], ranks: Sequence[Sequence[int]]) -> float:
@@ -140,7 +136,6 @@ def _bias(shown: Sequence[Sequence[int]], ranks: Sequence[Sequence[int]]) -> flo
 
 
 GUIDE = "partials/ranking_guide.md.j2"
-RANKING = "ranking"
 JUDGED = "manyheads ranking judge IDEA… --target …"
 """Makes the runs that are read here."""
 TARGET = 0
@@ -171,12 +166,11 @@ LAYOUT = Layout(
 
 @dataclass(frozen=True)
 class RankedSet:
-    """A target and ideas that a judge has ranked. Each tuple has the target first.
+    """A target and ideas that a judge has ranked in a run. Each tuple has the target first.
 
     Attributes:
-        run: the folder of the ranking.
         target: of the target as it was given, its SHA-256: the same in all sets in which it stands.
-        area, indicator, traits: the field, the quality, and by what this is known, a list in Markdown.
+        traits: by what the quality `indicator` is known, a list in Markdown.
         texts: as the judge saw them.
         sources: where they are from.
         judge_ranks: for each of them, the judge's rank in each order that has a ranking, from 1.
@@ -221,18 +215,18 @@ class _Result(Part):
 
 
 def read_ranked_set(folder: Path) -> RankedSet:
-    """A finished run of `ranking` as a set for people to rank.
+    """A finished run that ranked ideas beside a target, as a set for people to rank.
 
     Raises:
         RatingError: the folder holds no such run, or no order of it has a ranking.
     """
+    begun, hint = (folder / "config.yaml").is_file(), f"name runs of {JUDGED}"
     try:
-        system = str(result_data(folder).get("system"))
+        run = result_data(folder)
     except SubjectError as error:
-        begun = (folder / "config.yaml").is_file()
-        raise RatingError(error.message, hint=error.hint if begun else f"name runs of {JUDGED}") from error
-    if system != RANKING:
-        raise RatingError(f"{folder}: a run of {system}, not of {RANKING}", hint=JUDGED)
+        raise RatingError(error.message, hint=error.hint if begun else hint) from error
+    if not {"target", "orders"} <= run["result"].keys():
+        raise RatingError(f"{folder}: a run of {run.get('system')}, not of a ranking", hint=JUDGED)
     try:
         result = read_result(folder, _Result).result
     except SubjectError as error:
@@ -281,23 +275,39 @@ def ranking_form(sets: Sequence[RankedSet], raters: int, seed: int) -> Form:
             )
     rng = random.Random(seed)
     named = anonymous(questions, "S", rng)
-    letters = {name: _order(each, rng) for name, each in named.items()}
+
+    def shuffled(name: str) -> list[int]:
+        return rng.sample(range(len(named[name].texts)), len(named[name].texts))
+
+    letters = {name: shuffled(name) for name in named}
     places = {
         place: at for at, place in enumerate((name, number) for name in named for number in letters[name])
     }
     orders = tuple(
         tuple(
-            places[name, number]
-            for name in rng.sample(list(named), len(named))
-            for number in _order(named[name], rng)
+            places[name, number] for name in rng.sample(list(named), len(named)) for number in shuffled(name)
         )
         for _ in range(raters)
+    )
+    items = tuple(
+        {
+            "set": name,
+            "quality": named[name].indicator,
+            "idea": ascii_uppercase[letters[name].index(number)],
+            "text": named[name].texts[number],
+            "number": str(number),
+            "target": named[name].target,
+            "judge_ranks": " ".join(map(str, named[name].judge_ranks[number])),
+            "source": named[name].sources[number],
+            "run": named[name].run,
+            "sha256": fingerprint(named[name].texts[number]),
+        }
+        for name, number in places
     )
     areas = {
         name: sorted({each.area for each in sets if each.indicator == name}) for name in sorted(qualities)
     }
     values = {"qualities": [qualities[name] for name in areas], "areas": areas}
-    items = tuple(_item(name, named[name], letters[name], number) for name, number in places)
     return Form(LAYOUT, items, orders, Prompts(Resources.of()).render(GUIDE, values))
 
 
@@ -316,33 +326,11 @@ def doubts(form: Form) -> Iterator[str]:
             )
 
 
-def _order(each: RankedSet, rng: random.Random) -> list[int]:
-    return rng.sample(range(len(each.texts)), len(each.texts))
-
-
-def _item(name: str, each: RankedSet, letters: Sequence[int], number: int) -> dict[str, str]:
-    return {
-        "set": name,
-        "quality": each.indicator,
-        "idea": ascii_uppercase[letters.index(number)],
-        "text": each.texts[number],
-        "number": str(number),
-        "target": each.target,
-        "judge_ranks": " ".join(map(str, each.judge_ranks[number])),
-        "source": each.sources[number],
-        "run": each.run,
-        "sha256": fingerprint(each.texts[number]),
-    }
-
-
 @dataclass(frozen=True)
 class JudgedSet:
-    """A set as the key has it.
+    """A set as the key has it: quality, the target's SHA-256, and the run of the judge's ranking.
 
     Attributes:
-        indicator: the quality by which it is ranked.
-        target: the SHA-256 of the target as it was given to the judge.
-        run: the folder of the judge's ranking.
         numbers: by letter, which text it is; 0 is the target.
         judge_ranks: for each of the judge's orders the rank of each text, from 1, the target first.
     """
@@ -356,12 +344,8 @@ class JudgedSet:
 
 @dataclass(frozen=True)
 class Rankings:
-    """What people ranked.
-
-    Attributes:
-        ranks: by set, then rater, the rank of each text, from 1, the target first.
-        sets: what the key has of these sets.
-        excluded: places of rows that were named to leave their sets out, as `file:row`.
+    """What people ranked: by set, then rater, the rank of each text, from 1, the target first; what the key has of these
+    sets; and the rows, as `file:row`, that were named to leave their sets out.
     """
 
     ranks: Mapping[str, Mapping[str, tuple[int, ...]]]
@@ -379,32 +363,27 @@ def judged_sets(key: Key) -> dict[str, JudgedSet]:
     Raises:
         RatingError: the key is damaged: a text is missing, or the judge's ranks of an order are no ranking.
     """
-    rows: dict[str, list[Row]] = {}
+    groups: dict[str, list[Row]] = {}
     for row in key.rows.values():
-        rows.setdefault(row["set"], []).append(row)
-    return {name: _judged_set(some) for name, some in rows.items()}
-
-
-def _judged_set(rows: Sequence[Row]) -> JudgedSet:
-    first, every = rows[0], [str(number) for number in range(len(rows))]
-    ranks = {row["number"]: row["judge_ranks"].split() for row in rows}
-    heads = {(row["quality"], row["target"], row["run"]) for row in rows}
-    orders = list(zip(*ranks.values(), strict=False))
-    whole = sorted(str(rank) for rank in range(1, len(rows) + 1))
-    if (
-        len(rows) < 2
-        or sorted(ranks) != sorted(every)
-        or len(heads) > 1
-        or {len(each) for each in ranks.values()} != {len(orders)}
-        or not orders
-        or any(sorted(order) != whole for order in orders)
-    ):
-        raise RatingError(
-            f"{first.place}: the key of set {first['set']} is damaged", hint="make the form anew"
-        )
-    judge = tuple(tuple(map(int, order)) for order in zip(*(ranks[number] for number in every), strict=True))
-    numbers = {row["idea"]: int(row["number"]) for row in rows}
-    return JudgedSet(first["quality"], first["target"], first["run"], numbers, judge)
+        groups.setdefault(row["set"], []).append(row)
+    sets: dict[str, JudgedSet] = {}
+    for name, rows in groups.items():
+        every, whole = ([str(number + first) for number in range(len(rows))] for first in (0, 1))
+        ranks = {row["number"]: row["judge_ranks"].split() for row in rows}
+        heads = {(row["quality"], row["target"], row["run"]) for row in rows}
+        orders = list(zip(*(ranks.get(number, ()) for number in every), strict=False))
+        if (
+            len(rows) < 2
+            or sorted(ranks) != sorted(every)
+            or len(heads) > 1
+            or {len(each) for each in ranks.values()} != {len(orders)}
+            or not orders
+            or any(sorted(order) != sorted(whole) for order in orders)
+        ):
+            raise RatingError(f"{rows[0].place}: the key of set {name} is damaged", hint="make the form anew")
+        judge = tuple(tuple(map(int, order)) for order in orders)
+        sets[name] = JudgedSet(*heads.pop(), {row["idea"]: int(row["number"]) for row in rows}, judge)
+    return sets
 
 
 def read_rankings(paths: Sequence[Path], key: Key, exclude: Collection[str] = ()) -> Rankings:

@@ -1,6 +1,6 @@
 """Ratings of texts by people or models, from 1 to 10, and how far a measure agrees with them (VirSci 2025, §4.2, App. C.4).
 
-People rate on blind forms; reviews of `conference-review` are read as ratings too. Scores come from `manyheads measure`,
+People rate on blind forms; what `manyheads review` has reviewed is read as rated too. Scores come from `manyheads measure`,
 tables and reviews, and each is paired with the text that it is of.
 """
 
@@ -8,12 +8,15 @@ import json
 import math
 import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any, cast
 
-from manyheads.core.results import result_data
+from pydantic import Field
+
+from manyheads.core.results import Part, read_result, result_data
 from manyheads.errors import RatingError, SubjectError
 from manyheads.measures.forms import Filled, Form, Key, Layout, anonymous, count, read_table, read_text
 from manyheads.measures.statistics import Agreement, Correlation, agreement, krippendorff_alpha
@@ -49,12 +52,8 @@ class Rating:
 
 @dataclass(frozen=True)
 class Ratings:
-    """What some raters gave some texts.
-
-    Attributes:
-        ratings: one for each rater and text.
-        criteria: rated by all of them.
-        excluded: rows that were left out because the caller said so, as `file:row`.
+    """What some raters gave some texts, one rating each, on the criteria that all of them rated; and the rows, as
+    `file:row`, that were left out on demand.
     """
 
     ratings: tuple[Rating, ...]
@@ -96,13 +95,13 @@ def rating_form(subjects: Sequence[Subject], raters: int, seed: int) -> Form:
         if other := texts.get(subject.sha256):
             raise RatingError(f"{subject.source}: the same text as {other.source}", hint="name it once")
         texts[subject.sha256] = subject
-    rng, numbers = random.Random(seed), range(len(texts))
+    rng = random.Random(seed)
     items = tuple(
         {"id": item, "title": text.title, "abstract": text.text, "sha256": text.sha256,
          "source": str(Path(text.source).resolve())}
         for item, text in anonymous(texts, "T", rng).items()
     )  # fmt: skip
-    orders = tuple(tuple(rng.sample(numbers, len(numbers))) for _ in range(raters))
+    orders = tuple(tuple(rng.sample(range(len(items)), len(items))) for _ in range(raters))
     return Form(LAYOUT, items, orders, Prompts(Resources.of()).render(GUIDE, {}))
 
 
@@ -141,7 +140,6 @@ Identity = Mapping[str, str]
 """What a text is known by: some of `sha256`, `source`, `id`, `name`."""
 FIELDS = ("sha256", "source", "id", "name")
 """The surest first."""
-REVIEWS = "conference-review"
 
 
 def identities(key: Key) -> dict[str, Identity]:
@@ -150,7 +148,7 @@ def identities(key: Key) -> dict[str, Identity]:
 
 
 def read_reviews(folders: Sequence[Path]) -> tuple[Ratings, dict[str, Identity]]:
-    """Finished runs of conference-review as ratings, a rater each reviewer; and what they are of.
+    """Finished runs with reviews as ratings, a rater each reviewer; and what they are of.
 
     Raises:
         RatingError: a folder holds no such run, two are of the same text, or of different forms.
@@ -158,16 +156,16 @@ def read_reviews(folders: Sequence[Path]) -> tuple[Ratings, dict[str, Identity]]
     given, known, forms = list[Rating](), dict[str, Identity](), dict[tuple[str, ...], Path]()
     for folder in folders:
         result = _review(folder)
-        identity = _identity(result["subject"])
+        identity = _identity(result.subject)
         item = identity["source"]
         if item in known:
             raise RatingError(
                 f"{folder}: {item} has been reviewed in another of these runs", hint="name one of them"
             )
         known[item] = identity
-        criteria = tuple(result["means"])
+        criteria = tuple(result.means)
         forms.setdefault(criteria, folder)
-        for each in result["reviews"]:
+        for each in result.reviews:
             given.append(Rating(each["reviewer"], item, {name: each[name] for name in criteria}))
     if len(forms) != 1:
         other = "; ".join(f"{folder} on {', '.join(names)}" for names, folder in forms.items())
@@ -175,19 +173,32 @@ def read_reviews(folders: Sequence[Path]) -> tuple[Ratings, dict[str, Identity]]
     return Ratings(tuple(given), next(iter(forms))), known
 
 
-def _review(folder: Path) -> dict[str, Any]:
+class _Mean(Part):
+    mean: float
+
+
+class _Reviews(Part):
+    """What is read of a run with reviews."""
+
+    subject: dict[str, Any]
+    reviews: list[dict[str, Any]] = Field(min_length=1)
+    means: dict[str, _Mean] = Field(min_length=1)
+
+
+def _review(folder: Path) -> _Reviews:
+    """Raises `RatingError` where the folder is of no finished run with reviews."""
     try:
         run = result_data(folder)
+        if not {"reviews", "means"} <= run["result"].keys():
+            raise RatingError(
+                f"{folder}: a run of {run.get('system')}, not of reviews", hint="manyheads review"
+            )
+        return read_result(folder, _Reviews).result
     except SubjectError as error:
         begun = (folder / "config.yaml").is_file()
         raise RatingError(
             error.message, hint=error.hint if begun else "name a run folder of manyheads review"
         ) from error
-    if run.get("system") != REVIEWS:
-        raise RatingError(
-            f"{folder}: a run of {run.get('system')}, not of {REVIEWS}", hint="manyheads review"
-        )
-    return run["result"]
 
 
 # Scores of the texts that raters have rated: read from `manyheads measure`, tables and reviews, and paired.
@@ -204,13 +215,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Texts with score and rating.
-
-    Attributes:
-        items: ids as the raters know them.
-        scores, ratings: of these, in the same order.
-        unrated: places of scores that belong to no rated text.
-    """
+    """Texts with score and rating, in one order, by their ids; and the places of scores that are of no rated text."""
 
     items: tuple[str, ...]
     scores: tuple[float, ...]
@@ -224,7 +229,17 @@ def read_scores(paths: Sequence[Path], by: str) -> list[Score]:
     Raises:
         RatingError: a file cannot be read, or a text has no such score: it is named, and never count as zero.
     """
-    return [score for path in paths for score in _scores(path, by)]
+    scores: list[Score] = []
+    for path in paths:
+        if not path.is_dir():
+            scores += [Score(place, _identity(row), _number(place, row, by)) for place, row in _records(path)]
+            continue
+        result = _review(path)
+        if by not in result.means:
+            names = " or ".join(result.means)
+            raise RatingError(f"{path}: these reviews have no {by!r}", hint=f"--by {names}")
+        scores.append(Score(str(path), _identity(result.subject), result.means[by].mean))
+    return scores
 
 
 def pair(means: Mapping[str, float], scores: Sequence[Score], known: Mapping[str, Identity]) -> Pairs:
@@ -251,24 +266,8 @@ def pair(means: Mapping[str, float], scores: Sequence[Score], known: Mapping[str
             raise RatingError(f"{item}: more than one score: {places}", hint="leave one of them out")
         paired += matches
     places = {score.place for score in paired}
-    return Pairs(
-        items=tuple(means),
-        scores=tuple(score.value for score in paired),
-        ratings=tuple(means.values()),
-        unrated=tuple(score.place for score in scores if score.place not in places),
-    )
-
-
-def _scores(path: Path, by: str) -> Iterator[Score]:
-    if path.is_dir():
-        result = _review(path)
-        means = result["means"]
-        if by not in means:
-            raise RatingError(f"{path}: these reviews have no {by!r}", hint=f"--by {' or '.join(means)}")
-        yield Score(str(path), _identity(result["subject"]), float(means[by]["mean"]))
-        return
-    for place, row in _records(path):
-        yield Score(place, _identity(row), _number(place, row, by))
+    unrated = tuple(score.place for score in scores if score.place not in places)
+    return Pairs(tuple(means), tuple(score.value for score in paired), tuple(means.values()), unrated)
 
 
 def _records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -293,19 +292,17 @@ def _number(place: str, row: Mapping[str, Any], by: str) -> float:
         raise RatingError(
             f"{place}: no {by!r}", tried=f"it has {', '.join(row)}", hint="--by names the score"
         )
-    value = row[name]
-    try:
-        number = math.nan if value is None or isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
-        missing = row.get("missing")  # what `manyheads measure` says of a measure that it could not take
-        why = f": {missing[name]}" if isinstance(missing, dict) and name in missing else ""
-        raise RatingError(
-            f"{place}: {by} is {value!r}, which is no number{why}",
-            hint="take the text out, measure it, or name another score with --by",
-        )
-    return number
+    value, number = row[name], math.nan
+    with suppress(TypeError, ValueError):
+        number = math.nan if isinstance(value, bool) else float(value)
+    if math.isfinite(number):
+        return number
+    missing = row.get("missing")  # what `manyheads measure` says of a measure that it could not take
+    why = f": {missing[name]}" if isinstance(missing, dict) and name in missing else ""
+    raise RatingError(
+        f"{place}: {by} is {value!r}, which is no number{why}",
+        hint="take the text out, measure it, or name another score with --by",
+    )
 
 
 def _identity(row: Mapping[str, Any]) -> Identity:
@@ -334,11 +331,8 @@ def _matching(identity: Identity, scores: Sequence[Score]) -> list[Score]:
 
 @dataclass(frozen=True)
 class Rated:
-    """How the texts did on one criterion.
-
-    Attributes:
-        mean: of the texts' mean ratings, 1 to 10.
-        alpha: Krippendorff's alpha of the raters; None where nothing can be said of their agreement.
+    """How the texts did on one criterion: the mean of their mean ratings, 1 to 10, and Krippendorff's alpha of the raters,
+    None where nothing can be said of their agreement.
     """
 
     mean: float
@@ -347,13 +341,7 @@ class Rated:
 
 @dataclass(frozen=True)
 class ScoreAgreement:
-    """How a score goes together with the mean rating on a criterion.
-
-    Attributes:
-        by, on: the score's name, and the criterion.
-        pairs: the texts with score and mean rating.
-        agreement: of the two.
-    """
+    """How the score `by` goes together with the mean rating on a criterion."""
 
     by: str
     on: str
@@ -363,14 +351,11 @@ class ScoreAgreement:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Ratings, and a score beside them where there is one.
+    """Ratings by criterion, how many, and a score held against them where there is one.
 
     Attributes:
-        texts, raters, ratings: how many.
         per_text: fewest and most ratings of a text.
         excluded: rows that were left out on demand.
-        criteria: each criterion that was rated.
-        held: a score held against the ratings.
     """
 
     texts: int
@@ -439,8 +424,7 @@ def as_lines(comparison: Comparison) -> Iterator[str]:
         alpha = "not to be told" if rated.alpha is None else f"{rated.alpha:.2f}"
         yield f"{name:13} mean {rated.mean:.2f}, agreement of raters (Krippendorff's alpha) {alpha}"
     if held := comparison.held:
-        yield ""
-        yield f"{held.by} against {held.on}, n = {held.agreement.n}"
+        yield from ("", f"{held.by} against {held.on}, n = {held.agreement.n}")
         yield _correlation("Pearson r", held.agreement.pearson)
         yield _correlation("Spearman ρ", held.agreement.spearman)
         if held.agreement.few:

@@ -52,16 +52,13 @@ class Mean:
 
 @dataclass(frozen=True)
 class RatingMean:
-    """A mean of ratings of one text, as a review keeps it.
+    """A mean of n ratings of one text, as a review keeps it.
 
     Attributes:
-        mean: on the scale of the ratings.
         spread: their standard deviation (n - 1); None of a single one.
         low, high: Student's t interval of the mean, cut at the ends of the scale, beyond which no mean can lie; None
             of a single rating, and where all are equal: ratings are whole numbers, so a spread of zero says that
             they agree to the point, and not that the mean is known exactly.
-        n: how many ratings it is of.
-        level: of the interval.
     """
 
     mean: float
@@ -93,7 +90,12 @@ def mean_of(
         return None
     n, mean = len(values), fmean(values)
     if share and all(value in (0, 1) for value in values):
-        return _share(sum(value == 1 for value in values), n, level)
+        # Wilson's score interval (1927) is never without width, not even of none or all of a few.
+        from scipy.stats import binomtest
+
+        wilson = binomtest(sum(value == 1 for value in values), n).proportion_ci(level, method="wilson")
+        se = (mean * (1 - mean) / n) ** 0.5 if n > 1 else None
+        return Mean(n, mean, se, float(wilson.low), float(wilson.high), level, method="Wilson")
     if n == 1:
         return Mean(n, mean, None, None, None, level, "one value says nothing of how much values vary")
     if all(value == values[0] for value in values):
@@ -191,15 +193,6 @@ def bootstrap_interval(
     return (low, high) if np.isfinite([low, high]).all() else None
 
 
-def _share(having: int, n: int, level: float) -> Mean:
-    """Wilson's score interval (1927), which is never without width, not even of none or all of a few."""
-    from scipy.stats import binomtest
-
-    p, found = having / n, binomtest(having, n).proportion_ci(level, method="wilson")
-    se = (p * (1 - p) / n) ** 0.5 if n > 1 else None
-    return Mean(n, p, se, float(found.low), float(found.high), level, method="Wilson")
-
-
 Floats: TypeAlias = "NDArray[np.float64]"
 LEAST = 3
 """Pairs below which a correlation says nothing: two points always lie on a line."""
@@ -220,14 +213,12 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """A correlation of n pairs, -1 to 1, with its intervals.
+    """A correlation of n pairs, -1 to 1: Pearson's r, with its interval by Fisher's z transformation, or Spearman's rho.
 
     Attributes:
-        value: Pearson's r or Spearman's rho.
         bootstrap: percentile interval over resampled pairs.
         unusable: share of the resamples, 0 to 1, that had no correlation because one column came out constant;
             the interval is over the others.
-        fisher: interval of Pearson's r by Fisher's z transformation, None for Spearman's rho.
     """
 
     value: float
@@ -258,11 +249,7 @@ def agreement(
     """Pearson's and Spearman's correlation of n pairs, with confidence intervals; the same seed gives the same.
 
     Args:
-        x: one score of each text, such as its overall novelty.
-        y: another score of the same texts in the same order, such as its mean rating.
-        level: of the intervals, between 0 and 1.
-        resamples: of the bootstrap.
-        seed: of the bootstrap.
+        x, y: two scores of the same texts, in the same order, such as overall novelty and mean rating.
 
     Raises:
         RatingError: x and y differ in length, hold fewer than three pairs, something not finite, or nothing but one

@@ -27,10 +27,12 @@ Words = str | tuple[str, ...]
 """A sentence, or several of which one is drawn; their slots, such as `{interest}`, are those of `Filler.slot`."""
 
 
-class Filling(BaseModel):
-    """How a field of a reply is filled; in a file, words alone or odds alone stand for themselves."""
-
+class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Filling(_Strict):
+    """How a field of a reply is filled; in a file, words alone or odds alone stand for themselves."""
 
     words: Words = ()
     """What a text says."""
@@ -58,10 +60,8 @@ class Filling(BaseModel):
     """The field that names somebody; where it names nobody, this one is null."""
 
 
-class Sentences(BaseModel):
+class Sentences(_Strict):
     """A reply whose fields take the sentences of a fenced text, one after the other."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     fence: str
     """Of the text; its title stands above it, after `Title:`."""
@@ -75,10 +75,8 @@ def _spelled_out(value: object) -> object:
     return {"odds": value} if isinstance(value, int | float) else value
 
 
-class Phrases(BaseModel):
+class Phrases(_Strict):
     """Sample phrases, by the fields of replies."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     fields: dict[
         str, Annotated[Filling, BeforeValidator(_spelled_out, json_schema_input_type=Filling | Words | float)]
@@ -94,34 +92,27 @@ class Phrases(BaseModel):
     def filling(self, reply: str, field: str) -> Filling:
         return self.fields.get(f"{reply}.{field}") or self.fields.get(field) or self.fields["*"]
 
-    @classmethod
-    def read(cls, resources: Resources) -> "Phrases":
-        """The phrases of all folders of a search path; for each field, those of the strongest folder that has any.
-
-        Raises:
-            ConfigError: a file is not valid.
-        """
-        merged: dict[str, Any] = {}
-        folders = [root / "prompts/phrases" for root in reversed(resources.search_path)]
-        for path in (path for folder in folders for path in sorted(folder.glob("*.yaml"))):
-            try:
-                phrases = cls.model_validate(parse_yaml(path.read_text(encoding="utf-8")))
-            except (yaml.YAMLError, UnicodeDecodeError) as error:
-                raise ConfigError(f"{path}: not valid YAML: {error}") from error
-            except ValidationError as error:
-                raise ConfigError(
-                    f"{path}: {describe(error)}", hint="see prompts/phrases.schema.json"
-                ) from error
-            for key in phrases.model_fields_set:
-                value = getattr(phrases, key)
-                merged[key] = {**merged.get(key, {}), **value} if isinstance(value, dict) else value
-        return cls.model_construct(**merged)
-
 
 @cache
 def phrases_of(resources: Resources) -> Phrases:
-    """`Phrases.read`, once in a process."""
-    return Phrases.read(resources)
+    """The phrases of all folders of a search path; for each field, those of the strongest folder that has any.
+
+    Raises:
+        ConfigError: a file is not valid.
+    """
+    merged: dict[str, Any] = {}
+    folders = [root / "prompts/phrases" for root in reversed(resources.search_path)]
+    for path in (path for folder in folders for path in sorted(folder.glob("*.yaml"))):
+        try:
+            phrases = Phrases.model_validate(parse_yaml(path.read_text(encoding="utf-8")))
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{path}: not valid YAML: {error}") from error
+        except ValidationError as error:
+            raise ConfigError(f"{path}: {describe(error)}", hint="see prompts/phrases.schema.json") from error
+        for key in phrases.model_fields_set:
+            value = getattr(phrases, key)
+            merged[key] = {**merged.get(key, {}), **value} if isinstance(value, dict) else value
+    return Phrases.model_construct(**merged)
 
 
 # What a prompt shows that can be written about.
@@ -178,20 +169,6 @@ def _core(title: str) -> str:
     parts = [part.strip() for part in SEAMS.split(title)]
     whole = [part for part in parts if part and part.split()[0].lower() not in SMALL]
     return max(whole or [title], key=len).lower()
-
-
-def _condensed(terms: Iterable[str]) -> list[str]:
-    """The first terms, long ones cut to a phrase, each once."""
-    phrases = (term if len(term.split()) <= LONGEST_PHRASE else _core(term) for term in terms)
-    return list(dict.fromkeys(phrases))[:MOST_INTERESTS]
-
-
-def _headline(words: str) -> str:
-    """Words in the capitals of a title."""
-    return " ".join(
-        word if index and word in SMALL else word[:1].upper() + word[1:]
-        for index, word in enumerate(words.split())
-    )
 
 
 # The model.
@@ -314,12 +291,17 @@ class Filler:
                 return self.object(schema)
             case "array":
                 fences = self._prompt.fenced(filling.lines) if filling.lines else ()
-                lines = [line for fence in fences for line in fence.splitlines() if line]
-                return _condensed(lines) or self._array(schema, name, filling)
+                terms = (line for fence in fences for line in fence.splitlines() if line)
+                phrases = (term if len(term.split()) <= LONGEST_PHRASE else _core(term) for term in terms)
+                return [*dict.fromkeys(phrases)][:MOST_INTERESTS] or self._array(schema, name, filling)
             case "boolean":
                 return self._rng.random() < filling.odds
             case "integer" | "number":
-                return self._number(schema)
+                low, high = schema.get("minimum", 0), schema.get("maximum")
+                if high is None:
+                    return self._rng.randint(low, max(low, len(self._prompt.fenced("idea")) or 1))
+                # Sober self-ratings: the upper middle of the scale.
+                return self._rng.randint(low + (high - low) // 2, high - (high - low) // 9)
             case _:
                 return self._text(name, filling)
 
@@ -340,24 +322,17 @@ class Filler:
             (field, each) for field, each in item.get("properties", {}).items() if each.get("minimum") == 1
         ]
         if numbered := next((field for field, each in integers if "maximum" not in each), None):
-            return [{**self._about(number).object(item), numbered: number} for number in range(1, count + 1)]
+            titles, parts = self._prompt.titles, list[dict[str, Any]]()
+            for number in range(1, count + 1):
+                prompt = replace(self._prompt, titles=titles[number - 1 : number] or titles)
+                filler = Filler(prompt, self._phrases, self._rng, self._people, self._defs)
+                parts.append({**filler.object(item), numbered: number})
+            return parts
         filled = [self._value(item, name, filling) for _ in range(count)]
         if ranked := next((field for field, each in integers if each["maximum"] == least == most), None):
             order = self._rng.sample(range(1, count + 1), count)
             return [{**place, ranked: number} for place, number in zip(filled, order, strict=True)]
         return filled
-
-    def _about(self, number: int) -> "Filler":
-        titles = self._prompt.titles
-        prompt = replace(self._prompt, titles=titles[number - 1 : number] or titles)
-        return Filler(prompt, self._phrases, self._rng, self._people, self._defs)
-
-    def _number(self, schema: Mapping[str, Any]) -> int:
-        low, high = schema.get("minimum", 0), schema.get("maximum")
-        if high is None:
-            return self._rng.randint(low, max(low, len(self._prompt.fenced("idea")) or 1))
-        # Sober self-ratings: the upper middle of the scale.
-        return self._rng.randint(low + (high - low) // 2, high - (high - low) // 9)
 
     def _unchanged(self, fences: Sequence[str], filled: Mapping[str, Any]) -> bool:
         compared = self._prompt.fenced(*fences)
@@ -389,8 +364,12 @@ class Filler:
         if words := filling.with_papers if papers else self._prompt.table and filling.without_papers:
             return self._one_of(words, filling.draw_all)
         filling = filling if filling.words else self._phrases.fields["*"]
-        words = self._one_of(filling.words, filling.draw_all)
-        return _headline(words) if filling.capitals else words
+        text = self._one_of(filling.words, filling.draw_all)
+        if filling.capitals:
+            words = text.split()
+            capitals = [word if word in SMALL else word[:1].upper() + word[1:] for word in words[1:]]
+            text = " ".join([*(word[:1].upper() + word[1:] for word in words[:1]), *capitals])
+        return text
 
     def _one_of(self, words: Words, draw_all: bool) -> str:
         if isinstance(words, str):
@@ -422,7 +401,10 @@ class Filler:
                 titles = self._prompt.titles
                 return self._rng.choice(titles) if titles else self._prompt.table or self.slot("interest")
             case "one" | "other":
-                self._pair = self._pair or self._two()
+                if self._pair is None:
+                    one = self.slot("interest")
+                    others = (self.slot("phrase"), *map(str.lower, self._prompt.interests))
+                    self._pair = one, next((each for each in others if each != one), self._phrases.alone)
                 return self._pair[name == "other"]
             case "subject":
                 topic = self._prompt.first("topic").rstrip(".")
@@ -431,11 +413,6 @@ class Filler:
                 return self._prompt.table
             case _:
                 return self._prompt.first(name) or name.replace("_", " ")
-
-    def _two(self) -> tuple[str, str]:
-        one = self.slot("interest")
-        others = (self.slot("phrase"), *map(str.lower, self._prompt.interests))
-        return one, next((other for other in others if other != one), self._phrases.alone)
 
 
 class LocalModel(Protocol):

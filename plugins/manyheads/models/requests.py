@@ -3,7 +3,6 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -11,8 +10,7 @@ from pydantic import ValidationError
 from manyheads.config import ModelConfig
 from manyheads.core import Usage
 from manyheads.errors import ConfigError, ModelError
-from manyheads.replies import ReplyModel
-from manyheads.replies.base import schema_of
+from manyheads.replies import ReplyModel, schema_of
 from manyheads.retry import Limiter, Pace, Retry, in_short, is_failure, is_garbled, is_unreachable, status_of
 
 T = TypeVar("T")
@@ -164,21 +162,12 @@ _refusing: set[tuple[str, str]] = set()
 """Servers, by base URL and model, that have refused `response_format`; remembered for the process."""
 
 
-@dataclass
 class Governor:
-    """Guards the requests to one model.
+    """Guards the requests to one model, which a config names by its `alias`."""
 
-    Args:
-        alias: the model's name in the config.
-        config: its settings.
-    """
-
-    alias: str
-    config: ModelConfig
-    _limiter: Limiter = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._limiter = Limiter(Pace(at_once=self.config.concurrency))
+    def __init__(self, alias: str, config: ModelConfig) -> None:
+        self.alias, self.config = alias, config
+        self._limiter = Limiter(Pace(at_once=config.concurrency))
 
     async def call(self, request: Callable[[Form], Awaitable[T]], form: Form, warn: list[str]) -> T:
         """Send one request, again where that can help.

@@ -12,6 +12,9 @@ LONG, BESIDE = 120, 30
 """Words that stay in a row before a gap is made, and how many of them are kept on either side of it."""
 
 
+Opcode = tuple[str, int, int, int, int]
+
+
 class Piece(NamedTuple):
     """A stretch of text that stayed, came or went; a `gap` has stayed too, and is left out where it is shown."""
 
@@ -25,30 +28,35 @@ def word_diff(old: str, new: str) -> list[Piece]:
     What stays between two changes and is no longer than either is counted as changed: confetti is hard to read.
     """
     a, b = _words(old), _words(new)
+    if max(len(a), len(b)) > LONGEST:
+        codes: list[Opcode] = [("equal" if a == b else "replace", 0, len(a), 0, len(b))]
+    else:
+        plain = ([word.rstrip() for word in a], [word.rstrip() for word in b])
+        codes = list[Opcode](SequenceMatcher(None, *plain, autojunk=False).get_opcodes())
     pieces: list[Piece] = []
-    for tag, i, j, k, m in _smooth(_opcodes(a, b)):
+    for tag, i, j, k, m in _smooth(codes):
         if tag == "equal":
             pieces.append(Piece("same", "".join(b[k:m])))
-            continue
-        changed = (Piece("del", "".join(a[i:j])), Piece("ins", "".join(b[k:m])))
-        pieces += [piece for piece in changed if piece.text]
+        else:
+            changes = (Piece("del", "".join(a[i:j])), Piece("ins", "".join(b[k:m])))
+            pieces += [piece for piece in changes if piece.text]
     return pieces
 
 
 def shortened(pieces: Sequence[Piece]) -> list[Piece]:
     """The pieces with a gap in each long stretch that stayed; the words beside a change are kept."""
-    told: list[Piece] = []
+    shown: list[Piece] = []
     for number, piece in enumerate(pieces):
         words = _words(piece.text) if piece.kind == "same" else []
         if len(words) <= LONG:
-            told.append(piece)
+            shown.append(piece)
             continue
         # What a text begins with is kept too: it says which text this is.
         end = len(words) - BESIDE * (number < len(pieces) - 1)
         first, rest, last = words[:BESIDE], words[BESIDE:end], words[end:]
-        told += [Piece("same", "".join(first)), Piece("gap", "".join(rest))]
-        told += [Piece("same", "".join(last))] * bool(last)
-    return told
+        shown += [Piece("same", "".join(first)), Piece("gap", "".join(rest))]
+        shown += [Piece("same", "".join(last))] * bool(last)
+    return shown
 
 
 def changed_words(pieces: Sequence[Piece]) -> tuple[int, int]:
@@ -57,38 +65,20 @@ def changed_words(pieces: Sequence[Piece]) -> tuple[int, int]:
     return came, went
 
 
-Opcode = tuple[str, int, int, int, int]
-
-
 def _words(text: str) -> list[str]:
     return re.findall(r"\S+\s*|^\s+", text)
 
 
-def _opcodes(a: list[str], b: list[str]) -> list[Opcode]:
-    if max(len(a), len(b)) > LONGEST:
-        return [("equal" if a == b else "replace", 0, len(a), 0, len(b))]
-    stripped = ([w.rstrip() for w in a], [w.rstrip() for w in b])
-    return list[Opcode](SequenceMatcher(None, *stripped, autojunk=False).get_opcodes())
-
-
 def _smooth(codes: list[Opcode]) -> list[Opcode]:
-    """Opcodes with neighbouring changes, and the islands between them, taken together."""
-    kept: list[Opcode] = []
+    """Opcodes with neighbouring changes taken together, and the islands between them that are too short to read."""
+    smooth: list[Opcode] = []
     for code in codes:
-        kept.append(code)
-        while len(kept) > 2 and _is_island(*kept[-3:]):
-            before, _, after = kept[-3:]
-            kept[-3:] = [("replace", before[1], after[2], before[3], after[4])]
-    return kept
-
-
-def _is_island(before: Opcode, stayed: Opcode, after: Opcode) -> bool:
-    """Whether what stayed is a single word, or no longer than what has changed on either side of it."""
-    if stayed[0] != "equal" or "equal" in (before[0], after[0]):
-        return False
-    return _length(stayed) < 2 or _length(stayed) <= min(_length(before), _length(after))
-
-
-def _length(code: Opcode) -> int:
-    """Words of the longer side."""
-    return max(code[2] - code[1], code[4] - code[3])
+        smooth.append(code)
+        while len(smooth) > 2:
+            before, stayed, after = smooth[-3:]
+            length, *others = (max(each[2] - each[1], each[4] - each[3]) for each in (stayed, before, after))
+            tags = [each[0] == "equal" for each in (before, stayed, after)]
+            if tags != [False, True, False] or not (length < 2 or length <= min(others)):
+                break
+            smooth[-3:] = [("replace", before[1], after[2], before[3], after[4])]
+    return smooth

@@ -1,13 +1,35 @@
-"""What every report shows, worked out beforehand: the templates only have to print."""
+"""The page of a report: what every report shows, and how it is written.
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Self
+Every text in it comes from models and papers: escaped, stripped of control characters, no script.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, cast
+
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from manyheads.core import Tally, Usage
-from manyheads.core.events import Said, Stage
-from manyheads.core.results import Evidence, RunResult
-from manyheads.report.record import Record, Searches, searches_of
+from manyheads.core.events import Said, Searched, Stage
+from manyheads.core.results import Evidence
+from manyheads.errors import JournalError
+from manyheads.literature.ledger import LEDGER, SearchLedger
+from manyheads.replies import Abstract, Ratings, label
+from manyheads.report.record import Record, count
+
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+SECTIONS = tuple(name for name in Abstract.model_fields if name != "title")
+FOLD_AT = 3000
+"""Characters after which a text folds away."""
+SOURCES = {
+    "local": "The corpus",
+    "semantic_scholar": "Semantic Scholar",
+    "openalex": "OpenAlex",
+    "arxiv": "arXiv",
+}
 
 
 @dataclass(frozen=True)
@@ -17,33 +39,70 @@ class Share:
     name: str
     usage: Usage
     seconds: float
-    part: float = 0.0
+    part: float
 
 
 @dataclass(frozen=True)
 class Page:
-    """What a report has whatever was run."""
+    """What a report has whatever was run; `people` take part, spoken or not."""
 
     record: Record
-    stages: list[Share]
-    speakers: list[Share]
-    unwritten: frozenset[str]
-    searches: Searches
-    hues: dict[str, int]
+    people: tuple[str, ...] = ()
 
-    @classmethod
-    def of(cls, record: Record, people: Iterable[str] = (), **more: Any) -> Self:
-        """The page of a record; `people` take part, spoken or not."""
-        said = record.of(Said)
-        return cls(
-            record=record,
-            stages=stage_shares(record, said),
-            speakers=speaker_shares(record.result, said),
-            unwritten=record.unwritten(),
-            searches=searches_of(record),
-            hues=_hues(people, said),
-            **more,
-        )
+    @cached_property
+    def said(self) -> list[Said]:
+        return self.record.of(Said)
+
+    @cached_property
+    def stages(self) -> list[Share]:
+        """Usage and model time of each stage, in the order of the run; what led to nothing comes last."""
+        usage, begun = self.record.result.usage, self.record.of(Stage)
+        spent, titles = usage.by_stage, {stage.stage: stage.title for stage in reversed(begun)}
+        names = dict.fromkeys([*(each.stage for each in begun if each.stage in spent), *spent])
+        rows = [
+            (titles.get(n, n), spent[n], sum(s.seconds for s in self.said if s.stage == n)) for n in names
+        ]
+        return _shares(rows, "led to nothing", usage.unused)
+
+    @cached_property
+    def speakers(self) -> list[Share]:
+        """Usage and model time of each speaker, most tokens first; calls that no speech stands for come last."""
+        usage, seconds = Tally(), dict[str, float]()
+        for said in self.said:
+            usage.pay(said.speaker, said.usage)
+            seconds[said.speaker] = seconds.get(said.speaker, 0.0) + said.seconds
+        rows = [(name, used, seconds[name]) for name, used in usage.items()]
+        rows.sort(key=lambda row: -row[1].tokens)
+        return _shares(rows, "not told apart", self.record.result.usage.beyond(usage.total))
+
+    @cached_property
+    def unwritten(self) -> frozenset[str]:
+        return self.record.unwritten()
+
+    @cached_property
+    def ledger(self) -> SearchLedger:
+        """Of the run's folder; of a folder without one, what the events tell. `JournalError` if it cannot be read."""
+        path = self.record.folder / LEDGER
+        if path.is_file():
+            return SearchLedger(path)
+        ledger = SearchLedger()
+        for event in self.record.of(Searched):
+            ledger.note(event)
+        return ledger
+
+    @property
+    def searches(self) -> dict[tuple[str, str], list[Searched]]:
+        """Each thing that was looked up, by operation and query, with every look-up that it took."""
+        searches: dict[tuple[str, str], list[Searched]] = {}
+        for entry in self.ledger.entries:
+            searches.setdefault((entry.operation, entry.query), []).append(entry)
+        return searches
+
+    @cached_property
+    def hues(self) -> dict[str, int]:
+        """A hue for each scientist, far from their neighbours': turns of the golden angle."""
+        names = dict.fromkeys([*self.people, *(said.speaker for said in self.said)])
+        return {name: int(n * 137.508 + 200) % 360 for n, name in enumerate(names)}
 
     @property
     def finished(self) -> bool:
@@ -64,40 +123,95 @@ class Page:
         return self.record.result.cited(ids)
 
 
-def stage_shares(record: Record, said: list[Said]) -> list[Share]:
-    """Usage and model time of each stage, in the order of the run; what led to nothing comes last."""
-    usage = record.result.usage
-    spent = usage.by_stage
-    begun = dict.fromkeys(event.stage for event in record.of(Stage))
-    names = [*(name for name in begun if name in spent), *(name for name in spent if name not in begun)]
-    titles = {stage.stage: stage.title for stage in reversed(record.of(Stage))}
-    rows = [(titles.get(n, n), spent[n], sum(s.seconds for s in said if s.stage == n)) for n in names]
-    if usage.unused.calls:
-        rows.append(("led to nothing", usage.unused, 0))
-    return _shares(rows)
-
-
-def speaker_shares(result: RunResult[Any], said: list[Said]) -> list[Share]:
-    """Usage and model time of each speaker, most tokens first; calls that no speech stands for come last."""
-    usage = Tally()
-    seconds: dict[str, float] = {}
-    for s in said:
-        usage.pay(s.speaker, s.usage)
-        seconds[s.speaker] = seconds.get(s.speaker, 0.0) + s.seconds
-    rows = [(name, used, seconds[name]) for name, used in usage.items()]
-    rows.sort(key=lambda row: -row[1].tokens)
-    rest = result.usage.beyond(usage.total)
-    if rest.calls:
-        rows.append(("not told apart", rest, 0))
-    return _shares(rows)
-
-
-def _shares(rows: list[tuple[str, Usage, float]]) -> list[Share]:
+def _shares(rows: list[tuple[str, Usage, float]], name: str, rest: Usage) -> list[Share]:
+    """Rows with their shares, the rest under a name of its own where there is one."""
+    rows = [*rows, (name, rest, 0)] if rest.calls else rows
     total = sum(usage.tokens for _, usage, _ in rows) or 1
     return [Share(name, usage, seconds, usage.tokens / total) for name, usage, seconds in rows]
 
 
-def _hues(people: Iterable[str], said: list[Said]) -> dict[str, int]:
-    """A hue for each scientist, far from their neighbours': turns of the golden angle."""
-    names = dict.fromkeys([*people, *(s.speaker for s in said)])
-    return {name: int(n * 137.508 + 200) % 360 for n, name in enumerate(names)}
+@dataclass(frozen=True)
+class View:
+    """What a system shows of a run: the package that holds its `report.html.j2`, and what that prints."""
+
+    package: str
+    page: Page
+    shown: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+def write_page(folder: Path, view: View) -> Path:
+    """Write `report.html` into a run folder; one file that needs no other.
+
+    Raises:
+        JournalError: the report cannot be written.
+    """
+    record, template = view.page.record, _environment(view.package).get_template("report.html.j2")
+    base = {"page": view.page, "record": record, "run": record.result, "result": record.result.result}
+    path, html = folder / "report.html", template.render(**base, **view.shown)
+    try:
+        path.write_text(html, encoding="utf-8")
+    except OSError as error:
+        hint = "make room on the disk or make the folder writable, then: manyheads resume RUN"
+        raise JournalError(f"{path}: {error.strerror}", hint=hint) from error
+    return path
+
+
+@cache
+def _environment(package: str) -> Environment:
+    def clean(value: object) -> object:
+        """Text without characters that HTML forbids and UTF-8 cannot write."""
+        return CONTROL.sub("\ufffd", value) if type(value) is str else value
+
+    env = Environment(
+        loader=ChoiceLoader([PackageLoader(each, "") for each in (package, "manyheads.report")]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=clean,
+    )
+    filters = (whole, number, count, duration, monogram, label, split, source_name)
+    cast(dict[str, Any], env.filters).update({each.__name__: each for each in filters})
+    cast(dict[str, Any], env.globals).update(SECTIONS=SECTIONS, CRITERIA=tuple(Ratings.model_fields))
+    return env
+
+
+def source_name(key: str) -> str:
+    """What a source of a config is called by everybody else."""
+    return SOURCES.get(key, key)
+
+
+def whole(value: float) -> str:
+    """`12345` as `12,345`."""
+    return f"{value:,.0f}"
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """A figure, or a dash where there is none."""
+    return "–" if value is None else f"{value:.{digits}f}".rstrip("0").rstrip(".")
+
+
+def duration(seconds: float) -> str:
+    """Seconds in words that fit the length: `0.4 s`, `12 s`, `3 min 05 s`, `2 h 04 min`."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes >= 60:
+        return f"{minutes // 60} h {minutes % 60:02d} min"
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
+
+
+def monogram(name: str) -> str:
+    """At most three letters that stand for a name: the number of a masked scientist, else initials."""
+    if digits := re.search(r"\d+$", name):
+        return digits.group()[-3:]
+    return "".join(word[0] for word in re.split(r"[\s_]+", name) if word)[:2].upper() or "?"
+
+
+def split(text: str) -> tuple[str, str]:
+    """A text as what is shown at once and what folds away, cut between words."""
+    if len(text) <= FOLD_AT + 500:
+        return text, ""
+    cut = text.rfind(" ", FOLD_AT - 300, FOLD_AT)
+    cut = cut if cut > 0 else FOLD_AT
+    return text[:cut], text[cut:]

@@ -4,7 +4,7 @@ Scores against ratings as a scatter plot; what a suite comes to as heat maps, li
 No picture has a date in it: the same numbers give the same file.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from math import isfinite, nan
@@ -26,20 +26,6 @@ LABELS = {
     "rnd": "RND, relative neighbour density",
     "overall": "overall",
 }
-WORDS = {
-    "ranking.s": "S, relative quality",
-    "ranking.settled": "share of runs that had ended",
-    "ranking.position_bias": "bias of places",
-    "ranking.consistency": "W, consistency of orders",
-    "ranking.failed": "orders without a ranking",
-    "ranking.round": "revisions",
-    "rebuttal.iterations": "revisions made",
-    "rebuttal.iterations < 10": "share with fewer than ten",
-    "rebuttal.converged": "share that converged",
-    "rebuttal.indicator": "quality",
-    "inference_cost": "replies asked for",
-}
-"""What measures and axes mean whose paths do not say it; the paths stand beside it, for these are what suites name."""
 COLOURS = ("#1d5c57", "#b3541e", "#5b4b8a", "#7a6a00", "#9c2f4f", "#35679a", "#4d7a2b", "#555555")
 MARKERS = "osD^vPX*"
 GREY, DARK = "#777777", "#333333"
@@ -81,12 +67,9 @@ class Point:
     high: float | None = None
 
     @property
-    def numbers(self) -> tuple[float, float, float, float]:
+    def numbers(self) -> tuple[float, ...]:
         """Mean, error and ends. One value has no standard error and no interval, which are not ones of zero."""
-        mean, se, low, high = (
-            nan if each is None else each for each in (self.mean, self.se, self.low, self.high)
-        )
-        return mean, se, low, high
+        return tuple(nan if each is None else each for each in (self.mean, self.se, self.low, self.high))
 
 
 @dataclass(frozen=True)
@@ -101,11 +84,6 @@ class Panel:
     x: str
     y: str
     points: tuple[Point, ...]
-
-    @property
-    def known(self) -> tuple[Point, ...]:
-        """The points that have a mean."""
-        return tuple(point for point in self.points if point.mean is not None)
 
 
 def can_draw() -> bool:
@@ -125,11 +103,6 @@ def needs_plots(path: Path) -> None:
         raise RatingError(
             f"{path}: plots need matplotlib, which is not installed", hint="pip install 'manyheads[plots]'"
         )
-
-
-def title_of(measure: str) -> str:
-    """What pictures and reports call a measure or an axis."""
-    return f"{WORDS[measure]} ({measure})" if measure in WORDS else LABELS.get(measure, measure)
 
 
 def scatter_plot(comparison: Comparison, path: Path) -> None:
@@ -180,7 +153,7 @@ def draw(kind: Kind, panels: Sequence[Panel], title: str, caption: str, paths: S
 
     columns = min(COLUMNS, len(panels))
     rows = -(-len(panels) // columns)
-    series = _values([point.y for panel in panels for point in panel.points])
+    series = _values(point.y for panel in panels for point in panel.points)
     with rc_context(STYLE):
         figure = Figure(figsize=(PANEL[0] * columns, PANEL[1] * rows + 0.8))
         figure.suptitle(fill(title, TITLE * columns))
@@ -192,14 +165,25 @@ def draw(kind: Kind, panels: Sequence[Panel], title: str, caption: str, paths: S
         for axes, panel in zip(grid, panels, strict=False):
             axes.set_title(fill(panel.title, TITLE))
             axes.set_xlabel(panel.x)
-            if panel.known:
-                _DRAWERS[kind](axes, panel, series)
-                groups.setdefault(panel.measure, []).append(axes)
-            else:  # a scale without any value on it would be made up
+            if all(point.mean is None for point in panel.points):
+                # A scale without any value on it would be made up.
                 axes.set(xticks=[], yticks=[])
                 axes.text(0.5, 0.5, "no values", ha="center", transform=axes.transAxes, color=GREY)
-        for group in groups.values():
-            _to_one_scale(figure, group)
+                continue
+            if kind == "heatmap":
+                _heatmap(axes, panel)
+            else:
+                _lines_or_bars(axes, panel, series, bars=kind == "bars")
+            groups.setdefault(panel.measure, []).append(axes)
+        for group in groups.values():  # the same colour, or the same height, for the same value
+            images = [image for axes in group for image in axes.images]
+            ends = [
+                end for each in images or group for end in (each.get_clim() if images else each.get_ylim())
+            ]
+            for each in images or group:
+                (each.set_clim if images else each.set_ylim)(min(ends), max(ends))
+            if images:
+                figure.colorbar(images[0], ax=group, shrink=0.9)
         _legend(figure, panels[0].y, series)
         for path in paths:
             _save(figure, path, JournalError, "--out")
@@ -216,43 +200,31 @@ def _save(figure: Any, path: Path, error_type: type[UserError], option: str) -> 
         ) from error
 
 
-def _to_one_scale(figure: Any, group: Sequence[Any]) -> None:
-    """The same colour, or the same height, for the same value."""
-    images = [image for axes in group for image in axes.images]
-    ends = [end for each in images or group for end in (each.get_clim() if images else each.get_ylim())]
-    for each in images or group:
-        (each.set_clim if images else each.set_ylim)(min(ends), max(ends))
-    if images:
-        figure.colorbar(images[0], ax=group, shrink=0.9)
-
-
 def _legend(figure: Any, title: str, series: Sequence[str]) -> None:
     """What the lines or bars are, over all panels: one of them may lack some."""
-    handles = {
-        name: handle
-        for axes in figure.axes
-        for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)
-    }
+    handles: dict[str, Any] = {}
+    for axes in figure.axes:
+        lines, names = axes.get_legend_handles_labels()
+        handles |= zip(names, lines, strict=True)
     names = [name for name in series if name in handles]
     if len(names) > 1:
         labels = [fill(name, ASLANT) for name in names]
         figure.legend([handles[name] for name in names], labels, title=title, loc="outside right center")
 
 
-def _heatmap(axes: Any, panel: Panel, _series: Sequence[str]) -> None:
+def _heatmap(axes: Any, panel: Panel) -> None:
     """Means by colour, each with its standard error written on it."""
     import numpy as np
     from matplotlib import colormaps
 
     across, upward = _values(point.x for point in panel.points), _values(point.y for point in panel.points)
     means = np.full((len(upward), len(across)), np.nan)
+    behind = {"boxstyle": "round,pad=0.25", "facecolor": "white", "alpha": 0.75, "linewidth": 0}
     for point in panel.points:
-        at = across.index(point.x), upward.index(point.y)
-        mean, se, *_ = point.numbers
-        means[at[1], at[0]] = mean
-        text = "–" if point.mean is None else f"{mean:.3g}" if point.se is None else f"{mean:.3g}\n±{se:.2g}"
-        behind = {"boxstyle": "round,pad=0.25", "facecolor": "white", "alpha": 0.75, "linewidth": 0}
-        axes.text(*at, text, ha="center", va="center", fontsize=8, bbox=behind)
+        x, y = across.index(point.x), upward.index(point.y)
+        means[y, x], se = point.numbers[0], point.se
+        text = "–" if point.mean is None else f"{point.mean:.3g}" + ("" if se is None else f"\n±{se:.2g}")
+        axes.text(x, y, text, ha="center", va="center", fontsize=8, bbox=behind)
     axes.imshow(means, origin="lower", aspect="auto", cmap=colormaps["YlGnBu"].with_extremes(bad="#ececec"))
     axes.grid(visible=False)
     _name(axes, across)
@@ -260,70 +232,55 @@ def _heatmap(axes: Any, panel: Panel, _series: Sequence[str]) -> None:
     axes.set_ylabel(panel.y)
 
 
-def _lines(axes: Any, panel: Panel, series: Sequence[str]) -> None:
-    """Means with their standard errors; intervals as bands where the axis is one of numbers, else as thin lines.
+def _lines_or_bars(axes: Any, panel: Panel, series: Sequence[str], *, bars: bool) -> None:
+    """Means with standard errors; intervals as thin lines, or as bands where a line's axis is one of numbers.
 
     Where there is no mean, the line has a gap.
     """
     across = _values(point.x for point in panel.points)
-    numbers = _numbers(across)
-    for number, name, points in _by_series(panel, series):
-        aside = (number - (len(series) - 1) / 2) * BESIDE
+    numbers = {} if bars else _numbers(across)
+    width = 0.8 / len(series) if bars else BESIDE
+    for number, name in enumerate(series):
+        if not (points := [point for point in panel.points if point.y == name]):
+            continue
+        aside = (number - (len(series) - 1) / 2) * width
         place = numbers or {each: at + aside for at, each in enumerate(across)}
         points.sort(key=lambda point: place[point.x])
         places = [place[point.x] for point in points]
         means, errors, low, high = zip(*(point.numbers for point in points), strict=True)
         colour = COLOURS[number % len(COLOURS)]
+        if bars:
+            axes.bar(places, means, width, label=name, color=colour)
+            style = {"color": DARK, "fmt": "none"}
+        else:
+            marker = MARKERS[(number + number // len(COLOURS)) % len(MARKERS)]
+            style = {"color": colour, "label": name, "marker": marker}
         if numbers:
             axes.fill_between(places, low, high, color=colour, alpha=0.15, linewidth=0)
         else:
-            axes.vlines(places, low, high, color=colour, linewidth=0.7)
-        marker = MARKERS[(number + number // len(COLOURS)) % len(MARKERS)]
-        axes.errorbar(places, means, yerr=errors, label=name, color=colour, marker=marker, linewidth=1.6)
-    axes.set_ylim(*_height(panel))
+            axes.vlines(places, low, high, color=style["color"], linewidth=0.7)
+        axes.errorbar(places, means, yerr=errors, linewidth=1.6, **style)
+    axes.set_ylim(*_height(panel, base=0.0 if bars else None))
     if numbers:
-        ticks = sorted(numbers.items(), key=lambda each: each[1])
-        ticks = ticks[:: -(-len(ticks) // TICKS)]
-        axes.set_xticks([value for _, value in ticks], [name for name, _ in ticks])
+        ticks = sorted((value, name) for name, value in numbers.items())
+        axes.set_xticks(*zip(*ticks[:: -(-len(ticks) // TICKS)], strict=True))
     else:
         _name(axes, across)
 
 
-def _bars(axes: Any, panel: Panel, series: Sequence[str]) -> None:
-    """Means with standard errors, and intervals as thin lines."""
-    across, width = _values(point.x for point in panel.points), 0.8 / len(series)
-    for number, name, points in _by_series(panel, series):
-        aside = (number - (len(series) - 1) / 2) * width
-        places = [across.index(point.x) + aside for point in points]
-        means, errors, low, high = zip(*(point.numbers for point in points), strict=True)
-        axes.bar(places, means, width, label=name, color=COLOURS[number % len(COLOURS)])
-        axes.vlines(places, low, high, color=DARK, linewidth=0.7)
-        axes.errorbar(places, means, yerr=errors, fmt="none", color=DARK, linewidth=1.6)
-    axes.set_ylim(*_height(panel, base=0.0))
-    _name(axes, across)
-
-
-_DRAWERS: Mapping[Kind, Callable[[Any, Panel, Sequence[str]], None]] = {
-    "heatmap": _heatmap,
-    "lines": _lines,
-    "bars": _bars,
-}
-
-
-def _by_series(panel: Panel, series: Sequence[str]) -> list[tuple[int, str, list[Point]]]:
-    """The points of each series that the panel has, with the number that the series has in all panels."""
-    groups = [[point for point in panel.points if point.y == name] for name in series]
-    return [(number, series[number], points) for number, points in enumerate(groups) if points]
-
-
-def _height(panel: Panel, base: float | None = None) -> tuple[float, float]:
+def _height(panel: Panel, base: float | None) -> tuple[float, float]:
     """From where to where a panel goes: all means with their errors, and intervals as far as they do not dwarf these."""
     bases = [] if base is None else [base]
-    errors = [(point.mean or 0, point.se or 0) for point in panel.known]
+    errors = [(point.mean or 0, point.se or 0) for point in panel.points if point.mean is not None]
     least = min([mean - se for mean, se in errors] + bases)
     most = max([mean + se for mean, se in errors] + bases)
     span = (most - least) or abs(most) or 1.0
-    ends = [end for point in panel.known for end in (point.low, point.high) if end is not None]
+    ends = [
+        end
+        for point in panel.points
+        for end in (point.low, point.high)
+        if point.mean is not None and end is not None
+    ]
     low = max(min([least, *ends]), least - REACH * span)
     high = min(max([most, *ends]), most + REACH * span)
     room = 0.05 * (high - low or span)
@@ -350,6 +307,6 @@ def _numbers(names: Sequence[str]) -> dict[str, float]:
     return numbers if all(map(isfinite, numbers.values())) else {}
 
 
-def _values(each: Any) -> list[str]:
+def _values(each: Iterable[str]) -> list[str]:
     """Of an axis, in order, each once."""
     return list(dict.fromkeys(each))

@@ -1,12 +1,13 @@
 """The discussion as a reader follows it: turns, in each what was said, who was asked from outside, what was decided."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from manyheads.core import ToolCall
-from manyheads.core.events import AnyEvent, Invited, Judged, Retrieved, Said
+from manyheads.core.events import Invited, Judged, Retrieved, Said
 from manyheads.core.results import ScoredIdea
-from manyheads.report.record import Record
+from manyheads.report.record import Record, count
 
 STANCES = {
     "agree": ("agrees", "does not agree yet"),
@@ -65,15 +66,10 @@ class Round:
     @property
     def counts(self) -> str:
         """What folds away under the turn, in words."""
-        kinds = [line.kind for line in self.lines]
-        words = {
-            "said": "answer" if self.title else "contribution",
-            "guest": "guest",
-            "looked": "look-up",
-            "judged": "decision",
-        }
-        parts = [(kinds.count(kind), word) for kind, word in words.items()]
-        return ", ".join(f"{n} {word}{'s' * (n > 1)}" for n, word in parts if n)
+        said = "answer" if self.title else "contribution"
+        words = {"said": said, "guest": "guest", "looked": "look-up", "judged": "decision"}
+        kinds = Counter(line.kind for line in self.lines)
+        return ", ".join(count(kinds[kind], word) for kind, word in words.items() if kinds[kind])
 
 
 def rounds(record: Record, stage: str, ideas: Sequence[ScoredIdea] = ()) -> list[Round]:
@@ -83,18 +79,24 @@ def rounds(record: Record, stage: str, ideas: Sequence[ScoredIdea] = ()) -> list
     """
     cited = any(idea.references for idea in ideas)
     numbers = {(idea.by, idea.turn, idea.title): idea.number for idea in ideas}
-    held: list[Round] = []
+    rounds: list[Round] = []
     for event in record.events:
         if event.stage != stage or not isinstance(event, Said | Invited | Retrieved | Judged):
             continue
         if cited and isinstance(event, Retrieved):
             continue
-        if not held or _begins(event, held[-1]):
-            held.append(Round(event.turn, _title(event)))
-        _hear(held[-1], event, numbers)
-    for one in held:
-        _complete(one)
-    return held
+        data = event.data if isinstance(event, Said) and event.part != "guest" else {}
+        title = next((title for key, title in HEADINGS.items() if key in data), "")
+        # Decisions, and events without a turn, belong to what is under way.
+        if (
+            not rounds
+            or event.turn not in (0, rounds[-1].turn)
+            or (isinstance(event, Said) and title != rounds[-1].title)
+        ):
+            rounds.append(Round(event.turn, title))
+        _hear(rounds[-1], event, numbers)
+    _complete(rounds)
+    return rounds
 
 
 def guests(record: Record, stage: str) -> list[tuple[int, Line]]:
@@ -103,76 +105,57 @@ def guests(record: Record, stage: str) -> list[tuple[int, Line]]:
     for event in record.events:
         if event.stage == stage and isinstance(event, Said | Invited):
             _hear(turns.setdefault(event.turn, Round(event.turn)), event, {})
-    for one in turns.values():
-        _complete(one)
+    _complete(turns.values())
     return [(turn, line) for turn, one in turns.items() for line in one.lines if line.kind == "guest"]
 
 
-def _title(event: AnyEvent) -> str:
-    data = event.data if isinstance(event, Said) and event.part != "guest" else {}
-    return next((title for key, title in HEADINGS.items() if key in data), "")
+def _hear(held: Round, event: Said | Invited | Retrieved | Judged, numbers: Numbers) -> None:
+    match event:
+        case Invited():
+            line = _guest(held.lines, event.guest, "question")
+            line.by, line.question = event.by, event.question
+        case Said(part="guest"):
+            line = _guest(held.lines, event.speaker, "text")
+            line.text, line.model = event.text, event.model
+        case Said() if "summary" in event.data or "rationale" in event.data:
+            held.summary = _said(event, numbers)
+        case Said():
+            held.lines.append(_said(event, numbers))
+        case Retrieved():
+            titles = tuple(str(hit.get("title", "")) for hit in event.hits)
+            held.lines += [Line("looked", "", event.query, titles=titles)] * bool(titles)
+        case Judged():
+            held.lines.append(Line("judged", event.subject, event.reasoning, note=event.outcome))
 
 
-def _begins(event: AnyEvent, held: Round) -> bool:
-    """Whether an event opens a new round; decisions and events without a turn belong to what is under way."""
-    another = event.turn not in (0, held.turn)
-    return another or (isinstance(event, Said) and _title(event) != held.title)
-
-
-def _hear(held: Round, event: AnyEvent, numbers: Numbers) -> None:
-    if isinstance(event, Invited):
-        line = _guest(held.lines, event.guest, lambda line: not line.question)
-        line.by, line.question = event.by, event.question
-    elif isinstance(event, Said) and event.part == "guest":
-        line = _guest(held.lines, event.speaker, lambda line: not line.text)
-        line.text, line.model = event.text, event.model
-    elif isinstance(event, Said) and ("summary" in event.data or "rationale" in event.data):
-        held.summary = _said(event, numbers)
-    else:
-        held.lines += _lines(event, numbers)
-
-
-def _guest(lines: list[Line], name: str, lacks: Callable[[Line], bool]) -> Line:
-    """The guest's line that lacks the other half of the exchange, which may come first, or a new one."""
+def _guest(lines: list[Line], name: str, half: str) -> Line:
+    """The guest's line that lacks this half of the exchange, either of which may come first, or a new one."""
     for line in lines:
-        if line.kind == "guest" and line.speaker == name and lacks(line):
+        if line.kind == "guest" and line.speaker == name and not getattr(line, half):
             return line
     lines.append(Line("guest", name))
     return lines[-1]
 
 
-def _complete(held: Round) -> None:
+def _complete(rounds: Iterable[Round]) -> None:
     """A reply out of the journal calls no guest again: their advice then stands in the asker's tool call."""
-    calls = [call for line in held.lines for call in line.tools if not call.failed]
-    for line in held.lines:
-        if line.kind == "guest" and not line.text:
-            line.text = next((c.result for c in calls if c.arguments.get("name") == line.speaker), "")
-
-
-def _lines(event: AnyEvent, numbers: Numbers) -> Iterator[Line]:
-    match event:
-        case Said():
-            yield _said(event, numbers)
-        case Retrieved() if event.hits:
-            titles = tuple(str(hit.get("title", "")) for hit in event.hits)
-            yield Line("looked", "", event.query, titles=titles)
-        case Judged():
-            yield Line("judged", event.subject, event.reasoning, note=event.outcome)
-        case _:
-            return
+    for held in rounds:
+        calls = [call for line in held.lines for call in line.tools if not call.failed]
+        for line in held.lines:
+            if line.kind == "guest" and not line.text:
+                line.text = next((c.result for c in calls if c.arguments.get("name") == line.speaker), "")
 
 
 def _said(said: Said, numbers: Numbers) -> Line:
-    settled = [str(said.data[key]) for key in ("topic", "rationale")] if "rationale" in said.data else []
-    stance = [words[0 if said.data[key] else 1] for key, words in STANCES.items() if key in said.data]
-    idea = numbers.get((said.speaker, said.turn, str(said.data.get("title", ""))), 0)
+    data = said.data
+    topic = [str(data[key]) for key in ("topic", "rationale")] if "rationale" in data else []
     return Line(
         "said",
         said.speaker,
-        "\n\n".join(settled) or str(said.data.get("remark") or said.text),
-        note=stance[0] if stance else "",
-        favours=str(said.data.get("topic", "")) if "remark" in said.data else "",
-        idea=idea,
+        "\n\n".join(topic) or str(data.get("remark") or said.text),
+        note=next((words[0 if data[key] else 1] for key, words in STANCES.items() if key in data), ""),
+        favours=str(data.get("topic", "")) if "remark" in data else "",
+        idea=numbers.get((said.speaker, said.turn, str(data.get("title", ""))), 0),
         model=said.model,
         tools=said.tool_calls,
     )

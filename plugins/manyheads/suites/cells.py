@@ -11,34 +11,18 @@ from typing import Any, TypeAlias
 from manyheads.config import RunConfig
 from manyheads.engine.jobs import Job
 from manyheads.engine.readiness import prepare, roles_of
-from manyheads.engine.system import system_of
+from manyheads.engine.system import Judge, System, system_of
 from manyheads.errors import ConfigError, UserError
-from manyheads.suites.spec import (
-    JUDGING,
-    VARIANT,
-    Condition,
-    Judging,
-    Suite,
-    SuiteSpec,
-    label_of,
-    leaves,
-    mapped,
-    root,
-)
+from manyheads.suites.spec import VARIANT, Condition, Suite, judges, label_of, leaves, mapped, root
 from manyheads.systems import systems
 
 # Whether a suite, its settings and its cases fit each other: what is wrong with them is said before anything is run.
 
 
-JUDGES: Mapping[Judging, str] = {"review": "conference-review", "ranking": "ranking"}
-"""The systems that judge what runs came to."""
-OWN = {system: kind for kind, system in JUDGES.items()}
-"""Systems whose runs are judgings themselves, and the section that steers them."""
-
-
 def judged_in(config: RunConfig) -> set[str]:
     """The sections of a run's config that do not steer the run, but how it is judged."""
-    return {*JUDGING} - {OWN.get(config.system)}
+    judge = system_of(config).judge
+    return {*judges()} - ({judge.name} if judge else set())
 
 
 def check_keys(suite: Suite, given: Iterable[str]) -> None:
@@ -70,57 +54,53 @@ def check_keys(suite: Suite, given: Iterable[str]) -> None:
 
 
 def check_config(
-    suite: Suite, config: RunConfig, judges: Mapping[Judging, RunConfig], condition: Condition, case: str
+    suite: Suite, config: RunConfig, judging: Mapping[str, RunConfig], condition: Condition, case: str
 ) -> None:
     """Whether a cell's config has what the suite does with it.
 
     Raises:
-        ConfigError: it begins with another's idea and has one, or cannot begin with any; its ideas are to be ranked
-            and it names no target; or the suite varies how runs are judged that nobody judges.
+        ConfigError: it begins with another's idea and has one, or cannot begin with any; it is to be judged and is a
+            judging itself, or its judge is given something else to judge; or the suite varies how runs are judged that
+            nobody judges.
     """
     where = f"{suite.name}: {f'case {case!r}' if case else label_of(condition)}"
     if suite.spec.begin_with:
-        _check_beginning(suite, config, condition, where)
-    measured = {each.of for each in suite.spec.measure_paths}
-    if "ranking" in measured:
-        _check_ranking(config, judges["ranking"], where)
+        if getattr(config.inputs, "idea", None) is not None:
+            raise ConfigError(
+                f"{where}: begin_with gives its runs an idea to begin with, and inputs.idea is set too",
+                hint="leave one of both out",
+            )
+        if {**condition, **suite.spec.begin_with} != condition and "idea" not in system_of(config).slots:
+            takers = ", ".join(name for name, system in systems().items() if "idea" in system.slots)
+            raise ConfigError(
+                f"{suite.name}: {label_of(condition)}: begin_with gives its runs an idea, and {config.system} takes none",
+                hint=f"systems that do: {takers}",
+            )
+    for kind, judge in judging.items():
+        name = judge_of(judge).input
+        if system_of(config).judge:
+            raise ConfigError(
+                f"{where}: its runs of {config.system} judge, and come to nothing that {kind} could judge",
+                hint="what a judge came to is measured by its path alone, such as usage.calls",
+            )
+        if getattr(judge.inputs, name):
+            raise ConfigError(
+                f"{where}: {kind}.{name} is set, and the suite has its own runs judged", hint="leave it out"
+            )
     for key in suite.spec.settings(condition):
-        if root(key) in judged_in(config) - measured:
+        if root(key) in judged_in(config) - judging.keys():
+            judge = judges()[root(key)].judge
             raise ConfigError(
                 f"{suite.name}: grid and variants set {key}, and no measure is of a {root(key)}",
-                hint=f"measure {'ranking.s' if root(key) == 'ranking' else 'review.overall'}, or leave it out",
+                hint=f"measure {judge.measure if judge else root(key)}, or leave it out",
             )
 
 
-def _check_beginning(suite: Suite, config: RunConfig, condition: Condition, where: str) -> None:
-    if getattr(config.inputs, "idea", None) is not None:
-        raise ConfigError(
-            f"{where}: begin_with gives its runs an idea to begin with, and inputs.idea is set too",
-            hint="leave one of both out",
-        )
-    if {**condition, **suite.spec.begin_with} != condition and "idea" not in system_of(config).slots:
-        raise ConfigError(
-            f"{suite.name}: {label_of(condition)}: begin_with gives its runs an idea, and {config.system} takes none",
-            hint=f"systems that do: {', '.join(name for name, system in systems().items() if 'idea' in system.slots)}",
-        )
-
-
-def _check_ranking(config: RunConfig, judge: RunConfig, where: str) -> None:
-    if config.system in OWN:
-        raise ConfigError(
-            f"{where}: its runs of {config.system} come to no ideas that could be ranked",
-            hint="what a ranking came to is measured by its path alone, such as s",
-        )
-    if judge.inputs.target is None:
-        raise ConfigError(
-            f"{where}: its ideas are to be ranked, and ranking.target does not say beside what",
-            hint="name it under set in suite.yaml, or in each line of the cases",
-        )
-    if judge.inputs.ideas:
-        raise ConfigError(
-            f"{where}: ranking.ideas is set, and the suite ranks the ideas of its own runs",
-            hint="leave it out",
-        )
+def judge_of(config: RunConfig) -> Judge:
+    """How the system of a config judges."""
+    judge = system_of(config).judge
+    assert judge, f"{config.system} judges nothing"
+    return judge
 
 
 Load: TypeAlias = Callable[[tuple[str, ...], str | None], RunConfig]
@@ -154,9 +134,8 @@ class Cell:
         condition, case, seed: what it is a cell of; `case` is empty in a suite without cases.
         name: another cell has another, the same cell of another start the same.
         config: of its runs.
-        judges: the configs of what judges them.
-        review: name of the folder of a review, within that of the run.
-        ranking: name of the folder of the ranking of the runs' ideas.
+        judges: by judge, the config of its judgings.
+        folders: by judge, the name of the folder of a judging: of each run within that run's, of all runs among others.
     """
 
     condition: Condition
@@ -164,10 +143,9 @@ class Cell:
     seed: int
     name: str
     config: RunConfig
-    judges: Mapping[Judging, RunConfig]
+    judges: Mapping[str, RunConfig]
     runs: tuple[Run, ...]
-    review: str
-    ranking: str
+    folders: Mapping[str, str]
 
     @property
     def kind(self) -> str:
@@ -205,59 +183,62 @@ class _Expansion:
 
     def __init__(self, suite: Suite, load: Load, common: tuple[str, ...]) -> None:
         self._suite, self._spec, self._load, self._common = suite, suite.spec, load, common
-        self._configs: dict[str, tuple[RunConfig, Mapping[Judging, RunConfig]]] = {}
-        self._measured = {each.of for each in suite.spec.measure_paths}
+        self._configs: dict[str, tuple[RunConfig, Mapping[str, RunConfig]]] = {}
+        measured = {each.of for each in suite.spec.measure_paths}
+        self._judges = {name: system.name for name, system in judges().items() if name in measured}
 
     def cell(self, condition: Condition, case: str, seed: int) -> Cell:
-        keys, (config, judges) = self._suite.cases[case], self._config(condition, case)
+        keys, (config, judging) = self._suite.cases[case], self._config(condition, case)
         seeds = range(seed * self._spec.ideas, (seed + 1) * self._spec.ideas)
-        judged = self._without(condition, {"review"} & judged_in(config))
+        folders: dict[str, str] = {}
+        for kind, judge in judging.items():
+            if together(system_of(judge)):
+                others = judged_in(config) - {kind}
+                folders[kind] = _name(self._without(condition, others), case, keys, seed)
+            else:
+                settings = self._spec.settings(condition).items()
+                own = {key: value for key, value in settings if root(key) == kind}
+                folders[kind] = f"{kind}-{_mark(own)}" if own else kind
         return Cell(
             condition,
             case,
             seed,
             _name(condition, case, keys, seed),
             config.model_copy(update={"seed": seed, "name": self._suite.name}),
-            judges,
+            judging,
             tuple(self._run(condition, case, each) for each in seeds),
-            self._review(condition, config),
-            _name(judged, case, keys, seed),
+            folders,
         )
 
-    def _config(self, condition: Condition, case: str) -> tuple[RunConfig, Mapping[Judging, RunConfig]]:
+    def _config(self, condition: Condition, case: str) -> tuple[RunConfig, Mapping[str, RunConfig]]:
         settings = _as_settings({**self._spec.settings(condition), **self._suite.cases[case]})
         key = json.dumps(settings)
         if key not in self._configs:
-            where = _kind(condition, case)
-            config = self._loaded(settings, where)
-            judges: Mapping[Judging, RunConfig] = {
-                kind: self._loaded(settings, where, system).model_copy(update={"name": system})
-                for kind, system in JUDGES.items()
-                if kind in self._measured
-            }
-            check_config(self._suite, config, judges, condition, case)
-            self._configs[key] = config, judges
+            all_settings = (*self._common, *settings)
+            try:
+                config = self._load(all_settings, None)
+                judging = {
+                    kind: self._load(all_settings, system).model_copy(update={"name": system})
+                    for kind, system in self._judges.items()
+                }
+            except ConfigError as error:
+                message = f"{self._suite.name}: {_kind(condition, case)}: {error.message}"
+                raise ConfigError(message, tried=error.tried, hint=error.hint) from error
+            check_config(self._suite, config, judging, condition, case)
+            self._configs[key] = config, judging
         return self._configs[key]
-
-    def _loaded(self, settings: Sequence[str], where: str, system: str | None = None) -> RunConfig:
-        try:
-            return self._load((*self._common, *settings), system)
-        except ConfigError as error:
-            message = f"{self._suite.name}: {where}: {error.message}"
-            raise ConfigError(message, tried=error.tried, hint=error.hint) from error
 
     def _run(self, condition: Condition, case: str, seed: int) -> Run:
         config, _ = self._config(condition, case)
         sections = judged_in(config)
         steered = self._without(condition, sections)
         keys = {key: value for key, value in self._suite.cases[case].items() if root(key) not in sections}
-        told = {"seed": seed, "name": self._suite.name}
         first = {**condition, **self._spec.begin_with}
         return Run(
             _name(steered, case, keys, seed),
             label_of(steered),
             f"{_kind(steered, case)}, seed {seed}",
-            config.model_copy(update=told),
+            config.model_copy(update={"seed": seed, "name": self._suite.name}),
             None if first == condition else self._run(first, case, seed),
         )
 
@@ -274,11 +255,6 @@ class _Expansion:
             if len(alike) == len(left) > 1:
                 del kept[VARIANT]
         return kept
-
-    def _review(self, condition: Condition, config: RunConfig) -> str:
-        own = {"review"} & judged_in(config)
-        keys = {key: value for key, value in self._spec.settings(condition).items() if root(key) in own}
-        return f"review-{_mark(keys)}" if keys else "review"
 
 
 def _as_settings(keys: Mapping[str, Any]) -> tuple[str, ...]:
@@ -303,32 +279,60 @@ def _mark(exact: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-CELLS, RANKINGS = "cells", "rankings"
+CELLS, RUN = "cells", "run"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A cell and its jobs; `reviews` and `rankings` are empty where nothing of them is measured."""
+    """A cell and its jobs: those of its runs, and by judge those of its judgings, of each run or of all together."""
 
     cell: Cell
     runs: tuple[Job, ...]
-    reviews: tuple[Job, ...]
-    rankings: tuple[Job, ...]
+    judgings: Mapping[str, tuple[Job, ...]]
 
     @property
     def jobs(self) -> tuple[Job, ...]:
         """All of them, those that others need first."""
-        return (*self.runs, *self.reviews, *self.rankings)
+        return (*self.runs, *(job for jobs in self.judgings.values() for job in jobs))
 
 
-def plans_of(spec: SuiteSpec, cells: Iterable[Cell], folder: Path) -> list[Plan]:
-    """A plan for each cell, in the cells' order; `folder` is the suite's.
+def together(system: System) -> bool:
+    """Whether it judges all runs of a cell together."""
+    return bool(system.judge and system.slots[system.judge.input].many)
 
-    Raises:
-        ConfigError: the config of a judge cannot be read.
-    """
-    base, measured = folder.resolve(), {each.of for each in spec.measure_paths}
-    return [_plan(cell, base, measured) for cell in cells]
+
+def plans_of(cells: Iterable[Cell], folder: Path) -> list[Plan]:
+    """A plan for each cell, in the cells' order; `folder` is the suite's."""
+    base, plans = folder.resolve(), list[Plan]()
+    for cell in cells:
+        runs, judgings = tuple(_run(run, base) for run in cell.runs), dict[str, tuple[Job, ...]]()
+        for kind, config in cell.judges.items():
+            if together(system_of(config)):
+                key, group = f"{kind}s/{cell.folders[kind]}", label_of(cell.condition)
+                folders, after = tuple(str(run.folder) for run in runs), tuple(run.key for run in runs)
+                config = _judging(config, cell.seed, folders)
+                label = f"{kind} of {cell.label}"
+                judgings[kind] = (Job(key, base / key, config, label, after, kind, group),)
+                continue
+            judgings[kind] = tuple(
+                Job(
+                    key := f"{run.key}/{cell.folders[kind]}",
+                    base / key,
+                    _judging(config, run.config.seed, str(run.folder)),
+                    f"{kind} of {run.label}",
+                    (run.key,),
+                    kind,
+                    run.group,
+                )
+                for run in runs
+            )
+        plans.append(Plan(cell, runs, judgings))
+    return plans
+
+
+def _judging(config: RunConfig, seed: int, judged: str | tuple[str, ...]) -> RunConfig:
+    """The config of a judging, by the same models on the same host as what is judged."""
+    return _with_inputs(config, **{judge_of(config).input: judged}).model_copy(update={"seed": seed})
 
 
 def jobs_of(plans: Sequence[Plan]) -> dict[str, Job]:
@@ -342,37 +346,12 @@ def jobs_of(plans: Sequence[Plan]) -> dict[str, Job]:
     return {job.key: job for plan in ordered for job in plan.jobs}
 
 
-def _plan(cell: Cell, base: Path, measured: set[str]) -> Plan:
-    runs = tuple(_run(run, base) for run in cell.runs)
-    reviews = tuple(_review(cell, run, base) for run in runs) if "review" in measured else ()
-    rankings = (_ranking(cell, runs, base),) if "ranking" in measured else ()
-    return Plan(cell, runs, reviews, rankings)
-
-
 def _run(run: Run, base: Path) -> Job:
     key, config, after = f"{CELLS}/{run.name}", run.config, ()
     if run.begins_with is not None:
         first = _run(run.begins_with, base)
         config, after = _with_inputs(config, idea=str(first.folder)), (first.key,)
     return Job(key, base / key, config, run.label, after, group=run.condition)
-
-
-def _review(cell: Cell, run: Job, base: Path) -> Job:
-    """A conference review of what a run wrote, by the same models on the same host."""
-    config = _with_inputs(cell.judges["review"], subject=str(run.folder))
-    config = config.model_copy(update={"seed": run.config.seed})
-    key, label = f"{run.key}/{cell.review}", f"review of {run.label}"
-    return Job(key, base / key, config, label, (run.key,), "review", run.group)
-
-
-def _ranking(cell: Cell, runs: Sequence[Job], base: Path) -> Job:
-    """The ideas of a cell's runs, ranked beside its target by the same models on the same host."""
-    config = _with_inputs(cell.judges["ranking"], ideas=tuple(str(run.folder) for run in runs))
-    config = config.model_copy(update={"seed": cell.seed})
-    key, label = f"{RANKINGS}/{cell.ranking}", f"ranking of {cell.label}"
-    return Job(
-        key, base / key, config, label, tuple(run.key for run in runs), "ranking", label_of(cell.condition)
-    )
 
 
 def _with_inputs(config: RunConfig, **inputs: Any) -> RunConfig:
@@ -393,14 +372,24 @@ def need_all(suite: Suite, jobs: Iterable[Job]) -> None:
         ConfigError: the config of one lacks what its system needs, or does not fit its roles and prompts, or names a
             text that cannot be read.
     """
-    checked, read = set[str](), set[str]()
+    seen = set[str]()
+
+    def first(text: str) -> bool:
+        new = text not in seen
+        seen.add(text)
+        return new
+
     for job in jobs:
-        config = _before(job)
+        config, readable = job.config, True
+        if job.after:  # what other jobs have yet to come to
+            name = "idea" if job.kind == RUN else judge_of(config).input
+            many = system_of(config).slots[name].many
+            config, readable = _with_inputs(config, **{name: () if many else None}), many or job.kind == RUN
         try:
             prepare(job.config)
-            if _first(config.model_dump_json(exclude=SEED | INPUTS), checked):
+            if first(config.model_dump_json(exclude=SEED | INPUTS)):
                 roles_of(config)
-            if job.kind != "review" and _first(config.model_dump_json(exclude=SEED), read):
+            if readable and first(config.model_dump_json(exclude=SEED)):
                 system_of(config).read(config)
         except UserError as error:
             raise ConfigError(
@@ -408,19 +397,3 @@ def need_all(suite: Suite, jobs: Iterable[Job]) -> None:
                 tried=error.tried,
                 hint="set what is missing in suite.yaml or its cases, or by --set KEY=VALUE; take out what is too much",
             ) from error
-
-
-def _before(job: Job) -> RunConfig:
-    """A job's config but for what other jobs have yet to come to."""
-    if not job.after:
-        return job.config
-    yet = {"idea": None, "ideas": (), "subject": None}
-    return _with_inputs(
-        job.config, **{key: value for key, value in yet.items() if key in system_of(job.config).slots}
-    )
-
-
-def _first(text: str, seen: set[str]) -> bool:
-    new = text not in seen
-    seen.add(text)
-    return new

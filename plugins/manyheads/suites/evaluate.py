@@ -13,12 +13,12 @@ from manyheads.engine.jobtable import JobTable
 from manyheads.hosts import host_factory, need_framework
 from manyheads.measures.scores import as_lines
 from manyheads.suites.cells import Cell, jobs_of, need_all, plans_of
-from manyheads.suites.folder import REPORT, RESULTS, SuiteFolder, locked, record_of
+from manyheads.suites.folder import begin, locked, record_of, write
 from manyheads.suites.measuring import Coverage, Row, open_corpora, rows_of
 from manyheads.suites.report import Entry, draw_suite, report_text, summarise, summary_table
 from manyheads.suites.spec import Suite
 
-SUMMARY, TABLE = "summary.jsonl", "summary.csv"
+RESULTS, SUMMARY, TABLE, REPORT = "results.jsonl", "summary.jsonl", "summary.csv", "report.md"
 
 
 @dataclass(frozen=True)
@@ -71,17 +71,16 @@ async def evaluate(
             measure that no result can have. A cell that fails raises nothing: it is told of.
     """
     spec, budget = suite.spec, budget or JobsBudget(BudgetConfig())
-    plans = plans_of(spec, cells, out)
+    plans = plans_of(cells, out)
     graph = jobs_of(plans)
     for host in {job.config.host for job in graph.values()}:
         need_framework(host)
     need_all(suite, graph.values())
     budget.need_prices(job.config for job in graph.values())
     record = record_of(suite, plans)
-    folder = SuiteFolder(out)
     with ExitStack() as stack:
         with locked(out):
-            folder.begin(record, accept_changes=accept_changes)
+            accepted = begin(out, record, accept_changes=accept_changes)
             table = JobTable(out)
             stack.callback(table.close)
             finished = finished_jobs(graph)
@@ -94,14 +93,14 @@ async def evaluate(
     rows = rows_of(spec, plans, failures, corpora)
     entries = summarise(spec, rows)
     with locked(out):
-        folder.write(RESULTS, as_lines(rows))
-        folder.write(SUMMARY, as_lines(entries))
-        folder.write(TABLE, summary_table(spec, entries))
-        pictures = draw_suite(spec, rows, entries, folder.path)
+        write(out / RESULTS, as_lines(rows))
+        write(out / SUMMARY, as_lines(entries))
+        write(out / TABLE, summary_table(spec, entries))
+        pictures = draw_suite(spec, rows, entries, out)
         made = list(_made_with(cells, settings))
-        text = report_text(suite, repeats, rows, entries, pictures, folder.accepted, made)
-        report = folder.write(REPORT, text)
-    return Evaluation(tuple(rows), tuple(entries), report, tuple(pictures))
+        text = report_text(suite, repeats, rows, entries, pictures, accepted, made)
+        write(out / REPORT, text)
+    return Evaluation(tuple(rows), tuple(entries), out / REPORT, tuple(pictures))
 
 
 def _journals(folder: Path) -> dict[str, Path]:

@@ -3,8 +3,8 @@
 <folder>/
     suite.json       what its cells are made from
     jobs.sqlite      how each job stands, who does it, and what was paid
-    cells/<name>/    a run folder each; in it `review/`, where a review was asked for
-    rankings/<name>/ a ranking of the ideas of a cell's runs each, where one was asked for
+    cells/<name>/    a run folder each; in it `<judge>/`, such as a review, where one was asked for
+    <judge>s/<name>/ a judging of a cell's runs together each, such as a ranking, where one was asked for
     results.jsonl    a line for each cell, with all that was measured
     summary.jsonl    a line for each condition and measure; summary.csv the same as a table
     plot.png, .svg   what the suite draws
@@ -13,7 +13,8 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -30,8 +31,8 @@ from manyheads.engine.system import system_of
 from manyheads.errors import ChangedError, JournalError
 from manyheads.resources import Resources
 from manyheads.roles import Roles
-from manyheads.suites.cells import CELLS, Cell, Plan, jobs_of, judged_in
-from manyheads.suites.spec import JUDGING, Suite, leaves, mapped, root
+from manyheads.suites.cells import CELLS, RUN, Cell, Plan, jobs_of, judged_in
+from manyheads.suites.spec import Suite, leaves, mapped, root
 
 # What a suite's results are made from, as its folder records it: results made otherwise are never mixed with others.
 
@@ -42,6 +43,9 @@ MADE_FROM = {"version", "configs", "seeds", "ideas", "begin_with"}
 INDICATORS = "partials/indicators/"
 """Prompts that a config names."""
 JUDGED, ACCEPTED = "judging", "accepted"
+FORMAT = 2
+"""Of the record; that of version 0.1.0 has none."""
+OLDER = "begun by another version of manyheads"
 MARK = 8
 
 
@@ -57,13 +61,14 @@ def record_of(suite: Suite, plans: Sequence[Plan]) -> Record:
     jobs, cells = list(jobs_of(plans).values()), [plan.cell for plan in plans]
     judged = set[str].intersection(*(judged_in(cell.config) for cell in cells))
     record = {
+        "format": FORMAT,
         "name": suite.name,
         "suite": {
             **suite.spec.model_dump(mode="json", include=MADE_FROM),
             **_varied(suite, lambda key: root(key) not in judged),
         },
         **_configs(suite, cells, lambda cell: cell.config, _course),
-        "prompts": _wording([job for job in jobs if job.kind == "run"]),
+        "prompts": _wording([job for job in jobs if job.kind == RUN]),
         "corpora": _corpora(suite, jobs),
         JUDGED: {
             kind: {
@@ -71,7 +76,7 @@ def record_of(suite: Suite, plans: Sequence[Plan]) -> Record:
                 **_configs(suite, cells, lambda cell, kind=kind: cell.judges[kind], _section),
                 "prompts": _wording(theirs),
             }
-            for kind in JUDGING
+            for kind in cells[0].judges
             if (theirs := [job for job in jobs if job.kind == kind])
         },
     }
@@ -83,8 +88,13 @@ def changes(before: Record, now: Record) -> list[str]:
     both = before.get(JUDGED, {}).keys() & now[JUDGED].keys()
     old, new = (dict(leaves({**record, JUDGED: {kind: record[JUDGED][kind] for kind in both}}))
                 for record in ({JUDGED: {}, **before, ACCEPTED: {}}, {**now, ACCEPTED: {}}))  # fmt: skip
+
+    def shown(record: Mapping[str, Any], key: str) -> str:
+        text = json.dumps(record[key], ensure_ascii=False) if key in record else "not there"
+        return text if len(text) <= 80 else f"{text[:77]}…"
+
     return [
-        f"{key} was {_value_text(old, key)}, is {_value_text(new, key)}"
+        f"{key} was {shown(old, key)}, is {shown(new, key)}"
         for key in dict.fromkeys([*old, *new])
         if key not in new or key not in old or old[key] != new[key]
     ]
@@ -109,23 +119,19 @@ def _configs(
     of: Callable[[Cell], RunConfig],
     course: Callable[[RunConfig], Record],
 ) -> Record:
-    first = course(of(cells[0]))
-    record: Record = {"config": first}
+    """The first cell's config, and what others have otherwise, and not because the suite sets it for them."""
+    record: Record = {"config": course(of(cells[0]))}
+    first = dict(leaves(record["config"]))
     for cell in cells[1:]:
-        if apart := _apart(suite, cell, of(cell), course(of(cell)), dict(leaves(first))):
-            record[f"config of {cell.kind}"] = apart
+        varied = {**suite.spec.settings(cell.condition), **suite.cases[cell.case]}
+        own = tuple(f"{_place(of(cell), key)}." for key, _ in leaves(varied))
+        apart = {
+            key: value
+            for key, value in leaves(course(of(cell)))
+            if (key not in first or first[key] != value) and not f"{key}.".startswith(own)
+        }
+        record |= {f"config of {cell.kind}": apart} if apart else {}
     return record
-
-
-def _apart(suite: Suite, cell: Cell, config: RunConfig, course: Record, first: Mapping[str, Any]) -> Record:
-    """What a cell's config has otherwise than the first one, and not because the suite sets it for this cell."""
-    varied = {**suite.spec.settings(cell.condition), **suite.cases[cell.case]}
-    own = tuple(f"{_place(config, key)}." for key, _ in leaves(varied))
-    return {
-        key: value
-        for key, value in leaves(course)
-        if (key not in first or first[key] != value) and not f"{key}.".startswith(own)
-    }
 
 
 def _course(config: RunConfig) -> Record:
@@ -152,44 +158,36 @@ def _place(config: RunConfig, key: str) -> str:
 
 def _portable(value: Any) -> Any:
     """The same with files and runs by name and content, as they may lie elsewhere and hold something else one day."""
-    return mapped(value, _with_content)
 
+    def with_content(text: str) -> str:
+        if not text.startswith("/") or "\n" in text:
+            return text
+        try:
+            file = next(path for path in (Path(text), Path(text) / RESULT) if path.is_file())
+            return f"{Path(text).name} ({_mark(file.read_bytes())})"
+        except (OSError, StopIteration):
+            return text
 
-def _with_content(text: str) -> str:
-    if not text.startswith("/") or "\n" in text:
-        return text
-    try:
-        named = next(path for path in (Path(text), Path(text) / RESULT) if path.is_file())
-        return f"{Path(text).name} ({_mark(named.read_bytes())})"
-    except (OSError, StopIteration):
-        return text
+    return mapped(value, with_content)
 
 
 def _wording(jobs: Iterable[Job]) -> dict[str, str]:
     """A hash of each role card and prompt that jobs are asked with."""
-    asked: dict[tuple[str, ...], set[str]] = {}
+    needed = defaultdict[tuple[str, ...], set[str]](set)
     for job in jobs:
-        needed = {role for role, _ in system_of(job.config).needs(job.config)}
-        asked.setdefault(job.config.paths, set()).update(needed)
-    marks: dict[str, str] = {}
-    for paths, needed in asked.items():
-        marks |= _of_roles(Resources.of(paths), sorted(needed))
-    return marks
-
-
-def _of_roles(resources: Resources, needed: Collection[str]) -> dict[str, str]:
-    roles = Roles(resources)
-    cards = [roles.card(role) for role in needed]
-    asked = {card.prompt_of(task) for card in cards for task in card.tasks}
-    asked |= {card.system_prompt() for card in cards}
-    named = {part for name in asked for part in roles.prompts.parts(name)}
-    files = resources.names("prompts")
-    contents = {
-        name: files[name].read_bytes()
-        for name in sorted(files)
-        if name in named or name.startswith(INDICATORS)
-    }
-    contents |= {f"{card.name}.yaml": card.model_dump_json().encode() for card in cards}
+        needed[job.config.paths] |= {role for role, _ in system_of(job.config).needs(job.config)}
+    contents: dict[str, bytes] = {}
+    for paths, names in needed.items():
+        resources = Resources.of(paths)
+        roles = Roles(resources)
+        cards = [roles.card(role) for role in sorted(names)]
+        asked = {card.prompt_of(task) for card in cards for task in card.tasks}
+        asked |= {card.system_prompt() for card in cards}
+        parts = {part for name in asked for part in roles.prompts.parts(name)}
+        for name, file in sorted(resources.names("prompts").items()):
+            if name in parts or name.startswith(INDICATORS):
+                contents[name] = file.read_bytes()
+        contents |= {f"{card.name}.yaml": card.model_dump_json().encode() for card in cards}
     return {name: _mark(content) for name, content in contents.items()}
 
 
@@ -199,7 +197,7 @@ def _corpora(suite: Suite, jobs: Iterable[Job]) -> dict[str, str]:
     corpora = {
         (job.config.corpus, job.config.embedding)
         for job in jobs
-        if system_of(job.config).corpus(job.config) or (measured and job.kind == "run")
+        if system_of(job.config).corpus(job.config) or (measured and job.kind == RUN)
     }
     return {
         f"{name} ({embedding})": read_meta(resolve_corpus(name, embedding=embedding)).fingerprint
@@ -211,72 +209,60 @@ def _mark(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:MARK]
 
 
-def _value_text(record: Mapping[str, Any], key: str) -> str:
-    if key not in record:
-        return "not there"
-    text = json.dumps(record[key], ensure_ascii=False)
-    return text if len(text) <= 80 else f"{text[:77]}…"
-
-
-RECORD, RESULTS, REPORT = "suite.json", "results.jsonl", "report.md"
+RECORD = "suite.json"
 NAMED = 5
 """Changes that a message names."""
 _LOCK = ".lock"
 
 
-class SuiteFolder:
-    """The folder of a suite.
+def write(path: Path, text: str) -> None:
+    """Write a file of a suite's folder as a whole, or not at all."""
+    with writing(path.parent):
+        replace_text(path, text, newline="")
 
-    Attributes:
-        accepted: changes that were accepted, now or before: results of both sides stand in it.
+
+def begin(folder: Path, record: Record, *, accept_changes: bool) -> list[str]:
+    """Make a folder one of what is made from this, new or begun.
+
+    Other repeats are no change: finished cells stand beside new ones. Nor are other measures, plots or words:
+    all cells are measured anew each time.
+
+    Returns:
+        Changes that were accepted, now or before: results of both sides stand in it.
+
+    Raises:
+        ChangedError: it was begun by another suite, config or prompts, and changes are not accepted, or a process
+            is at work that knows nothing of them.
+        JournalError: it holds something else.
     """
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.accepted = path, list[str]()
-
-    def write(self, name: str, text: str) -> Path:
-        """Write a file as a whole, or not at all."""
-        with writing(self.path):
-            replace_text(self.path / name, text, newline="")
-        return self.path / name
-
-    def begin(self, record: Record, *, accept_changes: bool) -> None:
-        """Make it a folder of what is made from this, new or begun.
-
-        Other repeats are no change: finished cells stand beside new ones. Nor are other measures, plots or words:
-        all cells are measured anew each time.
-
-        Raises:
-            ChangedError: it was begun by another suite, config or prompts, and changes are not accepted, or a process
-                is at work that knows nothing of them.
-            JournalError: it holds something else.
-        """
-        if (self.path / RECORD).exists():
-            before = self._recorded()
-            changed = changes(before, record)
-            if changed and not (accept_changes and not in_use(self.path)):
-                more = f"; and {len(changed) - NAMED} more" if changed[NAMED:] else ""
-                hint = "--out FOLDER begins anew; --accept-changes goes on, and keeps what is finished"
-                raise ChangedError(
-                    f"{self.path}: was begun otherwise: {'; '.join(changed[:NAMED])}{more}",
-                    hint="wait for the process that goes on with it, or stop it" if accept_changes else hint,
-                )
-            self.accepted = [*before.get(ACCEPTED, ()), *changed]
-            # Of judgings that are not made this time, what the last ones were made from stays.
-            record = {**record, JUDGED: {**before.get(JUDGED, {}), **record[JUDGED]}}
-        elif (self.path / CELLS).exists() or (self.path / RESULT).exists():
-            raise JournalError(f"{self.path}: holds something else", hint="name another --out")
-        record |= {ACCEPTED: self.accepted} if self.accepted else {}
-        self.write(RECORD, json.dumps(record, ensure_ascii=False, indent=2) + "\n")
-
-    def _recorded(self) -> Record:
+    path, accepted = folder / RECORD, list[str]()
+    if path.exists():
         try:
-            record: object = json.loads((self.path / RECORD).read_text(encoding="utf-8"))
+            read: object = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise JournalError(
-                f"{self.path / RECORD}: damaged: {error}", hint="name another --out"
-            ) from error
-        return cast(Record, record) if isinstance(record, dict) else {}
+            raise JournalError(f"{path}: damaged: {error}", hint="name another --out") from error
+        before = cast(Record, read) if isinstance(read, dict) else {}
+        if before.get("format") == FORMAT:
+            changed = changes(before, record)
+            more = f"; and {len(changed) - NAMED} more" if changed[NAMED:] else ""
+            what = f"was begun otherwise: {'; '.join(changed[:NAMED])}{more}"
+        else:
+            changed, before = [OLDER], {ACCEPTED: before.get(ACCEPTED, ())}
+            what = f"was {OLDER}, whose record of what it was made from cannot be compared with today's"
+        if changed and not (accept_changes and not in_use(folder)):
+            hint = "--out FOLDER begins anew; --accept-changes goes on, and keeps what is finished"
+            raise ChangedError(
+                f"{folder}: {what}",
+                hint="wait for the process that goes on with it, or stop it" if accept_changes else hint,
+            )
+        accepted = [*before.get(ACCEPTED, ()), *changed]
+        # Of judgings that are not made this time, what the last ones were made from stays.
+        record = {**record, JUDGED: {**before.get(JUDGED, {}), **record[JUDGED]}}
+    elif (folder / CELLS).exists() or (folder / RESULT).exists():
+        raise JournalError(f"{folder}: holds something else", hint="name another --out")
+    record |= {ACCEPTED: accepted} if accepted else {}
+    write(path, json.dumps(record, ensure_ascii=False, indent=2) + "\n")
+    return accepted
 
 
 @contextmanager

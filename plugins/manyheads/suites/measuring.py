@@ -15,7 +15,7 @@ from manyheads.engine.jobs import Failure, Job, JobNews, Listener
 from manyheads.errors import ConfigError, SubjectError
 from manyheads.measures.corpus import MeasuringCorpus, measuring_corpus
 from manyheads.measures.scores import scores
-from manyheads.suites.cells import Cell, Plan
+from manyheads.suites.cells import RUN, Cell, Plan
 from manyheads.suites.spec import Absent, MeasurePath, MeasuringConfig, SuiteSpec, Value, at
 from manyheads.texts import Subject, read_subject
 
@@ -86,24 +86,40 @@ def _corpus_of(config: RunConfig) -> tuple[str, str]:
 
 def _row(spec: SuiteSpec, plan: Plan, failures: Mapping[str, Failure], novelty: Novelty) -> Row:
     cell = plan.cell
-    told: dict[str, Any] = {
+    known: dict[str, Any] = {
         "cell": cell.name, "condition": dict(cell.condition), "case": cell.case, "seed": cell.seed
     }  # fmt: skip
+    results: dict[Path, dict[str, Any]] = {}
     for job in plan.jobs:
         if job.key in failures:
-            return Row(**told, error=str(failures[job.key]))
-    results: dict[Path, dict[str, Any]] = {}
+            return Row(**known, error=str(failures[job.key]))
     for job in plan.jobs:
         try:
             results[job.folder] = result_data(job.folder)
         except SubjectError as error:
-            return Row(**told, error=f"{error.message}; remove {job.folder} and it is run again")
-    found = {each.name: list(_cell_values(each, plan, results, novelty)) for each in spec.measure_paths}
+            return Row(**known, error=f"{error.message}; remove {job.folder} and it is run again")
+    values, each, shares, unknown, missing = {}, {}, [], [], {}
+    for measure in spec.measure_paths:
+        found = list(_cell_values(measure, plan, results, novelty))
+        numbers = tuple(one for one in found if isinstance(one, float | bool))
+        # Where a run lacks a measure, or nobody knows it, there is none of the cell.
+        if absent := [one.why for one in found if isinstance(one, Absent)]:
+            missing[measure.name] = absent[0]
+        elif len(numbers) < len(found):
+            unknown.append(measure.name)
+        else:
+            values[measure.name] = fmean(numbers)
+            each |= {measure.name: numbers} if numbers[1:] else {}
+            shares += [measure.name] if all(isinstance(one, bool) for one in numbers) else []
     writers = [result.get("written_by_language_model") for result in results.values()]
-    warned = (str(each) for result in results.values() for each in result.get("warnings", ()))
+    warned = (str(one) for result in results.values() for one in result.get("warnings", ()))
     return Row(
-        **told,
-        **_fields(found),
+        **known,
+        values=values,
+        each=each,
+        shares=tuple(shares),
+        unknown=tuple(unknown),
+        missing=missing,
         by_language_model=None if None in writers else all(writers),
         warnings=tuple(dict.fromkeys(warned)),
     )
@@ -112,9 +128,9 @@ def _row(spec: SuiteSpec, plan: Plan, failures: Mapping[str, Failure], novelty: 
 def _cell_values(
     measure: MeasurePath, plan: Plan, results: Mapping[Path, Mapping[str, Any]], novelty: Novelty
 ) -> Iterator[Value]:
-    """What there is of a measure in a cell: a value for each of its runs, or one of their ranking."""
-    jobs = {"novelty": plan.runs, "run": plan.runs, "review": plan.reviews, "ranking": plan.rankings}
-    for job in jobs[measure.of]:
+    """What there is of a measure in a cell: a value for each of its runs, or one of all of them together."""
+    jobs = plan.judgings.get(measure.of, plan.runs)
+    for job in jobs:
         if measure.of == "novelty":
             value = novelty[job.folder][measure.path[0]]
         else:
@@ -122,31 +138,10 @@ def _cell_values(
         match value:
             case float() | bool():
                 yield measure.value(value)
-            case Absent() if len(jobs[measure.of]) > 1:
+            case Absent() if len(jobs) > 1:
                 yield Absent(f"{job.label}: {value.why}")
             case _:
                 yield value
-
-
-def _fields(found: Mapping[str, Sequence[Value]]) -> dict[str, Any]:
-    """The fields of a row: where a run lacks a measure, or nobody knows it, there is none of the cell."""
-    absent = {
-        name: [each.why for each in values if isinstance(each, Absent)] for name, values in found.items()
-    }
-    known = {
-        name: tuple(each for each in values if isinstance(each, float | bool))
-        for name, values in found.items()
-    }
-    whole = {name: values for name, values in known.items() if len(values) == len(found[name])}
-    return {
-        "values": {name: fmean(values) for name, values in whole.items()},
-        "each": {name: values for name, values in whole.items() if len(values) > 1},
-        "shares": tuple(
-            name for name, values in whole.items() if all(isinstance(each, bool) for each in values)
-        ),
-        "missing": {name: why[0] for name, why in absent.items() if why},
-        "unknown": tuple(name for name, values in found.items() if None in values and not absent[name]),
-    }
 
 
 def _novelty(spec: SuiteSpec, runs: Iterable[Job], corpora: Corpora) -> Novelty:
@@ -209,15 +204,12 @@ class Coverage:
             ConfigError: a measure that no result has had, nor one to come can have; where nothing is left to be paid,
                 all of it is said at the end.
         """
+        job = news.job
         self._listener(news)
         if news.state in ("kept", "finished", "failed", "left out"):
-            self._pending.discard(news.job.key)
-        if news.state in ("kept", "finished"):
-            self._look(news.job)
-
-    def _look(self, job: Job) -> None:
+            self._pending.discard(job.key)
         measures = [each for each in self._measures if each.of == job.kind and each.name not in self._seen]
-        if not measures:
+        if news.state not in ("kept", "finished") or not measures:
             return
         try:
             result = result_data(job.folder)
@@ -230,21 +222,16 @@ class Coverage:
             if measure.name not in self._gaps:
                 self._listener(JobNews(job, "lacks", f"no {measure.name}: {value.why}"))
             self._gaps[measure.name].add(_form(job))
-        if self._pending:
-            self._check(absent)
-
-    def _check(self, absent: Mapping[MeasurePath, Absent]) -> None:
         for measure, value in absent.items():
-            if self._gaps[measure.name] < self._forms[measure.of]:
-                continue
-            near = get_close_matches(measure.path[-1], value.there, 1)
-            raise ConfigError(
-                f"measures: {measure.name}: {value.why}, nor can any other {measure.of} of this suite have it",
-                tried=f"there are {', '.join(value.there)}" if value.there else None,
-                hint=f"mend it in suite.yaml{f' (is it {near[0]}?)' if near else ''}; "
-                "what is finished is kept, and the same command goes on",
-            )
+            if self._pending and self._gaps[measure.name] >= self._forms[measure.of]:
+                near = get_close_matches(measure.path[-1], value.there, 1)
+                raise ConfigError(
+                    f"measures: {measure.name}: {value.why}, nor can any other {measure.of} of this suite have it",
+                    tried=f"there are {', '.join(value.there)}" if value.there else None,
+                    hint=f"mend it in suite.yaml{f' (is it {near[0]}?)' if near else ''}; "
+                    "what is finished is kept, and the same command goes on",
+                )
 
 
 def _form(job: Job) -> str:
-    return job.group if job.kind == "run" else job.kind
+    return job.group if job.kind == RUN else job.kind

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
+from manyheads.engine.system import Number
 from manyheads.measures.statistics import (
     FEW,
     Ends,
@@ -23,11 +24,12 @@ from manyheads.measures.statistics import (
     mean_of,
     student_interval,
 )
-from manyheads.report.plots import WITHOUT, Kind, Panel, Point, can_draw, draw, title_of
+from manyheads.report.plots import LABELS, WITHOUT, Kind, Panel, Point, can_draw, draw
 from manyheads.report.record import count
-from manyheads.suites.cells import CELLS, RANKINGS
+from manyheads.suites.cells import CELLS, together
 from manyheads.suites.measuring import Row
-from manyheads.suites.spec import Condition, PlotConfig, Suite, SuiteSpec, label_of
+from manyheads.suites.spec import Condition, PlotConfig, Suite, SuiteSpec, judges, label_of
+from manyheads.systems import systems
 
 # What a suite comes to: for each condition and measure n, mean ± standard error, intervals, and what is left out.
 
@@ -35,13 +37,26 @@ from manyheads.suites.spec import Condition, PlotConfig, Suite, SuiteSpec, label
 Place: TypeAlias = tuple[str, int]
 """Case and seed."""
 Values: TypeAlias = dict[Place, float]
-SCALES = {
-    **dict.fromkeys(("ranking.s", "ranking.settled", "ranking.consistency"), (0.0, 1.0)),
-    "ranking.position_bias": (-1.0, 1.0),
-    **dict.fromkeys(("ranking.failed", "rebuttal.iterations", "inference_cost"), (0.0, inf)),
-    **dict.fromkeys(("usage.calls", "usage.input_tokens", "usage.output_tokens", "usage.cost"), (0.0, inf)),
+USAGE = ("usage.calls", "usage.input_tokens", "usage.output_tokens", "usage.cost")
+COMMON = {
+    "inference_cost": Number("replies asked for", (0.0, inf)),
+    **dict.fromkeys(USAGE, Number("", (0.0, inf))),
 }
-"""Measures that cannot lie beyond these ends: scales, and counts; shares are others, between 0 and 1."""
+"""Measures of any run."""
+
+
+def numbers() -> dict[str, Number]:
+    """What is known of measures and settings by name."""
+    return {
+        **COMMON,
+        **{name: each for system in systems().values() for name, each in system.numbers.items()},
+    }
+
+
+def title_of(name: str) -> str:
+    """What pictures and reports call a measure or an axis."""
+    number = numbers().get(name)
+    return f"{number.title} ({name})" if number and number.title else LABELS.get(name, name)
 
 
 class Entry(BaseModel):
@@ -108,11 +123,8 @@ class Entry(BaseModel):
 
 def summarise(spec: SuiteSpec, rows: Sequence[Row]) -> list[Entry]:
     """An entry for each condition and measure, in the suite's order."""
-    several = counted(rows) == "cases"
     return [
-        _entry(spec, rows, condition, measure, several)
-        for condition in spec.conditions()
-        for measure in spec.measures
+        _entry(spec, rows, condition, measure) for condition in spec.conditions() for measure in spec.measures
     ]
 
 
@@ -143,68 +155,53 @@ def pooled(measure: str, rows: Sequence[Row], level: float) -> Mean | None:
 
 def summary_table(spec: SuiteSpec, entries: Sequence[Entry]) -> str:
     """The same as CSV: a column for each axis, then those of an entry."""
+
+    def cell(value: Any) -> str:
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
     columns = [name for name in Entry.model_fields if name not in ("condition", "against")]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*spec.axes, *columns, "against"])
     for entry in entries:
         data = entry.model_dump(mode="json")
-        axes = [_cell(entry.condition[axis]) for axis in spec.axes]
-        writer.writerow([*axes, *(data[name] for name in columns), _cell(entry.against)])
+        axes = ["" if (value := entry.condition[axis]) is None else cell(value) for axis in spec.axes]
+        against = "" if entry.against is None else cell(entry.against)
+        writer.writerow([*axes, *(data[name] for name in columns), against])
     return text.getvalue()
 
 
-def _cell(value: Any) -> str:
-    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
-
-
-def _entry(spec: SuiteSpec, rows: Sequence[Row], condition: Condition, measure: str, several: bool) -> Entry:
-    of_it = [row for row in rows if row.condition == condition]
-    values, unknown = _values(of_it, measure), sum(measure in row.unknown for row in of_it)
-    told: dict[str, Any] = {"condition": condition, "measure": measure, "level": spec.level}
-    told |= {"n": 0, "cells": len(values), "left_out": len(of_it) - len(values) - unknown, "unknown": unknown}
-    share, within = is_share(measure, rows), _scale(measure, rows)
-    if found := mean_of(_independent(values, several), level=spec.level, share=share, within=within):
-        told |= {name: getattr(found, name) for name in ("n", "mean", "se", "low", "high", "method", "why")}
-        told |= {**_interval_ends("t", found.t), **_interval_ends("bca", found.bca), **_runs(of_it, measure)}
-        told |= _repeats_of(values, {row.seed for row in of_it}, spec.level, within)
-    other = spec.counterpart(condition)
-    if other != condition:
-        theirs = _values([row for row in rows if row.condition == other], measure)
-        told |= {"against": other, **_difference(values, theirs, several, spec.level, within)}
-    return Entry(**told)
+def _entry(spec: SuiteSpec, rows: Sequence[Row], condition: Condition, measure: str) -> Entry:
+    several, level, within = counted(rows) == "cases", spec.level, _scale(measure, rows)
+    here = [row for row in rows if row.condition == condition]
+    values, unknown = _values(here, measure), sum(measure in row.unknown for row in here)
+    entry: dict[str, Any] = {"condition": condition, "measure": measure, "level": level, "n": 0}
+    entry |= {"cells": len(values), "left_out": len(here) - len(values) - unknown, "unknown": unknown}
+    share = is_share(measure, rows)
+    if mean := mean_of(_independent(values, several), level=level, share=share, within=within):
+        entry |= {name: getattr(mean, name) for name in ("n", "mean", "se", "low", "high", "method", "why")}
+        entry["t_low"], entry["t_high"] = mean.t or (None, None)
+        entry["bca_low"], entry["bca_high"] = mean.bca or (None, None)
+        # Over all runs: of the means of cells there is another median.
+        each = [one for row in here if measure in row.values
+                for one in row.each.get(measure, (row.values[measure],))]  # fmt: skip
+        entry |= {"runs": len(each), "median": median(each)}
+        entry |= _repeats_of(values, {row.seed for row in here}, level, within)
+    if (other := spec.counterpart(condition)) != condition:
+        entry["against"], theirs = other, _values([row for row in rows if row.condition == other], measure)
+        both = [place for place in values if place in theirs]
+        pairs = [_independent({place: each[place] for place in both}, several) for each in (values, theirs)]
+        if difference := mean_difference(*pairs, level=level, within=within):
+            entry |= {"pairs": difference.n, "difference": difference.mean}
+            entry |= {
+                f"difference_{name}": getattr(difference, name) for name in ("se", "low", "high", "method")
+            }
+    return Entry(**entry)
 
 
 def _scale(measure: str, rows: Sequence[Row]) -> Ends | None:
-    return (0.0, 1.0) if is_share(measure, rows) else SCALES.get(measure)
-
-
-def _interval_ends(name: str, ends: tuple[float, float] | None) -> dict[str, float]:
-    return {f"{name}_low": ends[0], f"{name}_high": ends[1]} if ends else {}
-
-
-def _runs(rows: Sequence[Row], measure: str) -> dict[str, Any]:
-    """Over all runs: of the means of cells there is another median."""
-    each = [
-        value
-        for row in rows
-        if measure in row.values
-        for value in row.each.get(measure, (row.values[measure],))
-    ]
-    return {"runs": len(each), "median": median(each)}
-
-
-def _repeats_of(values: Values, seeds: Collection[int], level: float, within: Ends | None) -> dict[str, Any]:
-    """Each repeat's mean is over the same cases, or repeats would differ for the cases that they lack."""
-    cases = {case for case, _ in values}
-    whole = sorted(case for case in cases if all((case, seed) in values for seed in seeds))
-    if not whole or len(seeds) < 2:
-        return {}
-    means = [fmean(values[case, seed] for case in whole) for seed in sorted(seeds)]
-    mean, sd, count = fmean(means), stdev(means), len(means)
-    ends = student_interval(mean, sd / count**0.5, count, level, within) if sd else (None, None)
-    told = {"repeats": count, "repeat_cases": len(whole), "repeat_mean": mean, "repeat_sd": sd}
-    return {**told, "repeat_low": ends[0], "repeat_high": ends[1]}
+    number = numbers().get(measure)
+    return (0.0, 1.0) if is_share(measure, rows) else number and number.ends
 
 
 def _values(rows: Sequence[Row], measure: str) -> Values:
@@ -216,18 +213,17 @@ def _independent(values: Values, several: bool) -> list[float]:
     return list((by_group(values, lambda place: place[0]) if several else values).values())
 
 
-def _difference(
-    ours: Values, theirs: Values, several: bool, level: float, within: Ends | None
-) -> dict[str, Any]:
-    both = [place for place in ours if place in theirs]
-    first = _independent({place: ours[place] for place in both}, several)
-    second = _independent({place: theirs[place] for place in both}, several)
-    found: Mean | None = mean_difference(first, second, level=level, within=within)
-    if found is None:
+def _repeats_of(values: Values, seeds: Collection[int], level: float, within: Ends | None) -> dict[str, Any]:
+    """Each repeat's mean is over the same cases, or repeats would differ for the cases that they lack."""
+    cases = {case for case, _ in values}
+    whole = sorted(case for case in cases if all((case, seed) in values for seed in seeds))
+    if not whole or len(seeds) < 2:
         return {}
-    told = {"pairs": found.n, "difference": found.mean, "difference_se": found.se}
-    ends = {"difference_low": found.low, "difference_high": found.high, "difference_method": found.method}
-    return {**told, **ends}
+    means = [fmean(values[case, seed] for case in whole) for seed in sorted(seeds)]
+    mean, sd, count = fmean(means), stdev(means), len(means)
+    low, high = student_interval(mean, sd / count**0.5, count, level, within) if sd else (None, None)
+    repeats = {"repeats": count, "repeat_cases": len(whole), "repeat_mean": mean, "repeat_sd": sd}
+    return {**repeats, "repeat_low": low, "repeat_high": high}
 
 
 Column: TypeAlias = tuple[str, Callable[[Entry], object]]
@@ -236,7 +232,6 @@ ABSENT = "–"
 OFFLINE_NOTE = (
     "Written by the offline model, which is no language model: the numbers show how a suite goes, no more"
 )
-BIAS = "ranking.position_bias"
 NAMED = 3
 """Cells that are named where several have the same trouble."""
 ROUNDING = 1e-9
@@ -262,12 +257,20 @@ def report_text(
         made: what its cells were made with, a line each.
     """
     spec = suite.spec
-    parts = [*_head(suite, repeats, rows, made), *_mixed(accepted), *_picture(spec, pictures)]
+    parts = [*_head(suite, repeats, rows, made)]
+    if accepted:
+        parts += [
+            "**Changes that were accepted: what was finished before them is in the numbers below all the same.**",
+            "\n".join(f"- {plain(change)}" for change in accepted),
+        ]
+    if pictures:
+        parts.append(f"![{plain(spec.title)}]({pictures[0].name})")
+    elif spec.plot:
+        parts.append(f"Nothing is drawn: {WITHOUT}.")
     for measure in spec.measures:
-        parts.append(f"## {plain(title_of(measure))}")
-        of_it = [entry for entry in entries if entry.measure == measure]
-        parts += [_means(spec, of_it, share=is_share(measure, rows)), *_repeats(spec, rows, of_it)]
-        parts += _bias(spec, rows) if measure == BIAS else ()
+        own = [entry for entry in entries if entry.measure == measure]
+        parts += [f"## {plain(title_of(measure))}", _means(spec, own, share=is_share(measure, rows))]
+        parts += [*_repeats(spec, rows, own), *_sign(measure, spec, rows)]
     return "\n\n".join([*parts, *_trouble(rows), *_reading(spec, rows, entries)]) + "\n"
 
 
@@ -324,19 +327,6 @@ def _head(suite: Suite, repeats: int, rows: Sequence[Row], made: Sequence[str]) 
     ])  # fmt: skip
 
 
-def _mixed(accepted: Sequence[str]) -> Iterator[str]:
-    if accepted:
-        yield "**Changes that were accepted: what was finished before them is in the numbers below all the same.**"
-        yield "\n".join(f"- {plain(change)}" for change in accepted)
-
-
-def _picture(spec: SuiteSpec, pictures: Sequence[Path]) -> Iterator[str]:
-    if pictures:
-        yield f"![{plain(spec.title)}]({pictures[0].name})"
-    elif spec.plot:
-        yield f"Nothing is drawn: {WITHOUT}."
-
-
 def _means(spec: SuiteSpec, entries: Sequence[Entry], *, share: bool) -> str:
     interval = f"{spec.level:.0%} interval"
     columns: list[Column] = [
@@ -387,27 +377,24 @@ def _repeats(spec: SuiteSpec, rows: Sequence[Row], entries: Sequence[Entry]) -> 
     yield _table(spec, entries, columns)
 
 
-def _bias(spec: SuiteSpec, rows: Sequence[Row]) -> Iterator[str]:
-    """Whether the judge of all these rankings goes by places, in words."""
-    found = pooled(BIAS, rows, spec.level)
-    if found is None or found.se is None:
-        yield "Whether the judge goes by the place in which an idea is shown cannot be told from these cells."
+def _sign(measure: str, spec: SuiteSpec, rows: Sequence[Row]) -> Iterator[str]:
+    """What it means that a measure lies above or below 0, over all conditions."""
+    number = numbers().get(measure)
+    if not number or not number.signs:
         return
-    over = f"Over all conditions the bias of places is {with_error(found.mean, found.se)}"
-    n, favoured = f"n = {found.n} {_pooled_over(rows)}", "early" if found.mean > 0 else "late"
-    if found.low is None or found.high is None:
-        told = f"the judge favours what it is shown {favoured}" if found.mean else "no place is favoured"
-        yield f"{over}, the same everywhere ({n}): {told}."
+    mean, (above, below, neither) = pooled(measure, rows, spec.level), number.signs
+    if mean is None or mean.se is None:
+        yield f"Over all conditions the {number.title} cannot be told from these cells."
         return
-    if found.low <= 0 <= found.high:
-        told = "0 lies inside the interval: no favour for a place can be told from chance"
-    else:
-        told = f"0 lies outside the interval: the judge favours what it is shown {favoured}"
-    yield f"{over} ({spec.level:.0%} interval {_ends(found.low, found.high)}, {n}). {told}."
-
-
-def _pooled_over(rows: Sequence[Row]) -> str:
-    return "cases" if counted(rows) == "cases" else "seeds"
+    over = f"Over all conditions the {number.title} is {with_error(mean.mean, mean.se)}"
+    n = f"n = {mean.n} {'cases' if counted(rows) == 'cases' else 'seeds'}"
+    sign = above if mean.mean > 0 else below
+    if mean.low is None or mean.high is None:
+        yield f"{over}, the same everywhere ({n}): {sign if mean.mean else neither}."
+        return
+    inside = mean.low <= 0 <= mean.high
+    told = f"0 lies inside the interval: {neither}" if inside else f"0 lies outside the interval: {sign}"
+    yield f"{over} ({spec.level:.0%} interval {_ends(mean.low, mean.high)}, {n}). {told}."
 
 
 def cells_by(told: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
@@ -419,36 +406,35 @@ def cells_by(told: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 
 def _trouble(rows: Sequence[Row]) -> Iterator[str]:
-    yield from _named(
-        "Failed", "In none of the numbers above.", rows, lambda row: [row.error] if row.error else []
+    """A section on each kind of what is told of some cells, a line each with the first of these."""
+    unknown = "These runs did not fail; nobody knows the value, such as a cost without prices."
+    sections: tuple[tuple[str, str, Callable[[Row], Sequence[str]]], ...] = (
+        ("Failed", "In none of the numbers above.", lambda row: [row.error] if row.error else []),
+        ("Not to be measured", "", lambda row: [f"no {name}: {why}" for name, why in row.missing.items()]),
+        ("Unknown", unknown, lambda row: row.unknown),
+        ("Warnings", "These cells are in the numbers above.", lambda row: row.warnings),
     )
-    yield from _named(
-        "Not to be measured", "", rows, lambda row: [f"no {name}: {why}" for name, why in row.missing.items()]
-    )
-    lead = "These runs did not fail; nobody knows the value, such as a cost without prices."
-    yield from _named("Unknown", lead, rows, lambda row: row.unknown)
-    yield from _named("Warnings", "These cells are in the numbers above.", rows, lambda row: row.warnings)
-
-
-def _named(title: str, lead: str, rows: Sequence[Row], of: Callable[[Row], Sequence[str]]) -> Iterator[str]:
-    """A section on what is told of some cells, a line each with the first of these."""
-    if cells := cells_by((text, row.cell) for row in rows for text in of(row)):
-        yield f"## {title}: {sum(bool(of(row)) for row in rows)} of {len(rows)} cells"
-        yield from [lead] if lead else []
-        yield "\n".join(_line(text, names) for text, names in cells.items())
-
-
-def _line(text: str, cells: Sequence[str]) -> str:
-    more = f" and {len(cells) - NAMED} more" if len(cells) > NAMED else ""
-    return f"- {plain(text)} ({plain(', '.join(cells[:NAMED]))}{more})"
+    for title, lead, of in sections:
+        if cells := cells_by((text, row.cell) for row in rows for text in of(row)):
+            yield f"## {title}: {sum(bool(of(row)) for row in rows)} of {len(rows)} cells"
+            yield from [lead] if lead else []
+            more = {
+                text: f" and {len(names) - NAMED} more" if names[NAMED:] else ""
+                for text, names in cells.items()
+            }
+            yield "\n".join(
+                f"- {plain(text)} ({plain(', '.join(names[:NAMED]))}{more[text]})"
+                for text, names in cells.items()
+            )
 
 
 def _reading(spec: SuiteSpec, rows: Sequence[Row], entries: Sequence[Entry]) -> Iterator[str]:
     unit = "cases, each the mean of its cells" if counted(rows) == "cases" else "cells"
     against = label_of(spec.counterpart(next(spec.conditions())))
     compared = f"where they agree with {label_of(spec.against)}" if spec.against else f"of {against}"
-    ranked = any(each.of == "ranking" for each in spec.measure_paths)
-    places = f"{CELLS}/, the rankings in {RANKINGS}/" if ranked else f"{CELLS}/"
+    measured = {each.of for each in spec.measure_paths}
+    apart = [name for name, system in judges().items() if name in measured and together(system)]
+    places = ", ".join([f"{CELLS}/", *(f"the {name}s in {name}s/" for name in apart)])
     yield "## How to read this"
     yield (
         f"n and pairs count {unit}. SE is the standard error of the mean. "
@@ -464,7 +450,7 @@ def _intervals(rows: Sequence[Row], entries: Sequence[Entry]) -> Iterator[str]:
     if "t" in used:
         yield (
             f"Intervals of fewer than {FEW} values are Student's t, which takes them to be drawn from a bell curve; "
-            "those of shares, rankings and counts are cut where their scales end. Bootstrapped ones are too narrow for so "
+            "those of shares and counts, and of what else has ends, are cut where their scales end. Bootstrapped ones are too narrow for so "
             "few, and stand beside them in summary.csv."
         )
     if "BCa" in used:
@@ -501,44 +487,37 @@ def draw_suite(spec: SuiteSpec, rows: Sequence[Row], entries: Sequence[Entry], f
     if spec.plot is None or not can_draw():
         return []
     kind, drawn = spec.plot.kind, [entry for entry in entries if entry.measure in spec.plot.value]
-    panels = list(panels_of(spec, spec.plot, drawn))
+    panels = list(_panels(spec, spec.plot, drawn))
     draw(kind, panels, spec.title, caption_of(kind, rows, drawn), files)
     return files
 
 
-def panels_of(spec: SuiteSpec, plot: PlotConfig, entries: Sequence[Entry]) -> Iterator[Panel]:
+def _panels(spec: SuiteSpec, plot: PlotConfig, entries: Sequence[Entry]) -> Iterator[Panel]:
     """A panel for each measure and each combination of the axes that the plot does not name."""
     rest = {axis: values for axis, values in spec.axes.items() if axis not in (plot.x, plot.y)}
     for measure, values in product(plot.value, product(*rest.values())):
         held = dict(zip(rest, values, strict=True))
-        shown = [
-            entry
-            for entry in entries
-            if entry.measure == measure and all(entry.condition[axis] == held[axis] for axis in held)
-        ]
         title = ", ".join([title_of(measure), *(f"{axis}={value}" for axis, value in held.items())])
-        points = tuple(_point(plot, entry) for entry in shown)
+        points = tuple(
+            Point(
+                str(entry.condition[plot.x]),
+                str(entry.condition[plot.y]) if plot.y else "",
+                *(entry.mean, entry.se, entry.low, entry.high),
+            )
+            for entry in entries
+            if entry.measure == measure and held.items() <= entry.condition.items()
+        )
         yield Panel(measure, title, title_of(plot.x), title_of(plot.y) if plot.y else "", points)
 
 
 def caption_of(kind: Kind, rows: Sequence[Row], entries: Sequence[Entry]) -> str:
     """What is drawn, over how many values, how many cells are not in it, and whether a language model wrote."""
-    counts = sorted({entry.n for entry in entries})
-    n = (
-        count(counts[0], counted(rows)[:-1])
-        if len(counts) == 1
-        else f"{counts[0]} to {counts[-1]} {counted(rows)}"
-    )
-    out = max(entry.left_out for entry in entries)
+    counts, unit = sorted({entry.n for entry in entries}), counted(rows)
+    n = f"{counts[0]} to {counts[-1]} {unit}" if counts[1:] else count(counts[0], unit[:-1])
+    out, unknown = (max(getattr(entry, name) for entry in entries) for name in ("left_out", "unknown"))
     shown = "" if kind == "heatmap" else f", {entries[0].level:.0%} interval thin or shaded"
-    told = [f"mean ± standard error{shown}, n = {n}"]
-    told += [f"cells left out of a condition: up to {out}"] if out else []
-    unknown = max(entry.unknown for entry in entries)
-    told += [f"cells of a condition whose value is unknown: up to {unknown}"] if unknown else []
-    told += ["offline model, which is no language model"] if is_offline(rows) else []
-    return "; ".join(told)
-
-
-def _point(plot: PlotConfig, entry: Entry) -> Point:
-    y = str(entry.condition[plot.y]) if plot.y else ""
-    return Point(str(entry.condition[plot.x]), y, entry.mean, entry.se, entry.low, entry.high)
+    parts = [f"mean ± standard error{shown}, n = {n}"]
+    parts += [f"cells left out of a condition: up to {out}"] if out else []
+    parts += [f"cells of a condition whose value is unknown: up to {unknown}"] if unknown else []
+    parts += ["offline model, which is no language model"] if is_offline(rows) else []
+    return "; ".join(parts)

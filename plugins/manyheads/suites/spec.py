@@ -12,22 +12,25 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, field_validator, model_validator
 
-from manyheads.config import read_yaml
+from manyheads.config import Slot, read_yaml
 from manyheads.config.run import Strict
+from manyheads.engine.system import System
 from manyheads.errors import ConfigError, describe
 from manyheads.resources import Resources, data_file
 from manyheads.systems import systems
 
-# What a suite measures, read from its names: `hd`, `review.overall`, `ranking.s`, `rebuttal.iterations < 10`.
+# What a suite measures, read from its names: `hd`, `usage.calls`, `review.overall`, `iterations < 10`.
 
 
 NOVELTY = ("hd", "cd", "ci", "on", "rnd")
-JUDGING = ("review", "ranking")
-"""How what runs came to is judged; sections of the config that steer it bear the same names."""
-Judging: TypeAlias = Literal["review", "ranking"]
 STEP = r"[^\s.<>=]+"
 NUMBER = r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
 MEASURE = re.compile(rf"(?P<path>{STEP}(?:\.{STEP})*)(?:\s*<\s*(?P<below>{NUMBER}))?")
+
+
+def judges() -> dict[str, System]:
+    """The systems that judge what runs came to, by the name that measures and settings begin with."""
+    return {system.judge.name: system for system in systems().values() if system.judge}
 
 
 @dataclass(frozen=True)
@@ -36,13 +39,13 @@ class MeasurePath:
 
     Attributes:
         name: as tables call it.
-        of: `novelty` of the abstract, `review` of it, the `ranking` of a cell's ideas, or the `run` itself.
+        of: `novelty` of the abstract, the `run` itself, or the name of a judge.
         path: where in the result of that the value stands; for novelty, the name of the measure.
         below: what the value is held against, where it is a share that counts.
     """
 
     name: str
-    of: Literal["novelty", "run"] | Judging
+    of: str
     path: tuple[str, ...]
     below: float | None = None
 
@@ -52,7 +55,7 @@ class MeasurePath:
         match = MEASURE.fullmatch(text.strip())
         if match is None:
             raise ValueError(
-                f"{text!r}: a measure is a path such as usage.calls, or a share such as rebuttal.iterations < 10"
+                f"{text!r}: a measure is a path such as usage.calls, or a share such as usage.calls < 10"
             )
         path, below = match["path"], match["below"]
         path = path.lower() if path.lower() in NOVELTY else path  # tables write HD
@@ -61,10 +64,8 @@ class MeasurePath:
         bound = None if below is None else float(below)
         if path in NOVELTY:
             return cls(name, "novelty", (path,), bound)
-        if first == "review" and rest:
-            return cls(name, "review", ("means", ".".join(rest), "mean"), bound)
-        if first == "ranking" and rest:
-            return cls(name, "ranking", tuple(rest), bound)
+        if rest and (system := judges().get(first)) and system.judge:
+            return cls(name, first, system.judge.path(rest), bound)
         return cls(name, "run", (first, *rest), bound)
 
     def value(self, number: float | bool) -> float | bool:
@@ -131,8 +132,8 @@ class SuiteSpec(Strict):
     set: dict[str, Any] = Field(default_factory=dict[str, Any])
     """Config keys such as `team.size`, laid on these."""
     grid: dict[str, tuple[Any, ...]] = Field(default_factory=dict[str, tuple[Any, ...]])
-    """Config keys, each with the values that it takes: every combination is a condition. `ranking.*` and `review.*`
-    steer how runs are judged: conditions that differ in these alone share their runs."""
+    """Config keys, each with the values that it takes: every combination is a condition. A judge's keys, such
+    as `ranking.*` and `review.*`, steer how runs are judged: conditions that differ in these alone share their runs."""
     variants: dict[str, dict[str, Any]] = Field(default_factory=dict[str, dict[str, Any]])
     """By name, config keys that change together: one more axis, called `variant`."""
     cases: str | None = None
@@ -141,16 +142,16 @@ class SuiteSpec(Strict):
     repeats: int = Field(default=3, ge=1)
     """Cells of each condition and case, each with a seed of its own."""
     ideas: int = Field(default=1, ge=1)
-    """Runs of each cell, which are ranked together; those of seed s have the seeds s * ideas, s * ideas + 1, …"""
+    """Runs of each cell, which a ranking judges together; those of seed s have the seeds s * ideas, s * ideas + 1, …"""
     begin_with: dict[str, Any] = Field(default_factory=dict[str, Any])
-    """Values of axes: runs of all other conditions begin, through `rebuttal.idea`, with the idea to which the run of
+    """Values of axes: runs of all other conditions begin, through `inputs.idea`, with the idea to which the run of
     this one came, case by case, seed by seed."""
     seeds: tuple[int, ...] = ()
     """Of the repeats, in their order; 0, 1, 2, … when left out. Further repeats count on from the largest."""
     measures: tuple[MeasureName, ...] = Field(min_length=1)
     """`hd`, `cd`, `ci`, `on`, `rnd`; `review.overall`, or another mean of a conference review of the abstract;
     `ranking.s`, or another number of the relative quality ranking, in which the cell's ideas stand beside
-    `ranking.target`; or the path of a number or truth value in `result.json`, such as `usage.calls` or, for how many
+    `ranking.target`; what another judge makes of runs; or the path of a number or truth value in `result.json`, such as `usage.calls` or, for how many
     ideas there are, `ideas.length`. `rebuttal.iterations < 10` is the share of runs of which that is true."""
     measuring: MeasuringConfig = MeasuringConfig()
     against: dict[str, Any] = Field(default_factory=dict[str, Any])
@@ -191,19 +192,6 @@ class SuiteSpec(Strict):
 
     @model_validator(mode="after")
     def _fits_together(self) -> "SuiteSpec":
-        self._check_grid()
-        for name, chosen in (("against", self.against), ("begin_with", self.begin_with)):
-            for axis, value in chosen.items():
-                if value not in self.axes.get(axis, ()):
-                    raise ValueError(f"{name}.{axis}: {value!r} is not among its values in grid or variants")
-        for axis in self.begin_with:
-            if root(axis) in JUDGING:
-                raise ValueError(f"begin_with.{axis}: steers how runs are judged, not what they come to")
-        if self.plot:
-            self._check_plot(self.plot)
-        return self
-
-    def _check_grid(self) -> None:
         for key, values in self.grid.items():
             if key == "seed" or (key == VARIANT and self.variants):
                 raise ValueError(f"grid.{key}: is set by {'seeds' if key == 'seed' else 'variants'}")
@@ -213,11 +201,21 @@ class SuiteSpec(Strict):
                 raise ValueError(f"grid.{key}: two values look the same in tables and pictures")
             if within := next((other for other in self.grid if key.startswith(f"{other}.")), None):
                 raise ValueError(f"grid.{key}: grid.{within} sets it too")
-        for name, all_of in (("seeds", self.seeds), ("measures", self.measures)):
-            if len(set(all_of)) < len(all_of):
+        for name, names in (("seeds", self.seeds), ("measures", self.measures)):
+            if len(set(names)) < len(names):
                 raise ValueError(f"{name}: one is named twice")
+        for name, values in (("against", self.against), ("begin_with", self.begin_with)):
+            for axis, value in values.items():
+                if value not in self.axes.get(axis, ()):
+                    raise ValueError(f"{name}.{axis}: {value!r} is not among its values in grid or variants")
+                if name == "begin_with" and root(axis) in judges():
+                    raise ValueError(f"begin_with.{axis}: steers how runs are judged, not what they come to")
+        return self
 
-    def _check_plot(self, plot: PlotConfig) -> None:
+    @model_validator(mode="after")
+    def _can_be_drawn(self) -> "SuiteSpec":
+        if (plot := self.plot) is None:
+            return self
         for name, axis in (("x", plot.x), ("y", plot.y)):
             if axis not in self.axes and (axis is not None or plot.kind == "heatmap"):
                 raise ValueError(f"plot.{name}: {axis} is no axis of grid or variants")
@@ -226,6 +224,7 @@ class SuiteSpec(Strict):
         for measure in plot.value:
             if measure not in self.measures:
                 raise ValueError(f"plot.value: {measure} is not among the measures")
+        return self
 
 
 def root(key: str) -> str:
@@ -260,11 +259,6 @@ def label_of(condition: Condition) -> str:
 
 
 ID, ABOUT = "id", "about"
-PATHS = ("subject", "inputs.subject", "paths", "baseline.like", "like")
-"""Config keys that name files or folders."""
-OR_TEXTS = ("background", "inputs.background", "corpus")
-"""Config keys that may do so, as may those that a system says do: `inputs.idea`, `ranking.target`, …"""
-SUCH_AS = 'such as {"id": "robots", "topic": "Robots that learn"}'
 
 
 def read_cases(path: Path) -> dict[str, dict[str, Any]]:
@@ -283,56 +277,65 @@ def read_cases(path: Path) -> dict[str, dict[str, Any]]:
         ) from error
     cases: dict[str, dict[str, Any]] = {}
     for number, line in enumerate(lines, 1):
-        if line.strip():
-            case, keys = _case(f"{path}:{number}", line)
-            if case in cases:
-                raise ConfigError(f"{path}:{number}: there is a case {case!r} already")
-            cases[case] = {key: _beside(path.parent, key, value) for key, value in keys.items()}
+        if not line.strip():
+            continue
+        where = f"{path}:{number}"
+        try:
+            data: object = json.loads(line)
+        except ValueError as error:
+            raise ConfigError(f"{where}: not valid JSON: {error}") from error
+        keys = cast(dict[str, Any], data) if isinstance(data, dict) else {}
+        case = keys.pop(ID, None)
+        if not isinstance(case, str) or not case.strip():
+            raise ConfigError(
+                f"{where}: no case", hint='such as {"id": "robots", "topic": "Robots that learn"}'
+            )
+        if not isinstance(keys.pop(ABOUT, ""), str):
+            raise ConfigError(f"{where}: {ABOUT} is a text that tells readers of the case")
+        if case in cases:
+            raise ConfigError(f"{where}: there is a case {case!r} already")
+        cases[case] = {key: _beside(path.parent, key, value) for key, value in keys.items()}
     if not cases:
         raise ConfigError(f"{path}: no cases in it")
     return cases
 
 
-def _case(where: str, line: str) -> tuple[str, dict[str, Any]]:
-    try:
-        data: object = json.loads(line)
-    except ValueError as error:
-        raise ConfigError(f"{where}: not valid JSON: {error}") from error
-    keys = cast(dict[str, Any], data) if isinstance(data, dict) else {}
-    case = keys.pop(ID, None)
-    if not isinstance(case, str) or not case.strip():
-        raise ConfigError(f"{where}: no case", hint=SUCH_AS)
-    if not isinstance(keys.pop(ABOUT, ""), str):
-        raise ConfigError(f"{where}: {ABOUT} is a text that tells readers of the case")
-    return case, keys
-
-
 def _beside(base: Path, key: str, value: Any) -> Any:
+    """A value with the files that it names in full: what must be a file, or is one and may be."""
     if isinstance(value, Mapping):
         inner = cast(Mapping[str, Any], value)
         return {each: _beside(base, f"{key}.{each}", below) for each, below in inner.items()}
-    if isinstance(value, list) and not key.endswith("background"):  # a list of which is of texts
+    slot = _slot(key)
+    if isinstance(value, list) and slot.file:
         return [_beside(base, key, each) for each in cast(list[Any], value)]
-    if not isinstance(value, str) or not (key in PATHS or (_exists(base, key, value) and _may_be_file(key))):
-        return value
-    return str((base / Path(value).expanduser()).absolute())
+    kinds = slot.metavar.split("|")
+    is_file = (slot.file or "FILE" in kinds) and ("TEXT" not in kinds or _exists(base, key, value))
+    return str((base / Path(value).expanduser()).absolute()) if is_file and isinstance(value, str) else value
 
 
-def _may_be_file(key: str) -> bool:
-    """Whether a key may name a file, that of an input of any system among them."""
+def _slot(key: str) -> Slot:
+    """How the value of a key is given, in the inputs or the section of whatever system has it."""
+    if key in ("paths", "corpus"):
+        return Slot(file=True, metavar="FOLDER" if key == "paths" else "FOLDER|TEXT")
     above, _, name = key.rpartition(".")
-    return key in OR_TEXTS or any(
-        above in ("", "inputs", system.name) and name in system.slots and system.slots[name].file
+    slots = (
+        slot
         for system in systems().values()
+        if above in ("", "inputs", system.name, *system.aliases)
+        for fields in (system.inputs.model_fields, system.config.model_fields)
+        if name in fields
+        for slot in fields[name].metadata
+        if isinstance(slot, Slot)
     )
+    return next(slots, Slot())
 
 
-def _exists(base: Path, key: str, value: str) -> bool:
+def _exists(base: Path, key: str, value: object) -> bool:
     """Whether a text is the name of a file, here or there.
 
     One that lies in the present folder alone counts: it is not taken from there, but missed beside the cases.
     """
-    if key == "corpus" and "/" not in value:
+    if not isinstance(value, str) or (key == "corpus" and "/" not in value):
         return False
     try:
         path = Path(value).expanduser()
@@ -365,33 +368,31 @@ def read_suite(name: str, resources: Resources, cases: Path | None = None) -> Su
     Raises:
         ConfigError: there is none, a file of it cannot be read, or a key or value does not fit.
     """
-    if (Path(name) / FILE).is_file():
-        return _read(Path(name).resolve().name, lambda file: Path(name) / file, cases)
-    if not resources.find(KIND, f"{name}/{FILE}"):
+
+    def find(file: str) -> Path:
+        return folder / file if own else resources.need(KIND, normpath(f"{name}/{file}"))
+
+    folder, own = Path(name), (Path(name) / FILE).is_file()
+    if not own and not resources.find(KIND, f"{name}/{FILE}"):
         raise ConfigError(
             f"{name}: no such suite",
-            tried=", ".join(
-                [str(Path(name).absolute()), *(str(root / KIND) for root in resources.search_path)]
-            ),
+            tried=", ".join([str(folder.absolute()), *(str(root / KIND) for root in resources.search_path)]),
             hint=f"name a folder with a {FILE}, or one of {', '.join(suite_names(resources)) or 'none'}",
         )
-    return _read(name, lambda file: resources.need(KIND, normpath(f"{name}/{file}")), cases)
-
-
-def suite_names(resources: Resources) -> list[str]:
-    """The suites that there are."""
-    return sorted(name.removesuffix(f"/{FILE}") for name in resources.names(KIND, f"/{FILE}"))
-
-
-def _read(name: str, find: Callable[[str], Path], cases: Path | None) -> Suite:
     path = find(FILE)
     try:
         spec = SuiteSpec.model_validate(read_yaml(path))
     except ValidationError as error:
         hint = f"all keys, with what they mean, are in {data_file('evals/suite.schema.json')}"
         raise ConfigError(f"{path}: {describe(error)}", hint=hint) from error
+    name = folder.resolve().name if own else name
     file = cases or (find(spec.cases) if spec.cases else None)
     return Suite(name, spec, read_cases(file)) if file else Suite(name, spec)
+
+
+def suite_names(resources: Resources) -> list[str]:
+    """The suites that there are."""
+    return sorted(name.removesuffix(f"/{FILE}") for name in resources.names(KIND, f"/{FILE}"))
 
 
 # What stands where a measure's path leads in a result: a value, null, or nothing.
@@ -426,33 +427,31 @@ def at(result: Mapping[str, Any], path: Sequence[str]) -> Value:
 
     The path is of keys, places in lists and, for how long a list is, `length`.
     """
-    own = cast(Mapping[str, Any], result.get("result") or {})
-    data: Any = result if path[0] in result else own
+    name = ".".join(path)
+    value: Any = result if path[0] in result else result.get("result") or {}
     for key in path:
-        if data is None:
-            return None
-        items = cast(list[Any], data) if isinstance(data, list) else None
-        keys = cast(Mapping[str, Any], data) if isinstance(data, Mapping) else {}
-        if items is not None and key == LENGTH:
-            data = len(items)
-        elif items is not None and key.isdecimal():
-            if int(key) >= len(items):
-                return Absent(f"the result has no {'.'.join(path)}", never=False)
-            data = items[int(key)]
-        elif key in keys:
-            data = keys[key]
-        else:
-            return Absent(f"the result has no {'.'.join(path)}", tuple(keys))
-    return _number(data, ".".join(path))
-
-
-def _number(value: Any, path: str) -> Value:
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, Mapping):
-        return Absent(f"{path} holds several values", tuple(cast(Mapping[str, Any], value)))
-    if isinstance(value, list):
-        return Absent(f"{path} is a list: {path}.{LENGTH} is how long it is")
-    if not isinstance(value, int | float) or not math.isfinite(value):
-        return Absent(f"{path} is {str(value)[:SHOWN]!r}, which is no number")
-    return float(value)
+        match value:
+            case None:
+                return None
+            case list() if key == LENGTH:
+                value = len(cast(list[Any], value))
+            case list() if key.isdecimal():
+                if int(key) >= len(cast(list[Any], value)):
+                    return Absent(f"the result has no {name}", never=False)
+                value = value[int(key)]
+            case dict() if key in value:
+                value = value[key]
+            case _:
+                keys = cast(dict[str, Any], value) if isinstance(value, dict) else {}
+                return Absent(f"the result has no {name}", tuple(keys))
+    match value:
+        case None | bool():
+            return value
+        case dict():
+            return Absent(f"{name} holds several values", tuple(cast(dict[str, Any], value)))
+        case list():
+            return Absent(f"{name} is a list: {name}.{LENGTH} is how long it is")
+        case int() | float() if math.isfinite(value):
+            return float(value)
+        case _:
+            return Absent(f"{name} is {str(value)[:SHOWN]!r}, which is no number")

@@ -1,6 +1,7 @@
 """The systems by name, a line each, and those of other packages; a run's config is read by the model of its system."""
 
-from collections.abc import Iterator, Mapping
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -25,49 +26,69 @@ BUILT_IN = {
 }
 
 
-class _Registry(Mapping[str, System]):
-    """Systems by name, each imported when it is first asked for."""
+log = logging.getLogger("manyheads")
 
-    def __init__(self, homes: Mapping[str, str | EntryPoint]) -> None:
-        self._homes, self._systems = homes, dict[str, System]()
+
+class _Registry(Mapping[str, System]):
+    """Systems by name, each imported when it is first asked for.
+
+    One of another package that cannot be used raises `ConfigError` where it is asked for; going through all leaves
+    it out, with a warning.
+    """
+
+    def __init__(self) -> None:
+        self._systems, self._broken = dict[str, System](), dict[str, ConfigError]()
+        self._brought: dict[str, list[EntryPoint]] = {}
+        for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+            if entry.name in BUILT_IN:
+                _warn(
+                    f"{_package(entry)} brings a system {entry.name!r}, which is one of manyheads",
+                    f"pip uninstall {_package(entry)}",
+                )
+            else:
+                self._brought.setdefault(entry.name, []).append(entry)
 
     def __getitem__(self, name: str) -> System:
+        if name in self._broken:
+            raise self._broken[name]
         if name not in self._systems:
-            home = self._homes[name]
-            if isinstance(home, str):
+            if home := BUILT_IN.get(name):
                 module, _, attribute = home.partition(":")
                 self._systems[name] = getattr(import_module(module), attribute)
             else:
-                self._systems[name] = _of_package(home)
+                self._systems[name] = _load(self._brought[name])
         return self._systems[name]
 
+    def __contains__(self, name: object) -> bool:
+        return name in BUILT_IN or name in self._brought
+
     def __iter__(self) -> Iterator[str]:
-        return iter(self._homes)
+        yield from BUILT_IN
+        for name in self._brought:
+            if name not in self._broken:
+                try:
+                    self[name]
+                except ConfigError as error:
+                    self._broken[name] = error
+                    _warn(error.message, error.hint)
+                else:
+                    yield name
 
     def __len__(self) -> int:
-        return len(self._homes)
+        return sum(1 for _ in self)
 
 
 @cache
 def systems() -> Mapping[str, System]:
-    """Every system by name: the built-in ones, then those of other packages.
-
-    Raises:
-        ConfigError: two packages bring a system of the same name. Where one is looked up: it cannot be imported.
-    """
-    homes: dict[str, str | EntryPoint] = {**BUILT_IN}
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
-        if entry.name in homes:
-            raise ConfigError(
-                f"{_package(entry)} brings a system {entry.name!r}, and there is one of this name already",
-                hint=f"remove it: pip uninstall {_package(entry)}",
-            )
-        homes[entry.name] = entry
-    return _Registry(homes)
+    """Every system by name: the built-in ones, then those of other packages; see `_Registry`."""
+    return _Registry()
 
 
-def system_of(of: RunConfig | str) -> System:
+def system_of(of: RunConfig | str, where: str = "") -> System:
     """The system of a config, or of a name.
+
+    Args:
+        where: where the name stands, for errors.
 
     Raises:
         ConfigError: there is none of this name, or it cannot be imported.
@@ -75,15 +96,25 @@ def system_of(of: RunConfig | str) -> System:
     if isinstance(of, RunConfig):
         return system.system_of(of)
     if of not in systems():
-        raise ConfigError(f"system: there is no {of!r}", tried=f"systems: {', '.join(systems())}")
+        raise ConfigError(
+            f"{where}{': ' * bool(where)}system: there is no {of!r}: no installed package has it as an entry point of {GROUP}",
+            tried=f"systems: {', '.join(systems())}",
+            hint=f"pip install the package that brings {of!r} into this environment, or name one of these",
+        )
     return systems()[of]
 
 
-def _of_package(entry: EntryPoint) -> System:
+def _load(entries: Sequence[EntryPoint]) -> System:
+    [entry, *others] = entries
     package = _package(entry)
+    if others:
+        raise ConfigError(
+            f"{package} and {_package(others[0])} each bring a system {entry.name!r}",
+            hint=f"remove one of them: pip uninstall {package}",
+        )
     hint = f"mend or remove it: pip uninstall {package}"
     try:
-        system = entry.load()
+        loaded = entry.load()
     except ConfigError as error:
         raise ConfigError(f"{package}: {error.message}", tried=error.tried, hint=error.hint) from error
     except Exception as error:  # whatever a package of others raises while it is imported
@@ -92,9 +123,14 @@ def _of_package(entry: EntryPoint) -> System:
             tried=f"{GROUP}: {entry.name} = {entry.value}",
             hint=hint,
         ) from error
-    if not isinstance(system, System) or system.name != entry.name:
+    if not isinstance(loaded, System) or loaded.name != entry.name:
         raise ConfigError(f"{package}: {entry.value} is no System of the name {entry.name!r}", hint=hint)
-    return system  # pyright: ignore[reportUnknownVariableType]
+    return loaded  # pyright: ignore[reportUnknownVariableType]
+
+
+def _warn(problem: str, hint: str | None) -> None:
+    """A line on stderr, as long as nobody sets up logging."""
+    log.warning("warning: %s", " ".join(f"{problem}; it is left out (next: {hint})".split()))
 
 
 def _package(entry: EntryPoint) -> str:

@@ -101,10 +101,7 @@ def _named(data: Iterable[Mapping[str, Any]]) -> str:
 def _read(
     data: Sequence[Mapping[str, Any]], where: str, sets: Sequence[str], name: str | None, strict: bool
 ) -> RunConfig:
-    name = name or _named(data)
-    if name not in systems():
-        raise ConfigError(f"{where}: system: there is no {name!r}", tried=f"systems: {', '.join(systems())}")
-    system = systems()[name]
+    system = system_of(name := name or _named(data), where)
     merged: dict[str, Any] = {}
     for each in data:
         own, rest = system.lift(each)

@@ -1,15 +1,22 @@
 """What runs have come to, each by what its system tells of it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
-from manyheads.core.results import RunResult, parse_result, result_data
+from manyheads.config import read_yaml
+from manyheads.core.results import Abstract, Idea, RunResult, Topic, parse_result, result_data, sections
+from manyheads.engine.folder import CONFIG
 from manyheads.engine.system import System
 from manyheads.errors import ConfigError, SubjectError
-from manyheads.report import closing
-from manyheads.report.record import read_run
+from manyheads.models.offline import LABEL
+from manyheads.replies import label
+from manyheads.report.record import count
 from manyheads.systems import system_of
+
+ABSTRACT = "Abstract"
+"""What stands above an abstract in an essence."""
 
 
 def own(name: str) -> System:
@@ -17,18 +24,19 @@ def own(name: str) -> System:
     try:
         return system_of(name)
     except ConfigError as error:
-        raise SubjectError(
-            error.message, tried=error.tried, hint="install the package that brings it"
-        ) from error
+        raise SubjectError(error.message, tried=error.tried, hint=error.hint) from error
 
 
-def load(folder: Path | str) -> RunResult[Any]:
+def load(folder: Path | str, *, unfinished: bool = True) -> RunResult[Any]:
     """What a run has come to, finished or not: `load("runs/…").result.idea.title`.
+
+    Args:
+        unfinished: whether a run that has not come to its end will do.
 
     Raises:
         SubjectError: the folder has no readable result, or its system is not there.
     """
-    data = result_data(folder := Path(folder), unfinished=True)
+    data = result_data(folder := Path(folder), unfinished=unfinished)
     return parse_result(data, own(str(data.get("system"))).result, folder)
 
 
@@ -48,14 +56,29 @@ def details(run: RunResult[Any]) -> list[str]:
 
 
 def in_full(run: RunResult[Any]) -> list[str]:
-    """What was written; or else the essence, and what a reader wants beyond it."""
-    return list(own(run.system).work(run.result)) or [*closing.in_bold(essence(run)), *details(run)]
+    """What was written, in Markdown; or else the essence, and what a reader wants beyond it."""
+    work = list(own(run.system).work(run.result))
+    return work or [*(f"**{name}.** {text}" for name, text in essence(run)), *details(run)]
 
 
 def closing_lines(folder: Path) -> str:
-    """A finished run's essence; what it cost, and where the report is."""
+    """The last lines that a finished run prints: its essence, what it cost, and where the report is."""
     run = load(folder)
-    return closing.closing_lines(folder, run, essence(run))
+    rows = essence(run)
+    width = max([10, *(len(name) + 1 for name, _ in rows)])
+    # The abstract stands between the two columns of names and texts, over both.
+    lines = [
+        f"\n{fill(text, width=100)}\n" if name == ABSTRACT else f"{name:{width}}{text}" for name, text in rows
+    ]
+    cost = f", cost {run.usage.cost:.4f}" if run.usage.cost is not None else ""
+    calls, warnings = count(run.usage.calls, "call"), count(len(run.warnings), "warning")
+    lines = ["", "\n".join(lines).strip("\n"), "", f"{calls}, {run.tokens} tokens{cost}; {warnings}"]
+    if run.degraded:
+        silent = ", ".join(run.degraded)
+        lines.append(f"Degraded  {silent} could not be asked everything; see the report")
+    if not run.written_by_language_model:
+        lines.append(LABEL)
+    return "\n".join([*lines, f"Report    {folder / 'report.html'}"])
 
 
 def write_report(folder: Path) -> Path:
@@ -67,5 +90,31 @@ def write_report(folder: Path) -> Path:
     Raises:
         UserError: the folder is no run folder, or the report cannot be written.
     """
-    record = read_run(folder)
-    return own(record.result.system).write_report(record)
+    config = read_yaml(folder / CONFIG) if (folder / CONFIG).is_file() else {}
+    system = config.get("system") or result_data(folder, unfinished=True).get("system")
+    return own(str(system)).write_report(folder)
+
+
+# What systems' essences share.
+
+
+def work(topic: Topic | None, idea: Idea | None, abstract: Abstract | None) -> Iterator[tuple[str, str]]:
+    """Topic, idea and abstract, each as far as there is one; an idea that the abstract has its title from but once."""
+    title = abstract and abstract.title
+    if topic:
+        yield "Topic", topic.topic
+    if idea and idea.title and idea.title != title:
+        yield "Idea", idea.title
+    if title:
+        yield "Title", title
+    if abstract and abstract.text:
+        yield ABSTRACT, abstract.text
+
+
+def in_sections(abstract: Abstract | None) -> Iterator[str]:
+    """An abstract section by section, in Markdown."""
+    if abstract:
+        yield f"# {abstract.title}"
+        yield from (
+            f"**{label(name)}.** {text}" for name, text in sections(abstract).items() if name != "title"
+        )

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from manyheads.bank.building import build_corpus
 from manyheads.bank.corpus import RawPaper, Rejects
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
@@ -220,7 +221,7 @@ def test_a_truncated_file_says_how_far_it_went(tmp_path: Path) -> None:
 
 def build(reader: AMiner, target: Path, **options: int | str) -> Ecosystem:
     chosen = BuildOptions.of("aminer-cs", min_past_citations=0, min_contemporary_citations=0, **options)
-    return Ecosystem.build(reader, target, chosen, load_embedder("lexical"))
+    return build_corpus(reader, target, chosen, load_embedder("lexical"))
 
 
 def test_an_ecosystem_of_it_keeps_what_the_dataset_knows(tmp_path: Path) -> None:

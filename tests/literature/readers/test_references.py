@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from manyheads.bank.building import build_corpus
 from manyheads.bank.corpus import RawPaper, Rejects, as_paper
-from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.meta import BuildOptions
 from manyheads.literature.readers.formats import open_corpus
@@ -68,6 +68,6 @@ def test_a_corpus_is_the_same_with_and_without_them(tmp_path: Path) -> None:
     for name, records in (("bare", bare), ("citing", citing)):
         source = write_corpus(tmp_path / f"{name}.jsonl", records)
         options = BuildOptions.of(None, bound=2014)
-        with Ecosystem.build(source, tmp_path / name, options, load_embedder("lexical"), name="x") as made:
+        with build_corpus(source, tmp_path / name, options, load_embedder("lexical"), name="x") as made:
             kept.append((made.meta.fingerprint, [*made.papers.papers()], made.scientists))
     assert kept[0] == kept[1]

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from manyheads.bank.building import build_corpus
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.meta import BuildOptions
@@ -180,7 +181,7 @@ def ecosystem(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ecosystem]:
     records[8] |= {"abstract": ""}
     source = write_corpus(folder / "papers.jsonl", records)
     options = BuildOptions(bound=2016, require_abstract=False)
-    with Ecosystem.build(source, folder / "made", options, load_embedder("lexical"), name="x") as made:
+    with build_corpus(source, folder / "made", options, load_embedder("lexical"), name="x") as made:
         yield made
 
 

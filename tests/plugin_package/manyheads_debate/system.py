@@ -8,6 +8,7 @@ from pydantic import Field
 from manyheads import (
     FileOrText,
     Inputs,
+    Judge,
     Part,
     Question,
     Run,
@@ -94,5 +95,6 @@ DEBATE = System(
     read=read_claim,
     run=debate,
     essence=essence,
+    judge=Judge("claim", "debate.ruling.confidence"),
     report="manyheads_debate",
 )

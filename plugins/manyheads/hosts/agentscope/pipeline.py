@@ -32,8 +32,7 @@ from manyheads.errors import ConfigError, UserError
 from manyheads.hosts.agentscope.host import AgentScopeHost
 from manyheads.hosts.bridge import Runs, RunState, native_class, next_event, sentence, system_called
 from manyheads.models.offline import LABEL
-from manyheads.report.closing import ABSTRACT
-from manyheads.systems.results import details, essence, typed
+from manyheads.systems.results import ABSTRACT, details, essence, typed
 
 PARTS = {"leader": " (leader)", "guest": " (invited)", "candidate": " (candidate)", "member": ""}
 Inputs = Msg | list[Msg] | UserConfirmResultEvent | UserInterruptEvent | ExternalExecutionResultEvent | None

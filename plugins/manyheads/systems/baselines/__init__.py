@@ -1,20 +1,14 @@
 """What a team is compared with at equal cost (VirSci 2025, §4.1, App. C.3): none of these has an ecosystem."""
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from manyheads.config import RunConfig
 from manyheads.engine.system import Needs, System
-from manyheads.roles import Roles
-from manyheads.systems.baselines import discussion, reflection, report, single
-from manyheads.systems.baselines.config import (
-    BaselineConfig,
-    BaselineInputs,
-    held_to_tokens,
-    resolve,
-    settings_of,
-)
-from manyheads.systems.baselines.result import BaselineResult, BaselineRun
-from manyheads.systems.virsci.report import work
+from manyheads.systems.baselines import alone, discussion
+from manyheads.systems.baselines.config import BaselineConfig, BaselineInputs, held_to_tokens, resolve
+from manyheads.systems.baselines.result import BaselineResult, BaselineRun, essence
+from manyheads.systems.virsci.report import report, work
 
 __all__ = ["DISCUSSION", "SELF_REFLECTION", "SINGLE"]
 
@@ -23,15 +17,10 @@ def _corpus(config: RunConfig) -> bool:
     """A baseline looks papers up just as the team does that it is compared with: in B_past, or in services, among
     which the corpus may be one, and whose year they may be held to.
     """
-    chosen, literature = settings_of(config), config.literature
+    settings, literature = config.settings, config.literature
     if literature.references == "corpus":
-        return chosen.ideas.references + chosen.novelty.references > 0
+        return settings.ideas.references + settings.novelty.references > 0
     return "local" in literature.cascade or literature.before == "bound"
-
-
-def _searches(config: RunConfig, roles: Roles) -> bool:
-    """Whether references come from services."""
-    return config.literature.references == "services"
 
 
 def _baseline(
@@ -50,12 +39,12 @@ def _baseline(
         inputs=BaselineInputs,
         result=BaselineResult,
         run=run,
-        essence=report.essence,
-        report=report.report,
+        essence=essence,
+        report=partial(report, alone=True),
         work=work,
         needs=lambda config: needs,
         corpus=_corpus,
-        searches=_searches,
+        searches=lambda config, roles: config.literature.references == "services",
         prepare=prepare,
         aliases={"baseline": name},
     )
@@ -65,8 +54,8 @@ SELF_REFLECTION = _baseline(
     "self-reflection",
     "Self-reflection",
     "A researcher who reflects on one idea about a topic for many rounds and writes its abstract.",
-    reflection.self_reflection,
-    reflection.NEEDS,
+    alone.self_reflection,
+    alone.REFLECTION_NEEDS,
 )
 DISCUSSION = _baseline(
     "discussion",
@@ -79,7 +68,7 @@ SINGLE = _baseline(
     "single",
     "Single agent",
     "A researcher who drafts ideas about a topic, picks the most novel one and writes its abstract.",
-    single.single,
-    single.NEEDS,
+    alone.single,
+    alone.SINGLE_NEEDS,
     held_to_tokens,
 )

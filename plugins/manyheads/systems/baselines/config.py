@@ -8,7 +8,7 @@ from pydantic import Field, field_validator, model_validator
 from manyheads.config import RunConfig, Section, Slot, Strict
 from manyheads.core.results import Part, read_result
 from manyheads.errors import ConfigError, SubjectError
-from manyheads.systems.virsci.config import IdeaConfig, NoveltyConfig, TopicInput
+from manyheads.systems.virsci.config import IdeaConfig, NoveltyConfig, TextOrNone, TopicInput
 
 
 class Like(Strict):
@@ -23,7 +23,7 @@ class Like(Strict):
 class BaselineInputs(TopicInput):
     """The topic: a baseline finds none of its own."""
 
-    topic: Annotated[str | None, Slot("all", required=True, hint='name one: --topic "…"')] = None
+    topic: Annotated[TextOrNone, Slot("all", required=True, hint='name one: --topic "…"')] = None
     """What the idea is about."""
 
 
@@ -38,7 +38,7 @@ class BaselineConfig(Section):
     """Turns of the discussion without an ecosystem, at most; in a turn everybody speaks once."""
     tokens: int | None = Field(default=None, gt=0)
     """Input and output tokens that a baseline may use, its abstract counted; what the plain agent goes by."""
-    like: str | Like | None = None
+    like: Annotated[str | Like | None, Slot(file=True, metavar="RUN")] = None
     """A finished run's folder, in place of `tokens`: the baseline may use as many as that run has used."""
     until_done: bool = False
     """Stop as soon as the agent, or the critic, calls the idea finished; equal cost needs all rounds instead."""
@@ -65,11 +65,6 @@ class BaselineConfig(Section):
         return self.like.tokens if self.like else self.tokens
 
 
-def settings_of(config: RunConfig) -> BaselineConfig:
-    """The settings of a run of a baseline."""
-    return config.settings
-
-
 def resolve(config: RunConfig) -> RunConfig:
     """The config with what `like` comes to; one that is settled already is left alone.
 
@@ -78,28 +73,25 @@ def resolve(config: RunConfig) -> RunConfig:
     Raises:
         ConfigError: the other run cannot be read, has not come to its end, or counted no tokens.
     """
-    named = settings_of(config).like
-    if not isinstance(named, str):
+    settings: BaselineConfig = config.settings
+    if not isinstance(run := settings.like, str):
         return config
-    like = Like(run=named, tokens=_tokens_of(Path(named), f"{config.system}.like"))
-    return config.model_copy(update={"settings": settings_of(config).model_copy(update={"like": like})})
-
-
-def _tokens_of(run: Path, key: str) -> int:
-    """Input and output tokens of a finished run."""
+    key = f"{config.system}.like"
     try:
-        tokens = read_result(run, Part).tokens
+        tokens = read_result(Path(run), Part).tokens
     except SubjectError as error:
         raise ConfigError(f"{key}: {error.message}", hint=error.hint) from error
     if tokens <= 0:
         raise ConfigError(f"{key}: {run}: its models counted no tokens", hint="give a number: --set tokens=N")
-    return tokens
+    return config.model_copy(
+        update={"settings": settings.model_copy(update={"like": Like(run=run, tokens=tokens)})}
+    )
 
 
 def held_to_tokens(config: RunConfig) -> RunConfig:
     """`resolve`; raises `ConfigError` too where there are no tokens to go by."""
     config = resolve(config)
-    if settings_of(config).allowed is None:
+    if config.settings.allowed is None:
         raise ConfigError(
             f"{config.system}: needs the number of tokens that it may use",
             hint=f"--set {config.system}.like=RUN, a finished run to be like in cost, or --set {config.system}.tokens=N",

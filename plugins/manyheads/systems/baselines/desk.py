@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from manyheads.core import Reply, Speaker, Tool, Usage
-from manyheads.core.events import Judged, Stage
+from manyheads.core.events import Judged
 from manyheads.core.results import Draft, Person, ScoredIdea, Topic
 from manyheads.discussion.run import Cited, Question
 from manyheads.errors import BudgetError
@@ -52,10 +52,6 @@ class Allowance:
             )
         self.paid.setdefault(task, []).append(usage)
 
-    def allows(self, task: str, *reserved: int) -> bool:
-        """Whether one more reply to a task can be paid, and what is reserved after it."""
-        return self.leaves(self.expected(task), *reserved)
-
     def leaves(self, *costs: int) -> bool:
         """Whether so many tokens are left."""
         return self.limit is None or self.used + sum(costs) <= self.limit
@@ -67,19 +63,18 @@ class Allowance:
         """
         if task in self.paid:
             return max(usage.tokens for usage in self.paid[task])
-        prompts = [reply.input_tokens for reply in self._of(self.paid)]
-        return max(prompts, default=0) + 2 * self._longest(self.paid)
+        replies = self._of(self.paid)
+        longest = max((reply.output_tokens for reply in replies), default=0)
+        return max((reply.input_tokens for reply in replies), default=0) + 2 * longest
 
     def reading(self, tasks: Collection[str], shown: int = 1) -> int:
         """Tokens that a reply may take which is shown so many replies to these tasks, and is as long as one.
 
         What else stands in its prompt is taken to be as long as their prompts were, as often as it is shown one.
         """
-        prompts = [reply.input_tokens for reply in self._of(tasks)]
-        return shown * min(prompts, default=0) + (shown + 1) * self._longest(tasks)
-
-    def _longest(self, tasks: Collection[str]) -> int:
-        return max((reply.output_tokens for reply in self._of(tasks)), default=0)
+        replies = self._of(tasks)
+        longest = max((reply.output_tokens for reply in replies), default=0)
+        return shown * min((reply.input_tokens for reply in replies), default=0) + (shown + 1) * longest
 
     def _of(self, tasks: Collection[str]) -> list[Usage]:
         return [usage for task in tasks for usage in self.paid.get(task, ())]
@@ -96,11 +91,7 @@ IDEA, NOVELTY, ABSTRACT = "idea", "novelty", "abstract"
 
 @dataclass
 class Desk:
-    """A baseline at work on a topic.
-
-    Attributes:
-        course: how it goes.
-    """
+    """A baseline at work on a topic."""
 
     run: BaselineRun
     topic: str
@@ -120,32 +111,24 @@ class Desk:
         run.result.topic, run.result.baseline = Topic(topic=topic, fixed=True), course
         return cls(run, topic, stages, Allowance(config.allowed), course)
 
-    def seat(self, *people: Speaker) -> None:
-        """Take down who takes part."""
+    def seat(self, *people: Speaker, turns: int | None = None) -> None:
+        """Take down who takes part, and begin with ideas: so many turns of them at most."""
         self.run.result.team = [Person(name=each.name, role=each.role) for each in people]
+        self.run.begin(IDEA, self.stages, turns=turns)
 
     @property
     def ideas(self) -> list[ScoredIdea]:
         """All that were put forward, in order."""
         return self.run.result.ideas
 
-    def begin(self, stage: str, turns: int | None = None) -> None:
-        """Tell the listeners that a stage begins, and of how many turns at most."""
-        number, total = list(self.stages).index(stage) + 1, len(self.stages)
-        self.run.emit(Stage(stage=stage, title=self.stages[stage], number=number, total=total, turns=turns))
-
     async def ask(self, question: Question, like: type[R]) -> Reply[R]:
-        """Ask within the allowance, for the reply that the role's card names.
+        """Ask within the allowance.
 
         Raises:
             BudgetError: the allowance is spent.
         """
-        return await self.put(question, self.run.reply_type(question.role, question.task, like))
-
-    async def put(self, question: Question, kind: type[R]) -> Reply[R]:
-        """`ask` for a reply of just this type."""
         self.allowance.need(f"{question.speaker.name}: {question.task}")
-        reply = await self.run.ask(question, kind)
+        reply = await self.run.ask(question, like)
         self.allowance.pay(question.task, reply.usage)
         self.course.tokens_used = self.allowance.used
         self.asked += 1
@@ -166,26 +149,44 @@ class Desk:
         [hits] = await self.run.references(IDEA, turn, [query], self.run.settings.ideas.references)
         return hits
 
-    def propose(self, idea: Idea, by: str, turn: int, references: Sequence[Cited]) -> None:
+    async def propose(
+        self, author: Speaker, references: Sequence[Cited], turn: int, draft: int | None = None
+    ) -> Reply[Idea]:
+        """An idea on the topic, one of several independent ones where it has the number of a draft."""
+        variables = {"topic": self.topic, "references": references, "draft": draft}
+        question = Question(IDEA, turn, author, RESEARCHER, "propose", variables, tools=self.tools(author))
+        reply = await self.ask(question, Idea)
+        self.add(reply.value, author.name, turn, references)
+        return reply
+
+    def add(self, idea: Idea, by: str, turn: int, references: Sequence[Cited] = ()) -> None:
         """Put an idea on the table."""
         self.course.ideas = len(self.ideas) + 1
         weight = self.run.settings.ideas.novelty_weight
         self.ideas.append(scored(idea, self.course.ideas, by, turn, references, weight))
 
     @property
-    def previous(self) -> ScoredIdea | None:
-        """The idea on the table."""
-        return self.ideas[-1] if self.ideas else None
-
-    @property
     def abstract_costs(self) -> int:
         """Tokens to keep for the abstract, which is written from one idea."""
         return self.allowance.reading([task for task in self.allowance.paid if task in IDEA_TASKS])
 
-    def stop(self, turn: int, cause: str, why: str) -> None:
-        """End the idea stage before its time, and say so."""
+    def is_done(self, turn: int, why: str) -> bool:
+        """Whether the idea was called finished, and that is heeded: then the idea stage ends with this turn."""
+        if done := bool(self.course.done_in_turns) and self.run.settings.until_done:
+            self._stop(turn, "done", "the idea", "is finished", why)
+        return done
+
+    def affords(self, turn: int, task: str, *reserved: int) -> bool:
+        """Whether one more reply to a task can be paid, and what must follow; if not, the idea stage ends with this turn."""
+        need, limit = self.allowance.expected(task) + sum(reserved), self.allowance.limit
+        if enough := self.allowance.leaves(need):
+            return enough
+        why = f"{self.allowance.used} of {limit} tokens are used; another reply, and what must follow, may take {need}"
+        self._stop(turn, "tokens", "tokens", "no further reply", why)
+        return False
+
+    def _stop(self, turn: int, cause: str, subject: str, outcome: str, why: str) -> None:
         self.course.stopped_by = cause
-        subject, outcome = ("the idea", "is finished") if cause == "done" else (cause, "no further reply")
         self.run.emit(Judged(stage=IDEA, turn=turn, subject=subject, outcome=outcome, reasoning=why))
 
     def exhaust(self, cause: str, task: str) -> None:
@@ -194,26 +195,19 @@ class Desk:
         What cost less than what it is compared with is no baseline at equal cost.
         """
         self.course.stopped_by = cause
-        if self.allowance.limit is not None and self.allowance.allows(task, self.abstract_costs):
+        allowance = self.allowance
+        if allowance.limit is not None and allowance.leaves(allowance.expected(task), self.abstract_costs):
             self.run.warn(
                 IDEA,
-                f"all {cause} are held, and {self.allowance.used} of {self.allowance.limit} tokens are used: "
+                f"all {cause} are held, and {allowance.used} of {allowance.limit} tokens are used: "
                 f"for equal cost allow more {cause}, --set {self.run.config.system}.{cause}=<larger>",
             )
-
-    def short_of(self, task: str, *reserved: int) -> str:
-        """Why no further reply to a task was asked for, in words."""
-        need = self.allowance.expected(task) + sum(reserved)
-        return (
-            f"{self.allowance.used} of {self.allowance.limit} tokens are used; another reply, and what must "
-            f"follow, may take {need}"
-        )
 
     async def write(self, kept: Sequence[ScoredIdea], chosen: ScoredIdea, author: Speaker) -> None:
         """The abstract of the chosen idea, in one reply: what goes before is for ideas (App. C.3)."""
         result = self.run.result
         result.choose(kept, chosen, len(result.votes), None)
-        self.begin(ABSTRACT)
+        self.run.begin(ABSTRACT, self.stages)
         question = Question(ABSTRACT, 1, author, RESEARCHER, "abstract", {"idea": chosen.text})
         abstract = (await self.ask(question, Abstract)).value
         result.write(Draft.of(abstract, chosen.by, 1))

@@ -2,19 +2,12 @@
 
 from pathlib import Path
 
-from manyheads.config import RunConfig
-from manyheads.engine.system import System
-from manyheads.systems.conference_review import report
-from manyheads.systems.conference_review.config import ReviewConfig, ReviewInputs
-from manyheads.systems.conference_review.result import ReviewResult
-from manyheads.systems.conference_review.system import NEEDS, conference_review
-from manyheads.texts import Subject, read_subject
+from manyheads.engine.system import Judge, System
+from manyheads.systems.conference_review.result import ReviewResult, essence, in_full
+from manyheads.systems.conference_review.reviews import NEEDS, ReviewConfig, ReviewInputs, conference_review
+from manyheads.texts import read_subject
 
 __all__ = ["CONFERENCE_REVIEW"]
-
-
-def _read(config: RunConfig) -> Subject:
-    return read_subject(Path(config.inputs.subject))
 
 
 CONFERENCE_REVIEW = System(
@@ -25,10 +18,11 @@ CONFERENCE_REVIEW = System(
     inputs=ReviewInputs,
     result=ReviewResult,
     run=conference_review,
-    essence=report.essence,
-    report=report.report,
-    details=report.in_full,
+    essence=essence,
+    report=__name__,
+    details=in_full,
     needs=lambda config: NEEDS,
-    read=_read,
+    read=lambda config: read_subject(Path(config.inputs.subject)),
+    judge=Judge("subject", "review.overall", lambda path: ("means", ".".join(path), "mean")),
     aliases={"review": "conference-review"},
 )

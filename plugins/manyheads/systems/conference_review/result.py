@@ -1,12 +1,12 @@
-"""What a review of a text comes to."""
+"""What a review of a text comes to, and how it is told."""
+
+from collections.abc import Iterator
 
 from manyheads.core.results import Part
-from manyheads.discussion import Run
 from manyheads.measures.ratings import CRITERIA
 from manyheads.measures.statistics import RatingMean
-from manyheads.replies import ConferenceReview, IdeaRating
-from manyheads.systems.conference_review.config import ReviewConfig
-from manyheads.texts import Subject
+from manyheads.replies import ConferenceReview, IdeaRating, label
+from manyheads.report.record import count
 
 
 class SubjectRecord(Part):
@@ -47,10 +47,15 @@ class ReviewResult(Part):
         return CRITERIA if any(isinstance(each, Rating) for each in self.reviews) else ("overall",)
 
     @property
-    def points(self) -> list[str]:
-        """The names of what the reviews say, in the order of the form."""
+    def points(self) -> dict[str, list[tuple[str, ...]]]:
+        """What the reviews say, by name in the order of the form, each reviewer's in turn; a text is one point."""
         form = IdeaRating if self.scored == CRITERIA else ConferenceReview
-        return [name for name in form.model_fields if name not in (*self.scored, "ethical_concerns")]
+        names = (name for name in form.model_fields if name not in (*self.scored, "ethical_concerns"))
+        texts = {name: [getattr(review, name) for review in self.reviews] for name in names}
+        return {
+            name: [(text,) if isinstance(text, str) else tuple(text) for text in each]
+            for name, each in texts.items()
+        }
 
     @property
     def flagged(self) -> list[str]:
@@ -58,4 +63,29 @@ class ReviewResult(Part):
         return [each.reviewer for each in self.reviews if isinstance(each, Review) and each.ethical_concerns]
 
 
-ReviewRun = Run[ReviewResult, ReviewConfig, Subject]
+def essence(result: ReviewResult) -> Iterator[tuple[str, str]]:
+    """The scores of each reviewer and their means."""
+    if result.title:
+        yield "Title", result.title
+    elif result.subject:
+        yield "Text", result.subject.source
+    for review in result.reviews:
+        scores = ", ".join(f"{name} {getattr(review, name)}" for name in result.scored)
+        ethics = isinstance(review, Review) and review.ethical_concerns
+        yield review.reviewer, f"{scores}{', asks for an ethics review' * ethics}"
+    for name, mean in result.means.items():
+        ends = ""
+        if mean.low is not None and mean.high is not None:
+            ends = f", {mean.level:.0%} interval {mean.low:.2f} to {mean.high:.2f}"
+        yield name.capitalize(), f"{mean.mean:.2f} of 10, the mean of {count(mean.n, 'review')}{ends}"
+
+
+def in_full(result: ReviewResult) -> Iterator[str]:
+    """Each review as Markdown, with all that its form asks for."""
+    for place, review in enumerate(result.reviews):
+        parts = [f"## {review.reviewer}"]
+        for name, texts in result.points.items():
+            points = texts[place]
+            listed = f" {points[0]}" if len(points) == 1 else "".join(f"\n- {point}" for point in points)
+            parts.append(f"**{label(name)}.**{listed}")
+        yield "\n\n".join(parts)

@@ -1,33 +1,45 @@
 """The relative quality ranking: ideas beside a target idea, ranked blind (Review and Rebuttal, §3.2, App. A.2)."""
 
-from manyheads.config import RunConfig
-from manyheads.engine.system import System
-from manyheads.literature.ideas import Contest, read_contest
+from math import inf
+
+from manyheads.engine.system import Judge, Number, System
+from manyheads.systems.ideas import read_contest
 from manyheads.systems.ranking import config, report
-from manyheads.systems.ranking.config import RankingConfig, RankingInputs, settings_of
 from manyheads.systems.ranking.judging import ranking
 from manyheads.systems.ranking.result import RankingResult
 
 __all__ = ["RANKING"]
 
-
-def _read(config: RunConfig) -> Contest:
-    return read_contest(config.inputs.target, config.inputs.ideas, settings_of(config).round)
-
-
 RANKING = System(
     name="ranking",
     title="Relative quality ranking",
     about="A judge who ranks research ideas beside a target idea, blind and in several orders.",
-    config=RankingConfig,
-    inputs=RankingInputs,
+    config=config.RankingConfig,
+    inputs=config.RankingInputs,
     result=RankingResult,
     run=ranking,
     essence=report.essence,
     report=report.report,
-    needs=config.needs,
+    needs=lambda run: config.NEEDS,
     check=config.check,
-    read=_read,
+    read=lambda run: read_contest(run.inputs.target, run.inputs.ideas, run.settings.round),
+    judge=Judge("ideas", "ranking.s"),
+    numbers={
+        "ranking.s": Number("S, relative quality", (0, 1)),
+        "ranking.settled": Number("share of runs that had ended", (0, 1)),
+        "ranking.position_bias": Number(
+            "bias of places",
+            (-1, 1),
+            (
+                "the judge favours what it is shown early",
+                "the judge favours what it is shown late",
+                "no favour for a place can be told from chance",
+            ),
+        ),
+        "ranking.consistency": Number("W, consistency of orders", (0, 1)),
+        "ranking.failed": Number("orders without a ranking", (0, inf)),
+        "ranking.round": Number("revisions"),
+    },
     aliases={
         "rebuttal.area": "ranking.improved.area",
         "rebuttal.indicator": "ranking.improved.indicator",

@@ -1,16 +1,15 @@
 """What steers a ranking, its inputs, and the quality by which ideas are ranked beside a target."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from manyheads.config import Inputs, RunConfig, Section, Slot, Strict
-from manyheads.replies import Condensed, Ranking, ReplyModel
-from manyheads.replies.base import Text
+from manyheads.core.results import Quality
+from manyheads.replies import Condensed, Ranking, ReplyModel, Text
 from manyheads.roles import Roles
-from manyheads.systems.indicators import listed, unknown
+from manyheads.systems.rebuttal.config import traits_of, unknown
 from manyheads.texts import FileOrText, Given, Trait
 
 
@@ -85,40 +84,22 @@ class RankingInputs(Inputs):
         return {}
 
 
-def settings_of(config: RunConfig) -> RankingConfig:
-    """The settings of a run of the ranking."""
-    return config.settings
-
-
 JUDGE = "judge"
-
-
-@dataclass(frozen=True)
-class Quality:
-    """By what ideas are ranked: an indicator in a field of research, and its traits as a list in Markdown."""
-
-    area: str
-    indicator: str
-    traits: str
-
-
-def needs(config: RunConfig) -> Mapping[tuple[str, str], type[ReplyModel]]:
-    """The judge's tasks."""
-    return {(JUDGE, "condense"): Condensed, (JUDGE, "rank"): Ranking}
+NEEDS: Mapping[tuple[str, str], type[ReplyModel]] = {(JUDGE, "condense"): Condensed, (JUDGE, "rank"): Ranking}
 
 
 def check(config: RunConfig, roles: Roles) -> Iterator[str]:
     """What is wrong with the quality indicator, a line each."""
-    quality = quality_of(config, roles)
+    quality, own = quality_of(config, roles), config.settings.indicator
     if not quality.traits:
-        yield unknown(
-            "ranking" if settings_of(config).indicator else "ranking.improved", quality.indicator, roles
-        )
+        yield unknown("ranking" if own else "ranking.improved", quality.indicator or "", roles)
 
 
 def quality_of(config: RunConfig, roles: Roles) -> Quality:
     """The quality that the judge goes by; what is left out is that which the ideas were improved for."""
-    chosen, improved = settings_of(config), settings_of(config).improved
-    indicator = chosen.indicator or improved.indicator
-    traits = chosen.traits or (improved.traits if indicator == improved.indicator else ())
-    return Quality(chosen.area or improved.area, indicator, listed(indicator, traits, roles))
+    settings: RankingConfig = config.settings
+    improved = settings.improved
+    indicator = settings.indicator or improved.indicator
+    traits = settings.traits or (improved.traits if indicator == improved.indicator else ())
+    area = settings.area or improved.area
+    return Quality(area=area, indicator=indicator, traits=traits_of(indicator, traits, roles))

@@ -6,23 +6,56 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from manyheads.core import together
-from manyheads.core.events import Judged, Stage
-from manyheads.core.results import RankedOrder
+from manyheads.core.events import Judged
+from manyheads.core.results import Quality, RankedOrder
 from manyheads.discussion.run import Question
 from manyheads.errors import BudgetError, ConfigError, ModelError, ReplyError
-from manyheads.literature.ideas import Entry
 from manyheads.measures.ranking import orders_of, relative_quality
-from manyheads.replies import Condensed, Ranking, ReplyModel, ranking_of
-from manyheads.replies.refinement import ABSENT
-from manyheads.systems.ranking.config import JUDGE, Quality, quality_of
+from manyheads.replies import ABSENT, Condensed, Ranking, ReplyModel, ranking_of
+from manyheads.systems.ideas import Entry
+from manyheads.systems.ranking.config import JUDGE, quality_of
 from manyheads.systems.ranking.lineup import Lineup
 from manyheads.systems.ranking.result import TARGET, RankingResult, RankingRun
 
 R = TypeVar("R", bound=ReplyModel)
 T = TypeVar("T")
 CONDENSING, RANKING = "condensing", "ranking"
+STAGES = {CONDENSING: "Condensing", RANKING: "Ranking"}
 Failure = ModelError | BudgetError
 """With what a question may end while the others, which are paid for already, go on to their answers."""
+
+
+async def ranking(run: RankingRun) -> None:
+    """Rank the run's ideas beside its target, in `ranking.orders` orders that the run's seed draws.
+
+    The judge is never told which one is the target: all are known by the number of the place in which they are shown,
+    and the target's abstract is brought into the form of the others first.
+
+    Raises:
+        ConfigError: no ideas, an indicator without traits, or no field that all ideas have.
+        ModelError: a text could not be condensed, the model was not to be had, or no order has led to a ranking. What
+            was answered is kept.
+        BudgetError: a question could not be paid; so too.
+    """
+    quality, result, target = quality_of(run.config, run.roles), run.result, run.material.target
+    if not quality.traits:
+        raise ConfigError("ranking: needs traits of its quality indicator", hint="manyheads check CONFIG")
+    # From the abstract alone (Fig. 13): by the title of a published paper a judge may know it.
+    entries = (Entry(target.source, "", target.text), *run.material.ideas)
+    orders = orders_of(len(entries), run.settings.orders, run.rng)
+    bench = Bench(run, quality)
+    result.area, result.indicator, result.traits = quality.area, quality.indicator, quality.traits
+    result.take(target, entries)
+    run.begin(CONDENSING, STAGES)
+    lineup = Lineup(await bench.condense(entries), run.settings.align)
+    result.take(target, lineup.entries)
+    lineup.need_content()
+    result.shown_fields = list(lineup.fields)
+    _warn(run, lineup, quality)
+    run.begin(RANKING, STAGES)
+    result.rank(await bench.rank(lineup.texts, orders), run.config.seed)
+    result.inference_cost = bench.asked
+    run.emit(_judged(result))
 
 
 @dataclass
@@ -43,10 +76,6 @@ class Bench:
         """The entries in the form of a proposal (Fig. 13): the target, and every other that is not in it yet.
 
         Each text is asked for once, however often it stands among them.
-
-        Raises:
-            ModelError: one could not be condensed; the others are kept.
-            BudgetError: one could not be paid; so too.
         """
         everything = self.run.settings.condense == "all"
         bare = {
@@ -55,10 +84,15 @@ class Bench:
             if not one.fields and (everything or place == TARGET)
         }
         texts = list(dict.fromkeys(bare.values()))
-        answers = await together(*(self._condense(number, *text) for number, text in enumerate(texts, 1)))
-        told = {text: form.contents() for text, form in zip(texts, _need_all(answers), strict=True)}
+        answers = (
+            self._ask(
+                CONDENSING, f"Condenser{n}", "condense", {"title": title, "text": text}, _gaps, Condensed
+            )
+            for n, (title, text) in enumerate(texts, 1)
+        )
+        forms = dict(zip(texts, _need_all(await together(*answers)), strict=True))
         return tuple(
-            replace(one, fields=told[bare[place]]) if place in bare else one
+            replace(one, fields=forms[bare[place]].contents()) if place in bare else one
             for place, one in enumerate(entries)
         )
 
@@ -66,10 +100,6 @@ class Bench:
         """The same ideas ranked in each of the orders (Fig. 12).
 
         An order that leads to no valid ranking, however often it is asked for, has failed; it is not guessed.
-
-        Raises:
-            ModelError: the model was not to be had, or all orders have failed; what was answered is kept.
-            BudgetError: an order could not be paid; so too.
         """
         answers = await together(*(self._rank(number, shown, texts) for number, shown in enumerate(drawn, 1)))
         orders = _need_all(answers)
@@ -89,36 +119,43 @@ class Bench:
             )
         return orders
 
-    async def _condense(self, number: int, title: str, text: str) -> Condensed | Failure:
-        kind = self.run.reply_type(JUDGE, "condense", Condensed)
-        shown = {"title": title, "text": text}
-        return await self._ask(CONDENSING, f"Condenser{number}", "condense", shown, _untold, kind)
-
     async def _rank(self, number: int, shown: tuple[int, ...], texts: Sequence[str]) -> RankedOrder | Failure:
         """One order; in its judge's words ideas have the numbers of their places."""
-        name, kind = f"Judge{number}", ranking_of(self.run.reply_type(JUDGE, "rank", Ranking), len(shown))
-        quality = {"indicator": self.quality.indicator, "traits": self.quality.traits}
-        proposals = [texts[idea] for idea in shown]
-        found = await self._ask(
-            RANKING, name, "rank", {**quality, "proposals": proposals}, _amiss(len(shown)), kind
-        )
-        if isinstance(found, ReplyError):
-            self.failed[number] = found
-            return self._tell(name, _order(shown, failed=found.message))
-        if isinstance(found, Failure):
-            return found
-        ranked = tuple(shown[place - 1] for place in found.order())
-        rationales = tuple(each.rationale for each in found.ranking)
-        return self._tell(name, _order(shown, ranked, rationales))
+        name, size, place = f"Judge{number}", len(shown), shown.index(TARGET) + 1
+        variables = {
+            "indicator": self.quality.indicator,
+            "traits": self.quality.traits,
+            "proposals": [texts[idea] for idea in shown],
+        }
 
-    def _tell(self, name: str, order: RankedOrder) -> RankedOrder:
-        """Tell the listeners what came of an order."""
-        place = f"shown in place {order.target_place}"
-        if order.failed:
-            outcome, reason = f"gives no ranking; the target was {place}", order.failed
+        def repeats(ranking: Ranking) -> str | None:
+            """Which ideas a ranking repeats, and so which it leaves out."""
+            counts = Counter(ranking.order())
+            repeated = [str(idea) for idea, times in sorted(counts.items()) if times > 1]
+            left_out = [str(idea) for idea in range(1, size + 1) if idea not in counts]
+            return (
+                f"the ranking repeats {', '.join(repeated)} and leaves out {', '.join(left_out)}; "
+                "each of the ideas stands in it once"
+                if repeated
+                else None
+            )
+
+        kind = ranking_of(self.run.reply_type(JUDGE, "rank", Ranking), size)
+        answer = await self._ask(RANKING, name, "rank", variables, repeats, kind)
+        order = RankedOrder(shown=shown, target_place=place)
+        if isinstance(answer, ReplyError):
+            self.failed[number] = answer
+            order.failed = reason = answer.message
+            outcome = f"gives no ranking; the target was shown in place {place}"
+        elif isinstance(answer, Failure):
+            return answer
         else:
-            outcome = f"ranks the target {order.target_rank} of {len(order.shown)}, {place}"
-            reason = dict(order.reasons).get(TARGET, "")
+            order.ranked = tuple(shown[place - 1] for place in answer.order())
+            order.rationales = tuple(each.rationale for each in answer.ranking)
+            order.target_rank = rank = order.ranked.index(TARGET) + 1
+            order.s = relative_quality(rank, size - 1)
+            reason = order.rationales[rank - 1]
+            outcome = f"ranks the target {rank} of {size}, shown in place {place}"
         self.run.emit(Judged(stage=RANKING, turn=1, subject=name, outcome=outcome, reasoning=reason))
         self.run.result.orders.append(order)
         return order
@@ -130,34 +167,16 @@ class Bench:
         task: str,
         variables: Mapping[str, object],
         check: Callable[[Any], str | None],
-        kind: type[R],
+        like: type[R],
     ) -> R | Failure:
         """One answer. A failure must not end the others, which are paid for already."""
         self.asked += 1
         judge = self.run.speaker(JUDGE, name, area=self.quality.area)
-        question = Question(stage, 1, judge, JUDGE, task, variables, check=check)
         try:
-            return (await self.run.ask(question, kind)).value
+            question = Question(stage, 1, judge, JUDGE, task, variables, check=check)
+            return (await self.run.ask(question, like)).value
         except (ModelError, BudgetError) as error:
             return error
-
-
-def _order(
-    shown: tuple[int, ...],
-    ranked: tuple[int, ...] | None = None,
-    rationales: tuple[str, ...] | None = None,
-    failed: str | None = None,
-) -> RankedOrder:
-    rank = ranked.index(TARGET) + 1 if ranked else None
-    return RankedOrder(
-        shown=shown,
-        ranked=ranked,
-        rationales=rationales,
-        target_place=shown.index(TARGET) + 1,
-        target_rank=rank,
-        s=None if rank is None else relative_quality(rank, len(shown) - 1),
-        failed=failed,
-    )
 
 
 def _need_all(answers: Sequence[T | Failure]) -> list[T]:
@@ -168,7 +187,7 @@ def _need_all(answers: Sequence[T | Failure]) -> list[T]:
     return [each for each in answers if not isinstance(each, Failure)]
 
 
-def _untold(reply: Condensed) -> str | None:
+def _gaps(reply: Condensed) -> str | None:
     """What is wrong with a form by which there is nothing to judge, or that a judge would know by what it lacks."""
     if reply.contents().keys() <= {"title"}:
         return "every field but the title is NONE; tell what there is of an idea in the text"
@@ -177,81 +196,25 @@ def _untold(reply: Condensed) -> str | None:
     return None
 
 
-def _amiss(count: int) -> Callable[[Ranking], str | None]:
-    """Says which ideas a ranking of so many places repeats, and so which it leaves out."""
-
-    def problem(ranking: Ranking) -> str | None:
-        given = Counter(ranking.order())
-        repeated = [number for number, times in sorted(given.items()) if times > 1]
-        left_out = [number for number in range(1, count + 1) if number not in given]
-        if not repeated:
-            return None
-        named = (", ".join(map(str, some)) for some in (repeated, left_out))
-        return "the ranking repeats {} and leaves out {}; each of the ideas stands in it once".format(*named)
-
-    return problem
-
-
-async def ranking(run: RankingRun) -> None:
-    """Rank the run's ideas beside its target, in `ranking.orders` orders that the run's seed draws.
-
-    The judge is never told which one is the target: all are known by the number of the place in which they are shown,
-    and the target's abstract is brought into the form of the others first.
-
-    Raises:
-        ConfigError: no ideas, an indicator without traits, or no field that all ideas have.
-        ModelError: a text could not be condensed, the model was not to be had, or no order has led to a ranking. What
-            was answered is kept.
-    """
-    quality, chosen = quality_of(run.config, run.roles), run.settings
-    if not quality.traits:
-        raise ConfigError(
-            "ranking: needs traits of its quality indicator",
-            hint="manyheads check CONFIG",
-        )
-    target = run.material.target
-    # From the abstract alone (Fig. 13): by the title of a published paper a judge may know it.
-    entries = (Entry(target.source, "", target.text), *run.material.ideas)
-    drawn = orders_of(len(entries), chosen.orders, run.rng)
-    bench, result = Bench(run, quality), run.result
-    result.area, result.indicator, result.traits = quality.area, quality.indicator, quality.traits
-    result.take(target, entries)
-    run.emit(Stage(stage=CONDENSING, title="Condensing", number=1, total=2))
-    lineup = Lineup(await bench.condense(entries), chosen.align)
-    result.take(target, lineup.entries)
-    lineup.need_content()
-    result.shown_fields = list(lineup.fields)
-    _tell_of_doubts(run, lineup)
-    _tell_of_qualities(run, lineup, quality)
-    run.emit(Stage(stage=RANKING, title="Ranking", number=2, total=2))
-    result.rank(await bench.rank(lineup.texts, drawn), run.config.seed)
-    result.inference_cost = bench.asked
-    run.emit(_judged(result))
-
-
-def _tell_of_doubts(run: RankingRun, lineup: Lineup) -> None:
-    """What a reader of the result would not see: how the ideas were shown, and in how many orders."""
+def _warn(run: RankingRun, lineup: Lineup, quality: Quality) -> None:
+    """What a reader of the result would not see: how the ideas were shown, in how many orders, and by what they rank."""
     for doubt in lineup.doubts():
         run.warn(CONDENSING, doubt)
-    chosen, size = run.settings, len(lineup.entries)
-    if chosen.round is not None:
-        unrevised = [name for name, one in lineup.named() if one.round is None]
-        for name in unrevised[1:]:
+    settings, size = run.settings, len(lineup.entries)
+    ideas = list(zip(lineup.names, lineup.entries, strict=True))[1:]
+    for name, one in ideas:
+        if settings.round is not None and one.round is None:
             run.warn(CONDENSING, f"{name} was never revised: it stands as it is whatever ranking.round says")
-    if chosen.orders == 1:
+    if settings.orders == 1:
         run.warn(RANKING, "a single order: what the place of an idea does to its rank cannot be told")
-    elif chosen.orders % size:
+    elif settings.orders % size:
         run.warn(
             RANKING,
-            f"{size} ideas, the target among them, do not stand in each place equally often in {chosen.orders} orders; "
-            f"--set ranking.orders={size * (chosen.orders // size + 1)} balances them",
+            f"{size} ideas, the target among them, do not stand in each place equally often in {settings.orders} orders; "
+            f"--set ranking.orders={size * (settings.orders // size + 1)} balances them",
         )
-
-
-def _tell_of_qualities(run: RankingRun, lineup: Lineup, quality: Quality) -> None:
-    """Ideas that were improved for another quality than they are ranked by, where nobody has asked for that."""
-    for name, one in lineup.named():
-        if one.indicator not in ("", quality.indicator) and run.settings.indicator is None:
+    for name, one in ideas:  # where nobody has asked for another quality than they were improved for
+        if one.indicator not in ("", quality.indicator) and settings.indicator is None:
             run.warn(
                 CONDENSING,
                 f"{name} was improved for {one.indicator} and is ranked by {quality.indicator}; "
@@ -261,10 +224,9 @@ def _tell_of_qualities(run: RankingRun, lineup: Lineup, quality: Quality) -> Non
 
 def _judged(result: RankingResult) -> Judged:
     """S, how sure it is, and what places have done, in words."""
-    found, count = result.s_interval, len(result.orders)
-    ends = f", {found.level:.0%} interval {found.low:.2f} to {found.high:.2f}" if found else ""
+    interval, bias = result.s_interval, result.position_bias
+    ends = f", {interval.level:.0%} interval {interval.low:.2f} to {interval.high:.2f}" if interval else ""
     share = f"is {result.s:.2f}, the share of {len(result.ideas)} that rank above the target"
-    outcome = f"{share}{ends}, over {len(result.whole)} of {count} orders"
-    bias, p = result.position_bias, result.position_p
-    places = "" if bias is None else f"place and rank correlate at {bias:.2f} (p = {p:.2g})"
+    outcome = f"{share}{ends}, over {len(result.whole)} of {len(result.orders)} orders"
+    places = "" if bias is None else f"place and rank correlate at {bias:.2f} (p = {result.position_p:.2g})"
     return Judged(stage=RANKING, turn=1, subject="S", outcome=outcome, reasoning=places)

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from manyheads.errors import ConfigError
-from manyheads.literature.ideas import Entry
-from manyheads.replies import Proposal, label
-from manyheads.replies.refinement import as_ranked
+from manyheads.replies import Proposal, as_ranked, label
+from manyheads.systems.ideas import Entry
 
 NAMED = 4
 """Ideas that a line names one by one."""
@@ -26,17 +25,17 @@ class Lineup:
     entries: tuple[Entry, ...]
     align: bool
 
-    def named(self) -> Iterator[tuple[str, Entry]]:
-        """Each with what a user calls it; no judge is told."""
-        for number, entry in enumerate(self.entries):
-            yield f"idea {number}" if number else "the target", entry
+    @property
+    def names(self) -> list[str]:
+        """What a user calls each; no judge is told."""
+        return ["the target", *(f"idea {number}" for number in range(1, len(self.entries)))]
 
     @property
     def fields(self) -> tuple[str, ...]:
         """The fields that are shown, in the order of the form."""
-        told = [set(entry.fields) for entry in self.entries]
-        kept = set[str].intersection(*told) if self._aligned else set[str].union(*told)
-        return tuple(name for name in Proposal.model_fields if name in kept)
+        fields = [set(entry.fields) for entry in self.entries]
+        shown = set[str].intersection(*fields) if self.align and self._formed else set[str].union(*fields)
+        return tuple(name for name in Proposal.model_fields if name in shown)
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -44,68 +43,52 @@ class Lineup:
         return tuple(as_ranked(each.title, each.text, each.fields, self.fields) for each in self.entries)
 
     @property
-    def _aligned(self) -> bool:
-        """Where one has no fields, there is nothing to align by."""
-        return self.align and self._formed
-
-    @property
     def _formed(self) -> bool:
+        """Whether all have fields: where one has none, there is nothing to align by."""
         return all(entry.fields for entry in self.entries)
 
     def need_content(self) -> None:
         """Raises `ConfigError` where the ideas share no field but their titles, so that there is nothing to judge."""
-        if self._aligned and set(self.fields) <= {"title"}:
+        if self.align and self._formed and set(self.fields) <= {"title"}:
+            entries = zip(self.names, self.entries, strict=True)
             raise ConfigError(
                 "ranking.align: no field of a proposal is told by every idea and by the target",
-                tried="; ".join(self._told()),
+                tried="; ".join(f"{name} tells {', '.join(entry.fields)}" for name, entry in entries),
                 hint="show what each tells: manyheads resume RUN --set ranking.align=false --accept-changes",
             )
 
-    def _told(self) -> Iterator[str]:
-        for name, entry in self.named():
-            yield f"{name} tells {', '.join(entry.fields)}"
-
     def doubts(self) -> Iterator[str]:
         """What a reader of the ranking should know of how the ideas were shown, a line each."""
-        yield from self._alike()
-        yield from self._long_or_short()
-        yield from self._lacking()
-        yield from self._unformed()
-
-    def _alike(self) -> Iterator[str]:
-        names = [name for name, _ in self.named()]
-        written = _groups([entry.text for entry in self.entries])
-        for same in dict.fromkeys((*_groups(self.texts), *written)):
-            yield f"{_listed([names[place] for place in same])} are the same text: which of them ranks above the other is chance"
-
-    def _long_or_short(self) -> Iterator[str]:
-        """A target that stands out among its like: judges know long from short, and many favour the long."""
+        for same in dict.fromkeys((*_groups(self.texts), *_groups([entry.text for entry in self.entries]))):
+            names = _listed([self.names[place] for place in same])
+            yield f"{names} are the same text: which of them ranks above the other is chance"
         if not self._formed:
-            return
-        target, *ideas = (len(text.split()) for text in self.texts)
-        if target * APART < min(ideas) or target > max(ideas) * APART:
-            others = f"{min(ideas)} to {max(ideas)}" if min(ideas) < max(ideas) else f"{ideas[0]}"
-            yield f"the target is shown in {target} words, the ideas in {others}: a judge can tell it by that"
-
-    def _lacking(self) -> Iterator[str]:
-        """Fields that some have and others lack: shown of none, or, where they are, by which a judge can go."""
-        for field in Proposal.model_fields if self._formed else ():
-            without = [name for name, entry in self.named() if field not in entry.fields]
-            if 0 < len(without) < len(self.entries):
-                tell, what = "tell" if without[1:] else "tells", label(field).lower()
-                lacking = f"{_listed(without)} {tell} none"
-                yield (
-                    f"{what} is shown of no idea, as {lacking}"
-                    if self.align
-                    else f"{what} is shown, though {lacking}: a judge can tell ideas apart by that"
-                )
-
-    def _unformed(self) -> Iterator[str]:
-        if plain := [name for name, entry in self.named() if not entry.fields]:
+            plain = [name for name, entry in zip(self.names, self.entries, strict=True) if not entry.fields]
             yield (
                 f"not in the form of a proposal, as the others are: {_listed(plain)}; a judge can tell them apart by "
                 "that, and --set ranking.condense=all brings all into it"
             )
+            return
+        # Judges know long from short, and many favour the long.
+        target, *ideas = (len(text.split()) for text in self.texts)
+        if target * APART < min(ideas) or target > max(ideas) * APART:
+            others = f"{min(ideas)} to {max(ideas)}" if min(ideas) < max(ideas) else f"{ideas[0]}"
+            yield f"the target is shown in {target} words, the ideas in {others}: a judge can tell it by that"
+        # Fields that some have and others lack: shown of none, or, where they are, by which a judge can go.
+        for field in Proposal.model_fields:
+            lacking = [
+                n for n, entry in zip(self.names, self.entries, strict=True) if field not in entry.fields
+            ]
+            if 0 < len(lacking) < len(self.entries):
+                who, what = (
+                    f"{_listed(lacking)} {'tell' if lacking[1:] else 'tells'} none",
+                    label(field).lower(),
+                )
+                yield (
+                    f"{what} is shown of no idea, as {who}"
+                    if self.align
+                    else f"{what} is shown, though {who}: a judge can tell ideas apart by that"
+                )
 
 
 def _groups(texts: Sequence[str]) -> list[tuple[int, ...]]:

@@ -3,9 +3,7 @@
 from collections.abc import Iterator
 
 from manyheads.core.events import Said
-from manyheads.core.results import Interval, RankedOrder
-from manyheads.report.html import View
-from manyheads.report.page import Page
+from manyheads.report.page import Page, View
 from manyheads.report.record import Record
 from manyheads.systems.ranking.result import TARGET, RankingResult
 
@@ -18,30 +16,18 @@ SIDE_BY_SIDE = 8
 def report(record: Record) -> View:
     """The report of a ranking; of an unfinished one the judge's words too, which know the ideas by their places."""
     ranked: RankingResult = record.result.result
-    finished = record.result.finished
+    orders = list(enumerate(ranked.orders, 1))
+    silent = record.result.finished or orders
     shown = {
         "ranked": ranked,
         "meaning": meaning(ranked),
         "bias": bias_in_words(ranked),
-        "blocks": blocks(ranked),
-        "broken": broken(ranked),
+        "blocks": [orders[at : at + SIDE_BY_SIDE] for at in range(0, len(orders), SIDE_BY_SIDE)],
+        "broken": [(number, order) for number, order in orders if not order.ranked],
         "expected": (len(ranked.items) + 1) / 2,
-        "judgements": []
-        if finished or ranked.orders
-        else [said.text for said in record.of(Said) if said.task == "rank"],
+        "judgements": [] if silent else [said.text for said in record.of(Said) if said.task == "rank"],
     }
-    return View(__package__ or "", Page.of(record), shown)
-
-
-def broken(ranked: RankingResult) -> list[tuple[int, RankedOrder]]:
-    """The orders that have no ranking, with their numbers."""
-    return [(number, order) for number, order in enumerate(ranked.orders, 1) if not order.ranked]
-
-
-def blocks(ranked: RankingResult) -> list[list[tuple[int, RankedOrder]]]:
-    """The orders with their numbers, as many together as a table holds."""
-    told = list(enumerate(ranked.orders, 1))
-    return [told[at : at + SIDE_BY_SIDE] for at in range(0, len(told), SIDE_BY_SIDE)]
+    return View(__package__ or "", Page(record), shown)
 
 
 def meaning(ranked: RankingResult) -> str:
@@ -60,48 +46,39 @@ def bias_in_words(ranked: RankingResult) -> list[str]:
     if bias is None:
         return ["What places have done can be told from two rankings on."]
     held = f"place and rank correlate at {bias:.2f}"
+    if p is not None:
+        share = f"{p:.1%}" if p < 0.1 else f"{p:.0%}"
+        held += f", and by chance alone {share} of randomly drawn orders would show as much (p = {p:.2g})"
     if p is None or p >= CHANCE:
-        told = [f"No favour for a place can be told from chance: {held}{_by_chance(p)}.", *_few(ranked)]
+        words = [f"No favour for a place can be told from chance: {held}."]
+        size = len(ranked.items)
+        stood = {(order.place(number), number) for order in ranked.whole for number in range(size)}
+        if len(stood) < size * size:  # then a favour may hide in the ideas' own merits
+            words.append(
+                f"Not every idea was ranked in every place, for which it takes {size} orders or more; "
+                "a favour may still be there."
+            )
     else:
-        early = "early" if bias > 0 else "late"
-        told = [f"The judge favours what it is shown {early}: {held}{_by_chance(p)}."]
-    return [*told, *_agreement(ranked)]
-
-
-def _by_chance(p: float | None) -> str:
-    if p is None:
-        return ""
-    share = f"{p:.1%}" if p < 0.1 else f"{p:.0%}"
-    return f", and by chance alone {share} of randomly drawn orders would show as much (p = {p:.2g})"
-
-
-def _few(ranked: RankingResult) -> list[str]:
-    """A warning where some idea has not stood in every place: then a favour may hide in the ideas' own merits."""
-    size = len(ranked.items)
-    stood = {(order.place(number), number) for order in ranked.whole for number in range(size)}
-    if len(stood) == size * size:
-        return []
-    return [
-        f"Not every idea was ranked in every place, for which it takes {size} orders or more; a favour may still be there."
-    ]
-
-
-def _agreement(ranked: RankingResult) -> list[str]:
-    if ranked.consistency is None:
-        return []
-    return [
-        f"Over {len(ranked.whole)} orders the rankings agree to {ranked.consistency:.2f} (Kendall's W; 1: always the same)."
-    ]
+        words = [f"The judge favours what it is shown {'early' if bias > 0 else 'late'}: {held}."]
+    if ranked.consistency is not None:
+        words.append(
+            f"Over {len(ranked.whole)} orders the rankings agree to {ranked.consistency:.2f} "
+            "(Kendall's W; 1: always the same)."
+        )
+    return words
 
 
 def essence(ranked: RankingResult) -> Iterator[tuple[str, str]]:
     """The essence of a finished ranking: names, and what is told under each."""
-    count = len(ranked.ideas)
+    count, interval, orders = len(ranked.ideas), ranked.s_interval, len(ranked.orders)
     yield "Target", ranked.name(TARGET)
-    above = f"{_number(ranked.s)} of {'the idea' if count == 1 else f'{count} ideas'} above the target for {ranked.indicator}"
-    yield "S", f"{above}{_interval(ranked.s_interval)}"
-    failed = ", the others failed" * bool(broken(ranked))
-    yield "Orders", f"{len(ranked.whole)} of {len(ranked.orders)} ranked{failed}{_alike(ranked.consistency)}"
+    ends = f", {interval.level:.0%} interval {interval.low:.2f} to {interval.high:.2f}" if interval else ""
+    ideas = "the idea" if count == 1 else f"{count} ideas"
+    yield "S", f"{_number(ranked.s)} of {ideas} above the target for {ranked.indicator}{ends}"
+    failed = ", the others failed" * (len(ranked.whole) < orders)
+    agreement = ranked.consistency
+    alike = "" if agreement is None else f"; they agree to {agreement:.2f} (Kendall's W)"
+    yield "Orders", f"{len(ranked.whole)} of {orders} ranked{failed}{alike}"
     for place, row in enumerate(ranked.rows, 1):
         mark = ", the target" if row.number == TARGET else ""
         yield str(place), f"{row.title} (mean rank {_number(row.mean)}{mark})"
@@ -110,11 +87,3 @@ def essence(ranked: RankingResult) -> Iterator[tuple[str, str]]:
 
 def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
-
-
-def _alike(consistency: float | None) -> str:
-    return "" if consistency is None else f"; they agree to {consistency:.2f} (Kendall's W)"
-
-
-def _interval(found: Interval | None) -> str:
-    return "" if found is None else f", {found.level:.0%} interval {found.low:.2f} to {found.high:.2f}"

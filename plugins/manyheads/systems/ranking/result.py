@@ -1,14 +1,14 @@
 """What a ranking comes to. Idea 0 is the target."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from manyheads.core.results import Interval, Quality, RankedItem, RankedOrder
-from manyheads.discussion import Run
-from manyheads.literature.ideas import Contest, Entry
+from manyheads.discussion.run import Run
 from manyheads.measures.ranking import position_bias
-from manyheads.measures.statistics import Mean, mean_of
+from manyheads.measures.statistics import mean_of
+from manyheads.systems.ideas import Contest, Entry
 from manyheads.systems.ranking.config import RankingConfig
 from manyheads.texts import Subject
 
@@ -62,17 +62,33 @@ class RankingResult(Quality):
             words=len(target.text.split()),
             fields=dict(own.fields),
         )
-        self.ideas = [_idea(each) for each in ideas]
-        known = [each.settled for each in ideas if each.settled is not None]
-        self.settled = fmean(known) if known else None
+        self.ideas = [
+            RankedItem(
+                source=each.source,
+                title=each.title or each.fields.get("title", ""),
+                fields=dict(each.fields),
+                text=None if each.fields else each.text,  # where it is ranked as it was written
+                round=each.round,
+                settled=each.settled,
+            )
+            for each in ideas
+        ]
+        settled = [each.settled for each in ideas if each.settled is not None]
+        self.settled = fmean(settled) if settled else None
 
     def rank(self, orders: Sequence[RankedOrder], seed: int) -> None:
         """What the orders come to; `seed` is that of the randomisation test."""
         self.orders = list(orders)
-        found = mean_of([each.s for each in orders if each.s is not None], within=(0, 1))
-        self.s, self.s_interval = (found.mean, _interval(found)) if found else (None, None)
+        if mean := mean_of([each.s for each in orders if each.s is not None], within=(0, 1)):
+            self.s = mean.mean
+            if mean.low is not None and mean.high is not None:
+                self.s_interval = Interval(low=mean.low, high=mean.high, level=mean.level)
         self.failed = sum(each.failed is not None for each in orders)
-        self.s_by_place = list(_by_place(orders))
+        places = [
+            [each.s for each in orders if each.target_place == place and each.s is not None]
+            for place in range(1, len(orders[0].shown) + 1)
+        ]
+        self.s_by_place = [fmean(here) if here else None for here in places]
         if len(self.whole) > 1:
             shown, ranked = [each.shown for each in orders], [each.ranked for each in orders]
             bias = position_bias(shown, ranked, seed=seed)
@@ -92,40 +108,13 @@ class RankingResult(Quality):
     @property
     def rows(self) -> list[Row]:
         """Target and ideas, the best mean rank first."""
-        rows = [Row(number, self.name(number), self._mean(number)) for number in range(len(self.items))]
+        ranks = [[order.rank(number) or 0 for order in self.whole] for number in range(len(self.items))]
+        rows = [Row(n, self.name(n), fmean(each) if each else None) for n, each in enumerate(ranks)]
         return sorted(rows, key=lambda row: (row.mean or 0.0, row.number))
 
     def name(self, number: int) -> str:
         """What a reader knows it by."""
         return self.items[number].title or ("The target" if number == TARGET else f"Idea {number}")
-
-    def _mean(self, number: int) -> float | None:
-        ranks = [order.rank(number) or 0 for order in self.whole]
-        return fmean(ranks) if ranks else None
-
-
-def _idea(entry: Entry) -> RankedItem:
-    """An idea; its text only where it is ranked as it was written."""
-    return RankedItem(
-        source=entry.source,
-        title=entry.title or entry.fields.get("title", ""),
-        fields=dict(entry.fields),
-        text=None if entry.fields else entry.text,
-        round=entry.round,
-        settled=entry.settled,
-    )
-
-
-def _interval(found: Mean) -> Interval | None:
-    if found.low is None or found.high is None:
-        return None
-    return Interval(low=found.low, high=found.high, level=found.level)
-
-
-def _by_place(orders: Sequence[RankedOrder]) -> Iterator[float | None]:
-    for place in range(1, len(orders[0].shown) + 1):
-        here = [each.s for each in orders if each.target_place == place and each.s is not None]
-        yield fmean(here) if here else None
 
 
 RankingRun = Run[RankingResult, RankingConfig, Contest]

@@ -1,26 +1,27 @@
 """Review and rebuttal: an idea is reviewed, revised and compared with itself until it gets no better (Algorithm 1)."""
 
-from manyheads.config import RunConfig
-from manyheads.engine.system import System
-from manyheads.literature.ideas import Background, read_background
+from math import inf
+
+from manyheads.engine.system import Number, Revisions, System
+from manyheads.systems.ideas import read_background
 from manyheads.systems.rebuttal import config, report
-from manyheads.systems.rebuttal.config import RebuttalConfig, RebuttalInputs, settings_of
 from manyheads.systems.rebuttal.result import RebuttalResult
 from manyheads.systems.rebuttal.rounds import rebuttal
 
 __all__ = ["REBUTTAL"]
 
 
-def _read(config: RunConfig) -> Background:
-    return read_background(config.inputs.background, settings_of(config).most, config.inputs.idea)
+def _revisions(result: RebuttalResult) -> Revisions:
+    course = result.rebuttal
+    return Revisions([each.idea for each in result.rounds], (course and course.indicator) or "")
 
 
 REBUTTAL = System(
     name="rebuttal",
     title="Review and rebuttal",
     about="A proposer, a reviewer and an area chair who improve a research idea on the abstracts they are given.",
-    config=RebuttalConfig,
-    inputs=RebuttalInputs,
+    config=config.RebuttalConfig,
+    inputs=config.RebuttalInputs,
     result=RebuttalResult,
     run=rebuttal,
     essence=report.essence,
@@ -29,5 +30,12 @@ REBUTTAL = System(
     needs=config.needs,
     prepare=config.need_beginning,
     check=config.check,
-    read=_read,
+    read=lambda run: read_background(run.inputs.background, run.settings.most, run.inputs.idea),
+    revisions=_revisions,
+    numbers={
+        "rebuttal.iterations": Number("revisions made", (0, inf)),
+        "rebuttal.iterations < 10": Number("share with fewer than ten"),
+        "rebuttal.converged": Number("share that converged"),
+        "rebuttal.indicator": Number("quality"),
+    },
 )

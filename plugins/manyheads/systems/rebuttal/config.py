@@ -1,16 +1,14 @@
 """What steers review and rebuttal, its inputs, and what it needs of both and of the roles' tasks."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
 from manyheads.config import Inputs, RunConfig, Section, Slot
 from manyheads.errors import ConfigError
-from manyheads.replies import Abstract, FirstIdea, Proposal, ReplyModel, Rethought, Review, Verdict
-from manyheads.replies.base import Text
+from manyheads.replies import Abstract, FirstIdea, Proposal, ReplyModel, Rethought, Review, Text, Verdict
 from manyheads.roles import Roles
-from manyheads.systems.indicators import listed, unknown
 from manyheads.texts import FileOrText, Trait, file_or_text
 
 
@@ -61,38 +59,33 @@ class RebuttalInputs(Inputs):
         return {"idea": super().course()["idea"]}
 
 
-def settings_of(config: RunConfig) -> RebuttalConfig:
-    """The settings of a run of review and rebuttal."""
-    return config.settings
-
-
 PROPOSER, REVIEWER, AREA_CHAIR = "proposer", "reviewer", "area_chair"
 
 
 def needs(config: RunConfig) -> Mapping[tuple[str, str], type[ReplyModel]]:
     """The tasks that a config makes it ask: nobody who is switched off is needed."""
-    chosen = settings_of(config)
-    together = chosen.method == "rebuttal"
-    wanted: dict[tuple[str, str], tuple[type[ReplyModel], bool]] = {
-        (PROPOSER, "propose"): (FirstIdea, config.inputs.idea is None),
-        (PROPOSER, "revise"): (Proposal, together),
-        (PROPOSER, "reflect"): (Rethought, chosen.method == "self-reflection"),
-        (REVIEWER, "review"): (Review, together and chosen.reviewer),
-        (AREA_CHAIR, "compare"): (Verdict, together and chosen.area_chair),
-        (PROPOSER, "abstract"): (Abstract, chosen.abstract),
-    }
-    return {task: kind for task, (kind, needed) in wanted.items() if needed}
+    settings: RebuttalConfig = config.settings
+    together = settings.method == "rebuttal"
+    tasks: list[tuple[str, str, type[ReplyModel], bool]] = [
+        (PROPOSER, "propose", FirstIdea, config.inputs.idea is None),
+        (PROPOSER, "revise", Proposal, together),
+        (PROPOSER, "reflect", Rethought, settings.method == "self-reflection"),
+        (REVIEWER, "review", Review, together and settings.reviewer),
+        (AREA_CHAIR, "compare", Verdict, together and settings.area_chair),
+        (PROPOSER, "abstract", Abstract, settings.abstract),
+    ]
+    return {(role, task): kind for role, task, kind, needed in tasks if needed}
 
 
 def need_beginning(config: RunConfig) -> RunConfig:
     """The config as it is; raises `ConfigError` without a background or an idea, or where the method leaves a given idea as it is."""
-    given = config.inputs.idea is not None
-    if not config.inputs.background and not given:
+    idea = config.inputs.idea
+    if not config.inputs.background and idea is None:
         raise ConfigError(
             f"{config.system}: needs a background",
             hint='name one: --background papers.bib, abstracts.jsonl or "a text"; or an idea: --idea RUN',
         )
-    if given and settings_of(config).method == "initial":
+    if idea is not None and config.settings.method == "initial":
         raise ConfigError(
             f"{config.system}: rebuttal.method=initial only writes a first idea, and inputs.idea gives one",
             hint="leave one of both out",
@@ -102,10 +95,33 @@ def need_beginning(config: RunConfig) -> RunConfig:
 
 def check(config: RunConfig, roles: Roles) -> Iterator[str]:
     """What is wrong with the quality indicator, a line each."""
-    if not traits_of(config, roles):
-        yield unknown(config.system, settings_of(config).indicator, roles)
+    settings: RebuttalConfig = config.settings
+    if not traits_of(settings.indicator, settings.traits, roles):
+        yield unknown(config.system, settings.indicator, roles)
 
 
-def traits_of(config: RunConfig, roles: Roles) -> str:
-    """By what the indicator is known, as a list in Markdown; empty where nothing tells (App. A.1)."""
-    return listed(settings_of(config).indicator, settings_of(config).traits, roles)
+# A quality indicator, and by what it is known (App. A.1).
+
+INDICATORS, ENDING = "partials/indicators/", ".md.j2"
+
+
+def traits_of(indicator: str, traits: Sequence[str], roles: Roles) -> str:
+    """The traits of the config, or those of the indicator's partial, as a list in Markdown; empty without any."""
+    if traits:
+        return "\n".join(f"- {' '.join(trait.split())}" for trait in traits)
+    name = f"{INDICATORS}{indicator}{ENDING}"
+    return roles.prompts.render(name, {}).strip() if roles.resources.find("prompts", name) else ""
+
+
+def unknown(section: str, indicator: str, roles: Roles) -> str:
+    """What to do about an indicator of a section of the config that has no traits, in a line."""
+    files = (name.removeprefix(INDICATORS) for name in roles.resources.names("prompts", ENDING))
+    names = (name.removesuffix(ENDING) for name in files if "/" not in name)
+    others = ", ".join(sorted(name for name in names if traits_of(name, (), roles))) or "none"
+    name = f"{INDICATORS}{indicator}{ENDING}"
+    empty = roles.resources.find("prompts", name)
+    own = f"fill {empty}" if empty else f"write prompts/{name} in a folder of your own (--path)"
+    return (
+        f"{section}.indicator {indicator!r}: nothing tells its traits; there are {others}; give "
+        f"it traits: --set '{section}.traits=[…, …]', or {own}"
+    )

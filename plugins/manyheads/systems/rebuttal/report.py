@@ -4,47 +4,38 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from manyheads.replies import label
-from manyheads.report import closing
 from manyheads.report.diff import Piece, changed_words, shortened, word_diff
-from manyheads.report.html import View
-from manyheads.report.page import Page
+from manyheads.report.page import Page, View
 from manyheads.report.record import Record, count
-from manyheads.systems.rebuttal.result import Course, RebuttalResult, Round, Version
+from manyheads.systems import results
+from manyheads.systems.rebuttal.result import Course, RebuttalResult, Round
 
 
 def essence(result: RebuttalResult) -> Iterator[tuple[str, str]]:
     """The idea, its abstract or else its hypothesis, and how it got on."""
-    idea, abstract = result.idea, result.abstract
-    yield from closing.work(None, idea, abstract)
+    idea, abstract, course = result.idea, result.abstract, result.rebuttal
+    yield from results.work(None, idea, abstract)
     if idea and not abstract:
         yield "Hypothesis", idea.hypothesis or idea.idea
-    if result.rebuttal:
-        yield "Rebuttal", _course(result.rebuttal)
+    if course:
+        better = "" if course.improvements is None else f", {course.improvements} found better"
+        revisions = f"{count(course.iterations, 'revision')} for {course.indicator}"
+        yield "Rebuttal", f"{revisions}{better}; the end: {course.ending}"
 
 
 def work(result: RebuttalResult) -> Iterator[str]:
     """The abstract, or the idea field by field; one that was never revised is a paragraph."""
-    yield from closing.in_sections(result.abstract)
+    yield from results.in_sections(result.abstract)
     if result.idea and not result.abstract:
         for name, text in result.idea.fields:
             yield {"title": f"# {text}", "idea": text}.get(name, f"**{label(name)}.** {text}")
 
 
-def _course(course: Course) -> str:
-    went = f"{count(course.iterations, 'revision')} for {course.indicator}"
-    better = "" if course.improvements is None else f", {course.improvements} found better"
-    return f"{went}{better}; the end: {course.ending}"
-
-
 def report(record: Record) -> View:
     """The report of a review and rebuttal."""
     result: RebuttalResult = record.result.result
-    page = Page.of(record, [person.name for person in result.team])
-    return View(
-        __package__ or "",
-        page,
-        {"course": result.rebuttal or Course(method=""), "steps": steps(result.rounds)},
-    )
+    shown = {"course": result.rebuttal or Course(method=""), "steps": steps(result.rounds)}
+    return View(__package__ or "", Page(record, tuple(person.name for person in result.team)), shown)
 
 
 @dataclass(frozen=True)
@@ -53,26 +44,25 @@ class Step:
 
     held: Round
     sections: list[tuple[str, list[Piece]]]
-    came: int
-    went: int
-    alone: bool
+    came: int = 0
+    went: int = 0
+    alone: bool = False
 
     @property
     def cut(self) -> bool:
         return any(piece.kind == "gap" for _, pieces in self.sections for piece in pieces)
 
 
-def steps(held: Sequence[Round]) -> list[Step]:
+def steps(rounds: Sequence[Round]) -> list[Step]:
     """Each version with its difference to the one before."""
-    return [_step(held[n - 1].idea if n else None, one) for n, one in enumerate(held)]
-
-
-def _step(before: Version | None, one: Round) -> Step:
-    if before is None or before.formed != one.idea.formed:
-        whole = [(name, [Piece("same", text)]) for name, text in one.idea.fields]
-        return Step(one, whole, 0, 0, alone=True)
-    names = [name for name, _ in one.idea.fields]
-    pieces = [(name, word_diff(getattr(before, name) or "", getattr(one.idea, name))) for name in names]
-    counts = [changed_words(each) for _, each in pieces]
-    sections = [(name, shortened(each)) for name, each in pieces]
-    return Step(one, sections, sum(came for came, _ in counts), sum(went for _, went in counts), alone=False)
+    steps: list[Step] = []
+    for before, one in zip([None, *rounds], rounds, strict=False):
+        if before is None or before.idea.formed != one.idea.formed:
+            whole = [(name, [Piece("same", text)]) for name, text in one.idea.fields]
+            steps.append(Step(one, whole, alone=True))
+            continue
+        pieces = {name: word_diff(getattr(before.idea, name) or "", text) for name, text in one.idea.fields}
+        counts = [changed_words(each) for each in pieces.values()]
+        sections = [(name, shortened(each)) for name, each in pieces.items()]
+        steps.append(Step(one, sections, sum(came for came, _ in counts), sum(went for _, went in counts)))
+    return steps

@@ -1,11 +1,12 @@
 """What a review and rebuttal comes to."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from manyheads.core.results import Abstract, Draft, Idea, Part, Person, Quality
-from manyheads.discussion import Run
-from manyheads.literature.ideas import Background as Material
+from manyheads.discussion.run import Run
 from manyheads.replies import FirstIdea, Proposal, Review, Verdict
+from manyheads.systems.ideas import Background as Material
 from manyheads.systems.rebuttal.config import RebuttalConfig
 from manyheads.texts import Subject
 
@@ -27,18 +28,23 @@ class Version(Idea):
     def of(
         cls, idea: FirstIdea | Proposal | Subject, number: int, by: str, references: list[str]
     ) -> "Version":
-        known: dict[str, Any] = {"number": number, "references": references}
+        origin: dict[str, Any] = {"number": number, "references": references}
         if isinstance(idea, Subject):
-            return cls(title=idea.title, idea=idea.text, by="", source=idea.source, **known)
+            return cls(title=idea.title, idea=idea.text, by="", source=idea.source, **origin)
         if isinstance(idea, FirstIdea):
-            return cls(title="", idea=idea.idea, thought=idea.thought, by=by, **known)
+            return cls(title="", idea=idea.idea, thought=idea.thought, by=by, **origin)
         own = idea.model_dump(include={*Proposal.model_fields, "reflection"})
-        return cls(**own, idea=idea.body(), by=by, **known)
+        return cls(**own, idea=idea.body(), by=by, **origin)
 
     @property
     def formed(self) -> bool:
         """Whether it has the six fields."""
         return self.problem is not None
+
+    @property
+    def form(self) -> Mapping[str, str]:
+        parts: dict[str, str] = {name: getattr(self, name) or "" for name in Proposal.model_fields}
+        return parts if all(text.strip() for text in parts.values()) else {}
 
     @property
     def fields(self) -> list[tuple[str, str]]:

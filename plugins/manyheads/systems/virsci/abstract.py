@@ -4,10 +4,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from manyheads.core.results import Draft, ScoredIdea
-from manyheads.discussion import Member, Team, another_turns, ask_with_advice, speaking_order
+from manyheads.discussion.invitation import ask_with_advice
 from manyheads.discussion.run import Question
+from manyheads.discussion.team import Team, another_turns, speaking_order
 from manyheads.replies import Abstract, Revision
-from manyheads.systems.virsci.config import GOALS, stage_event
+from manyheads.systems.virsci.config import GOALS, stages
 from manyheads.systems.virsci.result import VirSciResult, VirSciRun
 
 STAGE = "abstract"
@@ -29,11 +30,6 @@ class Manuscript:
     def current(self) -> Draft:
         return self.drafts[-1]
 
-    @property
-    def turn(self) -> int:
-        """The turn of the last version."""
-        return self.current.turn
-
     def text(self) -> str:
         return self.current.spoken() if self.drafts else ""
 
@@ -47,48 +43,36 @@ async def write_abstract(run: VirSciRun, team: Team, idea: ScoredIdea, *, before
 
     Turns are counted on from those `before`.
     """
-    run.emit(stage_event(run.config, STAGE))
-    manuscript = Manuscript(run.result, idea)
+    run.begin(STAGE, stages(run.config), turns=run.settings.turns.of(STAGE))
+    manuscript, leader = Manuscript(run.result, idea), team.leader.speaker
 
     async def draft(turn: int) -> Abstract:
         """Q_1,0 = ⟨Q_abstract, R_idea⟩."""
         variables = {"idea": idea.text}
-        question = Question(
-            STAGE, turn, team.leader.speaker, "leader", "draft", variables, "leader", recall=idea.title
-        )
-        kind = run.reply_type("leader", "draft", Abstract)
-        return (await ask_with_advice(run, team, question, kind, context=idea.text)).value
+        question = Question(STAGE, turn, leader, "leader", "draft", variables, "leader", recall=idea.title)
+        return (await ask_with_advice(run, team, question, Abstract, context=idea.text)).value
 
     await write(run, team, manuscript, draft, before)
-    manuscript.written = manuscript.turn
+    manuscript.written = manuscript.current.turn
     return manuscript
 
 
 async def write(run: VirSciRun, team: Team, manuscript: Manuscript, opening: Opening, before: int) -> None:
+    """A round of writing: the leader's opening, then revisions.
+
+    Eq. 4: Q_k,i = ⟨Q_abstract, Q_judgment, R_k,i-1⟩, without history.
+    """
     speaker = team.leader
     async for turn in another_turns(run, team, STAGE, GOALS[STAGE], manuscript.text, before=before):
         order = speaking_order(team.members, run.settings.topology, run.rng, speaker)
         if turn == before + 1:
             manuscript.add(await opening(turn), team.leader.name, turn)
-            order = _after_the_opening(order, team.leader)
-        for member in order:
-            await _revise(run, team, manuscript, member, turn)
-            speaker = member
-
-
-def _after_the_opening(order: list[Member], leader: Member) -> list[Member]:
-    """The speakers that are left of the first turn: the leader's opening is one of its contributions.
-
-    The round table goes on after the leader; a random order was drawn to follow the leader and is a speaker shorter.
-    """
-    return order[1:] if order[0] is leader else order[:-1]
-
-
-async def _revise(run: VirSciRun, team: Team, manuscript: Manuscript, member: Member, turn: int) -> None:
-    """Eq. 4: ⟨Q_abstract, Q_judgment, R_k,i-1⟩, without history."""
-    current = manuscript.current
-    variables, title = {"abstract": current}, manuscript.idea.title
-    question = Question(STAGE, turn, member.speaker, "scientist", "revise", variables, recall=title)
-    kind = run.reply_type("scientist", "revise", Revision)
-    reply = await ask_with_advice(run, team, question, kind, context=current.spoken())
-    manuscript.add(reply.value, member.name, turn)
+            # The opening is one of the turn's contributions: the round table goes on after the leader; a random order
+            # was drawn to follow the leader and is a speaker shorter.
+            order = order[1:] if order[0] is team.leader else order[:-1]
+        for speaker in order:
+            variables, recall = {"abstract": manuscript.current}, manuscript.idea.title
+            question = Question(STAGE, turn, speaker.speaker, "scientist", "revise", variables, recall=recall)
+            context = manuscript.current.spoken()
+            revision = (await ask_with_advice(run, team, question, Revision, context=context)).value
+            manuscript.add(revision, speaker.name, turn)

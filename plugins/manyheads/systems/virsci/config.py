@@ -2,34 +2,32 @@
 
 from typing import Annotated
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field
 
+from manyheads import replies
 from manyheads.config import Inputs, RunConfig, Slot, Strict
-from manyheads.core.events import Stage
-from manyheads.discussion import DiscussionSettings, TurnsConfig
-from manyheads.replies import (
-    Abstract,
-    Advice,
-    Consensus,
-    Decision,
-    Idea,
-    Interest,
-    Progress,
-    Remark,
-    ReplyModel,
-    Revision,
-    SelfReview,
-    Summary,
-    Topic,
-    Vote,
-)
+from manyheads.discussion.run import DiscussionSettings, TurnsConfig
 from manyheads.roles import Roles
 from manyheads.tools import LOOK_UPS
 
-STAGES = ("selection", "topic", "idea", "novelty", "abstract", "review")
-"""In their order; `review` is the self-review, which a run has only when it is enabled."""
-TALKS = ("topic", "idea", "novelty", "abstract")
-"""The stages that are held in turns."""
+TextOrNone = Annotated[str | None, AfterValidator(lambda text: (text or "").strip() or None)]
+"""A text; None where it is blank."""
+STAGES = {
+    "selection": "Collaborator selection",
+    "topic": "Topic discussion",
+    "idea": "Idea generation",
+    "novelty": "Novelty assessment",
+    "abstract": "Abstract generation",
+    "review": "Self-review",
+}
+"""In their order, with their titles; `review` is the self-review, which a run has only when it is enabled."""
+GOALS = {
+    "topic": "one precise research topic that the members share and can support.",
+    "idea": "a small set of testable ideas on the topic, at least one of them clearly new.",
+    "novelty": "a clear majority for the idea that overlaps least with published work.",
+    "abstract": "an abstract that is clear, complete and original.",
+}
+"""Of the stages that are held in turns."""
 
 
 class StageTurns(TurnsConfig):
@@ -48,17 +46,12 @@ class StageTurns(TurnsConfig):
 class TopicConfig(Strict):
     """Topic discussion."""
 
-    start: str | None = None
+    start: TextOrNone = None
     """A topic to start the discussion from (App. C.3); `topic` fixes one and skips the discussion."""
     max_restarts: int = Field(default=1, ge=0)
     """How often the discussion starts over without a majority; then the leader decides, with a warning."""
     may_leave: bool = True
     """Whether members who are not interested in the chosen topic leave."""
-
-    @field_validator("start")
-    @classmethod
-    def _blank_is_none(cls, value: str | None) -> str | None:
-        return (value or "").strip() or None
 
 
 class IdeaConfig(Strict):
@@ -107,58 +100,33 @@ class VirSciConfig(DiscussionSettings):
 class TopicInput(Inputs):
     """A topic, for systems that work on one."""
 
-    topic: Annotated[str | None, Slot("all")] = None
+    topic: Annotated[TextOrNone, Slot("all")] = None
     """A fixed topic; a team that is given one skips its topic discussion."""
 
-    @field_validator("topic")
-    @classmethod
-    def _blank_is_none(cls, value: str | None) -> str | None:
-        return (value or "").strip() or None
 
-
-def settings_of(config: RunConfig) -> VirSciConfig:
-    """The settings of a run of VirSci."""
-    return config.settings
-
-
-_NEEDS: dict[tuple[str, str], type[ReplyModel]] = {
-    ("scientist", "join"): Decision,
-    ("scientist", "topic"): Remark,
-    ("scientist", "consensus"): Consensus,
-    ("scientist", "interest"): Interest,
-    ("scientist", "advise"): Advice,
-    ("scientist", "idea"): Idea,
-    ("scientist", "vote"): Vote,
-    ("scientist", "revise"): Revision,
-    ("leader", "summary"): Summary,
-    ("leader", "progress"): Progress,
-    ("leader", "settle"): Topic,
-    ("leader", "draft"): Abstract,
+_NEEDS: dict[tuple[str, str], type[replies.ReplyModel]] = {
+    ("scientist", "join"): replies.Decision,
+    ("scientist", "topic"): replies.Remark,
+    ("scientist", "consensus"): replies.Consensus,
+    ("scientist", "interest"): replies.Interest,
+    ("scientist", "advise"): replies.Advice,
+    ("scientist", "idea"): replies.Idea,
+    ("scientist", "vote"): replies.Vote,
+    ("scientist", "revise"): replies.Revision,
+    ("leader", "summary"): replies.Summary,
+    ("leader", "progress"): replies.Progress,
+    ("leader", "settle"): replies.Topic,
+    ("leader", "draft"): replies.Abstract,
 }
-_SELF_REVIEW_NEEDS: dict[tuple[str, str], type[ReplyModel]] = {
-    ("leader", "self_review"): SelfReview,
-    ("leader", "rework"): Revision,
-}
-
-TITLES = {
-    "selection": "Collaborator selection",
-    "topic": "Topic discussion",
-    "idea": "Idea generation",
-    "novelty": "Novelty assessment",
-    "abstract": "Abstract generation",
-    "review": "Self-review",
-}
-GOALS = {
-    "topic": "one precise research topic that the members share and can support.",
-    "idea": "a small set of testable ideas on the topic, at least one of them clearly new.",
-    "novelty": "a clear majority for the idea that overlaps least with published work.",
-    "abstract": "an abstract that is clear, complete and original.",
+_SELF_REVIEW_NEEDS: dict[tuple[str, str], type[replies.ReplyModel]] = {
+    ("leader", "self_review"): replies.SelfReview,
+    ("leader", "rework"): replies.Revision,
 }
 
 
-def needs(config: RunConfig) -> dict[tuple[str, str], type[ReplyModel]]:
+def needs(config: RunConfig) -> dict[tuple[str, str], type[replies.ReplyModel]]:
     """The reply that each task of a role must give, or a narrower one; of self-review only where it is held."""
-    return {**_NEEDS, **(_SELF_REVIEW_NEEDS if settings_of(config).self_review.enabled else {})}
+    return _NEEDS | (_SELF_REVIEW_NEEDS if config.settings.self_review.enabled else {})
 
 
 def searches(config: RunConfig, roles: Roles) -> bool:
@@ -169,13 +137,7 @@ def searches(config: RunConfig, roles: Roles) -> bool:
     )
 
 
-def stage_event(config: RunConfig, stage: str, title: str | None = None) -> Stage:
-    """A stage begins, or begins anew under another title; the self-review counts only where it is held."""
-    settings = settings_of(config)
-    return Stage(
-        stage=stage,
-        title=title or TITLES[stage],
-        number=STAGES.index(stage) + 1,
-        total=len(STAGES) - (not settings.self_review.enabled),
-        turns=settings.turns.of(stage) if stage in TALKS else None,
-    )
+def stages(config: RunConfig) -> dict[str, str]:
+    """The stages of a run, in their order, with their titles."""
+    reviewed = config.settings.self_review.enabled
+    return {stage: title for stage, title in STAGES.items() if reviewed or stage != "review"}

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from manyheads.core.results import Abstract, ChosenIdea, Draft, Part, Person, ScoredIdea, Topic, Vote
-from manyheads.discussion import Guest, Run
+from manyheads.discussion.run import Guest, Run
 from manyheads.systems.virsci.config import STAGES, VirSciConfig
 
 
@@ -91,13 +91,15 @@ class VirSciResult(TeamResult):
 
     def hear(self, guests: Sequence[Guest]) -> None:
         """Guests as the stages went. Votes are cast all at once, so there the order is the table's, not the clock's."""
-        seats = {person.name: seat for seat, person in enumerate(self.team)}
-
-        def place(guest: Guest) -> tuple[int, int, int]:
-            seat = seats[guest.by] if guest.stage == "novelty" else 0
-            return STAGES.index(guest.stage), guest.turn, seat
-
-        self.guests = sorted(guests, key=place)
+        order, seats = list(STAGES), [person.name for person in self.team]
+        self.guests = sorted(
+            guests,
+            key=lambda guest: (
+                order.index(guest.stage),
+                guest.turn,
+                seats.index(guest.by) if guest.stage == "novelty" else 0,
+            ),
+        )
 
 
 VirSciRun = Run[VirSciResult, VirSciConfig]

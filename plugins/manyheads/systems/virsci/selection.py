@@ -3,10 +3,11 @@
 from manyheads.bank.scientists import draw
 from manyheads.core.events import Recruited
 from manyheads.core.results import Person
-from manyheads.discussion import Member, Team, ask_with_advice, need_members
+from manyheads.discussion.invitation import ask_with_advice
 from manyheads.discussion.run import Question
+from manyheads.discussion.team import Member, Team, need_members
 from manyheads.replies import Decision
-from manyheads.systems.virsci.config import stage_event
+from manyheads.systems.virsci.config import stages
 from manyheads.systems.virsci.result import VirSciRun
 
 STAGE = "selection"
@@ -18,26 +19,23 @@ async def select_team(run: VirSciRun) -> Team:
     Raises:
         CorpusError: the team would be larger than the number of scientists.
     """
-    run.emit(stage_event(run.config, STAGE))
+    run.begin(STAGE, stages(run.config))
+    config, literature = run.settings.team, run.literature
+    need_members(config, literature)
+    scientist = (
+        literature.scientist(config.leader) if config.leader else run.rng.choice(literature.scientists)
+    )
     team, invited = Team([]), 0
-    _join(run, team, _leader(run))
-    wanted, config = run.settings.team.size, run.settings.team
-    if wanted > 1:
-        for candidate in draw(run.rng, run.literature, team.leader.name, exploration=config.exploration):
+    _join(run, team, Member(scientist, run.speaker("leader", scientist.name, scientist=scientist)))
+    if config.size > 1:
+        for candidate in draw(run.rng, literature, scientist.name, exploration=config.exploration):
             invited += 1
             await _invite(run, team, candidate)
-            if len(team.members) == wanted or invited == config.max_invitations:
+            if len(team.members) == config.size or invited == config.max_invitations:
                 break
-    if len(team.members) < wanted:
-        run.warn(STAGE, f"the team has {len(team.members)} of {wanted} members; {invited} were invited")
+    if len(team.members) < config.size:
+        run.warn(STAGE, f"the team has {len(team.members)} of {config.size} members; {invited} were invited")
     return team
-
-
-def _leader(run: VirSciRun) -> Member:
-    need_members(run.settings.team, run.literature)
-    named = run.settings.team.leader
-    scientist = run.literature.scientist(named) if named else run.rng.choice(run.literature.scientists)
-    return Member(scientist, run.speaker("leader", scientist.name, scientist=scientist))
 
 
 def _join(run: VirSciRun, team: Team, member: Member) -> None:
@@ -55,14 +53,12 @@ def _join(run: VirSciRun, team: Team, member: Member) -> None:
 
 
 async def _invite(run: VirSciRun, team: Team, name: str) -> None:
-    scientist = run.literature.scientist(name)
+    scientist, leader = run.literature.scientist(name), team.leader.scientist
     speaker = run.speaker("scientist", name, scientist=scientist)
-    variables = {"leader": team.leader.scientist, "team": team.profiles()}
-    recall = "; ".join(team.leader.scientist.interests)
+    variables = {"leader": leader, "team": team.profiles()}
+    recall, context = "; ".join(leader.interests), f"{leader.name} has invited me to join a research team."
     question = Question(STAGE, 1, speaker, "scientist", "join", variables, part="candidate", recall=recall)
-    context = f"{team.leader.name} has invited me to join a research team."
-    kind = run.reply_type("scientist", "join", Decision)
-    decision = (await ask_with_advice(run, team, question, kind, context=context)).value
+    decision = (await ask_with_advice(run, team, question, Decision, context=context)).value
     if decision.accept:
         _join(run, team, Member(scientist, speaker, decision.reasoning))
     else:

@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 
 from manyheads.errors import SubjectError
-from manyheads.literature.ideas import Contest, read_idea
 from manyheads.systems import systems
+from manyheads.systems.ideas import Contest, read_idea
 from manyheads.systems.loading import validate
-from support.results import write
+from support.results import abstract, idea, write
 
 FORM = {name: f"Its {name}." for name in ("problem", "objective", "hypothesis", "method", "expected_impact")}
 PARAGRAPH = {"number": 0, "title": "", "idea": "Owls plan by ear.", "thought": "Gaps.", "by": "Proposer"}
 REVISED = {"number": 1, "by": "Proposer", "title": "Owls", "idea": "Problem: Its problem.", **FORM}
-TEAM = {"title": "Owls", "idea": "Owls plan.", "experiment": "Count mice.", "number": 3, "clarity": 7, "by": "Scientist7"}  # fmt: skip
+TEAM = idea("Owls", idea="Owls plan.", experiment="Count mice.", number=3, votes=2)
 
 
 def run(folder: Path, **parts: Any) -> str:
@@ -24,12 +24,12 @@ def run(folder: Path, **parts: Any) -> str:
 
 def rebuttal(folder: Path, revisions: int = 3, final: int = 3) -> str:
     """A run of review and rebuttal whose versions are told apart by their methods."""
-    versions = [
-        PARAGRAPH,
-        *({**REVISED, "method": f"Method {number}."} for number in range(1, revisions + 1)),
-    ]
-    rounds = [{"round": number, "idea": idea, "review": None} for number, idea in enumerate(versions)]
-    return run(folder, rounds=rounds, idea={**versions[final], "number": final, "references": []})
+    revised = [{**REVISED, "method": f"Method {number}."} for number in range(1, revisions + 1)]
+    versions = [PARAGRAPH, *({**each, "number": number} for number, each in enumerate(revised, 1))]
+    rounds = [{"round": number, "idea": each, "review": None} for number, each in enumerate(versions)]
+    return run(
+        folder, system="rebuttal", rounds=rounds, idea={**versions[final], "number": final, "references": []}
+    )
 
 
 def contest(**ranking: Any) -> Contest:
@@ -67,7 +67,7 @@ def test_the_final_idea_need_not_be_the_last_version(tmp_path: Path) -> None:
 
 
 def test_a_form_with_a_blank_field_is_none(tmp_path: Path) -> None:
-    assert read_idea(run(tmp_path / "run", idea={**REVISED, "method": " "})).fields == {}
+    assert read_idea(run(tmp_path / "run", system="rebuttal", idea={**REVISED, "method": " "})).fields == {}
 
 
 def test_texts_and_files_of_them(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_texts_and_files_of_them(tmp_path: Path) -> None:
 
 
 def test_the_target_is_a_text_or_what_a_run_has_written(tmp_path: Path) -> None:
-    wrote = run(tmp_path / "done", idea=TEAM, abstract={"title": "Owls", "text": "We plan with owls."})
+    wrote = run(tmp_path / "done", idea=TEAM, abstract=abstract("Owls", "We plan with owls."))
     found = contest(target=wrote, ideas=[wrote, "Bats."])
     assert (found.target.title, found.target.text) == ("Owls", "We plan with owls.")
     assert [each.title for each in found.ideas] == ["Owls", ""]
@@ -93,14 +93,17 @@ def test_the_target_is_a_text_or_what_a_run_has_written(tmp_path: Path) -> None:
         ({}, "has come to no idea"),
         ({"idea": None}, "has come to no idea"),
         ({"idea": {**TEAM, "idea": " ", "experiment": ""}}, "has come to no idea"),
-        ({"reviews": [], "means": {}}, "has come to no idea"),
+        ({"system": "conference-review", "reviews": [], "means": {}}, "has come to no idea"),
         ({"idea": "Owls."}, r"result\.json: result\.idea: should be"),
         ({"idea": {**TEAM, "experiment": ["Count."]}}, r"idea\.experiment: input should be a valid string"),
         ({"idea": {**TEAM, "references": ["Owls"]}}, "not what a run writes"),
-        ({"idea": {**REVISED, "method": 7}}, r"idea\.method: input should be a valid string \(given: 7\)"),
-        ({"idea": TEAM, "rounds": {"0": "Owls"}}, r"rounds: should be a list"),
         (
-            {"idea": TEAM, "rounds": [{"round": "x", "idea": TEAM}]},
+            {"system": "rebuttal", "idea": {**REVISED, "method": 7}},
+            r"idea\.method: input should be a valid string \(given: 7\)",
+        ),
+        ({"system": "rebuttal", "rounds": {"0": "Owls"}}, r"rounds: should be a list"),
+        (
+            {"system": "rebuttal", "rounds": [{"round": "x", "idea": REVISED}]},
             r"rounds\.0\.round: input should be a valid int",
         ),
     ],
@@ -114,7 +117,8 @@ def test_runs_without_an_idea_and_results_made_by_hand(
 
 
 def test_a_version_that_there_is_not_is_not_another_one(tmp_path: Path) -> None:
-    named = run(tmp_path / "run", idea=TEAM, rounds=[{"round": 4, "idea": TEAM}])
+    fourth = {**REVISED, "number": 4}
+    named = run(tmp_path / "run", system="rebuttal", idea=fourth, rounds=[{"round": 4, "idea": fourth}])
     with pytest.raises(SubjectError, match="has come to no idea"):
         read_idea(named, 3)
 

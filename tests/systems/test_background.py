@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from manyheads.errors import CorpusError, SubjectError, UserError
-from manyheads.literature.ideas import Background
 from manyheads.systems import systems
+from manyheads.systems.ideas import Background
 from manyheads.systems.loading import validate
 from support.results import idea, today
 
@@ -165,10 +165,8 @@ def test_a_result_made_by_hand_is_refused_in_words(tmp_path: Path, idea: object,
 
 def test_of_a_run_without_config_its_references_are_known_by_title(tmp_path: Path) -> None:
     references = [{"id": "p1", "title": "Owls at night", "year": 2015}]
-    result = today(
-        {"system": "virsci", "idea": {**idea("Owls", references=references), "idea": "Owls plan."}}
-    )
-    del result["result"]["idea"]["experiment"]
+    owls = idea("Owls", references=references, idea="Owls plan.", experiment="", votes=2)
+    result = today({"system": "virsci", "idea": owls})
     write(tmp_path / "result.json", json.dumps(result))
     found = read(None, idea=str(tmp_path))
     assert found.idea is not None

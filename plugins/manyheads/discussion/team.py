@@ -1,0 +1,150 @@
+"""A team: who is in it, who speaks when, and for how long (VirSci 2025, §3.2, App. D.3)."""
+
+import random
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+from manyheads.core import Speaker
+from manyheads.core.events import Judged
+from manyheads.discussion.run import DiscussionSettings, Guest, Question, Remark, Run, TeamConfig
+from manyheads.errors import CorpusError
+from manyheads.papers import Literature, Scientist
+from manyheads.replies import Progress, Summary
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Member:
+    """A scientist of the team with the speaker that plays them."""
+
+    scientist: Scientist
+    speaker: Speaker
+    reasoning: str | None = None
+    """Why they joined; None of the leader."""
+
+    @property
+    def name(self) -> str:
+        return self.scientist.name
+
+
+@dataclass
+class Team:
+    """T = {s_0, …, s_n}; `members[0]` is the leader s_0, the others stand in the order in which they joined."""
+
+    members: list[Member]
+
+    @property
+    def leader(self) -> Member:
+        return self.members[0]
+
+    @property
+    def names(self) -> set[str]:
+        return {member.name for member in self.members}
+
+    def profiles(self) -> list[Scientist]:
+        """Q_team: the profiles that the prompts describe the team with."""
+        return [member.scientist for member in self.members]
+
+    def interests(self) -> str:
+        """What the team is about, as a query."""
+        return "; ".join(interest for member in self.members for interest in member.scientist.interests[:4])
+
+
+@dataclass
+class Thread:
+    """One discussion: summaries of its earlier turns (D̄_t) and the replies of the one under way (R_K,j)."""
+
+    summaries: list[str] = field(default_factory=list[str])
+    replies: list[Remark] = field(default_factory=list[Remark])
+    speaker: Member | None = None
+    turn: int = 0
+
+    def text(self) -> str:
+        """What an invited scientist is shown of it."""
+        return "\n\n".join([*self.summaries, *(f"{reply.name}: {reply.text}" for reply in self.replies)])
+
+    def add(self, member: Member, text: str, guests: Sequence[Guest]) -> None:
+        """What a member says, and what the guests said whom they asked."""
+        self.replies.append(Remark(member.name, text))
+        self.replies += [Remark(guest.name, guest.advice, guest=True) for guest in guests]
+
+
+def need_members(team: TeamConfig, literature: Literature) -> None:
+    """Raises `CorpusError` when a corpus cannot fill a team: too few scientists, or none of its leader's name."""
+    scientists = len(literature.scientists)
+    if team.size > scientists:
+        raise CorpusError(
+            f"team.size is {team.size}, but the corpus has {scientists} scientists",
+            hint=f"--set team.size={scientists} or less, or build a larger corpus",
+        )
+    if team.leader:
+        literature.scientist(team.leader)
+
+
+def speaking_order(
+    members: Sequence[T],
+    topology: Literal["sequential", "random"],
+    rng: random.Random,
+    previous: T | None = None,
+) -> list[T]:
+    """The speakers of one turn, as many as there are members.
+
+    Sequential is the round table. Random draws each next speaker among all but the previous one (Fig. 7), so
+    some may speak twice and some not at all.
+    """
+    if topology == "sequential" or len(members) < 2:
+        return list(members)
+    order: list[T] = []
+    for _ in members:
+        previous = rng.choice([member for member in members if member is not previous])
+        order.append(previous)
+    return order
+
+
+async def another_turns(
+    run: Run[Any, DiscussionSettings],
+    team: Team,
+    stage: str,
+    goal: str,
+    progress: Callable[[], str],
+    *,
+    before: int = 0,
+) -> AsyncIterator[int]:
+    """Count the turns of a stage up to its cap; one that is held again goes on counting after those `before`.
+
+    With `turns.adaptive`, the leader decides after each turn whether one more is worth it (App. D.3.2).
+    """
+    cap = run.settings.turns.of(stage)
+    for held in range(1, cap + 1):
+        turn = before + held
+        yield turn
+        if not run.settings.turns.adaptive or held == cap:
+            continue
+        variables = {"stage": stage, "goal": goal, "turn": held, "cap": cap, "progress": progress()}
+        question = Question(stage, turn, team.leader.speaker, "leader", "progress", variables, part="leader")
+        decision = (await run.ask(question, Progress)).value
+        outcome = "another turn" if decision.another_turn else "the stage is done"
+        run.emit(
+            Judged(stage=stage, turn=turn, subject="turns", outcome=outcome, reasoning=decision.reasoning)
+        )
+        if not decision.another_turn:
+            return
+
+
+async def speakers(
+    run: Run[Any, DiscussionSettings], team: Team, thread: Thread, stage: str, goal: str, *, before: int = 0
+) -> AsyncIterator[Member]:
+    """The speakers of a discussion, turn by turn; the leader sums a turn up (D̄_t) when the next one begins."""
+    async for turn in another_turns(run, team, stage, goal, thread.text, before=before):
+        if thread.replies:
+            leader, variables = team.leader.speaker, {"stage": stage, "replies": thread.replies}
+            question = Question(stage, thread.turn, leader, "leader", "summary", variables, part="leader")
+            thread.summaries.append((await run.ask(question, Summary)).value.summary)
+            thread.replies = []
+            run.expect(thread.summaries[-1], recall=True)
+        thread.turn = turn
+        for member in speaking_order(team.members, run.settings.topology, run.rng, thread.speaker):
+            yield member
+            thread.speaker = member

@@ -1,0 +1,116 @@
+"""The course of a conference review, its settings and its input: how often a text is reviewed, and on which form.
+
+The form is the truncated NeurIPS form (VirSci 2024, Fig. 17; 2025, Fig. 25). With `form: rating` it is the one that
+people fill in, novelty, feasibility and effectiveness, as the paper does where it holds its measure against a model's
+judgement (2025, App. E).
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import Field, field_validator
+
+from manyheads.config import Inputs, Section, Slot
+from manyheads.core import Reply, together
+from manyheads.discussion.run import Question, Run
+from manyheads.errors import ModelError
+from manyheads.measures.ratings import CRITERIA
+from manyheads.measures.statistics import rating_mean
+from manyheads.replies import ConferenceReview, IdeaRating, ReplyModel
+from manyheads.systems.conference_review.result import Rating, Review, ReviewResult, SubjectRecord
+from manyheads.texts import Subject
+
+STAGE = "review"
+ROLE = "conference_reviewer"
+
+
+class ReviewConfig(Section):
+    """Independent reviews of one subject."""
+
+    form: Literal["conference", "rating"] = "conference"
+    """The conference's form with one overall score, or the rating form that people fill in too (App. C.4)."""
+    repeats: int = Field(default=3, ge=1)
+    """How many reviews are written, each without sight of the others; their mean is the score."""
+
+
+SUBJECT = Slot(
+    "last", file=True, metavar="FILE|RUN", required=True, hint="--subject FILE, or the folder of a run"
+)
+
+
+class ReviewInputs(Inputs):
+    """The text that is reviewed."""
+
+    subject: Annotated[str | None, SUBJECT] = None
+    """What a review is of: a text file, or the folder of a run that wrote an abstract."""
+
+    @field_validator("subject")
+    @classmethod
+    def _named_in_full(cls, value: str | None) -> str | None:
+        return None if value is None else str(Path(value).expanduser().resolve())
+
+
+class Form(NamedTuple):
+    """What a reviewer fills in: the role's task, its reply, as what it is kept, and its fields that are scores."""
+
+    task: str
+    reply: type[ReplyModel]
+    kept: type[Review | Rating]
+    scores: tuple[str, ...]
+
+
+FORMS = {
+    "conference": Form("review", ConferenceReview, Review, ("overall",)),
+    "rating": Form("rate", IdeaRating, Rating, CRITERIA),
+}
+NEEDS: Mapping[tuple[str, str], type[ReplyModel]] = {(ROLE, form.task): form.reply for form in FORMS.values()}
+
+
+async def conference_review(run: Run[ReviewResult, ReviewConfig, Subject]) -> None:
+    """Have the run's subject reviewed `repeats` times; each score is the mean over all of them.
+
+    The reviews are asked for at once. Each reviewer goes by a name of their own, so that a model which answers the
+    same question the same way still gives independent draws; nobody sees another's review.
+
+    Raises:
+        ModelError: a review failed for good. There is no mean of fewer reviews than were asked for: the others are
+            kept, and the run goes on with the missing ones alone.
+    """
+    result, subject, form = run.result, run.material, FORMS[run.settings.form]
+    words = len(subject.text.split())
+    result.title = subject.title
+    result.subject = SubjectRecord(source=subject.source, sha256=subject.sha256, words=words)
+    run.begin(STAGE, {STAGE: "Review"})
+    variables = {"title": subject.title, "text": subject.text}
+
+    async def review(name: str) -> Reply[ReplyModel] | ModelError:
+        """One review. Its failure must not end the others, which are paid for already."""
+        speaker = run.speaker(ROLE, name, reviewer=name)
+        try:
+            reply = await run.ask(Question(STAGE, 1, speaker, ROLE, form.task, variables), form.reply)
+        except ModelError as error:
+            return error
+        result.reviews.append(form.kept(**reply.value.model_dump(), reviewer=name, model=reply.model))
+        return reply
+
+    names = [f"Reviewer{number}" for number in range(1, run.settings.repeats + 1)]
+    answers = dict(zip(names, await together(*map(review, names)), strict=True))
+    failed = {name: each for name, each in answers.items() if isinstance(each, ModelError)}
+    if failed:
+        error = next(iter(failed.values()))
+        others = ", the others are kept" if len(failed) < len(names) else ""
+        raise ModelError(
+            f"{len(failed)} of {len(names)} reviews failed ({', '.join(failed)}){others}: {error.message}",
+            tried=error.tried,
+            hint=error.hint,
+        ) from error
+    replies = [each.value for each in answers.values() if not isinstance(each, ModelError)]
+    if len(replies) > 1 and len({reply.model_dump_json() for reply in replies}) == 1:
+        run.warn(
+            STAGE,
+            f"all {len(replies)} reviews are the same word for word: with a model that does not vary, "
+            "such as at temperature 0, they say no more than one",
+        )
+    result.reviews.sort(key=lambda review: names.index(review.reviewer))
+    result.means = {name: rating_mean([getattr(reply, name) for reply in replies]) for name in form.scores}

@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test test-slow test-all lint goldens format bench schemas clean help
+.PHONY: run test test-slow test-all lint goldens format bench attack schemas clean help
 
 run: $(READY)  ## one VirSci run on the embedded defaults; prints the path of its report
 	$(BIN)/manyheads run virsci
@@ -32,6 +32,9 @@ format: $(READY)
 
 bench: $(READY)  ## speed and memory, each figure beside its baseline
 	$(BIN)/python tests/bench/bench.py
+
+attack: $(READY)  ## what a hostile or broken world does to it, counted; MANYHEADS_ATTACK=10 tries ten times as much
+	PYTHONPATH=tests $(BIN)/python -m attack
 
 schemas: $(READY)  ## refresh the JSON Schemas of role cards and configs, and AutoGen's component JSON
 	$(BIN)/python -m manyheads.schemas

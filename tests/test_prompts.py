@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from manyheads.errors import ConfigError
+from manyheads.prompts import Prompts, quoted
 from manyheads.resources import Resources
-from manyheads.roles import Prompts, quoted
 
 
 def prompts(folder: Path, **files: str) -> Prompts:
@@ -41,7 +41,9 @@ def test_what_is_quoted_cannot_leave_its_fence(text: str, label: str) -> None:
 
 @given(
     pieces=st.lists(
-        st.sampled_from(["<", "/", "</", "idea", "IDEA", ">", " ", "\n", "x", "</idea", "<idea>"])
+        st.sampled_from(
+            ["<", "< ", "/", "</", "< / idea >", "idea", "IDEA", ">", " ", "\n", "x", "</idea", "<idea>"]
+        )
     )
 )
 def test_no_closing_fence_can_be_put_together(pieces: list[str]) -> None:
@@ -50,13 +52,13 @@ def test_no_closing_fence_can_be_put_together(pieces: list[str]) -> None:
 
 def check_fence(shown: str, label: str) -> None:
     """That the text is fenced and the fence closes once, at the end, however leniently it is read."""
-    fence = rf"</\s*{re.escape(label)}\b[^>]*"
+    fence = rf"<\s*/\s*{re.escape(label)}\b[^>]*"
     assert len(re.findall(fence, shown, re.IGNORECASE)) == 1
     assert shown.startswith(f"<{label}>\n")
     assert shown.endswith(f"\n</{label}>")
 
 
-@given(st.text().filter(lambda text: "</" not in text))
+@given(st.text().filter(lambda text: "<" not in text))
 @example("</ideas> and </i>")
 def test_what_is_quoted_is_not_changed(text: str) -> None:
     assert quoted(text, "idea") == f"<idea>\n{text.strip()}\n</idea>"

@@ -14,6 +14,9 @@ UserError
     └── ChangedError     what is recorded there answers other questions than today's
 """
 
+import reprlib
+from typing import Any
+
 from pydantic import ValidationError
 
 
@@ -95,6 +98,10 @@ class ChangedError(JournalError):
     """A run's record answers other questions than today's config and prompts ask."""
 
 
+SHORT = reprlib.Repr()
+SHORT.maxstring = SHORT.maxother = 60
+MOST = 8
+"""Faults that are described one by one."""
 WORDS = {
     "extra_forbidden": "no such key",
     "list_type": "should be a list",
@@ -105,14 +112,17 @@ WORDS = {
 
 
 def describe(error: ValidationError) -> str:
-    """A pydantic error in a line: key, what is wrong, what was given."""
-    lines: list[str] = []
-    for item in error.errors(include_url=False, include_context=False):
-        message = WORDS.get(item["type"]) or item["msg"]
-        problem = f"{message[:1].lower()}{message[1:]}".removeprefix("value error, ")
-        if item["loc"]:
-            given = repr(item["input"])
-            shown = given if len(given) <= 60 else given[:57] + "..."
-            problem = f"{'.'.join(map(str, item['loc']))}: {problem} (given: {shown})"
-        lines.append(problem)
-    return "; ".join(lines)
+    """A pydantic error in a line of at most some hundred characters: key, what is wrong, what was given."""
+    items = error.errors(include_url=False, include_context=False)
+    more = f"; and {len(items) - MOST:,} more" if len(items) > MOST else ""
+    return "; ".join(_line(item) for item in items[:MOST]) + more
+
+
+def _line(item: Any) -> str:
+    message: str = WORDS.get(item["type"]) or item["msg"]
+    problem = f"{message[:1].lower()}{message[1:]}".removeprefix("value error, ")
+    if not item["loc"]:
+        return problem
+    given = SHORT.repr(item["input"])
+    shown = given if len(given) <= 60 else given[:57] + "..."
+    return f"{'.'.join(map(str, item['loc']))[:80]}: {problem[:200]} (given: {shown})"

@@ -6,11 +6,12 @@ A pack brings its own in its module `replies`; a role card names them `pack.Repl
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast
 
+from annotated_types import Ge, Le
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, create_model
 
 from manyheads.errors import ConfigError
@@ -26,18 +27,20 @@ Answer with one JSON object that fits this schema, in a ```json fence, and nothi
 """
 
 
-def no_truth_value(value: object) -> object:
-    """Python takes true for 1; a number that was not given is not made up."""
-    if isinstance(value, bool):
-        raise ValueError("should be a number")
+def whole_number(value: object) -> object:
+    """Let pass what was written as one whole number: not `true`, which Python takes for 1, nor a text such as `1_0`."""
+    if isinstance(value, bool) or (
+        isinstance(value, str) and not re.fullmatch(r"\s*-?(0|[1-9][0-9]{0,8})\s*", value)
+    ):
+        raise ValueError("should be one whole number")
     return value
 
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 # The limits stand before the validator: behind one, pydantic leaves them out of the JSON Schema.
-Score = Annotated[int, Field(ge=1, le=10), BeforeValidator(no_truth_value)]
-Choice = Annotated[int, Field(ge=1), BeforeValidator(no_truth_value)]
-Percent = Annotated[int, Field(ge=0, le=100), BeforeValidator(no_truth_value)]
+Score = Annotated[int, Field(ge=1, le=10), BeforeValidator(whole_number)]
+Choice = Annotated[int, Field(ge=1), BeforeValidator(whole_number)]
+Percent = Annotated[int, Field(ge=0, le=100), BeforeValidator(whole_number)]
 
 
 def label(field: str) -> str:
@@ -81,6 +84,28 @@ def limited(kind: type[R], field: str, of: Any, *checks: Any, **limits: Any) -> 
     limit = Field(description=kind.model_fields[field].description, **limits)
     fields: dict[str, Any] = {field: (Annotated[of, limit, *checks], ...)}
     return create_model(kind.__name__, __base__=kind, **fields)
+
+
+def uniform_score(reply: ReplyModel) -> int | None:
+    """The score of all fields of a reply with three or more, where each is the same end of its scale."""
+    scores = list(_scores(reply))
+    ends = {(low, high) for _, low, high in scores}
+    values = {score for score, _, _ in scores}
+    if len(scores) < 3 or len(ends) > 1 or len(values) > 1:
+        return None
+    return value if (value := values.pop()) in ends.pop() else None
+
+
+def _scores(reply: BaseModel) -> Iterator[tuple[int, int, int]]:
+    for name, field in type(reply).model_fields.items():
+        limits = {type(each): each for each in field.metadata}
+        match getattr(reply, name):
+            case BaseModel() as inner:
+                yield from _scores(inner)
+            case int() as score if Ge in limits and Le in limits:
+                yield score, limits[Ge].ge, limits[Le].le
+            case _:
+                pass
 
 
 # VirSci (2024, Figs. 12–16; 2025, §3.2).
@@ -246,7 +271,7 @@ class SelfReview(ReplyModel):
 @cache
 def vote_among(kind: type[Vote], count: int) -> type[Vote]:
     """A vote among so many ideas: its schema shows how far the numbers go."""
-    return limited(kind, "choice", int, BeforeValidator(no_truth_value), ge=1, le=count)
+    return limited(kind, "choice", int, BeforeValidator(whole_number), ge=1, le=count)
 
 
 @cache
@@ -457,7 +482,7 @@ class Ranking(ReplyModel):
 @cache
 def ranking_of(kind: type[Ranking], count: int) -> type[Ranking]:
     """A ranking of so many ideas: its schema shows how many places there are and how far the numbers go."""
-    place = limited(Ranked, "idea", int, BeforeValidator(no_truth_value), ge=1, le=count)
+    place = limited(Ranked, "idea", int, BeforeValidator(whole_number), ge=1, le=count)
     return limited(kind, "ranking", list[place], min_length=count, max_length=count)
 
 

@@ -11,7 +11,7 @@ from manyheads.literature.library import Library
 from manyheads.literature.lookup import Findings
 from manyheads.literature.source import Part
 from manyheads.papers import Literature, Paper
-from manyheads.roles import quoted
+from manyheads.prompts import quoted
 
 
 class ToolRefusedError(ValueError):

@@ -8,6 +8,7 @@ import json
 import os
 import runpy
 import sys
+import traceback
 from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
 
@@ -29,6 +30,9 @@ def _run(arguments: list[str], cwd: str) -> dict[str, Any]:
             runpy.run_module("manyheads", run_name="__main__", alter_sys=True)
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        except BaseException:  # noqa: BLE001 - whatever breaks is how the command ended
+            traceback.print_exc()
+            code = 1
     return {"code": code, "out": out.text, "err": err.text}
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
@@ -16,6 +16,24 @@ class Incoming:
     path: str
     headers: Mapping[str, str]
     body: bytes
+
+
+@dataclass(frozen=True)
+class RawAnswer:
+    """An answer as it goes out.
+
+    Attributes:
+        body: its bytes; or pieces, which may never end.
+        length: what the header says of them, -1 for the truth; None leaves the header out, and the connection's end is
+            the body's.
+        pause: seconds before each piece.
+    """
+
+    body: bytes | Iterator[bytes]
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    length: int | None = -1
+    pause: float = 0.0
 
 
 class Connection:
@@ -51,6 +69,20 @@ class Connection:
         self._writer.write(head + (half if cut == "drop_body" else shown))
         await self._writer.drain()
         if cut == "drop_body":
+            self.drop()
+
+    async def send_raw(self, answer: RawAnswer) -> None:
+        """Send an answer as it is, true to its headers or not."""
+        length = len(answer.body) if answer.length == -1 and isinstance(answer.body, bytes) else answer.length
+        headers = {"Content-Type": "application/json", **answer.headers}
+        if length is not None:
+            headers["Content-Length"] = str(length)
+        self._writer.write(_head(answer.status, headers))
+        for piece in [answer.body] if isinstance(answer.body, bytes) else answer.body:
+            await asyncio.sleep(answer.pause)
+            self._writer.write(piece)
+            await self._writer.drain()
+        if length is None or (isinstance(answer.body, bytes) and length != len(answer.body)):
             self.drop()
 
     async def send_stream(self, kind: str, chunks: Iterator[bytes], *, cut: str | None = None) -> None:

@@ -221,7 +221,7 @@ BAD: Mapping[str, tuple[Callable[[Places], Places], str]] = {
     "leaves one out": (lambda good: good[:-1], "at least 4 items"),
     "repeats one": (lambda good: [*good[:-1], good[0]], "leaves out"),
     "invents one": (lambda good: [*good[:-1], {**good[-1], "idea": 9}], "less than or equal to 4"),
-    "says true for one": (lambda good: [*good[:-1], {**good[-1], "idea": True}], "should be a number"),
+    "says true for one": (lambda good: [*good[:-1], {**good[-1], "idea": True}], "one whole number"),
 }
 
 

@@ -105,6 +105,8 @@ class Usage(BaseModel):
     output_tokens: int = 0
     calls: int = 0
     cost: float | None = None
+    estimated: int = 0
+    """Calls whose tokens the server did not say, or not as they can be: they are an estimate, one for four bytes."""
 
     def __add__(self, other: "Usage") -> "Usage":
         costs = [c for c in (self.cost, other.cost) if c is not None]
@@ -113,6 +115,7 @@ class Usage(BaseModel):
             output_tokens=self.output_tokens + other.output_tokens,
             calls=self.calls + other.calls,
             cost=round(sum(costs), 10) if costs else None,
+            estimated=self.estimated + other.estimated,
         )
 
     def __sub__(self, other: "Usage") -> "Usage":

@@ -5,96 +5,25 @@ or spends dozens of calls on a model that answers JSON as plain text.
 """
 
 import asyncio
-import json
-import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
-import json_repair
 from pydantic import ValidationError
 
 from manyheads.core import NOTHING, Message, Place, Raw, Reply, ToolCall, Turn
 from manyheads.errors import ReplyError, describe
-from manyheads.replies import ReplyModel, form
-
-# JSON objects in a model's text: untidy ones are mended, but one that the model left open is never closed for it.
-
-
-START = re.compile(r"""\{\s*(?:["'“]|\w+\s*:)""")
-"""What begins an object; a brace in prose, as in "the set {a, b}", does not."""
-_INSIDE = {
-    opening: re.compile(rf"(?:\\.|[^\\{closing}])*+{closing}", re.DOTALL)
-    for opening, closing in {'"': '"', "'": "'", "“": "”"}.items()
-}
-"""The rest of a string up to its next quote, by the quote that opened it."""
-_AFTER_STRING = re.compile(r"\s*(?:[,:}\]]|\Z)")
-_decoder = json.JSONDecoder(strict=False)
-
-
-class CutOffError(ValueError):
-    """The text ends within an object."""
-
-
-def objects(text: str) -> Iterator[dict[str, Any]]:
-    """The outermost JSON objects of a text, in order.
-
-    Raises:
-        CutOffError: the last one does not end.
-    """
-    at = 0
-    while found := START.search(text, at):
-        value: Any = None
-        start = found.start()
-        try:
-            value, at = _decoder.raw_decode(text, start)
-        except (ValueError, RecursionError):
-            at = _end(text, start)
-            with suppress(ValueError, RecursionError):
-                value = json_repair.loads(text[start:at])
-        if isinstance(value, dict):
-            yield json.loads(printable(json.dumps(value, ensure_ascii=False))) if "\\u" in text else value
-
-
-def _end(text: str, start: int) -> int:
-    """Where an object ends that is not valid JSON: at the brace that closes it, outside of any string."""
-    depth, at, last = 0, start, ""
-    while at < len(text):
-        letter = text[at]
-        if letter in _INSIDE and last in "{[,:":
-            at = _string_end(text, at)
-        elif letter == "{":
-            depth += 1
-        elif letter == "}":
-            depth -= 1
-            if depth == 0:
-                return at + 1
-        last = last if letter.isspace() else letter
-        at += 1
-    raise CutOffError
-
-
-def _string_end(text: str, start: int) -> int:
-    """Where a string's last quote stands: one not escaped, before something that may follow a string."""
-    inside, at = _INSIDE[text[start]], start
-    while found := inside.match(text, at + 1):
-        at = found.end() - 1
-        if _AFTER_STRING.match(text, at + 1):
-            return at
-    raise CutOffError
-
-
-def printable(text: str) -> str:
-    """The text with halves of characters, which no file or terminal takes, as question marks."""
-    return text.encode("utf-8", "replace").decode()
-
+from manyheads.objects import UnreadableError, objects, printable
+from manyheads.replies import ReplyModel, form, uniform_score
 
 R = TypeVar("R", bound=ReplyModel)
 
+LONG = 20_000
+"""Characters of a reply that is read in a thread, so that other teams of the process go on meanwhile."""
 TOOL_ROUNDS = 6
 """How often a speaker may call tools in one turn, on either host."""
 AGAIN = """\
@@ -123,18 +52,29 @@ def parse(text: str, reply_type: type[R], *, truncated: bool = False) -> R:
     if truncated:
         raise UnusableReplyError("it was cut off at the length limit; be briefer")
     try:
-        found = [*objects(text)]
-    except CutOffError as error:
-        raise UnusableReplyError("its JSON object was cut off") from error
-    if not found:
-        raise UnusableReplyError("it held no JSON object")
-    # The last one that has any of the reply's fields: what stands before it is a draft or an example.
-    fields = reply_type.model_fields.keys()
-    answer = next((each for each in reversed(found) if fields & each.keys()), found[-1])
-    try:
-        return reply_type.model_validate(answer)
+        return reply_type.model_validate(_answer(text, reply_type))
     except ValidationError as error:
         raise UnusableReplyError(describe(error)) from error
+
+
+def _answer(text: str, reply_type: type[ReplyModel]) -> dict[str, Any]:
+    """The last object that has any of the reply's fields: what stands before it is a draft or an example."""
+    try:
+        values = objects(text)
+    except UnreadableError as error:
+        raise UnusableReplyError(str(error)) from error
+    lists = [[value] if isinstance(value, dict) else value for value in values]
+    several = [[each for each in value if isinstance(each, dict)] for value in lists]
+    if not any(several):
+        raise UnusableReplyError("it held no JSON object")
+    fields = reply_type.model_fields.keys()
+    for last in reversed(several):
+        answers = [each for each in last if fields & each.keys()]
+        if len(answers) > 1:
+            raise UnusableReplyError(f"it gave {len(answers)} answers in a list; give one")
+        if answers:
+            return answers[0]
+    return next(each[-1] for each in reversed(several) if each)
 
 
 class StructuredHost(ABC):
@@ -173,8 +113,7 @@ class StructuredHost(ABC):
             BudgetError: an attempt cannot be paid.
         """
         began, warn, thread = time.monotonic(), list[str](), with_form(turn)
-        usage, calls = NOTHING, tuple[ToolCall, ...]()
-        attempt = 0
+        usage, calls, attempt = NOTHING, tuple[ToolCall, ...](), 0
         while True:
             attempt += 1
             at = asked_at.set(turn.place)
@@ -187,7 +126,8 @@ class StructuredHost(ABC):
             text = printable(raw.text)
             usage, calls = usage + raw.usage, calls + raw.tool_calls
             try:
-                value = parse(text, turn.reply_type, truncated=raw.truncated)
+                read = partial(parse, text, turn.reply_type, truncated=raw.truncated)
+                value = await asyncio.to_thread(read) if len(text) > LONG else read()
                 if turn.check and (problem := turn.check(value)):
                     raise UnusableReplyError(problem)
             except UnusableReplyError as problem:
@@ -202,9 +142,13 @@ class StructuredHost(ABC):
                 warn.append(f"{turn.place}: asked again, {problem}")
                 said = Message(text.strip() or "(nothing)", sender="assistant")
                 thread = (*thread, said, Message(AGAIN.format(problem=problem)))
-            else:
-                seconds = time.monotonic() - began
-                return Reply(text, value, raw.model, usage, calls, attempt, seconds, tuple(warn))
+                continue
+            if (score := uniform_score(value)) is not None:
+                warn.append(
+                    f"{turn.place}: every score is {score}, an end of the scale; it may be copied from the form"
+                )
+            seconds = time.monotonic() - began
+            return Reply(text, value, raw.model, usage, calls, attempt, seconds, tuple(warn))
 
 
 def with_form(turn: Turn[R]) -> tuple[Message, ...]:

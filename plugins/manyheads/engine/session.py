@@ -29,7 +29,7 @@ from manyheads.literature.ledger import LEDGER, SearchLedger
 from manyheads.literature.library import Library, ServiceLiterature
 from manyheads.models.offline import OFFLINE
 from manyheads.papers import Literature, NoLiterature
-from manyheads.roles import Prompts
+from manyheads.prompts import Prompts
 
 __all__ = ["HostFactory", "Session", "fresh", "new_folder"]
 

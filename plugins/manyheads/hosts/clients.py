@@ -14,6 +14,7 @@ from manyheads.core import NOTHING, Recall, Usage, recall_nothing
 from manyheads.engine.journal import ReplayModel
 from manyheads.engine.replying import StructuredHost
 from manyheads.errors import ConfigError
+from manyheads.models.answers import SoundTransport
 from manyheads.models.offline import LocalModel, OfflineModel
 from manyheads.models.requests import Governor, completion, form_of, key_variable
 from manyheads.pool import Pool
@@ -59,7 +60,7 @@ RESPONSES: ContextVar[list[Any]] = ContextVar("responses")
 
 
 def tap(sdk: Any, config: ModelConfig) -> None:
-    """Make a provider's SDK, of a client that is ours, leave its responses in `RESPONSES`.
+    """Make a provider's SDK, of a client that is ours, read sound answers alone, and leave them in `RESPONSES`.
 
     OpenAI's also sends messages and schemas as they are: it walks through all arguments that it knows, key by key,
     which takes longer than the rest of a request. What stands in `extra_body` takes the place of the argument of
@@ -72,6 +73,12 @@ def tap(sdk: Any, config: ModelConfig) -> None:
             api, method, large = sdk.messages, "create", ()
         case _:
             api, method, large = sdk, "chat", ()
+    http = sdk._client
+    http._transport = SoundTransport(http._transport, openai=config.provider == "openai")
+    http._mounts = {
+        pattern: inner and SoundTransport(inner, openai=config.provider == "openai")
+        for pattern, inner in http._mounts.items()
+    }
     send = getattr(api, method)
 
     async def tapped(*args: Any, **arguments: Any) -> Any:

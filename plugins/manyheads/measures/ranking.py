@@ -14,9 +14,9 @@ from manyheads.core.results import Part, RankedItem, RankedOrder, read_result, r
 from manyheads.errors import MeasureError, RatingError, SubjectError
 from manyheads.measures.forms import Filled, Form, Key, Layout, Row, anonymous
 from manyheads.measures.statistics import kendall_w
+from manyheads.prompts import Prompts
 from manyheads.replies import as_ranked
 from manyheads.resources import Resources
-from manyheads.roles import Prompts
 
 RESAMPLES = 1_999
 """Designs that are drawn anew to tell a bias from chance."""

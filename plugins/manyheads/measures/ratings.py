@@ -21,8 +21,8 @@ from manyheads.errors import RatingError, SubjectError
 from manyheads.measures.forms import Filled, Form, Key, Layout, anonymous, count, read_table, read_text
 from manyheads.measures.statistics import Agreement, Correlation, agreement, krippendorff_alpha
 from manyheads.papers import fold
+from manyheads.prompts import Prompts
 from manyheads.resources import Resources
-from manyheads.roles import Prompts
 from manyheads.texts import Subject
 
 CRITERIA = ("novelty", "feasibility", "effectiveness")

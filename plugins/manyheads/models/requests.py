@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from manyheads.config import ModelConfig
 from manyheads.core import Usage
 from manyheads.errors import ConfigError, ModelError
+from manyheads.models.answers import count_of
 from manyheads.replies import ReplyModel, schema_of
 from manyheads.retry import Limiter, Pace, Retry, in_short, is_failure, is_garbled, is_unreachable, status_of
 
@@ -41,11 +42,23 @@ async def completion(call: Awaitable[T], alias: str, config: ModelConfig) -> T:
         ) from error
 
 
-def usage_of(config: ModelConfig, read: int, written: int) -> Usage:
-    """What one request cost, from the tokens that it read and wrote."""
+def usage_of(
+    config: ModelConfig, read: object, written: object, asked: object = "", said: object = ""
+) -> Usage:
+    """What one request cost, from the tokens that the server says it read and wrote.
+
+    Args:
+        asked: what was sent, and `said` what came: where the server says nothing that can be, their tokens are estimated,
+            one for four bytes, so that no budget is open to servers that do not count.
+    """
+    reads, writes = count_of(read, 1), count_of(written)
+    estimated = 0
+    if reads is None or writes is None:
+        estimated = 1
+        reads, writes = (1 + len(str(text).encode("utf-8", "replace")) // 4 for text in (asked, said))
     price = config.price
-    cost = (read * price.input + written * price.output) / 1_000_000 if price else None
-    return Usage(input_tokens=read, output_tokens=written, calls=1, cost=cost)
+    cost = (reads * price.input + writes * price.output) / 1_000_000 if price else None
+    return Usage(input_tokens=reads, output_tokens=writes, calls=1, cost=cost, estimated=estimated)
 
 
 # The context window that is asked of a server which allocates it by the request, as Ollama does.

@@ -72,7 +72,13 @@ def closing_lines(folder: Path) -> str:
     ]
     cost = f", cost {run.usage.cost:.4f}" if run.usage.cost is not None else ""
     calls, warnings = count(run.usage.calls, "call"), count(len(run.warnings), "warning")
-    lines = ["", "\n".join(lines).strip("\n"), "", f"{calls}, {run.tokens} tokens{cost}; {warnings}"]
+    estimated = f" (of {run.usage.estimated} calls estimated)" if run.usage.estimated else ""
+    lines = [
+        "",
+        "\n".join(lines).strip("\n"),
+        "",
+        f"{calls}, {run.tokens} tokens{estimated}{cost}; {warnings}",
+    ]
     if run.degraded:
         silent = ", ".join(run.degraded)
         lines.append(f"Degraded  {silent} could not be asked everything; see the report")

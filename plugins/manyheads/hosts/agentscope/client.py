@@ -189,7 +189,8 @@ class GovernedModel(ChatModelBase):
             response = cast(ChatResponse, response)  # never a stream
             spent = response.usage
             read, written = (spent.input_tokens, spent.output_tokens) if spent else (0, 0)
-            self.ledger.enter(usage_of(config, read, written), model, truncated)
+            usage = usage_of(config, read, written, messages, response.content)
+            self.ledger.enter(usage, model, truncated)
             return response
 
         response = await served.ask(request, self.ledger, self._reply_type, tools=bool(tools))

@@ -186,7 +186,8 @@ class GovernedClient(ChatCompletionClient):
                 cancellation_token=cancellation_token,
             )
             result, model, truncated = await served.answer(call)
-            usage = usage_of(config, result.usage.prompt_tokens, result.usage.completion_tokens)
+            spent = result.usage
+            usage = usage_of(config, spent.prompt_tokens, spent.completion_tokens, messages, result.content)
             self.ledger.enter(usage, model, truncated or result.finish_reason == "length")
             return result
 

@@ -13,8 +13,8 @@ from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import KnowledgeBank, Years
 from manyheads.core import Recall
 from manyheads.errors import ConfigError, UserError
+from manyheads.prompts import Prompts
 from manyheads.resources import Resources
-from manyheads.roles import Prompts
 
 SOURCE = "knowledge_bank"
 PASSAGE = "partials/knowledge.md.j2"

@@ -1,0 +1,301 @@
+"""Prompt files: strict, sandboxed Jinja, in bounds of time and size.
+
+What is put into a prompt is data: it is never rendered again, and what comes from papers or models is fenced by the
+`quoted` filter so that it cannot pass for the prompt's own words.
+"""
+
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property, lru_cache
+from typing import Any
+
+from jinja2 import (
+    BaseLoader,
+    BytecodeCache,
+    StrictUndefined,
+    TemplateError,
+    TemplateNotFound,
+    TemplateSyntaxError,
+    UndefinedError,
+    meta,
+    nodes,
+)
+from jinja2.bccache import Bucket
+from jinja2.loaders import FunctionLoader
+from jinja2.runtime import Context
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from manyheads.errors import ConfigError
+from manyheads.resources import Resources
+
+
+def quoted(text: object, label: str) -> str:
+    """Fence untrusted text between `<label>` lines; whatever begins like a closing fence in the text is defused."""
+    body = re.sub(rf"<(\s*)/(?=\s*{re.escape(label)}\b)", r"‹\1/", str(text).strip(), flags=re.IGNORECASE)
+    return f"<{label}>\n{body}\n</{label}>"
+
+
+class Prompts:
+    """The prompt files of a search path.
+
+    Args:
+        resources: where `prompts/` folders are looked for.
+    """
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+
+    def render(self, name: str, variables: Mapping[str, object]) -> str:
+        """Render `prompts/<name>` with exactly these variables.
+
+        Raises:
+            ConfigError: no such prompt, a syntax error, or a variable that the task does not give.
+        """
+        try:
+            text = "".join(_bounded(self._environment.get_template(name).generate(variables)))
+        except UndefinedError as error:
+            raise ConfigError(
+                f"{self._where(name)}: {error.message}",
+                tried=f"variables of this task: {', '.join(sorted(variables)) or 'none'}",
+                hint="use one of these, or take the line out",
+            ) from error
+        except TemplateError as error:
+            raise self._broken(name, error) from error
+        except RecursionError as error:
+            raise ConfigError(f"{self._where(name)}: includes or calls itself without end") from error
+        except (
+            ArithmeticError,
+            AttributeError,
+            LookupError,
+            TypeError,
+            ValueError,
+            MemoryError,
+            AssertionError,
+        ) as error:
+            raise ConfigError(f"{self._where(name)}: cannot be rendered: {error}") from error
+        whole = text.encode("utf-8", "replace").decode()  # no server takes half a character
+        return re.sub(r"\n{3,}", "\n\n", whole).strip() + "\n"
+
+    def try_out(self, name: str, variables: Iterable[str]) -> None:
+        """Render a prompt with samples of its variables. Raises `ConfigError` where that fails."""
+        self.render(name, {variable: Sample(variable) for variable in variables})
+
+    def needs(self, name: str) -> frozenset[str]:
+        """The variables that `prompts/<name>` and everything that it includes or extends read."""
+        return frozenset[str]().union(*(variables for variables, _ in self._parts(name).values()))
+
+    def parts(self, name: str) -> frozenset[str]:
+        """The files that `prompts/<name>` is made of: itself, and everything that it includes or extends."""
+        return frozenset(self._parts(name))
+
+    def _parts(self, name: str) -> dict[str, tuple[frozenset[str], tuple[str, ...]]]:
+        found: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {}
+        pending = [name]
+        while pending:
+            current = pending.pop()
+            try:
+                found[current] = _reads(self._source(current))
+            except TemplateSyntaxError as error:
+                raise self._broken(current, error) from error
+            pending += [part for part in found[current][1] if part not in found]
+        return found
+
+    @cached_property
+    def _environment(self) -> ImmutableSandboxedEnvironment:
+        return _environment(FunctionLoader(self._source))
+
+    def _source(self, name: str) -> str:
+        path = self._resources.need("prompts", name)
+        try:
+            with path.open(encoding="utf-8") as file:
+                source = file.read(LARGEST + 1)
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"{path}: not UTF-8 text: {error}", hint="save it as UTF-8") from error
+        if problem := _endless(source):
+            raise ConfigError(
+                f"{path}: {problem}", hint="prompts are texts with a few loops over what they are given"
+            )
+        return source
+
+    def _where(self, name: str) -> str:
+        return str(self._resources.find("prompts", name) or f"prompts/{name}")
+
+    def _broken(self, name: str, error: TemplateError) -> ConfigError:
+        if isinstance(error, TemplateNotFound):
+            return ConfigError(f"{self._where(name)}: includes {error.name}, which is not there")
+        line = f":{error.lineno}" if isinstance(error, TemplateSyntaxError) else ""
+        return ConfigError(
+            f"{self._where(name)}{line}: {error.message}", hint="see the Jinja2 template syntax"
+        )
+
+
+def _bounded(pieces: Iterator[str]) -> Iterator[str]:
+    """The pieces of a prompt, as long as it stays within what a prompt may take."""
+    size, late = 0, time.monotonic() + SECONDS
+    for piece in pieces:
+        size += len(piece)
+        if size > LARGEST or time.monotonic() > late:
+            limit = f"{LARGEST:,} characters" if size > LARGEST else f"{SECONDS:g} seconds"
+            raise ValueError(f"it takes more than {limit}")
+        yield piece
+
+
+@lru_cache(maxsize=1024)
+def _endless(source: str) -> str | None:
+    """Why a template might never end, or not be a prompt at all; None where nothing speaks against it."""
+    if len(source) > LARGEST:
+        return f"longer than {LARGEST:,} characters"
+    try:
+        tree = _environment().parse(source)
+    except RecursionError:
+        return "nested too deep"
+    except TemplateSyntaxError:
+        return None  # said with its line where it is rendered
+    macros = list(tree.find_all(nodes.Macro))
+    for at, macro in enumerate(macros):
+        calls = {call.node.name for call in macro.find_all(nodes.Call) if isinstance(call.node, nodes.Name)}
+        if again := calls & {later.name for later in macros[at:]}:
+            return f"the macro {macro.name} calls {sorted(again)[0]}, which is not defined before it"
+    if _loops(tree) > DEEPEST:
+        return f"has more than {DEEPEST} loops within each other"
+    return None
+
+
+def _loops(node: nodes.Node) -> int:
+    inner = max((_loops(child) for child in node.iter_child_nodes()), default=0)
+    return inner + isinstance(node, nodes.For)
+
+
+class _Compiled(BytecodeCache):
+    """What was compiled in this process, so that a second run need not do it again; jinja checks the content."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, bytes] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        if kept := self._kept.get(bucket.key):
+            bucket.bytecode_from_string(kept)
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._kept[bucket.key] = bucket.bytecode_to_string()
+
+
+_compiled = _Compiled()
+
+
+PLAIN = frozenset({str, int, float, bool, type(None)})
+LARGEST = 2_000_000
+"""Characters of a prompt, and of its file."""
+SECONDS = 5.0
+"""What a prompt's rendering may take."""
+DEEPEST = 4
+"""Loops within each other."""
+BUILTIN = frozenset({str, bytes, list, tuple, dict, set, frozenset})
+METHODS = frozenset(
+    {
+        "strip",
+        "lower",
+        "upper",
+        "title",
+        "capitalize",
+        "split",
+        "startswith",
+        "endswith",
+        "items",
+        "keys",
+        "values",
+        "get",
+    }
+)
+"""Of texts, lists and mappings; others make a gigabyte of a word."""
+FILTERS = (
+    "abs", "batch", "capitalize", "count", "default", "d", "dictsort", "e", "escape", "first", "float", "groupby", "int", "items", "join", "last",
+    "length", "list", "lower", "map", "max", "min", "reject", "rejectattr", "replace", "reverse", "round", "select", "selectattr", "slice", "sort",
+    "string", "striptags", "sum", "title", "tojson", "trim", "truncate", "unique", "upper", "wordcount",
+)  # fmt: skip
+"""Of Jinja's: those that arrange and shorten; `indent`, `center`, `format` and the like grow without a limit."""
+
+
+class _Sandbox(ImmutableSandboxedEnvironment):
+    """Leaves out jinja's checks, half of the time of a rendering, where an attribute is plain data and nothing else."""
+
+    intercepted_binops = frozenset({"*", "**", "%"})
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        if type(value) in PLAIN and not attr.startswith("_"):
+            return True
+        if type(obj) in BUILTIN and attr not in METHODS:
+            return False
+        return super().is_safe_attribute(obj, attr, value)
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        numbers = isinstance(left, int | float) and isinstance(right, int | float)
+        plain = isinstance(left, str) and operator == "%" and not re.search(r"%[^sd%]", left)
+        if operator == "**" or not (numbers or plain):
+            raise TypeError(f"{operator} is for numbers alone")
+        return super().call_binop(context, operator, left, right)
+
+
+def _environment(loader: BaseLoader | None = None) -> ImmutableSandboxedEnvironment:
+    environment = _Sandbox(
+        loader=loader,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,
+        bytecode_cache=_compiled,
+    )
+    filters: dict[str, Any] = environment.filters
+    for name in filters.keys() - set(FILTERS):
+        del filters[name]
+    filters["quoted"] = quoted
+    environment.globals.clear()
+    return environment
+
+
+@lru_cache(maxsize=1024)
+def _reads(source: str) -> tuple[frozenset[str], tuple[str, ...]]:
+    """The variables that a template's text reads, and the templates that it names."""
+    tree = _environment().parse(source)
+    referenced = tuple(part for part in meta.find_referenced_templates(tree) if part)
+    return frozenset(meta.find_undeclared_variables(tree)), referenced
+
+
+class Sample(str):
+    """Stands for anything that a prompt may be given: a text, a number, a list of two, an object, a function."""
+
+    def __getattr__(self, name: str) -> "Sample":
+        if name.startswith("__") or name in ("unsafe_callable", "alters_data"):
+            raise AttributeError(name)
+        return Sample(name)
+
+    def __getitem__(self, key: object) -> "Sample":
+        return Sample(key)
+
+    def __iter__(self) -> Iterator["Sample"]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return iter((Sample("one"), Sample("two")))
+
+    def __len__(self) -> int:
+        return 2
+
+    def __call__(self, *args: object, **kwargs: object) -> "Sample":
+        return self
+
+    def __int__(self) -> int:
+        return 2
+
+    def __float__(self) -> float:
+        return 2.0
+
+    __index__ = __int__
+
+    def _same(self, other: object) -> "Sample":
+        return self
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __truediv__ = __rtruediv__ = __floordiv__ = __neg__ = _same  # pyright: ignore[reportAssignmentType]
+
+    def _comes_first(self, other: object) -> bool:
+        return True
+
+    __lt__ = __le__ = __gt__ = __ge__ = _comes_first

@@ -1,0 +1,16 @@
+"""The areas of the attack, by name."""
+
+from attack import commands, files, replies, storm
+from attack.figures import Attack
+
+AREAS: dict[str, Attack] = {
+    "replies": replies.misbehaviours,
+    "thirds": replies.every_third,
+    "budgets": replies.budgets,
+    "folders": files.run_folders,
+    "corpora": files.corpora,
+    "bombs": files.oversized,
+    "texts": files.texts,
+    "kills": storm.kills,
+    "commands": commands.hostile_values,
+}

@@ -1,0 +1,132 @@
+"""Drives the command line under attack, and says how each command ended: an answer, a message, or a fault of ours."""
+
+import contextlib
+import json
+import os
+import select
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import golden
+from golden.commands import environment
+
+CHILD = Path(golden.__file__).with_name("child.py")
+SECRET = "sk-attack-0123456789abcdef"
+ESCAPES = ("\x1b", "\x07", "\x00", "\u202e", "\u009b")
+GROWN = 400
+"""MB that one command may add to what its process has held before."""
+
+
+@dataclass(frozen=True)
+class End:
+    """How a command ended.
+
+    Attributes:
+        code: its exit code; None where it did not end in time.
+        grown: MB by which its process has grown beyond all that it held before.
+    """
+
+    arguments: Sequence[str]
+    code: int | None
+    out: str
+    err: str
+    grown: float
+
+    @property
+    def faults(self) -> list[str]:
+        """What no command may do, whatever it is given: no more than these."""
+        told = self.out + self.err
+        return [
+            fault
+            for fault, there in {
+                "endless": self.code is None,
+                "traceback": "Traceback (most recent call last)" in told,
+                "exit code": self.code not in (0, 2, None),
+                "no message": self.code == 2 and not told.strip(),
+                "several messages": self.code == 2 and self.err.count("manyheads: ") > 1,
+                "foreign words": any(
+                    word in self.err for word in ("pydantic", "NoneType", "object is not", "CreateResult")
+                ),
+                "a long message": len(self.err) > 4000,
+                "key": SECRET in told,
+                "escapes": any(escape in told for escape in ESCAPES),
+                "memory": self.grown > GROWN,
+            }.items()
+            if there
+        ]
+
+
+class Driver:
+    """Runs commands in one process beside this one, which is begun anew where a command does not end in time.
+
+    Args:
+        seconds: what a command may take.
+        env: laid over the environment.
+    """
+
+    def __init__(self, seconds: float = 60, env: dict[str, str] | None = None) -> None:
+        self.seconds, self.env = seconds, {**environment(), "OPENAI_API_KEY": SECRET, **(env or {})}
+        self._peak = 0.0
+
+    def __enter__(self) -> Self:
+        self._begin()
+        return self
+
+    def _begin(self) -> None:
+        pipe = subprocess.PIPE
+        self._child = subprocess.Popen(
+            [sys.executable, CHILD], stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=self.env
+        )
+        self._peak = 0.0
+
+    def __call__(self, *arguments: str | Path, cwd: Path) -> End:
+        """Run a command to its end."""
+        stdin, stdout = self._child.stdin, self._child.stdout
+        assert stdin
+        assert stdout
+        words = [*map(str, arguments)]
+        stdin.write(json.dumps({"arguments": words, "cwd": str(cwd)}).encode() + b"\n")
+        stdin.flush()
+        ready, _, _ = select.select([stdout], [], [], self.seconds)
+        if not ready or not (line := stdout.readline()):
+            code = self._child.poll()
+            self._end()
+            self._begin()
+            return End(words, code, "", "the process died" if code else "", 0.0)
+        peak = _peak(self._child.pid)
+        before, self._peak = self._peak or peak, max(peak, self._peak)
+        return End(words, **json.loads(line), grown=max(0.0, peak - before))
+
+    def _end(self) -> None:
+        with self._child as child:
+            child.kill()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with contextlib.suppress(OSError):
+            self._end()
+
+
+def _peak(pid: int) -> float:
+    """The most memory that a process has held, in MB; 0 where the system does not say."""
+    status = Path(f"/proc/{pid}/status")
+    if not status.exists():
+        return 0.0
+    line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) / 1024
+
+
+def leaks(folder: Path, *texts: str) -> list[str]:
+    """Files below a folder that hold one of the texts."""
+    found: list[str] = []
+    for root, _, names in os.walk(folder):
+        for name in names:
+            data = Path(root, name).read_bytes()
+            found += [str(Path(root, name).relative_to(folder)) for text in texts if text.encode() in data]
+    return found

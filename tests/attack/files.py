@@ -1,0 +1,302 @@
+"""Files that were damaged, edited or made to hurt: run folders, journals, corpora, configs."""
+
+import gzip
+import io
+import json
+import random
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pyarrow as arrow
+import pyarrow.parquet as parquet
+
+from attack.drive import Driver
+from attack.figures import Figure, times
+
+RUN = ("run", "virsci", "--set", "team.size=2", "--set", "turns=1", "--set", "embedding=lexical", "--quiet")
+Mutation = Callable[[Path, random.Random], object]
+
+
+def bytes_of(name: str, change: Callable[[bytes, random.Random], bytes]) -> Mutation:
+    def mutate(run: Path, rng: random.Random) -> None:
+        path = run / name
+        path.write_bytes(change(path.read_bytes(), rng))
+
+    return mutate
+
+
+def statement(sql: str, *values: Any) -> Mutation:
+    def mutate(run: Path, rng: random.Random) -> None:
+        with closing(sqlite3.connect(run / "journal.sqlite")) as journal, journal:
+            journal.execute(sql, values)
+
+    return mutate
+
+
+def flipped(data: bytes, rng: random.Random, bits: int = 8) -> bytes:
+    changed = bytearray(data)
+    for _ in range(bits if changed else 0):
+        changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
+    return bytes(changed)
+
+
+def as_folder(name: str) -> Mutation:
+    def mutate(run: Path, rng: random.Random) -> None:
+        (run / name).unlink()
+        (run / name).mkdir()
+
+    return mutate
+
+
+BYTES: dict[str, Callable[[bytes, random.Random], bytes]] = {
+    "empty": lambda data, rng: b"", "half": lambda data, rng: data[: len(data) // 2], "flipped": flipped,
+    "cut": lambda data, rng: data[: rng.randrange(len(data) + 1)], "random": lambda data, rng: rng.randbytes(3000),
+    "zeroed": lambda data, rng: bytes(len(data)), "deep": lambda data, rng: b"[" * 100_000, "latin": lambda data, rng: data + b"\xff\xe9",
+    "doubled": lambda data, rng: data + data, "start flipped": lambda data, rng: flipped(data[:200], rng) + data[200:],
+}  # fmt: skip
+FILES = ("journal.sqlite", "events.jsonl", "config.yaml", "result.json", "report.html")
+DAMAGES: dict[str, Mutation] = {
+    **{f"{name} {how}": bytes_of(name, change) for name in FILES for how, change in BYTES.items()},
+    **{f"{name} gone": (lambda run, rng, name=name: (run / name).unlink()) for name in FILES},
+    **{f"{name} a folder": as_folder(name) for name in FILES},
+}
+EDITS: dict[str, Mutation] = {
+    f"reply {value[:20]!r}": statement("UPDATE turn SET reply = ? WHERE rowid = 3", value)
+    for value in ("[]", "{}", "5", "null", "", "{", '{"text": 5}', "\x00", "[" * 50_000, '{"usage": null}', "NaN")
+} | {
+    "reply usage null": statement("UPDATE turn SET reply = json_set(reply, '$.usage', null) WHERE rowid = 3"),
+    "reply model 5": statement("UPDATE turn SET reply = json_set(reply, '$.model', 5) WHERE rowid = 3"),
+    "reply value list": statement("UPDATE turn SET reply = json_set(reply, '$.value', json('[]')) WHERE rowid = 3"),
+    "reply attempts text": statement("UPDATE turn SET reply = json_set(reply, '$.attempts', 'x') WHERE rowid = 3"),
+    "reply blob": statement("UPDATE turn SET reply = ? WHERE rowid = 3", b"\xff\xfe"),
+    "request {}": statement("UPDATE turn SET request = '{}' WHERE rowid = 3"),
+    "request garbage": statement("UPDATE turn SET request = 'x'"),
+    "hash changed": statement("UPDATE turn SET hash = 'x' WHERE rowid = 3"),
+    "speaker other": statement("UPDATE turn SET speaker = 'Nobody' WHERE rowid = 3"),
+    "facts lists": statement("UPDATE fact SET value = '[1]'"),
+    "facts garbage": statement("UPDATE fact SET value = '{'"),
+    "facts text": statement("UPDATE fact SET value = '\"x\"'"),
+    "no facts": statement("DELETE FROM fact"),
+    "no turns": statement("DELETE FROM turn"),
+    "no table": statement("DROP TABLE turn"),
+    "other table": statement("ALTER TABLE turn RENAME COLUMN reply TO answer"),
+    "events infinite": bytes_of("events.jsonl", lambda data, rng: data.replace(b'"at": ', b'"at": Infinity, "was": ', 3)),
+    "events null": bytes_of("events.jsonl", lambda data, rng: data + b"null\n[]\n5\n"),
+    "result infinite": bytes_of("result.json", lambda data, rng: data.replace(b'"calls": ', b'"calls": 1e999, "was": ')),
+    "result a list": bytes_of("result.json", lambda data, rng: b"[" + data + b"]"),
+    "config models list": bytes_of("config.yaml", lambda data, rng: data.replace(b"models:", b"models: []\nwas:")),
+}  # fmt: skip
+
+
+def run_folders(folder: Path) -> Figure:
+    """A finished run and a stopped one, damaged in one way each: gone on with, and reported."""
+    figure = Figure("damaged and edited run folders: resume, report")
+    rng = random.Random(3)
+    with Driver(60) as command:
+        assert command(*RUN, "--out", "finished", cwd=folder).code == 0
+        assert command(*RUN, "--out", "stopped", "--set", "budget.calls=9", cwd=folder).code == 2
+        for name, mutation in (DAMAGES | EDITS).items():
+            for base in ("finished", "stopped"):
+                for number in range(times(2) if "flipped" in name or "cut" in name else 1):
+                    run = folder / "damaged"
+                    shutil.rmtree(run, ignore_errors=True)
+                    shutil.copytree(folder / base, run)
+                    if not all((run / file).exists() for file in FILES if name.startswith(file)):
+                        continue
+                    mutation(run, rng)
+                    what = f"{base}, {name} {number}"
+                    figure.add(f"report of {what}", command("report", "damaged", cwd=folder).faults)
+                    end = command("resume", "damaged", "--set", "budget.calls=9000", cwd=folder)
+                    lost = name in ("journal.sqlite gone", "journal.sqlite empty", "no turns")
+                    silent = ["paid anew without a word"] if lost and end.code == 0 else []
+                    figure.add(f"resume of {what}", [*end.faults, *silent])
+    return figure
+
+
+def papers(count: int = 40) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": f"p{n}", "title": f"Owls and learning {n}", "year": 2008 + n % 12, "authors": [f"Ann Bee {n % 5}", f"Cy Dee {n % 3}"],
+            "abstract": f"We plan with owls in setting {n}, and find that they see at night.", "keywords": ["owls", f"k{n % 4}"],
+            "references": [f"p{n // 2}"], "citations": n,
+        }
+        for n in range(count)
+    ]  # fmt: skip
+
+
+def formats() -> dict[str, bytes]:
+    """A small corpus in each format, by the name of its file."""
+    found = papers()
+    lines = "\n".join(json.dumps(paper) for paper in found)
+    table = "id,title,year,authors,abstract,keywords\n" + "\n".join(
+        f'{p["id"]},{p["title"]},{p["year"]},{"; ".join(p["authors"])},"{p["abstract"]}",{"; ".join(p["keywords"])}'
+        for p in found
+    )
+    bib = "\n".join(
+        f"@article{{{p['id']}, title={{{p['title']}}}, author={{{' and '.join(p['authors'])}}}, year={{{p['year']}}}, abstract={{{p['abstract']}}}}}"
+        for p in found
+    )
+    xml = "".join(
+        f'<paper id="{n}"><title>{p["title"]}</title><author><first>Ann</first><last>Bee{n % 5}</last></author><abstract>{p["abstract"]}</abstract></paper>'
+        for n, p in enumerate(found, start=1)
+    )
+    volumes = "".join(
+        f'<volume id="{year}"><meta><year>{year}</year></meta>{xml}</volume>' for year in (2012, 2016)
+    )
+    anthology = f'<?xml version="1.0" encoding="UTF-8"?><collection id="acl">{volumes}</collection>'
+    aminer = "\n".join(
+        f"#index {n}\n#* {p['title']}\n#@ {';'.join(p['authors'])}\n#t {p['year']}\n#c ACL\n#! {p['abstract']}\n"
+        for n, p in enumerate(found)
+    )
+    oag = "\n".join(
+        json.dumps(
+            {**p, "authors": [{"name": a, "id": a} for a in p["authors"]], "n_citation": p["citations"]}
+        )
+        for p in found
+    )
+    columns = io.BytesIO()
+    parquet.write_table(
+        arrow.Table.from_pylist([{**p, "authors": "; ".join(p["authors"])} for p in found]), columns
+    )  # pyright: ignore[reportUnknownMemberType]
+    return {
+        "papers.jsonl": lines.encode(), "papers.csv": table.encode(), "papers.tsv": table.replace(",", "\t").encode(), "papers.bib": bib.encode(),
+        "acl.xml": anthology.encode(), "AMiner-Paper.txt": aminer.encode(), "oag_publication_1.json": oag.encode(),
+        "train.parquet": columns.getvalue(), "papers.jsonl.gz": gzip.compress(lines.encode()), "papers.csv.gz": gzip.compress(table.encode()),
+    }  # fmt: skip
+
+
+def spoilt(data: bytes, rng: random.Random) -> bytes:
+    """Bytes changed in one of a dozen ways."""
+    lines = data.split(b"\n")
+    at = rng.randrange(len(lines))
+    line = rng.choice(
+        [b"", b"\x00" * 50, b"\xff\xfe\xfa", b"[" * 60_000, b"{" * 60_000, b'{"year": ' + b"9" * 5000 + b"}", b'{"title": "\\ud800"}', b"null", b'"' * 999,
+         b"=1+1", b'{"authors": 5, "title": {}, "year": [], "references": {"a": 1}}', lines[at][: len(lines[at]) // 2], lines[at] * 50,
+         lines[at].replace(b"20", b"-20"), lines[at].replace(b"20", b"2e3"), lines[at].replace(b'"', b""), lines[at].replace(b",", b"\n")]
+    )  # fmt: skip
+    return rng.choice(
+        [flipped(data, rng, 40), data[: rng.randrange(len(data))], b"\n".join([*lines[:at], line, *lines[at + 1 :]]), data + line, line + b"\n" + data,
+         data.decode("latin-1").encode("utf-16"), b"\xef\xbb\xbf" + data]
+    )  # fmt: skip
+
+
+def corpora(folder: Path) -> Figure:
+    """Corpora of each format, spoilt at random."""
+    figure = Figure("mutated corpora of ten files")
+    rng = random.Random(7)
+    with Driver(60) as command:
+        command("roles", cwd=folder)
+        for file, data in formats().items():
+            for number in range(times(12)):
+                path = folder / f"{number}" / file
+                path.parent.mkdir(exist_ok=True)
+                path.write_bytes(spoilt(data, rng) if number else data)
+                build = (
+                    "corpus",
+                    "build",
+                    str(path),
+                    "--bound",
+                    "2014",
+                    "--embedding",
+                    "lexical",
+                    "--out",
+                    f"{file}-{number}",
+                )
+                end = command(*build, cwd=folder)
+                unread = ["a whole file is refused"] if number == 0 and end.code else []
+                figure.add(f"{file} {number}", [*end.faults, *unread])
+    return figure
+
+
+def bombs() -> Iterator[tuple[str, bytes]]:
+    """Files that grow when they are read."""
+    header = b"id,title,year,authors,abstract\n"
+    yield "cell.csv.gz", gzip.compress(header + b'1,"' + b"a" * 400_000_000 + b'",2012,A B,c\n', 1)
+    yield "line.jsonl.gz", gzip.compress(b'{"title": "' + b"a" * 400_000_000 + b'"}\n', 1)
+    yield "field.bib.gz", gzip.compress(b"@article{a, title={" + b"a" * 400_000_000 + b"}}\n", 1)
+    title = b"a" * 400_000_000
+    yield (
+        "2012.acl.xml.gz",
+        gzip.compress(
+            b'<collection id="2012.acl"><volume id="1"><paper id="1"><title>'
+            + title
+            + b"</title></paper></volume></collection>",
+            1,
+        ),
+    )
+    yield "AMiner-Paper.txt", b"#index 1\n#* Owls\n#@ A B\n#t 2012\n#% 67108863\n#! We plan.\n"
+
+
+def oversized(folder: Path) -> Figure:
+    """Small files that become large."""
+    figure = Figure("corpora that grow when they are read")
+    with Driver(120) as command:
+        command("roles", cwd=folder)
+        for name, data in bombs():
+            path = folder / name
+            path.write_bytes(data)
+            end = command(
+                "corpus",
+                "build",
+                name,
+                "--bound",
+                "2014",
+                "--embedding",
+                "lexical",
+                "--out",
+                f"out-{name}",
+                cwd=folder,
+            )
+            figure.add(name, end.faults)
+    return figure
+
+
+CONFIGS: dict[str, str] = {
+    "deep": "topic: " + "[" * 100_000 + "]" * 100_000, "levels": "topic: " + "[" * 2000 + "]" * 2000, "flow": "{a: " * 3000,
+    "anchors": "a: &a [x,x,x,x,x,x,x,x,x]\n" + "\n".join(f"{chr(b + 1)}: &{chr(b + 1)} [{','.join([f'*{chr(b)}'] * 9)}]" for b in range(97, 106)) + "\ntopic: *j",
+    "nul": 'system: virsci\npaths: ["a\\0b"]', "tag": "system: !!python/object/apply:os.system [ls]", "months": "system: virsci\nliterature: {before: 2015-13-01}",
+    "huge": "system: virsci\nseed: " + "9" * 5000, "references": "system: virsci\nvirsci: {ideas: {references: 99999999999999999999}}",
+    "user": "system: virsci\ncorpus: ~nosuchuser/x", "long": "system: virsci\ncorpus: " + "a" * 5000, "list": "[1, 2]", "scalar": "5", "empty": "",
+    "nan": "system: virsci\nseed: .nan", "keys": "? [a, b]\n: c", "dup": "seed: 1\nseed: 2", "merge": "<<: [1]", "date": "seed: 2001-12-14t21:59:43.10-05:00",
+    "binary": "seed: !!binary aGVsbG8=", "tabs": "system:\tvirsci\n\tseed: 1", "names": "system: virsci\nname: ../../x", "self": "a: &a [*a]",
+    "float": "system: virsci\nseed: 1e400", "surrogate": 'topic: "\\ud800"', "escape": 'topic: "\\e[2J"',
+}  # fmt: skip
+PROMPTS: dict[str, str] = {
+    "itself": '{% include "scientist/system.md.j2" %}', "truncate": "{{ 'abc'|truncate(-5) }}", "dictsort": "{{ 'abc'|dictsort }}",
+    "loops": "{% for a in range(99999) %}{% for b in range(99999) %}{{ a }}{% endfor %}{% endfor %}", "wrap": "{{ ('a' * 9999999)|wordwrap(1) }}",
+    "lorem": "{{ lipsum(n=100000) }}", "times": "{{ 'x' * 3000000000 }}", "indent": "{{ 'x'|indent(3000000000) }}", "power": "{{ 9 ** 9 ** 9 }}",
+    "surrogate": '{{ "\\ud800" }}', "attr": "{{ ''.__class__.__mro__ }}", "unclosed": "{% if %}", "undefined": "{{ nothing }}", "divide": "{{ 1 / 0 }}",
+    "nested": "{% for a in [1] %}" * 60 + "{% endfor %}" * 60, "range": "{{ range(10**9)|list }}", "format": "{{ '%1000000000d'|format(1) }}",
+    "center": "{{ 'x'|center(3000000000) }}", "join": "{{ (range(99999)|list)|join('a' * 99999) }}", "import": '{% import "/etc/passwd" as x %}',
+    "escape": "\x1b[2J {{ missing }}",
+}  # fmt: skip
+
+
+def texts(folder: Path) -> Figure:
+    """Configs and prompts as nobody should write them."""
+    figure = Figure("hostile configs and prompts: check, run")
+    with Driver(40) as command:
+        for name, text in CONFIGS.items():
+            (folder / f"{name}.yaml").write_text(text)
+            figure.add(f"config {name}", command("check", f"{name}.yaml", cwd=folder).faults)
+        for name, text in PROMPTS.items():
+            path = folder / name / "prompts" / "scientist" / "system.md.j2"
+            path.parent.mkdir(parents=True)
+            path.write_text(text)
+            checked = command("check", "virsci", "--path", name, cwd=folder)
+            figure.add(
+                f"check of prompt {name}",
+                [*checked.faults, *(["held for good"] if checked.code == 0 and name not in HARMLESS else [])],
+            )
+            figure.add(
+                f"run of prompt {name}",
+                command(*RUN, "--path", name, "--out", f"run-{name}", cwd=folder).faults,
+            )
+    return figure
+
+
+HARMLESS = ("nested", "surrogate", "lorem", "wrap", "escape")

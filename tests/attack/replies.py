@@ -1,0 +1,99 @@
+"""The command line against a model server that misbehaves, one way a run, on both hosts."""
+
+import itertools
+import json
+from pathlib import Path
+
+from attack.drive import SECRET, Driver, leaks
+from attack.figures import Figure, times
+from attack.server import BEHAVIOURS, Misbehaving
+
+HOSTS = ("autogen", "agentscope")
+SECONDS = 5
+"""What a request may take; a run of one that is never answered ends soon after."""
+INVENTED = ("scale", "minus", "alternatives", "thinkonly", "bigscore")
+"""Behaviours of which no run can come to a result."""
+
+
+def settings(server: Misbehaving, model: str, host: str, out: Path) -> list[str]:
+    sets = {
+        "models.default.base_url": server.base_url,
+        "models.default.timeout": str(SECONDS),
+        "models.default.retries": "1",
+        "models.default.max_wait": "1",
+        "embedding": "lexical",
+    }
+    given = [part for key, value in sets.items() for part in ("--set", f"{key}={value}")]
+    return ["--model", f"openai/{model}", "--host", host, "--out", str(out), *given]
+
+
+def misbehaviours(folder: Path) -> Figure:
+    """Each behaviour in a review of one text."""
+    figure = Figure("misbehaving model server, one behaviour a run")
+    (folder / "idea.md").write_text("# Owls\n\nWe plan with owls, and compare them with crows.\n")
+    with Misbehaving() as server, Driver(SECONDS * 6) as command:
+        command("roles", cwd=folder)
+        for name, host in itertools.product(BEHAVIOURS, HOSTS):
+            out = folder / f"{name}-{host}"
+            end = command(
+                "run",
+                "conference-review",
+                "--subject",
+                "idea.md",
+                *settings(server, name, host, out),
+                cwd=folder,
+            )
+            invented = ["a result of nothing"] if name in INVENTED and end.code == 0 else []
+            kept = [f"key in {file}" for file in leaks(out, SECRET)]
+            figure.add(f"{name}, {host}", [*end.faults, *invented, *kept])
+    return figure
+
+
+def every_third(folder: Path) -> Figure:
+    """A third of the answers bad, in runs of whole teams, resumed until they end."""
+    figure = Figure("a third of all answers bad, runs of teams, resumed")
+    bad = [name for name in BEHAVIOURS if name not in ("silent", "drip", "endless", "gzbomb", "hugetext")]
+    chosen = bad[:: max(1, len(bad) // times(12))]
+    small = ("--set", "team.size=2", "--set", "turns=1")
+    with Misbehaving() as server, Driver(120) as command:
+        for number, name in enumerate(chosen):
+            host = HOSTS[number % 2]
+            out = folder / f"third-{name}"
+            model = settings(server, f"third:{name}", host, out)
+            end = command("run", "virsci", *small, *model, cwd=folder)
+            faults = end.faults
+            for _ in range(8):
+                if end.code == 0:
+                    break
+                end = command("resume", out, cwd=folder)
+                faults += end.faults
+            if end.code == 0:
+                usage = json.loads((out / "result.json").read_text())["usage"]
+                faults += (
+                    ["usage below nothing"] if min(usage["input_tokens"], usage["output_tokens"]) < 0 else []
+                )
+            else:
+                faults += ["never ended"]
+            figure.add(f"third:{name}, {host}", [*faults, *(f"key in {file}" for file in leaks(out, SECRET))])
+    return figure
+
+
+def budgets(folder: Path) -> Figure:
+    """A budget of tokens and of money, on servers that count well, not, and falsely."""
+    figure = Figure("budgets on servers that count falsely")
+    names = ("good", *(name for name in BEHAVIOURS if name.startswith("usage")))
+    limits = (
+        {"budget.tokens": "300"},
+        {"models.default.price": '{"input":1,"output":1}', "budget.money": "0.001"},
+    )
+    with Misbehaving() as server, Driver(60) as command:
+        for name, host, (number, limit) in itertools.product(names, HOSTS, enumerate(limits)):
+            out = folder / f"{name}-{host}-{number}"
+            model = settings(server, name, host, out)
+            sets = [part for key, value in limit.items() for part in ("--set", f"{key}={value}")]
+            end = command(
+                "run", "virsci", "--set", "team.size=2", "--set", "turns=1", *model, *sets, cwd=folder
+            )
+            unspent = [] if end.code == 2 and "budget" in end.err else ["never stopped"]
+            figure.add(f"{name}, {host}, {[*limit][-1]}", [*end.faults, *unspent])
+    return figure

@@ -1,0 +1,117 @@
+"""Kills at random moments, until a run has ended in spite of them."""
+
+import json
+import random
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from attack.figures import Figure, times
+from golden.commands import environment
+from golden.runs import differences
+from support.llm import LLM
+
+Rows = dict[tuple[Any, ...], tuple[Any, ...]]
+RUNS = {
+    "virsci": ("run", "virsci", "--set", "team.size=3", "--set", "turns=1", "--set", "embedding=lexical"),
+    "rebuttal": ("run", "rebuttal", "--set", "embedding=lexical", "--idea", "idea.md"),
+    "conference-review": ("run", "conference-review", "--subject", "idea.md"),
+}
+AT_ONCE = 3
+"""Turns of a team that are under way at the same time, and paid again where a kill meets them."""
+
+
+def turns(folder: Path) -> Rows:
+    """The recorded turns, by their place."""
+    if not (folder / "journal.sqlite").exists():
+        return {}
+    with closing(sqlite3.connect(folder / "journal.sqlite", timeout=5)) as journal:
+        try:
+            rows = journal.execute(
+                "SELECT stage, turn, speaker, task, ordinal, hash, reply, at FROM turn"
+            ).fetchall()
+        except sqlite3.OperationalError:  # killed before the table was made
+            return {}
+    return {row[:5]: row[5:] for row in rows}
+
+
+def kills(folder: Path) -> Figure:
+    """Runs of three systems on both hosts."""
+    figure = Figure("kill -9 at random moments, resumed until the end")
+    again = killed = 0
+    rng = random.Random(5)
+    (folder / "idea.md").write_text("# Owls\n\nWe plan with owls, and compare them with crows.\n")
+    with LLM(delay=0.04) as llm:
+        for host in ("autogen", "agentscope"):
+            for name, command in RUNS.items():
+                sets = (
+                    "--model",
+                    "openai/test",
+                    "--set",
+                    f"models.default.base_url={llm.base_url}",
+                    "--host",
+                    host,
+                )
+                whole = [*command, *sets, "--out"]
+                base, out = folder / f"{name}-{host}-whole", folder / f"{name}-{host}"
+                before = llm.calls
+                assert run([*whole, str(base)], folder, None, rng).returncode == 0
+                calls, left = llm.calls - before, times(3)
+                before, faults = llm.calls, list[str]()
+                arguments, ended = [*whole, str(out)], None
+                while ended is None or ended.returncode != 0:
+                    rows = turns(out)
+                    stop = llm.calls + rng.randint(1, max(1, calls // 2))
+                    ended = run(
+                        arguments, folder, (lambda stop=stop: llm.calls >= stop) if left > 0 else None, rng
+                    )
+                    after = turns(out)
+                    faults += [
+                        f"lost or repeated {place}" for place, row in rows.items() if after.get(place) != row
+                    ]
+                    if ended.returncode == -9:
+                        left, killed = left - 1, killed + 1
+                        figure.tried += 1
+                    elif ended.returncode != 0:
+                        faults.append(f"refused: {ended.stderr[-300:]}")
+                        break
+                    if (out / "config.yaml").exists():
+                        arguments = ["resume", str(out)]
+                more = llm.calls - before - calls
+                again += max(0, more)
+                if more > AT_ONCE * times(3):
+                    faults.append(f"{more} requests more than the {calls} of an undisturbed run")
+                if ended.returncode == 0:
+                    faults += differences(result(out), result(base))
+                figure.faults += [f"{name}, {host}: {fault}" for fault in faults]
+    figure.notes.append(f"{killed} kills; {again} requests under way paid again")
+    return figure
+
+
+def result(folder: Path) -> Any:
+    """The result without what was spent and warned of: what a kill meets is paid twice."""
+    text = (folder / "result.json").read_text(encoding="utf-8")
+    return {name: value for name, value in json.loads(text).items() if name not in ("usage", "warnings")}
+
+
+def run(
+    arguments: list[str], cwd: Path, due: Callable[[], bool] | None, rng: random.Random
+) -> subprocess.CompletedProcess[str]:
+    """A command in a process of its own, killed a moment after it is due to be, where it has not ended."""
+    command = [sys.executable, "-m", "manyheads", *arguments]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, cwd=cwd, env=environment(), stdout=pipe, stderr=pipe, text=True
+    ) as process:
+        if due:
+            while process.poll() is None and not due():
+                time.sleep(0.005)
+            time.sleep(rng.uniform(0, 0.1))
+            process.kill()
+        out, err = process.communicate(timeout=120)
+    return subprocess.CompletedProcess(command, process.returncode, out, err)

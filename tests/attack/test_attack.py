@@ -1,0 +1,15 @@
+"""The standing attack, as much of it as CI has time for: nothing of it may break a promise."""
+
+from pathlib import Path
+
+import pytest
+
+from attack.areas import AREAS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("area", AREAS)
+def test_nothing_breaks(area: str, tmp_path: Path) -> None:
+    figure = AREAS[area](tmp_path)
+    assert figure.tried
+    assert figure.faults == []

@@ -1,7 +1,7 @@
 """One budget for a run, or for many: tokens, money, time, calls. Fail-closed: what cannot be paid is not asked."""
 
 import time
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -193,10 +193,14 @@ class JobMeter:
 
 
 class Budgeted:
-    """A host that asks nothing once a budget is spent, not even an invalid reply anew; each of its meters counts."""
+    """A host that asks nothing once a budget is spent, not even an invalid reply anew; each of its meters counts.
 
-    def __init__(self, host: Host, *meters: Meter) -> None:
-        self._host, self._meters = host, meters
+    Args:
+        on_again: called before a turn is asked anew, when its last reply was paid for nothing.
+    """
+
+    def __init__(self, host: Host, *meters: Meter, on_again: Callable[[], None] = lambda: None) -> None:
+        self._host, self._meters, self._on_again = host, meters, on_again
 
     async def gate(self) -> None:
         await self._host.gate()
@@ -207,16 +211,26 @@ class Budgeted:
         Raises:
             BudgetError: a limit is reached.
         """
-        return await self._host.ask(replace(turn, meter=self))
+        return await self._host.ask(replace(turn, meter=_TurnMeter(self._meters, self._on_again)))
+
+
+class _TurnMeter:
+    """The meters of one turn. A `core.Meter`."""
+
+    def __init__(self, meters: Sequence[Meter], on_again: Callable[[], None]) -> None:
+        self._meters, self._on_again, self._paid = meters, on_again, False
 
     @contextmanager
     def asking(self) -> Generator[None]:
         """Around one question to a model; raises `BudgetError` where a meter refuses it."""
+        if self._paid:
+            self._on_again()
         with ExitStack() as stack:
             for meter in self._meters:
                 stack.enter_context(meter.asking())
             yield
 
     def pay(self, usage: Usage) -> None:
+        self._paid = True
         for meter in self._meters:
             meter.pay(usage)

@@ -68,6 +68,16 @@ def fresh(folder: Path) -> Path:
     return folder
 
 
+def replies_told(folder: Path) -> int:
+    """How many replies a run's events tell of, each recorded before it was told; at least one where it had ended."""
+    with suppress(OSError), (folder / EVENTS).open("rb") as log:
+        if told := sum(b'"kind": "said"' in line[:200] for line in log):
+            return told
+    with suppress(OSError), (folder / RESULT).open("rb") as result:
+        return int(b'"finished": true' in result.read(5000))
+    return 0
+
+
 @contextmanager
 def writing(folder: Path) -> Generator[None]:
     """Turns a disk that cannot be written, or is full, into words."""

@@ -10,7 +10,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -19,7 +19,9 @@ from manyheads.core import NOTHING, Host, Message, Place, Raw, Reply, ToolCall, 
 from manyheads.disk import Database, reading
 from manyheads.engine.replying import asked_at
 from manyheads.errors import ChangedError, JournalError, ModelError
+from manyheads.objects import printable
 from manyheads.replies import FORM, ReplyModel, schema_of
+from manyheads.retry import in_short
 
 R = TypeVar("R", bound=ReplyModel)
 
@@ -51,11 +53,18 @@ class Journal:
         except sqlite3.Error as error:
             raise JournalError(f"{path}: {error}", hint=_hint(error)) from error
 
-    def get(self, place: Place) -> tuple[str, dict[str, Any]] | None:
-        """The recorded hash and reply of a place, or None."""
+    def get(self, place: Place) -> tuple[str, Any] | None:
+        """The recorded hash of a place, and its reply as JSON; None where nothing is recorded."""
         with self._speaking("it cannot be read"):
-            row = self._db.row(f"SELECT hash, reply FROM turn WHERE {WHERE}", *_key(place))
-            return (row[0], json.loads(row[1])) if row else None
+            return next(
+                iter(self._db.rows(f"SELECT hash, reply FROM turn WHERE {WHERE}", *_key(place))), None
+            )  # pyright: ignore[reportReturnType]
+
+    @property
+    def turns(self) -> int:
+        """How many are recorded."""
+        with self._speaking("it cannot be read"):
+            return self._db.rows("SELECT count(*) FROM turn")[0][0]
 
     def put(self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]) -> None:
         """Record a finished turn; it is on the disk when this returns."""
@@ -79,9 +88,12 @@ class Journal:
 
         Empty for a new run.
         """
-        with self._speaking("it cannot be read"):
+        with self._speaking(f"what it says of {name!r} cannot be read"):
             row = self._db.row("SELECT value FROM fact WHERE name = ?", name)
-            return json.loads(row[0]) if row else {}
+            value = json.loads(row[0]) if row else {}
+            if not isinstance(value, dict):
+                raise ValueError("it is no mapping")
+            return value
 
     def state(self, name: Literal["course", "models", "lost"], value: Mapping[str, Any]) -> None:
         """From here on, this holds; on the disk when this returns."""
@@ -100,9 +112,8 @@ class Journal:
             return
         query = "SELECT stage, turn, speaker, task, ordinal, json_extract(request, '$.model') FROM turn ORDER BY rowid"
         with self._speaking("it cannot be read"):
-            place = next(
-                (Place(*row[:5]) for row in self._db.rows(query) if json.loads(row[5]) in gone), None
-            )
+            rows = self._db.rows(query)
+            place = next((Place(*row[:5]) for row in rows if json.loads(row[5] or "null") in gone), None)
         if place:
             before, now = _single_keys(before), _single_keys(models)
             keys = [f"models.{key}" for key, value in before.items() if now.get(key) != value]
@@ -117,11 +128,19 @@ class Journal:
             hint="undo the change, or go on from that turn: manyheads resume RUN --accept-changes",
         )
 
+    def damaged(self, place: Place) -> JournalError:
+        """The error of a place whose record no reply can be read from."""
+        return JournalError(
+            f"{self.path}: the record of {place} is damaged, or was edited",
+            hint="restore the journal from a copy, or ask this turn anew: manyheads resume RUN --accept-changes",
+        )
+
     @property
     def lost(self) -> Usage:
         """What was paid, in earlier starts of the run, for replies that could not be used."""
         if self._lost is None:
-            self._lost = Usage.model_validate(self.fact("lost"))
+            with self._speaking("what it says of 'lost' cannot be read"):
+                self._lost = Usage.model_validate(self.fact("lost"))
         return self._lost
 
     def lose(self, usage: Usage) -> None:
@@ -135,8 +154,8 @@ class Journal:
         """Turns a full disk or a damaged file into words."""
         try:
             yield
-        except (sqlite3.Error, json.JSONDecodeError) as error:
-            raise JournalError(f"{self.path}: {what}: {error}", hint=_hint(error)) from error
+        except (sqlite3.Error, TypeError, ValueError, RecursionError) as error:
+            raise JournalError(f"{self.path}: {what}: {in_short(error)}", hint=_hint(error)) from error
 
     def close(self) -> None:
         """Free the file, once every turn that has ended is in it."""
@@ -158,7 +177,7 @@ def _hint(error: Exception) -> str:
         return (
             "another process is running in this folder; wait for it, or stop it, then: manyheads resume RUN"
         )
-    if isinstance(error, json.JSONDecodeError) or getattr(error, "sqlite_errorcode", None) in DAMAGED:
+    if not isinstance(error, sqlite3.Error) or getattr(error, "sqlite_errorcode", None) in DAMAGED:
         return "it is damaged, or no journal: begin a new run, or restore it from a copy, then: manyheads resume RUN"
     return "check that the disk is writable and not full, then: manyheads resume RUN"
 
@@ -173,11 +192,12 @@ def read_turns(path: Path) -> list[tuple[Place, dict[str, Any], dict[str, Any]]]
     try:
         with reading(path) as database:
             rows = database.execute(query).fetchall()
-    except sqlite3.Error as error:
+        return [(Place(*row[:5]), json.loads(row[5]), json.loads(row[6])) for row in rows]
+    except (sqlite3.Error, *DAMAGES) as error:
         raise JournalError(
-            f"{path}: no readable journal ({error})", hint="name a run folder: --model replay/FOLDER"
+            f"{path}: no readable journal ({in_short(error)})",
+            hint="name a run folder: --model replay/FOLDER",
         ) from error
-    return [(Place(*row[:5]), json.loads(row[5]), json.loads(row[6])) for row in rows]
 
 
 def spent_in(path: Path) -> Usage:
@@ -192,9 +212,9 @@ def spent_in(path: Path) -> Usage:
             rows = database.execute(
                 f"{turns} UNION ALL SELECT value FROM fact WHERE name = 'lost'"
             ).fetchall()
-    except sqlite3.Error as error:
-        raise JournalError(f"{path}: what it has cost cannot be read: {error}") from error
-    return sum((Usage.model_validate_json(usage) for (usage,) in rows), NOTHING)
+        return sum((Usage.model_validate_json(usage) for (usage,) in rows), NOTHING)
+    except (sqlite3.Error, *DAMAGES) as error:
+        raise JournalError(f"{path}: what it has cost cannot be read: {in_short(error)}") from error
 
 
 def _key(place: Place) -> tuple[str, int, str, str, int]:
@@ -211,7 +231,11 @@ def _single_keys(course: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _dump(value: Mapping[str, Any]) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return printable(json.dumps(value, ensure_ascii=False))
+
+
+DAMAGES = (TypeError, ValueError, LookupError, AttributeError, RecursionError)
+"""What reading a record raises that somebody has changed, or a disk."""
 
 
 class Recorded:
@@ -261,8 +285,7 @@ class Recorded:
             request = request_of(turn, self._model_of(turn.speaker.model))
             digest = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
             recorded = self._journal.get(turn.place)
-            if recorded and recorded[0] == digest:
-                reply = _load(recorded[1], turn.reply_type)
+            if recorded and recorded[0] == digest and (reply := self._read(turn, recorded[1])):
                 self._on_replayed(reply.usage)
                 self.useful += reply.usage
                 return reply
@@ -278,10 +301,20 @@ class Recorded:
                 self.useful -= reply.usage
                 raise
             if recorded:
-                self._on_replayed(Usage.model_validate(recorded[1]["usage"]))
+                with suppress(*DAMAGES):
+                    self._on_replayed(Usage.model_validate(json.loads(recorded[1])["usage"]))
             return reply
         finally:
             self._on_ended()
+
+    def _read(self, turn: Turn[R], recorded: Any) -> Reply[R] | None:
+        """A recorded reply; None where it is damaged, and to be asked for anew."""
+        try:
+            return _load(json.loads(recorded), turn.reply_type)
+        except DAMAGES as error:
+            if self._accept_changes:
+                return None
+            raise self._journal.damaged(turn.place) from error
 
     def _go_live(self, place: Place) -> None:
         if self._live:

@@ -123,7 +123,7 @@ class StructuredHost(ABC):
                     turn.meter.pay(raw.usage)
             finally:
                 asked_at.reset(at)
-            text = printable(raw.text)
+            text, model = printable(raw.text), printable(raw.model)
             usage, calls = usage + raw.usage, calls + raw.tool_calls
             try:
                 read = partial(parse, text, turn.reply_type, truncated=raw.truncated)
@@ -148,7 +148,7 @@ class StructuredHost(ABC):
                     f"{turn.place}: every score is {score}, an end of the scale; it may be copied from the form"
                 )
             seconds = time.monotonic() - began
-            return Reply(text, value, raw.model, usage, calls, attempt, seconds, tuple(warn))
+            return Reply(text, value, model, usage, calls, attempt, seconds, tuple(warn))
 
 
 def with_form(turn: Turn[R]) -> tuple[Message, ...]:

@@ -3,7 +3,7 @@
 import asyncio
 import shlex
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AsyncExitStack, aclosing, closing
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
@@ -19,11 +19,11 @@ from manyheads.core.results import RunResult, RunUsage
 from manyheads.discussion.run import Run
 from manyheads.disk import cache_folder
 from manyheads.engine.budget import Budgeted, Ledger
-from manyheads.engine.folder import JOURNAL, RunFolder, fresh, new_folder
+from manyheads.engine.folder import JOURNAL, RunFolder, fresh, new_folder, replies_told, writing
 from manyheads.engine.journal import Journal, Recorded
 from manyheads.engine.readiness import need_team, prepare, roles_of
 from manyheads.engine.system import System, system_of
-from manyheads.errors import UserError
+from manyheads.errors import JournalError, UserError
 from manyheads.literature.cache import CACHE, RECORD
 from manyheads.literature.ledger import LEDGER, SearchLedger
 from manyheads.literature.library import Library, ServiceLiterature
@@ -113,20 +113,18 @@ class Session:
         self.config = prepare(self.config)
         config, system = self.config, self.system
         identities = {alias: model.identity() for alias, model in config.models.items()}
-        if (path := self.folder / JOURNAL).exists() and not self.accept_changes:
-            # Said at once: to repeat the record takes a framework, a corpus and its embeddings.
-            with closing(Journal(path)) as journal:
-                journal.need_same_models(identities)
         roles = roles_of(config)
         async with AsyncExitStack() as stack:
+            # What is recorded is looked at first: to repeat it takes a framework, a corpus and its embeddings. Whoever
+            # has the journal has the folder.
+            journal = self._journal(stack, identities) if (self.folder / JOURNAL).exists() else None
             material = await asyncio.to_thread(system.read, config)
             literature: Literature = NoLiterature()
             if system.corpus(config):
                 literature = await stack.enter_async_context(open_corpus(config.corpus, config.embedding))
                 need_team(config, literature)
+            journal = journal or self._journal(stack, identities)
             folder = stack.enter_context(RunFolder(self.folder, config, system.write_report))
-            journal = Journal(path)
-            stack.callback(journal.close)
             discussion = system.team(config)
             recall = AuthorRecall(
                 literature, roles.prompts, discussion.invitation.suggestions if discussion else 0
@@ -154,6 +152,28 @@ class Session:
                 folder.note(event)
                 yield event
 
+    def _journal(self, stack: AsyncExitStack, identities: Mapping[str, dict[str, Any]]) -> Journal:
+        """The run's journal, which no other process has.
+
+        Raises:
+            ChangedError: turns are recorded that no model would now be asked in the same way.
+            JournalError: another process is at work, or turns are missing that the folder tells of.
+        """
+        with writing(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+        journal = Journal(self.folder / JOURNAL)
+        stack.callback(journal.close)
+        if self.accept_changes:
+            return journal
+        journal.need_same_models(identities)
+        recorded, told = journal.turns, replies_told(self.folder)
+        if recorded < told:
+            raise JournalError(
+                f"{journal.path}: {recorded} turns are recorded, the folder tells of {told}: the others are lost",
+                hint="restore the journal from a copy, or pay for them anew: manyheads resume RUN --accept-changes",
+            )
+        return journal
+
     def _models(self) -> dict[str, ModelConfig]:
         """The models by alias. Another seed of the run is another draw of the offline model, as of any other."""
         own = {"seed": self.config.seed}
@@ -179,15 +199,18 @@ class Session:
             journal.state("models", identities)
             folder.go_live()
 
+        def keep_lost() -> None:
+            journal.lose(_lost(ledger.spent, recorded.useful))
+
         recorded = Recorded(
-            Budgeted(host, ledger, self.meter),
+            Budgeted(host, ledger, self.meter, on_again=keep_lost),
             journal,
             identities.__getitem__,
             course=self.config.course(),
             accept_changes=self.accept_changes,
             on_replayed=ledger.pay,
             on_live=go_live,
-            on_ended=lambda: journal.lose(_lost(ledger.spent, recorded.useful)),
+            on_ended=keep_lost,
         )
         return recorded
 

@@ -349,7 +349,7 @@ def result_data(folder: Path, *, unfinished: bool = False) -> dict[str, Any]:
         raise SubjectError(f"{folder}: {what} (it has no {RESULT})", hint=hint) from error
     except OSError as error:
         raise SubjectError(f"{path}: {error.strerror}", hint=hint) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SubjectError(f"{path}: not valid JSON: {error}", hint=hint) from error
     if not isinstance(data, dict):
         raise SubjectError(f"{path}: not a JSON object", hint=hint)
@@ -376,5 +376,5 @@ def is_finished(folder: Path) -> bool:
     try:
         data: Any = json.loads((folder / RESULT).read_text(encoding="utf-8"))
         return bool(data["finished"]) and data["format"] >= FORMAT
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         return True

@@ -367,13 +367,21 @@ def _save(reply: Reply[Any]) -> dict[str, Any]:
 
 
 def _load(data: dict[str, Any], reply_type: type[R]) -> Reply[R]:
-    own: dict[str, Any] = {
-        "value": reply_type.model_validate(data["value"]),
-        "usage": Usage.model_validate(data["usage"]),
-        "tool_calls": tuple(map(ToolCall.model_validate, data["tool_calls"])),
-        "warnings": tuple(data["warnings"]),
-    }
-    return Reply(**{**data, **own})
+    """The reply of a record; raises one of `DAMAGES` where it is none."""
+    text, model, attempts, seconds = data["text"], data["model"], data["attempts"], data["seconds"]
+    plain = isinstance(text, str) and isinstance(model, str) and isinstance(attempts, int)
+    if not plain or not isinstance(seconds, int | float):
+        raise TypeError("no reply")
+    return Reply(
+        text,
+        reply_type.model_validate(data["value"]),
+        model,
+        Usage.model_validate(data["usage"]),
+        tuple(map(ToolCall.model_validate, data["tool_calls"])),
+        attempts,
+        seconds,
+        tuple(map(str, data["warnings"])),
+    )
 
 
 FORM_BEGINS = FORM.partition("{schema}")[0]

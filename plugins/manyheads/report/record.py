@@ -16,6 +16,8 @@ from manyheads.models.offline import OFFLINE
 from manyheads.texts import count as count
 
 E = TypeVar("E", bound=Event)
+LONGEST = 1e9
+"""Seconds of a run; more were not written by one."""
 EVENT: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)
 
 
@@ -118,8 +120,9 @@ def _line(line: str) -> tuple[AnyEvent, float] | None:
     try:
         data = json.loads(line)
         at = data.get("at")  # of a look-up it is the day and hour, which its own event tells
-        return EVENT.validate_python(data), float(at) if isinstance(at, int | float) else 0.0
-    except (ValueError, TypeError, AttributeError):
+        seconds = float(at) if isinstance(at, int | float) and 0 <= at < LONGEST else 0.0
+        return EVENT.validate_python(data), seconds
+    except (ValueError, TypeError, AttributeError, RecursionError):
         return None
 
 

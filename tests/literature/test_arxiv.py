@@ -8,7 +8,7 @@ import pytest
 
 from manyheads.errors import LiteratureError
 from manyheads.literature.arxiv import PACE, Arxiv
-from manyheads.literature.source import LackingError, Operation
+from manyheads.literature.source import LackingError, Operation, Request
 from manyheads.papers import Paper, Window
 from manyheads.retry import Pace
 from support.arxiv import ArxivServer, entry
@@ -195,6 +195,16 @@ async def test_a_slow_service_is_given_up_in_time(server: ArxivServer) -> None:
     source = asking(server.url, patience=0.2)
     with pytest.raises(LiteratureError, match="patience"):
         await ask(source, "search", "fruit")
+    await source.close()
+
+
+async def test_an_entry_without_a_title_is_told(server: ArxivServer) -> None:
+    server.papers = [entry("1406.00001", "", "2014-06-30", abstract="Fruit."), *server.papers]
+    source, request = asking(server.url), Request("search", "fruit")
+    assert await source.look_up(request)
+    assert "without a title" in request.faults[0]
+    with pytest.raises(LiteratureError, match="without a title"):
+        await ask(source, "paper", "1406.00001")
     await source.close()
 
 

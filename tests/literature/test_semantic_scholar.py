@@ -2,21 +2,24 @@
 
 import asyncio
 import datetime as dt
+import gzip
+import json
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from email.utils import formatdate
 from typing import Any
 
+import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyheads.errors import LiteratureError
 from manyheads.literature.semantic_scholar import SemanticScholar
-from manyheads.literature.source import ALL, Operation
+from manyheads.literature.source import ALL, Operation, Request, body_of
 from manyheads.papers import Paper, Window
-from manyheads.retry import Pace
+from manyheads.retry import GarbledError, Pace
 from support.scholar import Record, Scholar, Trouble, record
 from support.services import ask, paper_of
 
@@ -573,3 +576,37 @@ async def test_the_key_goes_to_nobody_to_whom_the_service_sends_us_on(scholar: S
         await source.close()
         assert {asked.headers.get("x-api-key") for asked in first.requests} == {scholar.key}
     assert {asked.headers.get("x-api-key") for asked in scholar.requests} == {None}
+
+
+async def test_a_bad_record_costs_that_record_and_is_told(scholar: Scholar) -> None:
+    source = asking(scholar.url, retries=0)
+    good: dict[str, Any] = {"paperId": A, "title": "Fruit", "citationCount": -5, "year": True}
+    page = {"total": 3, "offset": 0, "data": [good, {**good, "title": 5}, {"paperId": B}, None]}
+    scholar.troubles[:] = [Trouble("body", body=json.dumps(page))]
+    request = Request("search", "fruit")
+    (paper,) = await source.look_up(request)
+    assert (paper.title, paper.citations, paper.year) == ("Fruit", None, None)
+    assert [fault.partition(" (")[0] for fault in request.faults] == ["2 of 4 records cannot be read"]
+    await source.close()
+
+
+async def test_an_answer_that_grows_is_left_at_a_bound(scholar: Scholar) -> None:
+    source = asking(scholar.url, retries=0)
+    scholar.troubles[:] = [Trouble("body", body='{"data": [' + "[]," * 500_000 + "0]}")]
+    with pytest.raises(LiteratureError, match="more than 500,000 values"):
+        await ask(source, "search", "fruit")
+    await source.close()
+    for body, headers in (
+        (gzip.compress(bytes(20_000_000)), {"Content-Encoding": "gzip"}),
+        (bytes(20_000_000), {}),
+    ):
+        with pytest.raises(GarbledError, match="longer than 16 MB"):
+            await body_of(httpx.Response(200, headers=headers, stream=httpx.ByteStream(body)))
+
+
+async def test_an_answer_from_where_the_service_sends_us_on_is_told_with_its_place(scholar: Scholar) -> None:
+    source = asking(scholar.url, retries=0)
+    scholar.troubles[:] = [Trouble("status", None, status=301, headers={"Location": "/login"})]
+    with pytest.raises(LiteratureError, match=r"on and on.*/login.*\(301\)"):
+        await ask(source, "search", "fruit")
+    await source.close()

@@ -13,7 +13,7 @@ import pytest
 from manyheads.bank.corpus import RawPaper, Reader, Rejects
 from manyheads.errors import CorpusError
 from manyheads.literature.readers.common import terms, whole, year_of
-from manyheads.literature.readers.table import Delimited, Parquet, column_option
+from manyheads.literature.readers.table import LONGEST_ROW, Delimited, Parquet, column_option
 
 HEADER = ("id", "title", "abstract", "authors", "year", "citations")
 ROW = ("p1", "Pears", "About pears.", "Jo Berg; Al Cole", "2015", "3")
@@ -272,3 +272,39 @@ def test_cells(read_by: Callable[[Any], object], value: object, expected: object
 def test_what_is_no_count(value: object) -> None:
     with pytest.raises(ValueError, match="number"):
         whole(value if value != "20155" else "2015 5")
+
+
+def test_text_of_parquet_that_is_not_utf8_is_a_rejected_row(tmp_path: Path) -> None:
+    import pyarrow as arrow
+    from pyarrow import parquet
+
+    columns = {name: [cell, cell] for name, cell in zip(HEADER[2:4], ROW[2:4], strict=True)}
+    titles = arrow.array([b"Pears", b"\xff\xfe"], arrow.binary()).view(arrow.string())
+    path = tmp_path / "p.parquet"
+    parquet.write_table(
+        arrow.table({**columns, "id": ["a", "b"], "year": [2015, 2015], "title": titles}), path
+    )  # pyright: ignore[reportUnknownMemberType]
+    rejects = Rejects()
+    with pytest.raises(CorpusError, match="not UTF-8"):
+        list(Parquet(path).papers(rejects))
+    assert rejects.by_field == {"encoding": 1}
+
+
+@pytest.mark.parametrize("row", ["a" * (LONGEST_ROW + 1), '"\n",' * (LONGEST_ROW // 4 + 1)])
+def test_a_row_of_a_table_ends_at_a_bound(tmp_path: Path, row: str) -> None:
+    path = tmp_path / "p.csv"
+    path.write_text("id,title,abstract,authors,year\n" + row)
+    with pytest.raises(CorpusError, match="8 MB"):
+        read(Delimited(path))
+
+
+def test_a_text_that_repeats_in_parquet_ends_at_a_bound(tmp_path: Path) -> None:
+    import pyarrow as arrow
+    from pyarrow import parquet
+
+    alike = arrow.DictionaryArray.from_arrays(arrow.array([0] * 500, arrow.int32()), ["A B" * 50_000])
+    columns = {**dict.fromkeys(HEADER[:4], alike), "year": [2015] * 500}
+    path = tmp_path / "p.parquet"
+    parquet.write_table(arrow.table(columns), path, store_schema=False)  # pyright: ignore[reportUnknownMemberType]
+    with pytest.raises(CorpusError, match="64 MB"):
+        read(Parquet(path))

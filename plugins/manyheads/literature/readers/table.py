@@ -234,7 +234,8 @@ def _size(column: Any) -> int:
 
     if not types.is_dictionary(column.type) or not types.is_string(column.type.value_type):
         return column.nbytes
-    return compute.sum(compute.take(compute.binary_length(column.dictionary), column.indices)).as_py() or 0
+    lengths = compute.call_function("binary_length", [column.dictionary])
+    return compute.call_function("sum", [lengths.take(column.indices)]).as_py() or 0
 
 
 def _rows_of(batch: Any) -> Iterator[Mapping[str, Any] | None]:

@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, SecretStr
 from manyheads.config import ModelConfig
 from manyheads.core import Message, Usage
 from manyheads.hosts.clients import Ledger, ServedModel, tap
+from manyheads.models.answers import refuse_unsound
 from manyheads.models.offline import LocalModel
 from manyheads.models.requests import (
     key_of,
@@ -189,6 +190,8 @@ class GovernedClient(ChatCompletionClient):
             spent = result.usage
             usage = usage_of(config, spent.prompt_tokens, spent.completion_tokens, messages, result.content)
             self.ledger.enter(usage, model, truncated or result.finish_reason == "length")
+            if not isinstance(result.content, str):
+                refuse_unsound((call.name, call.arguments) for call in result.content)
             return result
 
         result = await served.ask(request, self.ledger, self._reply_type, tools=bool(tools))
@@ -198,8 +201,8 @@ class GovernedClient(ChatCompletionClient):
         if not result.content or (self._reply_type and tool_choice == "none"):
             return result.model_copy(update={"content": result.thought or "", "thought": None})
         calls = [
-            call if call.arguments.strip() else FunctionCall(id=call.id, name=call.name, arguments="{}")
-            for call in result.content
+            FunctionCall(call.id or f"call_{number}", (call.arguments or "").strip() or "{}", call.name)
+            for number, call in enumerate(result.content, start=1)
         ]
         return result.model_copy(update={"content": calls})
 

@@ -84,6 +84,12 @@ async def test_what_is_only_untidy_is_read_through_a_client_of_the_users(
     assert reply.usage.tokens > 0
 
 
+async def test_half_a_character_in_a_tool_call_is_kept_as_a_mark(host: Hosting, server: Misbehaving) -> None:
+    async with host(model(server, name="once:tool_surrogate")) as on:
+        reply = await on.ask(turn(tools=(LOOK_UP,)))
+    assert [call.arguments for call in reply.tool_calls] == [{"query": "?"}]
+
+
 @pytest.mark.parametrize("wire", ["ollama", "anthropic"])
 @pytest.mark.parametrize("usage", [None, {}, -5, "many", 1.5, 10**18])
 async def test_tokens_that_a_server_does_not_count_are_estimated(

@@ -7,9 +7,10 @@ like any other failure; what is only untidy is tidied; what cannot be counted is
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn, cast
 
+from manyheads.objects import printable
 from manyheads.retry import (
     GarbledError,
     RefusedError,
@@ -24,6 +25,8 @@ MOST_BYTES = 16_000_000
 """Of an answer; the longest replies of today's models have some 500 kB."""
 MOST_ARGUMENTS = 100_000
 """Characters of a tool call's arguments."""
+MOST_CALLS = 100
+"""Of tools, in one answer."""
 MOST_TOKENS = 100_000_000
 """That one answer can have cost: more than any model reads and writes."""
 _DIGITS = re.compile(r"\d{400}")
@@ -222,17 +225,13 @@ def _message_of_blocks(value: Any) -> Object:
     body = _fields(value)
     _told(body, body if body.get("content") is not None else None)
     content, blocks = body["content"], list[Object]()
-    for number, each in enumerate(
-        [{"type": "text", "text": content}] if isinstance(content, str) else _list(content)
-    ):
-        block = _fields(each)
+    content = [{"type": "text", "text": content}] if isinstance(content, str) else _list(content)
+    for number, block in enumerate(map(_fields, content), start=1):
         match block.get("type"):
             case "tool_use":
-                identity, name, arguments = _call(
-                    number, block.get("id"), block.get("name"), block.get("input")
-                )
-                use = {"id": identity, "name": name, "input": _object(name, arguments)}
-                blocks.append({"type": "tool_use", **use})
+                name, identity = block.get("name"), _word(block.get("id"), f"call_{number}")
+                arguments = _object(str(name), sound_arguments(name, block.get("input")))
+                blocks.append({"type": "tool_use", "id": identity, "name": name, "input": arguments})
             case "thinking" if isinstance(block.get("thinking"), str):
                 signature = _word(block.get("signature"))
                 blocks.append({"type": "thinking", "thinking": block["thinking"], "signature": signature})
@@ -279,7 +278,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def _word(value: Any, other: str = "") -> str:
-    return value if isinstance(value, str) else other
+    return value if value and isinstance(value, str) else other
 
 
 def _texts(message: Object, *names: str) -> Object:
@@ -298,20 +297,15 @@ def _text(content: Any) -> str | None:
 
 def _calls(message: Object) -> list[tuple[str, str, str]]:
     """The tool calls of a message: identity, name, arguments as JSON."""
-    functions = [
-        (_fields(call), _fields(_fields(call).get("function"))) for call in _list(message.get("tool_calls"))
+    calls = [
+        (_fields(each), _fields(_fields(each).get("function"))) for each in _list(message.get("tool_calls"))
     ]
+    if len(calls) > MOST_CALLS:
+        raise GarbledError(f"it calls {len(calls):,} tools at once")
     return [
-        _call(number, call.get("id"), function.get("name"), function.get("arguments"))
-        for number, (call, function) in enumerate(functions)
-    ]
-
-
-def _call(number: int, identity: Any, name: Any, arguments: Any) -> tuple[str, str, str]:
-    if not isinstance(arguments, str):
-        arguments = json.dumps({} if arguments is None else arguments)
-    refuse_unsound([(name, arguments)])
-    return _word(identity) or f"call_{number + 1}", name[:200], arguments or "{}"
+        (_word(call.get("id"), f"call_{number}"), _word(use.get("name")), sound_arguments(use.get("name"), use.get("arguments")))
+        for number, (call, use) in enumerate(calls, start=1)
+    ]  # fmt: skip
 
 
 def _object(name: str, arguments: str) -> Object:
@@ -324,32 +318,31 @@ def _object(name: str, arguments: str) -> Object:
     return cast(Object, value)
 
 
-def refuse_unsound(calls: Iterable[tuple[Any, Any]]) -> None:
-    """Raises `GarbledError` for tool calls, names and arguments, that no framework can read.
+def sound_arguments(name: Any, arguments: Any) -> str:
+    """A tool call's arguments as JSON that every framework and file takes; other errors in them are told to the model.
 
-    Other errors in them are for the frameworks to tell the model.
+    Raises:
+        GarbledError: it calls no tool, or no framework could read what it calls it with.
     """
-    for name, arguments in calls:
-        if not isinstance(name, str) or not name:
-            raise GarbledError("it calls a tool without a name")
-        if problem := _unsound(arguments or "{}"):
-            raise GarbledError(f"it calls the tool {name[:60]} with arguments {problem}")
-
-
-def _unsound(arguments: Any) -> str | None:
+    if not isinstance(name, str) or not name:
+        raise GarbledError("it calls a tool without a name")
     if not isinstance(arguments, str):
-        return "that are no text"
+        arguments = json.dumps({} if arguments is None else arguments)
+    arguments, problem = printable(arguments).strip() or "{}", None
     if len(arguments) > MOST_ARGUMENTS:
-        return f"of {len(arguments):,} characters"
-    if _DIGITS.search(arguments):
-        return "with a number of hundreds of digits"
-    try:
-        json.loads(arguments)
-    except RecursionError:
-        return "that are nested too deep"
-    except ValueError:
-        pass
-    return None
+        problem = f"of {len(arguments):,} characters"
+    elif _DIGITS.search(arguments):
+        problem = "with a number of hundreds of digits"
+    else:
+        try:
+            value = json.loads(arguments)
+        except RecursionError:
+            problem = "that are nested too deep"
+        except ValueError:
+            return arguments
+        else:
+            return printable(json.dumps(value, ensure_ascii=False)) if "\\u" in arguments else arguments
+    raise GarbledError(f"it calls the tool {name[:60]} with arguments {problem}")
 
 
 def _counts(usage: Object, read: str, written: str) -> tuple[int, int]:

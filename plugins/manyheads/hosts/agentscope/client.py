@@ -36,7 +36,7 @@ from manyheads.config import ModelConfig, Provider
 from manyheads.core import Message
 from manyheads.errors import ConfigError
 from manyheads.hosts.clients import Ledger, ServedModel, tap
-from manyheads.models.answers import refuse_unsound
+from manyheads.models.answers import sound_arguments
 from manyheads.models.offline import LocalModel
 from manyheads.models.requests import key_of, ollama_settings, openai_settings, options, usage_of
 from manyheads.replies import ReplyModel
@@ -195,7 +195,8 @@ class GovernedModel(ChatModelBase):
             response.usage = ChatUsage(
                 usage.input_tokens, usage.output_tokens, time=spent.time if spent else 0.0
             )
-            refuse_unsound((call.name, call.input) for call in calls_of(response))
+            for call in calls_of(response):
+                call.input = sound_arguments(call.name, call.input)
             return response
 
         response = await served.ask(request, self.ledger, self._reply_type, tools=bool(tools))

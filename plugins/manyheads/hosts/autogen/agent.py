@@ -29,7 +29,7 @@ from manyheads.hosts.autogen.client import ModelClient, NativeModel
 from manyheads.hosts.bridge import cast_role
 from manyheads.hosts.clients import Ledger
 from manyheads.literature.library import Library
-from manyheads.models.answers import refuse_unsound
+from manyheads.models.answers import sound_arguments
 from manyheads.retry import GarbledError
 
 _schemas: dict[tuple[type[BaseModel], str, str], ToolSchema] = {}
@@ -124,7 +124,8 @@ class RoleAgent(AssistantAgent):
                     self.ledger.stop_if_failed()
                 if isinstance(item, ToolCallRequestEvent):
                     try:  # AutoGen would wait for ever for a tool whose arguments it cannot read
-                        refuse_unsound((call.name, call.arguments) for call in item.content)
+                        for call in item.content:
+                            sound_arguments(call.name, call.arguments)
                     except GarbledError as error:
                         raise ModelError(f"{self.name}: the model's server is at fault: {error}") from error
                 yield item

@@ -213,9 +213,7 @@ class Abstract(ReplyModel):
 
     def as_text(self) -> str:
         """The five sections as one paragraph, as the measures read it."""
-        return " ".join(
-            (self.introduction, self.objective, self.methods, self.expected_results, self.conclusion)
-        )
+        return " ".join(getattr(self, name) for name in Abstract.model_fields if name != "title")
 
 
 class Ratings(ReplyModel):
@@ -290,14 +288,10 @@ class Seeks(ReplyModel):
     question: str | None = Field(default=None, description="Your question to that scientist, or null.")
 
 
+@cache
 def seeking(kind: type[R]) -> type[R]:
     """`kind` with the fields of `Seeks` added, under the same name."""
-    return cast(type[R], _seeking(kind))
-
-
-@cache
-def _seeking(kind: type[ReplyModel]) -> type[ReplyModel]:
-    return create_model(kind.__name__, __base__=(kind, Seeks), __doc__=kind.__doc__)
+    return cast(type[R], create_model(kind.__name__, __base__=(kind, Seeks), __doc__=kind.__doc__))
 
 
 class Interests(ReplyModel):

@@ -238,18 +238,19 @@ class Run(Generic[Result, C, G]):
         if not k:
             return [[] for _ in queries]
         answers = list(zip(queries, await self.literature.past(queries, k), strict=True))
+        corpus = self.config.corpus if self.config.literature.references == "corpus" else None
         for query, hits in answers:
             papers = ((hit.paper, round(hit.score, 4)) for hit in hits)
             rows = ({"id": p.id, "title": p.title, "year": p.year, "score": score} for p, score in papers)
             self.emit(Retrieved(stage=stage, turn=turn, query=query, hits=tuple(rows)))
-        return [[self._cite(hit, query, stage, turn) for hit in hits] for query, hits in answers]
 
-    def _cite(self, hit: Hit, query: str, stage: str, turn: int) -> Cited:
-        paper, corpus = hit.paper, self.config.literature.references == "corpus"
-        source = self.config.corpus if corpus else paper.id.partition(":")[0]
-        origin = {"year": paper.year, "score": round(hit.score, 4), "source": source}
-        evidence = self.evidence.cite(paper.id, paper.title, query, **origin, stage=stage, turn=turn)
-        return Cited(paper, hit.score, evidence)
+        def cited(hit: Hit, query: str) -> Cited:
+            paper, score = hit.paper, round(hit.score, 4)
+            origin = {"year": paper.year, "score": score, "source": corpus or paper.id.partition(":")[0]}
+            evidence = self.evidence.cite(paper.id, paper.title, query, **origin, stage=stage, turn=turn)
+            return Cited(paper, hit.score, evidence)
+
+        return [[cited(hit, query) for hit in hits] for query, hits in answers]
 
     def begin(self, stage: str, titles: Mapping[str, str], title: str | None = None) -> None:
         """Tell the listeners that a stage begins; `titles` are of all stages, in order, `title` is another for this time."""

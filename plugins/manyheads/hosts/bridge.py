@@ -13,7 +13,7 @@ from manyheads.core import ManagedHost, Recall, Tool
 from manyheads.core.events import AnyEvent, Judged, Recruited, Result, Retrieved, Said, Stage, Voted, words
 from manyheads.core.results import RunResult
 from manyheads.engine.session import Session, new_folder
-from manyheads.engine.system import System, system_of
+from manyheads.engine.system import system_of
 from manyheads.errors import ConfigError
 from manyheads.hosts import host_factory
 from manyheads.hosts.clients import ClientHost
@@ -142,7 +142,14 @@ class Runs(Generic[S]):
             texts = ["\n".join(texts).strip()] if joined and "last" not in fills else texts[-1:]
         asked = tuple(filter(None, texts))
         if state.folder is None or state.finished or asked not in ((), state.asked):
-            _need(system, config, asked)
+            try:  # before it has a folder
+                system.ready(system.settle(system.given(config, asked)))
+            except ConfigError as error:
+                filled = {name: slot for name, slot in system.slots.items() if slot.filled_by}
+                if any(slot.file for slot in filled.values()):
+                    places = (f"{name}: {PLACES[slot.filled_by or 'all']}" for name, slot in filled.items())
+                    error.hint = f"give it as text ({'; '.join(places)}), or as a file in the config's inputs"
+                raise
             state.folder, state.asked, state.finished = str(new_folder(config, self.out)), asked, False
         folder = Path(state.folder)
         begun = (folder / "config.yaml").is_file()
@@ -184,18 +191,6 @@ async def next_event(
     if link:
         link(step)
     return await step
-
-
-def _need(system: System, config: RunConfig, asked: Sequence[str]) -> None:
-    """Raises `ConfigError` where a run would lack what it is about, before it has a folder."""
-    try:
-        system.ready(system.settle(system.given(config, asked)))
-    except ConfigError as error:
-        filled = {name: slot for name, slot in system.slots.items() if slot.filled_by}
-        if any(slot.file for slot in filled.values()):
-            places = "; ".join(f"{name}: {PLACES[slot.filled_by or 'all']}" for name, slot in filled.items())
-            error.hint = f"give it as text ({places}), or as a file in the config's inputs"
-        raise
 
 
 AnyRunConfig = Annotated[

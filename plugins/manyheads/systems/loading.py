@@ -69,15 +69,10 @@ def reopen(folder: Path, sets: tuple[str, ...] = ()) -> RunConfig:
         )
     # Version 0.1.0 kept the sections of all systems.
     [kept] = layers([str(path)], (), Resources.of())
-    given = [_relative(each) for each in sets]
+    given = [data for each in sets for data in layers([], [each], Resources.of())]
     system = system_of(_named([kept, *given]), str(path))
     config = _read([system.lift(kept)[0], *given], str(path), sets, None, True)
     return system.moved(config, folder)
-
-
-def _relative(setting: str) -> dict[str, Any]:
-    [data] = layers([], [setting], Resources.of())
-    return data
 
 
 def _named(data: Iterable[Mapping[str, Any]]) -> str:
@@ -124,7 +119,8 @@ def _unknown(system: System, key: str, value: Any, where: str, strict: bool) -> 
     Raises:
         ConfigError: it is another system's.
     """
-    owners = [other for other in systems().values() if other is not system and _owns(other, key)]
+    others = (other for other in systems().values() if other is not system)
+    owners = [other for other in others if not other.lift({key: {"": None}})[1]]
     if not owners:
         return True
     if not strict or any(_says_nothing(other, key, value) for other in owners):
@@ -135,10 +131,6 @@ def _unknown(system: System, key: str, value: Any, where: str, strict: bool) -> 
         tried=f"its section {system.name!r} has {section}; its inputs are {inputs or 'none'}",
         hint="leave it out, or say by system: what is to be run",
     )
-
-
-def _owns(system: System, key: str) -> bool:
-    return not system.lift({key: {"": None}})[1]
 
 
 def _says_nothing(system: System, key: str, value: Any) -> bool:

@@ -8,7 +8,7 @@ from manyheads.errors import ConfigError
 from manyheads.report.record import count
 from manyheads.systems.conference_review.result import ReviewResult, essence, in_full
 from manyheads.systems.conference_review.reviews import NEEDS, ReviewConfig, ReviewInputs, conference_review
-from manyheads.texts import Subject, read_subject
+from manyheads.texts import read_subject
 
 __all__ = ["CONFERENCE_REVIEW"]
 
@@ -16,10 +16,6 @@ __all__ = ["CONFERENCE_REVIEW"]
 def _need_subject(config: RunConfig) -> None:
     if config.inputs.subject is None:
         raise ConfigError(f"{config.system}: needs a subject", hint="--subject FILE, or the folder of a run")
-
-
-def _summary(subject: Subject) -> str:
-    return f"{subject.name}: {count(len(subject.text.split()), 'word')}"
 
 
 CONFERENCE_REVIEW = System(
@@ -37,7 +33,7 @@ CONFERENCE_REVIEW = System(
     needs=lambda config: NEEDS,
     ready=_need_subject,
     read=lambda config: read_subject(Path(config.inputs.subject)),
-    summary=_summary,
+    summary=lambda subject: f"{subject.name}: {count(len(subject.text.split()), 'word')}",
     judge=Judge("subject", "review.overall", lambda path: ("means", ".".join(path), "mean")),
     retired={"review": "conference-review"},
 )

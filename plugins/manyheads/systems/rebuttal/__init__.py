@@ -11,11 +11,6 @@ from manyheads.systems.rebuttal.rounds import rebuttal
 __all__ = ["REBUTTAL"]
 
 
-def _revisions(result: RebuttalResult) -> Revisions:
-    course = result.rebuttal
-    return Revisions([each.idea for each in result.rounds], (course and course.indicator) or "")
-
-
 REBUTTAL = System(
     name="rebuttal",
     title="Review and rebuttal",
@@ -33,7 +28,9 @@ REBUTTAL = System(
     read=lambda run: read_background(run.inputs.background, run.settings.most, run.inputs.idea),
     summary=config.summary,
     turns=config.turns,
-    revisions=_revisions,
+    revisions=lambda result: Revisions(
+        [each.idea for each in result.rounds], result.rebuttal.indicator if result.rebuttal else ""
+    ),
     numbers={
         "rebuttal.iterations": Number("revisions made", (0, inf)),
         "rebuttal.iterations < 10": Number("share with fewer than ten"),

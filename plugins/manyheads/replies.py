@@ -288,10 +288,14 @@ class Seeks(ReplyModel):
     question: str | None = Field(default=None, description="Your question to that scientist, or null.")
 
 
-@cache
 def seeking(kind: type[R]) -> type[R]:
     """`kind` with the fields of `Seeks` added, under the same name."""
-    return cast(type[R], create_model(kind.__name__, __base__=(kind, Seeks), __doc__=kind.__doc__))
+    return cast(type[R], _seeking(kind))
+
+
+@cache
+def _seeking(kind: type[ReplyModel]) -> type[ReplyModel]:
+    return create_model(kind.__name__, __base__=(kind, Seeks), __doc__=kind.__doc__)
 
 
 class Interests(ReplyModel):
@@ -331,8 +335,10 @@ class Analysis(ReplyModel):
         return f"{self.remark}\n\nKeywords: {', '.join(self.keywords)}"
 
 
-class Evidence(ReplyModel):
+class Reading(ReplyModel):
     """The engineer's account of the literature."""
+
+    model_config = ConfigDict(title="Evidence")
 
     remark: Text = Field(description="What the papers have, what they lack, and what follows for the idea.")
 
@@ -536,7 +542,7 @@ REPLIES: dict[str, type[ReplyModel]] = {
     for kind in (
         Decision, Remark, Summary, Progress, Consensus, Topic, Interest, Advice, Idea, Vote, Abstract, Revision,
         SelfReview, ConferenceReview, IdeaRating, Interests, Proposal, Review, Verdict, NoveltyReport, FigureCritique,
-        Reflection, Analysis, Evidence, Critique, FirstIdea, Rethought, Condensed, Ranking,
+        Reflection, Analysis, Reading, Critique, FirstIdea, Rethought, Condensed, Ranking,
     )
 }  # fmt: skip
 """Those that ship, by name."""

@@ -12,8 +12,9 @@ from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import ManagedHost, Recall, Tool
 from manyheads.core.events import AnyEvent, Judged, Recruited, Result, Retrieved, Said, Stage, Voted, words
 from manyheads.core.results import RunResult
+from manyheads.engine.readiness import prepare
 from manyheads.engine.session import Session, new_folder
-from manyheads.engine.system import system_of
+from manyheads.engine.system import System, system_of
 from manyheads.errors import ConfigError
 from manyheads.hosts import host_factory
 from manyheads.hosts.clients import ClientHost
@@ -142,19 +143,13 @@ class Runs(Generic[S]):
             texts = ["\n".join(texts).strip()] if joined and "last" not in fills else texts[-1:]
         asked = tuple(filter(None, texts))
         if state.folder is None or state.finished or asked not in ((), state.asked):
-            try:  # before it has a folder
-                system.ready(system.settle(system.given(config, asked)))
-            except ConfigError as error:
-                filled = {name: slot for name, slot in system.slots.items() if slot.filled_by}
-                if any(slot.file for slot in filled.values()):
-                    places = (f"{name}: {PLACES[slot.filled_by or 'all']}" for name, slot in filled.items())
-                    error.hint = f"give it as text ({'; '.join(places)}), or as a file in the config's inputs"
-                raise
+            _need(system, config, asked)
             state.folder, state.asked, state.finished = str(new_folder(config, self.out)), asked, False
         folder = Path(state.folder)
         begun = (folder / "config.yaml").is_file()
         return self._events(
-            Session(reopen(folder) if begun else system.given(config, state.asked, folder), folder), state
+            Session(reopen(folder) if begun else system.with_inputs(config, state.asked, folder), folder),
+            state,
         )
 
     async def _events(self, session: Session, state: S) -> AsyncGenerator[AnyEvent, None]:
@@ -191,6 +186,18 @@ async def next_event(
     if link:
         link(step)
     return await step
+
+
+def _need(system: System, config: RunConfig, asked: Sequence[str]) -> None:
+    """Raises `ConfigError` where a run would lack what it is about, before it has a folder."""
+    try:
+        prepare(system.with_inputs(config, asked))
+    except ConfigError as error:
+        filled = {name: slot for name, slot in system.slots.items() if slot.filled_by}
+        if any(slot.file for slot in filled.values()):
+            places = "; ".join(f"{name}: {PLACES[slot.filled_by or 'all']}" for name, slot in filled.items())
+            error.hint = f"give it as text ({places}), or as a file in the config's inputs"
+        raise
 
 
 AnyRunConfig = Annotated[

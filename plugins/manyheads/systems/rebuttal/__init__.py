@@ -11,6 +11,11 @@ from manyheads.systems.rebuttal.rounds import rebuttal
 __all__ = ["REBUTTAL"]
 
 
+def _revisions(result: RebuttalResult) -> Revisions:
+    course = result.rebuttal
+    return Revisions([each.idea for each in result.rounds], (course and course.indicator) or "")
+
+
 REBUTTAL = System(
     name="rebuttal",
     title="Review and rebuttal",
@@ -23,14 +28,10 @@ REBUTTAL = System(
     report=report.report,
     work=report.work,
     needs=config.needs,
-    ready=config.need_beginning,
+    prepare=config.need_beginning,
     check=config.check,
     read=lambda run: read_background(run.inputs.background, run.settings.most, run.inputs.idea),
-    summary=config.summary,
-    turns=config.turns,
-    revisions=lambda result: Revisions(
-        [each.idea for each in result.rounds], result.rebuttal.indicator if result.rebuttal else ""
-    ),
+    revisions=_revisions,
     numbers={
         "rebuttal.iterations": Number("revisions made", (0, inf)),
         "rebuttal.iterations < 10": Number("share with fewer than ten"),

@@ -5,6 +5,7 @@ from attack.figures import Attack
 
 AREAS: dict[str, Attack] = {
     "replies": replies.misbehaviours,
+    "wires": replies.wires,
     "thirds": replies.every_third,
     "budgets": replies.budgets,
     "folders": files.run_folders,

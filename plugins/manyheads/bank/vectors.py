@@ -94,8 +94,8 @@ class CachedEmbedder(Closing):
         known: dict[bytes, NDArray[Any]] = {
             key: np.frombuffer(stored[:size], dtype="<f4")
             for key, stored in rows
-            if stored
-            and stored in (_summed(key, stored[:size]), stored[:size])  # earlier versions kept no sums
+            # earlier versions kept no sums
+            if stored and (len(stored) == size or stored == _summed(key, stored[:size]))
         }
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         if new:

@@ -61,7 +61,7 @@ def caches(folder: Path) -> Figure:
         groups: dict[str, tuple[str, int, Iterable[tuple[str, ...]]]] = {
             "mine": (
                 "mine/",
-                40,
+                20,
                 (
                     ("corpus", "info", "mine"),
                     ("run", "virsci", "--set", "corpus=mine", *SMALL, *LEXICAL, "--out", "run"),
@@ -70,7 +70,7 @@ def caches(folder: Path) -> Figure:
             ),
             "the sample": (
                 "cache/corpora/",
-                40,
+                20,
                 (
                     ("corpus", "info", "--embedding", "lexical"),
                     ("run", "virsci", *SMALL, *LEXICAL, "--out", "run"),
@@ -79,15 +79,15 @@ def caches(folder: Path) -> Figure:
             ),
             "look-ups": (
                 "cache/literature",
-                8,
+                6,
                 (("search", "owls", "--source", "semantic_scholar", "--json", *LEXICAL, "--set", endpoint),),
             ),
             "vectors": (
                 "cache/vectors",
-                8,
+                6,
                 ((*build, "--out", "made"), ("measure", "idea.md", "--corpus", "made")),
             ),
-            "the model": ("cache/all-", 8, (("measure", "idea.md", "--corpus", "embedded"),)),
+            "the model": ("cache/all-", 4, (("measure", "idea.md", "--corpus", "embedded"),)),
         }
         for made in ((*build, "--embedding", "lexical", "--out", "mine"), (*build, "--out", "embedded")):
             assert command(*made, cwd=folder).code == 0

@@ -1,6 +1,6 @@
 """The areas of the attack, by name."""
 
-from attack import commands, files, replies, storm
+from attack import caches, commands, files, replies, storm
 from attack.figures import Attack
 
 AREAS: dict[str, Attack] = {
@@ -11,6 +11,7 @@ AREAS: dict[str, Attack] = {
     "folders": files.run_folders,
     "corpora": files.corpora,
     "bombs": files.oversized,
+    "caches": caches.caches,
     "texts": files.texts,
     "kills": storm.kills,
     "commands": commands.hostile_values,

@@ -85,7 +85,7 @@ def _unreachable(model: ModelConfig, alias: str) -> str | None:
     import socket
 
     usual = {"openai": "https://api.openai.com", "anthropic": "https://api.anthropic.com"}
-    url = urlsplit(model.base_url or usual.get(model.provider, "http://localhost:11434"))
+    url = urlsplit(model.address or usual.get(model.provider, "http://localhost:11434"))
     address = (url.hostname or "localhost", url.port or (443 if url.scheme == "https" else 80))
     try:
         socket.create_connection(address, timeout=3).close()

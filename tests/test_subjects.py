@@ -70,7 +70,7 @@ def test_the_same_text_is_the_same_wherever_it_is_kept(tmp_path: Path) -> None:
         ("a.md", "# Only a title\n", "no text"),
         ("a.txt", b"\xff\xfe\x00", "not UTF-8"),
         ("a.txt", b"a\x00b", "null bytes"),
-        ("a.txt", b"x" * 4_000_001, "more than 4 MB"),
+        ("a.txt", b"x" * 4_000_001, "larger than 4 MB"),
         ("a.json", "{", "not valid JSON"),
         ("a.json", "[1]", "not a JSON object"),
         ("a.json", {"title": "Owls"}, "no text"),

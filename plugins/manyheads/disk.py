@@ -3,17 +3,20 @@
 import atexit
 import errno
 import hashlib
+import io
 import json
 import logging
 import os
 import shutil
 import sqlite3
+import stat
 import tempfile
 import threading
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
+from errno import EFBIG, EINVAL
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
@@ -343,6 +346,38 @@ class FileLock:
         self.release()
 
 
+# Files that a user names.
+
+
+def expanded(name: str | Path) -> Path:
+    """A path with `~` written out; one of a user who is not there stays as it is, and is no file."""
+    try:
+        return Path(name).expanduser()
+    except RuntimeError:
+        return Path(name)
+
+
+MOST_BYTES = 64_000_000
+
+
+def read_text(path: Path, most: int = MOST_BYTES, encoding: str = "utf-8") -> str:
+    """The text of a regular file that is no longer than `most` bytes.
+
+    Raises:
+        OSError: it cannot be read, is longer, or is a device or a pipe, which may have no end.
+        UnicodeDecodeError: it is no UTF-8.
+    """
+    if "\0" in str(path):
+        raise OSError(EINVAL, "a name without NUL is needed", str(path).replace("\0", "?"))
+    if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():
+        raise OSError(EINVAL, "not a file", str(path))
+    with path.open("rb") as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise OSError(EFBIG, f"larger than {most / 1e6:,.0f} MB", str(path))
+    return io.TextIOWrapper(io.BytesIO(data), encoding=encoding).read()
+
+
 # Files and folders that appear as a whole.
 
 
@@ -466,7 +501,7 @@ def cache_folder() -> Path:
     """
     named = os.environ.get("MANYHEADS_CACHE")
     if named:
-        folder = Path(named).expanduser()
+        folder = expanded(named)
     else:
         import platformdirs
 

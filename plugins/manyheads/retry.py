@@ -20,6 +20,8 @@ from typing import Any, TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_random_exponential
 
+from manyheads.escaping import scrubbed
+
 _LONGEST_PAUSE = 86_400.0
 _Place = tuple[asyncio.AbstractEventLoop, asyncio.Event]
 
@@ -248,7 +250,7 @@ def is_failure(error: BaseException) -> bool:
 
 def in_short(error: BaseException | None, most: int = 200) -> str:
     """An exception's text on one line of at most `most` characters; its type where it has none."""
-    text = " ".join(str(error).split()) or type(error).__name__
+    text = scrubbed(" ".join(str(error).split())) or type(error).__name__
     return text if len(text) <= most else text[:most] + " …"
 
 

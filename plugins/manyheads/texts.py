@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ValidationError
 
 from manyheads.core.results import Part, read_result
+from manyheads.disk import expanded, read_text
 from manyheads.errors import SubjectError, describe
 
 LARGEST = 4_000_000
@@ -123,8 +124,9 @@ def read_subjects(path: Path) -> list[Subject]:
 def _of_json(source: str, content: str) -> Subject:
     try:
         data = json.loads(content)
-    except ValueError as error:
-        raise SubjectError(f"{source}: not valid JSON: {error}") from error
+    except (ValueError, RecursionError) as error:
+        why = error if isinstance(error, ValueError) else "nested too deep"
+        raise SubjectError(f"{source}: not valid JSON: {why}") from error
     if not isinstance(data, dict):
         raise SubjectError(f"{source}: not a JSON object", hint='such as {"title": "…", "abstract": "…"}')
     try:
@@ -146,9 +148,7 @@ def _subject(source: str, title: str, text: str) -> Subject:
 
 def _read(path: Path) -> str:
     try:
-        if path.stat().st_size > LARGEST:
-            raise SubjectError(f"{path}: more than {LARGEST // 1_000_000} MB, which is no text to review")
-        content = path.read_text(encoding="utf-8-sig")
+        content = read_text(path, LARGEST, "utf-8-sig")
     except OSError as error:
         raise SubjectError(f"{path}: {error.strerror}", hint=f"name {KINDS}") from error
     except UnicodeDecodeError as error:
@@ -225,9 +225,9 @@ def in_full(value: str) -> str:
     Anything else is the text itself.
     """
     try:
-        path = Path(value).expanduser()
+        path = expanded(value)
         return str(path.resolve()) if is_there(path) else value
-    except (OSError, RuntimeError):  # no name that a file could have
+    except OSError:  # no name that a file could have
         return value
 
 

@@ -16,7 +16,15 @@ from manyheads.bank.meta import AUTHORS, META, NAMES, BuildOptions, first_error,
 from manyheads.bank.meta import damaged as damaged_file
 from manyheads.bank.qdrant import EdgeStore, loading
 from manyheads.bank.vectors import Embedder
-from manyheads.disk import CHECKSUMS, FileLock, cache_folder, damaged_files, has_checksums, set_aside
+from manyheads.disk import (
+    CHECKSUMS,
+    FileLock,
+    cache_folder,
+    damaged_files,
+    expanded,
+    has_checksums,
+    set_aside,
+)
 from manyheads.errors import CorpusError
 from manyheads.papers import Paper, Scientist
 from manyheads.pool import Pool
@@ -40,7 +48,7 @@ def open_corpus(name_or_path: str, embedding: str = "auto") -> AbstractAsyncCont
         name_or_path: see `resolve_corpus`, where errors are told of too.
         embedding: a choice for `load_embedder`; `auto` is the model that the corpus was built with.
     """
-    name = name_or_path if name_or_path in SHIPPED else str(Path(name_or_path).expanduser().absolute())
+    name = name_or_path if name_or_path in SHIPPED else str(expanded(name_or_path).absolute())
 
     def opening() -> Ecosystem:
         folder = resolve_corpus(name_or_path, embedding=embedding)
@@ -88,7 +96,7 @@ def resolve_corpus(
                         source, folder, options, embedder, name=name_or_path, progress=progress
                     ).close()
         return folder
-    path = Path(name_or_path).expanduser()
+    path = expanded(name_or_path)
     if (path / META).is_file():
         need_sound(path)
         return path

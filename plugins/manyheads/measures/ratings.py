@@ -17,6 +17,7 @@ from typing import Any, cast
 from pydantic import Field
 
 from manyheads.core.results import Part, read_result, result_data
+from manyheads.disk import expanded
 from manyheads.errors import RatingError, SubjectError
 from manyheads.measures.forms import Filled, Form, Key, Layout, anonymous, count, read_table, read_text
 from manyheads.measures.statistics import Agreement, Correlation, agreement, krippendorff_alpha
@@ -279,8 +280,9 @@ def _records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         if line.strip():
             try:
                 record = json.loads(line)
-            except ValueError as error:
-                raise RatingError(f"{path}:{number}: not valid JSON: {error}") from error
+            except (ValueError, RecursionError) as error:
+                why = error if isinstance(error, ValueError) else "nested too deep"
+                raise RatingError(f"{path}:{number}: not valid JSON: {why}") from error
             if not isinstance(record, dict):
                 raise RatingError(f"{path}:{number}: not a JSON object")
             yield f"{path}:{number}", cast(dict[str, Any], record)
@@ -309,7 +311,7 @@ def _identity(row: Mapping[str, Any]) -> Identity:
     """What a row says of its text; sources as full paths, so that it does not matter from where they were named."""
     found = {name: str(row[name]).strip() for name in FIELDS if row.get(name)}
     if "source" in found:
-        found["source"] = str(Path(found["source"]).expanduser().resolve())
+        found["source"] = str(expanded(found["source"]).resolve())
     return found
 
 

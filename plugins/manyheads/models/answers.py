@@ -10,6 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, NoReturn, cast
 
+from manyheads import escaping
+from manyheads.escaping import scrubbed
 from manyheads.objects import printable
 from manyheads.retry import (
     GarbledError,
@@ -30,9 +32,6 @@ MOST_CALLS = 100
 MOST_TOKENS = 100_000_000
 """That one answer can have cost: more than any model reads and writes."""
 _DIGITS = re.compile(r"\d{400}")
-_CREDENTIALS = re.compile(
-    r"(?i)\b(Bearer|Basic)\s+[\w.~+/=-]{4,}|\bsk-[\w-]{6,}|(?<=//)[^/@\s]+@|([?&](?:api[-_]?)?key=)[^&\s\"']+"
-)
 _JSON = {"content-type": "application/json"}
 _KEY_HEADERS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 
@@ -40,13 +39,6 @@ _UNREADABLE = (AttributeError, IndexError, KeyError, TypeError, ValueError, Recu
 """What clients that a user brings trip over where an answer is JSON, but not of the documented shape."""
 
 Object = dict[str, Any]
-
-
-def scrubbed(text: str, *secrets: str) -> str:
-    """A server's words without keys and credentials."""
-    for secret in sorted(filter(None, secrets), key=len, reverse=True):
-        text = text.replace(secret, "…")
-    return _CREDENTIALS.sub(lambda match: f"{match[2] or ''}…", text)
 
 
 class SoundTransport:
@@ -132,7 +124,7 @@ async def _read(response: Any) -> bytes:
 
 def _refusal(status: int, wait: float | None, words: str, *secrets: str) -> RefusedError:
     """A server's error in its own words, without the secrets of the request."""
-    text = " ".join(scrubbed("".join(c if c.isprintable() else " " for c in words), *secrets).split())
+    text = escaping.plain(scrubbed(words, *secrets))
     return RefusedError(status, wait, text[:500])
 
 
@@ -166,7 +158,7 @@ def _json(body: bytes) -> Any:
     try:
         return json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
-        start = " ".join("".join(c if c.isprintable() else " " for c in text[:60]).split())
+        start = escaping.plain(text[:60])
         raise GarbledError(f"its answer is no JSON; it begins: {start!r}") from error
 
 

@@ -1,6 +1,5 @@
 """What a suite is: one pydantic model. Each field's text below is its documentation."""
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,9 +13,10 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, fi
 
 from manyheads.config import Slot, read_yaml
 from manyheads.config.run import Strict
+from manyheads.disk import expanded, read_text
 from manyheads.engine.system import System
 from manyheads.errors import ConfigError, describe
-from manyheads.resources import Resources, data_file
+from manyheads.resources import Resources, data_file, parse_json
 from manyheads.systems import systems
 
 # What a suite measures, read from its names: `hd`, `usage.calls`, `review.overall`, `iterations < 10`.
@@ -268,7 +268,7 @@ def read_cases(path: Path) -> dict[str, dict[str, Any]]:
         ConfigError: the file cannot be read, holds no cases, or one twice.
     """
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        lines = read_text(path).split("\n")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(
@@ -281,7 +281,7 @@ def read_cases(path: Path) -> dict[str, dict[str, Any]]:
             continue
         where = f"{path}:{number}"
         try:
-            data: object = json.loads(line)
+            data: object = parse_json(line)
         except ValueError as error:
             raise ConfigError(f"{where}: not valid JSON: {error}") from error
         keys = cast(dict[str, Any], data) if isinstance(data, dict) else {}
@@ -310,7 +310,7 @@ def _beside(base: Path, key: str, value: Any) -> Any:
         return [_beside(base, key, each) for each in cast(list[Any], value)]
     kinds = slot.metavar.split("|")
     is_file = (slot.file or "FILE" in kinds) and ("TEXT" not in kinds or _exists(base, key, value))
-    return str((base / Path(value).expanduser()).absolute()) if is_file and isinstance(value, str) else value
+    return str((base / expanded(value)).absolute()) if is_file and isinstance(value, str) else value
 
 
 def _slot(key: str) -> Slot:
@@ -338,7 +338,7 @@ def _exists(base: Path, key: str, value: object) -> bool:
     if not isinstance(value, str) or (key == "corpus" and "/" not in value):
         return False
     try:
-        path = Path(value).expanduser()
+        path = expanded(value)
         return (base / path).exists() or path.exists()
     except (OSError, RuntimeError):  # no name that a file could have
         return False

@@ -1,6 +1,7 @@
 """What is kept on disk: SQLite files, files replaced as a whole, locks, the user's cache folder."""
 
 import atexit
+import errno
 import hashlib
 import os
 import sqlite3
@@ -298,7 +299,27 @@ class FileLock:
         self.release()
 
 
-# Files and folders that appear as a whole.
+# Files that are read to a bound, and files and folders that appear as a whole.
+
+
+def read_text(path: Path, most: int) -> str:
+    """A file's text, with or without a mark that it is UTF-8.
+
+    Args:
+        most: bytes; no more is read of a larger file, or of one without end.
+
+    Raises:
+        OSError: it cannot be read, or is larger.
+        UnicodeDecodeError: it is not UTF-8.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(most + 1)
+    except ValueError as error:  # a name with a null byte, or with half of a character
+        raise OSError(errno.EINVAL, "no name that a file can have", str(path)) from error
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"more than {most // 1_000_000} MB", str(path))
+    return content.decode("utf-8-sig")
 
 
 def replace_text(path: Path, text: str, *, newline: str | None = None) -> None:

@@ -7,8 +7,9 @@ The work is linear in the text.
 
 import json
 import re
-from collections.abc import Iterator
-from typing import Any, NoReturn
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any, NoReturn, cast
 
 DEEPEST = 50
 """How deep objects may be nested."""
@@ -31,7 +32,7 @@ _SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _NAME = re.compile(r"(\w[\w -]*?)\s*:")
 _BARE = re.compile(r"(?:(?!//|/\*)[^,{}\[\]\n])+")
 _NUMBER = re.compile(
-    rf"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?=\s*(?:[,}}\]\n]|//|/\*|\Z|{_KEY}))", re.ASCII
+    rf"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])(?=\s*(?:[,}}\]\n]|//|/\*|\Z|{_KEY}))", re.ASCII
 )
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
 _INSIDE = {end: re.compile(rf"(?:\\.|[^\\{end}])*+{end}", re.DOTALL) for end in _QUOTES.values()}
@@ -86,6 +87,34 @@ def objects(text: str) -> list[dict[str, Any] | list[Any]]:
 def printable(text: str) -> str:
     """The text with halves of characters, which no file or terminal takes, as question marks."""
     return text.encode("utf-8", "replace").decode()
+
+
+def read_json(text: str) -> Any:
+    """JSON that users, tools and earlier runs wrote, with halves of characters as question marks.
+
+    Raises:
+        ValueError: it is none, or is nested too deep, or holds a number of thousands of digits.
+    """
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+    except json.JSONDecodeError:
+        raise
+    except ValueError:  # more digits than Python reads
+        raise ValueError("a number of thousands of digits") from None
+    if text.count("[") + text.count("{") > DEEPEST:
+        level: list[Any] = [value]
+        for _ in range(DEEPEST):
+            inner = (
+                each.values() if isinstance(each, dict) else each
+                for each in level
+                if isinstance(each, dict | list)
+            )
+            level = list(chain.from_iterable(cast(Iterator[Iterable[Any]], inner)))
+        if level:
+            raise ValueError("nested too deep")
+    return _printable(value) if "\\u" in text else value
 
 
 def _printable(value: Any) -> Any:

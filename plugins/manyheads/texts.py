@@ -1,7 +1,6 @@
 """Texts that are reviewed, rated or measured: read from text files, JSON, JSON Lines and the folders of runs."""
 
 import hashlib
-import json
 import re
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,7 +10,9 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ValidationError
 
 from manyheads.core.results import Part, read_result
+from manyheads.disk import read_text
 from manyheads.errors import SubjectError, describe
+from manyheads.objects import read_json
 
 LARGEST = 4_000_000
 """Bytes of a text: whole books stay below it, a data set named by mistake does not."""
@@ -114,7 +115,7 @@ def read_subjects(path: Path) -> list[Subject]:
 
 def _of_json(source: str, content: str) -> Subject:
     try:
-        data = json.loads(content)
+        data = read_json(content)
     except ValueError as error:
         raise SubjectError(f"{source}: not valid JSON: {error}") from error
     if not isinstance(data, dict):
@@ -138,9 +139,7 @@ def _subject(source: str, title: str, text: str) -> Subject:
 
 def _read(path: Path) -> str:
     try:
-        if path.stat().st_size > LARGEST:
-            raise SubjectError(f"{path}: more than {LARGEST // 1_000_000} MB, which is no text to review")
-        content = path.read_text(encoding="utf-8-sig")
+        content = read_text(path, LARGEST)
     except OSError as error:
         raise SubjectError(f"{path}: {error.strerror}", hint=f"name {KINDS}") from error
     except UnicodeDecodeError as error:

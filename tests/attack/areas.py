@@ -1,6 +1,6 @@
 """The areas of the attack, by name."""
 
-from attack import commands, files, replies, storm
+from attack import commands, files, replies, storm, suites
 from attack.figures import Attack
 
 AREAS: dict[str, Attack] = {
@@ -11,6 +11,7 @@ AREAS: dict[str, Attack] = {
     "corpora": files.corpora,
     "bombs": files.oversized,
     "texts": files.texts,
+    "suites": suites.suites,
     "kills": storm.kills,
     "commands": commands.hostile_values,
 }

@@ -61,6 +61,8 @@ def test_scores_of_json_lines_and_tables(tmp_path: Path) -> None:
         ({"id": "a", "hd": 1}, "on", "no 'on'"),
         ("[1]", "on", "not a JSON object"),
         ("{", "on", "not valid JSON"),
+        ("[" * 50_000, "on", "nested too deep"),
+        ({"source": "~nosuchuser/x\0", "on": "x"}, "on", "on is 'x'"),
     ],
 )
 def test_a_missing_score_is_no_score(row: Any, by: str, problem: str, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from manyheads import disk
 from manyheads.errors import RatingError
 
 T = TypeVar("T")
@@ -20,6 +21,8 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """How a cell begins that a spreadsheet would calculate instead of show."""
 DELIMITERS = (",", ";", "\t")
 """Between the cells of a spreadsheet's CSV, by the country that it is set to."""
+LARGEST = 50_000_000
+"""Bytes of a table."""
 LISTED = 8
 """Problems of a message, at most."""
 
@@ -295,7 +298,7 @@ def read_text(path: Path) -> str:
         RatingError: it cannot be read, or is not UTF-8.
     """
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return disk.read_text(path, LARGEST)
     except OSError as error:
         raise RatingError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:

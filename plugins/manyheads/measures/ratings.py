@@ -4,7 +4,6 @@ People rate on blind forms; what `manyheads review` has reviewed is read as rate
 tables and reviews, and each is paired with the text that it is of.
 """
 
-import json
 import math
 import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from manyheads.core.results import Part, read_result, result_data
 from manyheads.errors import RatingError, SubjectError
 from manyheads.measures.forms import Filled, Form, Key, Layout, anonymous, count, read_table, read_text
 from manyheads.measures.statistics import Agreement, Correlation, agreement, krippendorff_alpha
+from manyheads.objects import read_json
 from manyheads.papers import fold
 from manyheads.prompts import Prompts
 from manyheads.resources import Resources
@@ -278,7 +278,7 @@ def _records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for number, line in enumerate(read_text(path).split("\n"), 1):
         if line.strip():
             try:
-                record = json.loads(line)
+                record = read_json(line)
             except ValueError as error:
                 raise RatingError(f"{path}:{number}: not valid JSON: {error}") from error
             if not isinstance(record, dict):
@@ -309,7 +309,8 @@ def _identity(row: Mapping[str, Any]) -> Identity:
     """What a row says of its text; sources as full paths, so that it does not matter from where they were named."""
     found = {name: str(row[name]).strip() for name in FIELDS if row.get(name)}
     if "source" in found:
-        found["source"] = str(Path(found["source"]).expanduser().resolve())
+        with suppress(OSError, RuntimeError, ValueError):  # no name that a file could have
+            found["source"] = str(Path(found["source"]).expanduser().resolve())
     return found
 
 

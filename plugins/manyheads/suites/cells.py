@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -13,7 +14,7 @@ from manyheads.engine.jobs import Job
 from manyheads.engine.readiness import need, roles_of
 from manyheads.engine.system import Judge, System, system_of
 from manyheads.errors import ConfigError, UserError
-from manyheads.suites.spec import VARIANT, Condition, Suite, judges, label_of, leaves, mapped, root
+from manyheads.suites.spec import MOST_RUNS, VARIANT, Condition, Suite, judges, label_of, leaves, mapped, root
 from manyheads.systems import systems
 
 # Whether a suite, its settings and its cases fit each other: what is wrong with them is said before anything is run.
@@ -168,6 +169,14 @@ def cells_of(suite: Suite, repeats: int, load: Load, settings: Sequence[str] = (
         ConfigError: a setting is what the suite varies, or what comes of a cell is no config, or lacks what the suite
             does with it.
     """
+    axes = {axis: len(values) for axis, values in suite.spec.axes.items()}
+    factors = {**axes, "cases": len(suite.cases), "repeats": repeats, "ideas": suite.spec.ideas}
+    if prod(factors.values()) > MOST_RUNS:
+        product = " × ".join(f"{number:,} {of}" for of, number in factors.items() if number > 1)
+        raise ConfigError(
+            f"{suite.name}: {product}: more than {MOST_RUNS:,} runs",
+            hint="part it into several suites, or repeat less",
+        )
     check_keys(suite, [setting.partition("=")[0].strip() for setting in settings])
     cells = _Expansion(suite, load, (*_as_settings(suite.spec.set), *settings))
     return [

@@ -23,12 +23,13 @@ from manyheads.bank.corpora import resolve_corpus
 from manyheads.bank.meta import read_meta
 from manyheads.config import RunConfig
 from manyheads.core.results import RESULT
-from manyheads.disk import FileLock, replace_text
+from manyheads.disk import FileLock, read_text, replace_text
 from manyheads.engine.folder import writing
 from manyheads.engine.jobs import Job
 from manyheads.engine.jobtable import in_use
 from manyheads.engine.system import system_of
 from manyheads.errors import ChangedError, JournalError
+from manyheads.objects import read_json
 from manyheads.resources import Resources
 from manyheads.roles import Roles
 from manyheads.suites.cells import CELLS, RUN, Cell, Plan, jobs_of, judged_in
@@ -210,6 +211,8 @@ def _mark(content: bytes) -> str:
 
 
 RECORD = "suite.json"
+LARGEST = 200_000_000
+"""Bytes of the record: a case may bring a text."""
 NAMED = 5
 """Changes that a message names."""
 _LOCK = ".lock"
@@ -238,7 +241,7 @@ def begin(folder: Path, record: Record, *, accept_changes: bool) -> list[str]:
     path, accepted = folder / RECORD, list[str]()
     if path.exists():
         try:
-            read: object = json.loads(path.read_text(encoding="utf-8"))
+            read: object = read_json(read_text(path, LARGEST))
         except (OSError, ValueError) as error:
             raise JournalError(f"{path}: damaged: {error}", hint="name another --out") from error
         before = cast(Record, read) if isinstance(read, dict) else {}

@@ -166,7 +166,13 @@ def connect(
 @contextmanager
 def reading(path: Path, wait: float = 1) -> Generator[sqlite3.Connection]:
     """A SQLite file of which nothing is changed; raises sqlite3.Error where it cannot be read."""
-    database = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=wait)
+    # On a disk that cannot be written, SQLite can share the file with nobody.
+    alone = (
+        ""
+        if os.access(path.parent, os.W_OK) or path.with_name(f"{path.name}-wal").exists()
+        else "&immutable=1"
+    )
+    database = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro{alone}", uri=True, timeout=wait)
     try:
         yield database
     finally:

@@ -337,8 +337,10 @@ class Analysis(ReplyModel):
         return f"{self.remark}\n\nKeywords: {', '.join(self.keywords)}"
 
 
-class Evidence(ReplyModel):
+class Reading(ReplyModel):
     """The engineer's account of the literature."""
+
+    model_config = ConfigDict(title="Evidence")
 
     remark: Text = Field(description="What the papers have, what they lack, and what follows for the idea.")
 
@@ -542,7 +544,7 @@ REPLIES: dict[str, type[ReplyModel]] = {
     for kind in (
         Decision, Remark, Summary, Progress, Consensus, Topic, Interest, Advice, Idea, Vote, Abstract, Revision,
         SelfReview, ConferenceReview, IdeaRating, Interests, Proposal, Review, Verdict, NoveltyReport, FigureCritique,
-        Reflection, Analysis, Evidence, Critique, FirstIdea, Rethought, Condensed, Ranking,
+        Reflection, Analysis, Reading, Critique, FirstIdea, Rethought, Condensed, Ranking,
     )
 }  # fmt: skip
 """Those that ship, by name."""

@@ -69,9 +69,9 @@ def _of_runs() -> Schema:
         for key in (name, "inputs"):
             inner = parts[str(properties[key]["$ref"]).rpartition("/")[2]]
             for short, told in inner["properties"].items():
-                if short not in system.retired:
+                if short not in system.config.in_full | system.inputs.in_full:
                     properties.setdefault(short, {**told, "deprecated": True})
-        properties |= {former: section for former, place in system.retired.items() if place == name}
+        properties |= {former: section for former, place in system.aliases.items() if place == name}
         parts[name] = schema
         chosen: Schema = {"properties": {"system": {"const": name}}}
         if name != DEFAULT:

@@ -22,6 +22,11 @@ LINE = re.compile(r"(.+\.jsonl):[1-9][0-9]*", re.DOTALL)
 KINDS = "a text, Markdown or JSON file, or the folder of a run that wrote an abstract"
 
 
+def count(things: int, word: str) -> str:
+    """`1 vote`, `20 votes`."""
+    return f"{things:,} {word}{'' if things == 1 else 's'}"
+
+
 @dataclass(frozen=True)
 class Subject:
     """One text.
@@ -40,6 +45,9 @@ class Subject:
     def sha256(self) -> str:
         """Of title and text: the same text is the same wherever it is kept."""
         return hashlib.sha256(f"{self.title}\n\n{self.text}".encode("utf-8", "surrogatepass")).hexdigest()
+
+    def __str__(self) -> str:
+        return f"{self.name}: {count(len(self.text.split()), 'word')}"
 
     @property
     def name(self) -> str:

@@ -172,11 +172,11 @@ def test_a_ranking_is_told_by_what_comes_of_it() -> None:
     assert str(line_of(judged)) == "  Judge1 ranks the target 2 of 4  B"
 
 
-def scrolled(*events: AnyEvent, caps: dict[str, int]) -> tuple[str, str]:
-    """What has scrolled by after some events, and the view below it."""
+def scrolled(stage: AnyEvent, *events: AnyEvent, turns: int) -> tuple[str, str]:
+    """What has scrolled by after some events of a stage of so many turns, and the view below it."""
     console = Console(record=True, force_terminal=True, width=100, height=40, file=io.StringIO())
-    progress = LiveProgress(console, Clock(), caps)
-    for event in events:
+    progress = LiveProgress(console, Clock())
+    for event in (stage.model_copy(update={"turns": turns}), *events):
         progress.show(event)
     text = console.export_text()
     console.print(progress._view())
@@ -193,7 +193,7 @@ def test_turns_are_counted_and_parted() -> None:
         for turn in (1, 2, 3)
         for event in (asked("topic", turn, "Scientist9"), STORY[7].model_copy(update={"turn": turn}))
     ]
-    text, view = scrolled(STORY[4], *words, caps={"topic": 2})
+    text, view = scrolled(STORY[4], *words, turns=2)
     assert [line.strip() for line in text.splitlines() if line.strip()] == [
         "2/5 Topic discussion",
         "── turn 1 of 2 ──",
@@ -204,13 +204,13 @@ def test_turns_are_counted_and_parted() -> None:
         "Scientist9 says  Forget by use.",
     ]
     assert "2/5 Topic discussion  turn 3\n" in view
-    assert "──" not in scrolled(STORY[4], *words[:2], caps={"topic": 1})[0]
+    assert "──" not in scrolled(STORY[4], *words[:2], turns=1)[0]
 
 
 def test_turns_held_at_once_are_told_at_once() -> None:
     stage = Stage(stage="novelty", title="Novelty assessment", number=4, total=5)
     questions = [asked("novelty", turn, name) for turn in (1, 2) for name in ("Scientist4", "Scientist9")]
-    text, view = scrolled(stage, *questions, STORY[9], caps={"novelty": 2})
+    text, view = scrolled(stage, *questions, STORY[9], turns=2)
     assert "── turns 1 to 2 of 2 ──" in text
     assert text.count("──") == 2
     assert "Scientist4 ×2 0 s, Scientist9 ×2 0 s thinking" in view
@@ -311,7 +311,7 @@ def test_a_look_up_is_told_with_what_came_of_it(event: Searched, line: str) -> N
 def test_stages_that_are_held_again_are_counted_as_they_stand() -> None:
     again = Stage(stage="idea", title="Idea generation, anew", number=3, total=6)
     said = STORY[7].model_copy(update={"stage": "idea"})
-    text, view = scrolled(again, asked("idea", 3, "Scientist9"), said, caps={"idea": 2})
+    text, view = scrolled(again, asked("idea", 3, "Scientist9"), said, turns=2)
     assert "3/6 Idea generation, anew" in text
     assert "── turn 3 ──" in text
     assert "3/6 Idea generation, anew  turn 3\n" in view

@@ -133,9 +133,9 @@ def test_a_judge_that_ranks_too_few_ideas_ends_in_words(home: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("run", "ranking"), "ranking: needs a target"),
-        (("run", "ranking", "--set", "ranking.target=target.md"), "ranking: needs ideas"),
-        (("ranking", "judge", "Owls.", "--target", ""), "ranking: needs a target"),
+        (("run", "ranking"), "ranking: needs the input target"),
+        (("run", "ranking", "--set", "ranking.target=target.md"), "ranking: needs the input ideas"),
+        (("ranking", "judge", "Owls.", "--target", ""), "ranking: needs the input target"),
         (("ranking", "judge", " ", "--target", "target.md"), "inputs.ideas.0: is blank"),
         (("ranking", "judge", "Owls.", "Owls.", "--target", "target.md"), "one is named twice"),
         (("ranking", "judge", "Owls.", "--target", "nowhere.md"), "nowhere.md: no such file"),

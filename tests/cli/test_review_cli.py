@@ -64,7 +64,7 @@ def test_a_text_that_fails_does_not_keep_the_others(home: Path, llm: LLM) -> Non
 
 @pytest.mark.parametrize(
     ("setting", "problem"),
-    [("system=virsci", "virsci is no review"), ("subject=bats.txt", "would be passed over")],
+    [("system=virsci", "this run is of virsci"), ("subject=bats.txt", "would be passed over")],
 )
 def test_nothing_else_is_run(setting: str, problem: str, home: Path) -> None:
     done = manyheads_command("review", "owls.md", "--set", setting, cwd=home)

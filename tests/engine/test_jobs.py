@@ -13,7 +13,7 @@ import pytest
 from manyheads.config.run import BudgetConfig
 from manyheads.core import Meter, Usage
 from manyheads.core.events import AnyEvent
-from manyheads.engine.budget import JobsBudget
+from manyheads.engine.budget import JobMeter, JobsBudget
 from manyheads.engine.jobs import Failure, Job, JobNews, Scheduler, finished_jobs
 from manyheads.engine.jobtable import SILENCE, JobTable, in_use
 from manyheads.errors import BudgetError
@@ -140,7 +140,7 @@ def test_a_question_is_reserved_before_it_is_asked(tables: tuple[JobTable, JobTa
     for table, key in zip(tables, ("one", "two"), strict=True):
         budget = JobsBudget(BudgetConfig(calls=2))
         budget.open(table, {}, first=False)
-        meters.append(budget.meter(key))
+        meters.append(JobMeter(budget, key))
     with meters[0].asking(), meters[1].asking():
         with pytest.raises(BudgetError), meters[1].asking():
             pass

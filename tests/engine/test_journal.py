@@ -163,7 +163,7 @@ def test_what_was_put_survives_a_kill(path: Path) -> None:
     assert ended.returncode == -9
     assert [reply["number"] for _, _, reply in read_turns(path)] == list(range(20))
     with closing(Journal(path)) as journal:
-        assert journal.get(Place("topic", 19, "Ada", "topic")) == ("hash", {"number": 19})
+        assert journal.get(Place("topic", 19, "Ada", "topic")) == ("hash", '{"number": 19}')
 
 
 async def test_waiting_is_the_hosts_matter(path: Path) -> None:

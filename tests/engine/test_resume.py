@@ -220,7 +220,7 @@ def test_a_changed_prompt_is_named(llm: LLM, home: Path) -> None:
 
 def test_two_processes_in_one_folder(llm: LLM, home: Path) -> None:
     with closing(Journal(folder := made(home / "run"))):
-        (home / "run" / "config.yaml").write_text((home / "small.yaml").read_text())
+        (home / "run" / "config.yaml").write_text((home / "small.yaml").read_text() + "inputs: {}\n")
         said = manyheads_command("resume", "run", cwd=home).message
     assert f"{folder.relative_to(home)}: database is locked" in said
     assert "another process is running in this folder" in said

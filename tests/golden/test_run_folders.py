@@ -1,4 +1,4 @@
-"""Run folders of version 0.1.0 go on: to the frozen result, and no turn of theirs is asked anew."""
+"""Run folders that were kept go on: to the frozen result, and no turn of theirs is asked anew."""
 
 import json
 import shutil
@@ -66,6 +66,18 @@ def test_a_stopped_run_without_more_budget_stays_as_it_is(commands: Commands, ho
     done = resume(commands, home)
     assert done.code == 2
     assert all(fact in done.err for fact in ("budget.calls", str(len(before)), "manyheads resume run"))
+    assert turns(run) == before
+
+
+def test_a_run_of_a_version_that_kept_no_inputs_is_refused(commands: Commands, home: Path) -> None:
+    run = copied(STOPPED[0], home)
+    (run / "config.yaml").write_text(
+        "system: virsci\ntopic: Owls\nbaseline: {rounds: 50}\n", encoding="utf-8"
+    )
+    before = turns(run)
+    done = resume(commands, home)
+    assert done.code == 2
+    assert all(fact in done.err for fact in ("config.yaml", "manyheads run"))
     assert turns(run) == before
 
 

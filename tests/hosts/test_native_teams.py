@@ -108,7 +108,8 @@ async def test_a_stopped_run_goes_on_in_another_team(
 async def test_without_what_it_is_about_nothing_is_begun(made: Made, system: str, tmp_path: Path) -> None:
     team = made(system)
     with pytest.raises(
-        ConfigError, match=f"{system}: (needs a topic|needs a subject|needs a background|needs a target)"
+        ConfigError,
+        match=f"{system}: (needs the input topic|needs the input subject|needs a background|needs the input target)",
     ):
         await team.run(" ")
     assert not (tmp_path / "runs").exists()
@@ -245,7 +246,8 @@ async def test_a_ranking_of_one_message_takes_the_configs_ideas(made: Made) -> N
 
 async def test_a_ranking_without_ideas_says_how_messages_give_them(made: Made) -> None:
     with pytest.raises(
-        ConfigError, match=r"needs ideas\s+next: .*target: the first message; ideas: each further message"
+        ConfigError,
+        match=r"needs the input ideas\s+next: .*target: the first message; ideas: each further message",
     ):
         await made("ranking", ranking={"ideas": []}).run(PAPER)
 

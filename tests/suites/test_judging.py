@@ -124,7 +124,7 @@ def test_what_is_missing_is_said_before_anything_is_run(tmp_path: Path) -> None:
         ({"set": {**SETS, "rebuttal.indicator": "beauty"}}, "initial, graphs, seed 0: rebuttal.indicator 'beauty'"),
         ({"cases": [TARGETS[0], {**TARGETS[1], "background": "no.bib"}]}, "robots, seed 0: no.bib: no such file"),
         ({"cases": [{**TARGETS[0], "ranking.target": "no.txt"}]}, "initial, ranking.round=0, graphs, seed 0: no.txt"),
-        ({"cases": [{**TARGETS[0], "ranking.target": None}]}, "graphs, seed 0: ranking: needs a target"),
+        ({"cases": [{**TARGETS[0], "ranking.target": None}]}, "graphs, seed 0: ranking: needs the input target"),
     ],
 )  # fmt: skip
 def test_prompts_and_files_that_are_not_there_are_said_as_well(

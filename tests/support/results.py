@@ -1,11 +1,11 @@
-"""Results as a test tells them, in one object without format, as runs of version 0.1.0 kept theirs."""
+"""Results as a test tells them: in one object, with references in full where they are cited."""
 
 import json
 import re
 from pathlib import Path
 from typing import Any
 
-from manyheads.core.results import RunResult, is_finished, modern
+from manyheads.core.results import FORMAT, EvidenceList, Retrieval, RunResult, is_finished
 from manyheads.systems.results import typed
 
 PLAIN: dict[str, Any] = {
@@ -19,8 +19,33 @@ PLAIN: dict[str, Any] = {
 
 
 def today(told: dict[str, Any]) -> dict[str, Any]:
-    """The same in today's form, with what every run has."""
-    return modern({**PLAIN, **told}, "result.json")
+    """The same as it is kept, with what every run has."""
+    data, evidence = {**PLAIN, **told}, EvidenceList()
+    common = {name: data[name] for name in RunResult.model_fields if name in data and name != "result"}
+    own = {name: _cited(each, name, evidence) for name, each in data.items() if name not in common}
+    entries = [each.model_dump(mode="json") for each in evidence.entries]
+    return {"format": FORMAT, "finished": True, **common, "evidence": entries, "result": own}
+
+
+def _cited(value: Any, name: str, evidence: EvidenceList) -> Any:
+    """A part of a result with its papers kept as evidence."""
+    if isinstance(value, dict):
+        return {key: _cited(each, key, evidence) for key, each in value.items()}
+    if not isinstance(value, list):
+        return value
+    if name in ("references", "works"):
+        return [_paper(each, evidence) for each in value]
+    if name == "overlaps":
+        own = ("similarity", "reason")
+        return [{"evidence": _paper(each, evidence), **{key: each[key] for key in own}} for each in value]
+    if name == "rounds":
+        value = [{**each, "idea": {"number": each["round"], **each["idea"]}} for each in value]
+    return [_cited(each, "", evidence) for each in value]
+
+
+def _paper(told: dict[str, Any], evidence: EvidenceList) -> str:
+    found = Retrieval(score=told.get("score"))
+    return evidence.cite(told["id"], told["title"], found, year=told.get("year"), passage=told["title"])
 
 
 def run_of(told: dict[str, Any]) -> RunResult[Any]:

@@ -251,9 +251,9 @@ async def test_tokens_end_rounds_and_turns(run: Play, system: str) -> None:
 @pytest.mark.parametrize(
     ("system", "sets", "says"),
     [
-        ("self-reflection", ("topic=",), "self-reflection: needs a topic"),
-        ("discussion", ("topic=",), "discussion: needs a topic"),
-        ("single", ("topic=", "baseline.tokens=9"), "single: needs a topic"),
+        ("self-reflection", ("topic=",), "self-reflection: needs the input topic"),
+        ("discussion", ("topic=",), "discussion: needs the input topic"),
+        ("single", ("topic=", "baseline.tokens=9"), "single: needs the input topic"),
         ("single", (), "single: needs the number of tokens"),
     ],
 )

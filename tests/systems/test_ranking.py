@@ -500,8 +500,8 @@ async def test_both_hosts_give_the_same_result(rank: Play, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("sets", "problem", "said"),
     [
-        (("ranking.target=null",), ConfigError, "ranking: needs a target"),
-        (("ranking.ideas=[]",), ConfigError, "ranking: needs ideas"),
+        (("ranking.target=null",), ConfigError, "ranking: needs the input target"),
+        (("ranking.ideas=[]",), ConfigError, "ranking: needs the input ideas"),
         (("ranking.indicator=charm",), ConfigError, r"ranking\.indicator 'charm': nothing tells its traits"),
         (
             ("rebuttal.indicator=charm",),

@@ -7,10 +7,9 @@ import json
 import re
 import sys
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from rich.console import Console, Group
@@ -75,8 +74,8 @@ class Standing:
     """Where a run stands, counted from its events alone."""
 
     stage: str = "Setting up"
-    key: str = ""
-    """The stage as configs name it."""
+    turns: int | None = None
+    """As many as the stage has at most."""
     number: int = 0
     total: int = 0
     turn: int = 0
@@ -89,7 +88,7 @@ class Standing:
         self.turn = event.turn or self.turn
         match event:
             case Stage():
-                self.stage, self.key, self.turn = event.title, event.stage, 0
+                self.stage, self.turns, self.turn = event.title, event.turns, 0
                 self.number, self.total = event.number, event.total
                 self.thinking.clear()
             case Asked():
@@ -118,18 +117,15 @@ class LiveProgress(Progress):
     Args:
         console: where to; a terminal.
         clock: seconds, for the elapsed time.
-        caps: the most turns of each stage that has turns.
     """
 
     def __init__(
         self,
         console: Console,
         clock: Callable[[], float] = time.monotonic,
-        caps: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         self._console, self._clock, self._began = console, clock, clock()
         self._standing = Standing()
-        self._caps = caps
         self._latest, self._fresh = 0, set[int]()
         self._spinner = Spinner("dots", style="cyan")
         self._live = Live(
@@ -158,14 +154,14 @@ class LiveProgress(Progress):
             ):  # a light line before the first words of a turn, or of several that are held at once
                 first, self._latest = min(self._fresh), max(self._fresh)
                 self._fresh.clear()
-                if self._caps.get(self._standing.key, 0) > 1:
+                if (self._standing.turns or 0) > 1:
                     lines.insert(0, Text(f"  ── {self._turns(first, self._latest)} ──", style="dim"))
             for each in lines:
                 self._console.print(each, no_wrap=True, overflow="ellipsis", crop=True)
 
     def _turns(self, first: int, last: int) -> str:
         """Turns in words; a discussion that started over goes on counting, beyond its cap."""
-        cap = self._caps.get(self._standing.key, 0)
+        cap = self._standing.turns or 0
         held = f"turn {last}" if first == last else f"turns {first} to {last}"
         return f"{held} of {cap}" if last <= cap else held
 
@@ -193,20 +189,14 @@ class LiveProgress(Progress):
         return Group(Text(), head, rows, Text(figures, style="dim"))
 
 
-def make_progress(
-    mode: Literal["auto", "json", "quiet"], caps: Mapping[str, int] = MappingProxyType({})
-) -> Progress:
-    """The progress for a mode; `auto` is live where stderr is a terminal that can move its cursor.
-
-    Args:
-        caps: the most turns of each stage that has turns.
-    """
+def make_progress(mode: Literal["auto", "json", "quiet"]) -> Progress:
+    """The progress for a mode; `auto` is live where stderr is a terminal that can move its cursor."""
     if mode == "json":
         return JsonProgress()
     console = Console(stderr=True)
     if mode == "quiet" or not sys.stderr.isatty() or console.is_dumb_terminal:
         return Progress()
-    return LiveProgress(console, caps=caps)
+    return LiveProgress(console)
 
 
 def plain(text: str) -> str:

@@ -116,8 +116,7 @@ async def _drive(session: Any, json: bool, quiet: bool) -> None:
     from manyheads.hosts import host_factory
 
     factory = host_factory(session.config.host)
-    caps = session.system.turns(session.config)
-    with make_progress("json" if json else "quiet" if quiet else "auto", caps) as progress:
+    with make_progress("json" if json else "quiet" if quiet else "auto") as progress:
         async with aclosing(session.events(factory)) as events:
             async for event in events:
                 progress.show(event)

@@ -54,21 +54,20 @@ def validated(model: type[M], data: Mapping[str, Any], where: str, sets: Iterabl
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        hint = f"all keys, with what they mean, are in {data_file('configs/run.schema.json')}"
-        tried = "; ".join(_alternatives(error, model)) or None
+        unknown = [
+            [*map(str, item["loc"][:-1])]
+            for item in error.errors(include_url=False, include_context=False)
+            if item["type"] == "extra_forbidden"
+        ]
+        tried = [
+            f"the keys of {'.'.join(above) or 'a config'} are {', '.join(_keys(model, above))}"
+            for above in unknown
+        ]
         raise ConfigError(
             f"{' + '.join(filter(None, [where, *map(shortened, sets)]))}: {describe(error)}",
-            tried=tried,
-            hint=hint,
+            tried="; ".join(tried) or None,
+            hint=f"all keys, with what they mean, are in {data_file('configs/run.schema.json')}",
         ) from error
-
-
-def _alternatives(error: ValidationError, model: type[BaseModel]) -> Iterator[str]:
-    """What there is where a key was not known."""
-    for item in error.errors(include_url=False, include_context=False):
-        if item["type"] == "extra_forbidden":
-            *above, _ = map(str, item["loc"])
-            yield f"the keys of {'.'.join(above) or 'a config'} are {', '.join(_keys(model, above))}"
 
 
 def _keys(model: type[BaseModel], path: Sequence[str]) -> list[str]:
@@ -85,21 +84,19 @@ def _keys(model: type[BaseModel], path: Sequence[str]) -> list[str]:
 
 def config_file(name: str, resources: Resources) -> Path:
     """The file of a config: a path, or the name of one in a `configs/` folder."""
-    if Path(name).is_file():
-        return Path(name)
-    if name.endswith((".yaml", ".yml")) or "/" in name:
-        raise ConfigError(f"{name}: no such file", tried=str(Path(name).absolute()), hint=_shipped(resources))
-    if found := resources.find("configs", f"{name}.yaml"):
-        return found
-    tried = ", ".join(
-        [str(Path(name).absolute()), *(str(root / "configs") for root in resources.search_path)]
+    path = Path(name)
+    if path.is_file():
+        return path
+    is_path = name.endswith((".yaml", ".yml")) or "/" in name
+    if not is_path and (shipped := resources.find("configs", f"{name}.yaml")):
+        return shipped
+    tried = [path.absolute(), *(() if is_path else (root / "configs" for root in resources.search_path))]
+    names = sorted(file.removesuffix(".yaml") for file in resources.names("configs", ".yaml"))
+    raise ConfigError(
+        f"{name}: no such {'file' if is_path else 'config'}",
+        tried=", ".join(map(str, tried)),
+        hint=f"name a file, or one of {', '.join(names)}",
     )
-    raise ConfigError(f"{name}: no such config", tried=tried, hint=_shipped(resources))
-
-
-def _shipped(resources: Resources) -> str:
-    names = (name.removesuffix(".yaml") for name in resources.names("configs", ".yaml"))
-    return f"name a file, or one of {', '.join(sorted(names))}"
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -126,28 +123,19 @@ def merge(
         model: of what the mappings describe. A section that it lets one write as a number is written out before
             single keys of it are laid on it: `turns: 5` becomes `turns: {default: 5}`.
     """
-    merged, parts = dict(base), _parts(model)
-    for key, value in over.items():
-        below, part = _written_out(merged.get(key), parts.get(key)), parts.get(key)
-        merged[key] = (
-            merge(below, value, part) if isinstance(value, Mapping) and isinstance(below, Mapping) else value
-        )
-    return merged
-
-
-def _parts(model: type[BaseModel] | None) -> dict[str, type[BaseModel]]:
-    """The models of a model's sections, by their keys."""
-    fields = model.model_fields.items() if model else ()
-    return {
+    merged = dict(base)
+    parts = {
         field.alias or name: field.annotation
-        for name, field in fields
+        for name, field in (model.model_fields.items() if model else ())
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
     }
-
-
-def _written_out(value: Any, part: type[BaseModel] | None) -> Any:
-    plain = getattr(part, "plain", None)
-    return {plain: value} if plain and isinstance(value, int | str) else value
+    for key, value in over.items():
+        below, part = merged.get(key), parts.get(key)
+        if isinstance(below, int | str) and (plain := getattr(part, "plain", None)):
+            below = {plain: below}
+        both = isinstance(value, Mapping) and isinstance(below, Mapping)
+        merged[key] = merge(cast(Any, below), cast(Any, value), part) if both else value
+    return merged
 
 
 def parse_set(setting: str) -> dict[str, Any]:

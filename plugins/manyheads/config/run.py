@@ -24,6 +24,13 @@ class Strict(BaseModel):
 
     plain: ClassVar[str | None] = None
     """The key that a plain number stands for, where a section may be written as one."""
+    in_full: ClassVar[frozenset[str]] = frozenset()
+    """Keys that are not taken at the top of a config: those of another system may stand there under the same name."""
+
+    @classmethod
+    def key_names(cls) -> set[str]:
+        """What its keys are called in a config."""
+        return {field.alias or name for name, field in cls.model_fields.items()}
 
     @model_validator(mode="before")
     @classmethod
@@ -51,11 +58,15 @@ class Slot:
         filled_by: messages of a task; None where none of them is meant for it.
         file: whether it names a file: the text of a message is kept as one in the run's folder.
         metavar: what stands for its value in the help of the command line.
+        required: whether its system cannot run without it.
+        hint: how to give it, where `--NAME METAVAR` does not say it all.
     """
 
     filled_by: Fill | None = None
     file: bool = False
     metavar: str = "TEXT"
+    required: bool = False
+    hint: str = ""
 
     def of(self, messages: Sequence[str]) -> Sequence[str]:
         """Those of the messages that fill it."""
@@ -184,8 +195,7 @@ class ModelConfig(Strict):
 
     def identity(self) -> dict[str, Any]:
         """The settings that change what the model answers: part of each recorded request."""
-        kept = {"provider", "name", "temperature", "max_tokens", "seed"}
-        return self.model_dump(include=kept)
+        return self.model_dump(include={"provider", "name", "temperature", "max_tokens", "seed"})
 
 
 class RoleConfig(Strict):
@@ -243,10 +253,8 @@ class LiteratureConfig(Strict):
         return value
 
 
-class BudgetConfig(BaseModel):
+class BudgetConfig(Strict):
     """Limits of a run; a limit left out does not bind."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     tokens: int | None = Field(default=None, gt=0)
     """Input and output tokens of all models together."""
@@ -330,33 +338,23 @@ class RunConfig(Strict):
         }
 
 
-# The agent frameworks that a run is hosted on.
-
-
 FRAMEWORKS = {"agentscope": "agentscope", "autogen": "autogen_agentchat"}
 """The import package that each host needs."""
 
 
 def documented(model: type[BaseModel]) -> dict[str, str]:
     """The texts below a model's fields, those that it inherits too."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for each in reversed(model.__mro__):
-        if issubclass(each, BaseModel) and each.__module__ not in (
-            "pydantic.main",
-            "manyheads.engine.system",
-        ):
-            written = each.__pydantic_generic_metadata__["origin"] or each
-            [tree] = ast.parse(dedent(inspect.getsource(written))).body
-            found |= _below_fields(tree.body) if isinstance(tree, ast.ClassDef) else {}
-    return found
-
-
-def _below_fields(body: list[ast.stmt]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for above, below in pairwise(body):
-        match above, below:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                found[name] = inspect.cleandoc(text)
-            case _:
-                pass
-    return found
+        if not issubclass(each, BaseModel) or each.__module__ in ("pydantic.main", "manyheads.engine.system"):
+            continue
+        [tree] = ast.parse(
+            dedent(inspect.getsource(each.__pydantic_generic_metadata__["origin"] or each))
+        ).body
+        for above, below in pairwise(tree.body if isinstance(tree, ast.ClassDef) else ()):
+            match above, below:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                    texts[name] = inspect.cleandoc(text)
+                case _:
+                    pass
+    return texts

@@ -8,9 +8,10 @@ import asyncio
 import hashlib
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict
@@ -118,13 +119,7 @@ class Usage(BaseModel):
         )
 
     def __sub__(self, other: "Usage") -> "Usage":
-        return self + Usage(
-            input_tokens=-other.input_tokens,
-            output_tokens=-other.output_tokens,
-            calls=-other.calls,
-            cost=None if other.cost is None else -other.cost,
-            estimated=-other.estimated,
-        )
+        return self + Usage(**{name: value and -value for name, value in other})
 
     @property
     def tokens(self) -> int:
@@ -133,13 +128,7 @@ class Usage(BaseModel):
 
     def beyond(self, known: "Usage") -> "Usage":
         """What it is more than what is known of it, nothing where it is less; its cost is not told apart."""
-        more = self - known
-        return Usage(
-            input_tokens=max(0, more.input_tokens),
-            output_tokens=max(0, more.output_tokens),
-            calls=max(0, more.calls),
-            estimated=max(0, more.estimated),
-        )
+        return Usage(**{name: max(0, value) for name, value in self - known if name != "cost"})
 
 
 NOTHING = Usage()
@@ -301,14 +290,10 @@ async def together(*calls: Awaitable[T]) -> list[T]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-@dataclass
-class Ordinals:
+class Ordinals(Counter[tuple[str, int, str, str]]):
     """Hands out places: the same question asked again at the same place gets the next ordinal."""
-
-    _seen: dict[tuple[str, int, str, str], int] = field(default_factory=dict[tuple[str, int, str, str], int])
 
     def place(self, stage: str, turn: int, speaker: str, task: str) -> Place:
         key = (stage, turn, speaker, task)
-        ordinal = self._seen.get(key, -1) + 1
-        self._seen[key] = ordinal
-        return Place(stage, turn, speaker, task, ordinal)
+        self[key] += 1
+        return Place(*key, ordinal=self[key] - 1)

@@ -26,6 +26,8 @@ class Stage(Event):
     title: str
     number: int
     total: int
+    turns: int | None = None
+    """As many as it has at most, where it is held in turns."""
 
 
 class Asked(Event):

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar, cast
 
@@ -14,7 +13,7 @@ from manyheads.errors import SubjectError, describe
 
 R = TypeVar("R", bound=BaseModel)
 RESULT = "result.json"
-FORMAT = 2
+FORMAT = 3
 FOLDERS = "name the folder of a run, such as runs/<time>-<name>"
 
 
@@ -27,17 +26,11 @@ class Part(BaseModel):
 # Parts that systems share.
 
 
-class Evidence(Part):
-    """A paper that a run has come upon, kept once and cited by its id."""
+class Retrieval(Part):
+    """How a paper was found."""
 
-    id: str
-    """`e1`, `e2`, … in the order in which they were first found."""
-    paper: str
-    """The paper's id."""
-    title: str
-    year: int | None = None
     source: str | None = None
-    """Where it was found: a corpus, a service, a file."""
+    """Where: a corpus, a service, a file."""
     query: str | None = None
     """The first line of what was looked for; `events.jsonl` has all of it."""
     score: float | None = None
@@ -46,27 +39,47 @@ class Evidence(Part):
     turn: int | None = None
 
 
-@dataclass
+class Evidence(Part):
+    """A paper, or a passage, that a run has come upon: kept once, cited by its id."""
+
+    id: str
+    """`e1`, `e2`, … in the order in which they were first found."""
+    paper: str
+    """The paper's id."""
+    title: str
+    year: int | None = None
+    retrievals: list[Retrieval] = []
+    """Each way in which it was found, in order."""
+
+    @property
+    def score(self) -> float | None:
+        """The highest of its similarities to what it was found by."""
+        return max((each.score for each in self.retrievals if each.score is not None), default=None)
+
+
 class EvidenceList:
     """The evidence of a run as it is found."""
 
-    entries: list[Evidence] = field(default_factory=list[Evidence])
-    _ids: dict[tuple[str, str, object], str] = field(default_factory=dict[tuple[str, str, object], str])
+    def __init__(self) -> None:
+        self._entries: dict[tuple[str, str], Evidence] = {}
+
+    @property
+    def entries(self) -> list[Evidence]:
+        return [*self._entries.values()]
 
     def cite(
-        self, paper: str, title: str, query: str | None = None, *, mark: object = None, **found: Any
+        self, paper: str, title: str, retrieval: Retrieval, *, year: int | None = None, passage: str = ""
     ) -> str:
-        """The id of a paper found by a query; the same paper by the same query is one piece of evidence.
+        """The id of a paper that was found, now or before.
 
         Args:
-            mark: tells apart what has no query.
+            passage: a hash that tells texts of one paper, or of none, apart.
         """
-        key = (paper, title, query or mark)
-        if key not in self._ids:
-            self._ids[key] = f"e{len(self.entries) + 1}"
-            line = query and query.split("\n", 1)[0]
-            self.entries.append(Evidence(id=self._ids[key], paper=paper, title=title, query=line, **found))
-        return self._ids[key]
+        own = Evidence(id=f"e{len(self._entries) + 1}", paper=paper, title=title, year=year)
+        entry = self._entries.setdefault((paper, passage), own)
+        if retrieval not in entry.retrievals:
+            entry.retrievals.append(retrieval)
+        return entry.id
 
 
 class Person(Part):
@@ -272,10 +285,10 @@ class RunUsage(Usage):
 class RunResult(Part, Generic[R]):
     """A run of any system; `result` is what its system makes of it."""
 
-    format: Literal[2] = FORMAT
+    format: Literal[3] = FORMAT
     system: str
     host: str | None = None
-    """The agent framework; None of a run of version 0.1.0."""
+    """The agent framework; None of a run that has left no result yet."""
     seed: int
     corpus: str
     models: dict[str, str]
@@ -304,12 +317,6 @@ class RunResult(Part, Generic[R]):
         return self.usage.input_tokens + self.usage.output_tokens
 
 
-class Anything(Part):
-    """The result of any system, its parts as they stand on the disk."""
-
-    model_config = ConfigDict(extra="allow")
-
-
 def read_result(folder: Path, kind: type[R], *, unfinished: bool = False) -> RunResult[R]:
     """What came of a run, with its system's own part as `kind`.
 
@@ -319,7 +326,11 @@ def read_result(folder: Path, kind: type[R], *, unfinished: bool = False) -> Run
     Raises:
         SubjectError: the folder has no readable result, or none of a finished run.
     """
-    data = result_data(folder, unfinished=unfinished)
+    return parse_result(result_data(folder, unfinished=unfinished), kind, folder)
+
+
+def parse_result(data: Mapping[str, Any], kind: type[R], folder: Path) -> RunResult[R]:
+    """`read_result` of data from a folder."""
     try:
         return RunResult[kind].model_validate(data)
     except ValidationError as error:
@@ -327,22 +338,30 @@ def read_result(folder: Path, kind: type[R], *, unfinished: bool = False) -> Run
 
 
 def result_data(folder: Path, *, unfinished: bool = False) -> dict[str, Any]:
-    """`read_result` as JSON, in today's form."""
+    """`read_result` as JSON."""
     path = folder / RESULT
     begun = (folder / "config.yaml").is_file()
     hint = f"manyheads resume {folder}" if begun else FOLDERS
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data: Any = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         what = "no finished run" if begun else "no run folder"
         raise SubjectError(f"{folder}: {what} (it has no {RESULT})", hint=hint) from error
     except OSError as error:
         raise SubjectError(f"{path}: {error.strerror}", hint=hint) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SubjectError(f"{path}: not valid JSON: {error}", hint=hint) from error
     if not isinstance(data, dict):
         raise SubjectError(f"{path}: not a JSON object", hint=hint)
-    result = modern(cast(dict[str, Any], data), str(path))
+    result = cast(dict[str, Any], data)
+    if (found := result.get("format")) != FORMAT:
+        newer = isinstance(found, int) and found > FORMAT
+        raise SubjectError(
+            f"{path}: of format {found}, this version reads {FORMAT}",
+            hint="update manyheads"
+            if newer
+            else f"{hint}: it is written anew, and no recorded turn is paid again",
+        )
     if not (unfinished or result.get("finished")):
         raise SubjectError(f"{folder}: no finished run: its {RESULT} is how far it came", hint=hint)
     return result
@@ -355,57 +374,7 @@ def is_finished(folder: Path) -> bool:
         FileNotFoundError: there is no result at all.
     """
     try:
-        data: object = json.loads((folder / RESULT).read_text(encoding="utf-8"))
-    except ValueError:
+        data: Any = json.loads((folder / RESULT).read_text(encoding="utf-8"))
+        return bool(data["finished"]) and data["format"] >= FORMAT
+    except (ValueError, TypeError, KeyError, RecursionError):
         return True
-    if not isinstance(data, dict) or "format" not in data:
-        return True
-    return bool(cast(dict[str, Any], data).get("finished"))
-
-
-# Results of version 0.1.0, which have no format: everything in one object, references in full where they are cited.
-
-
-def modern(data: Mapping[str, Any], path: str) -> dict[str, Any]:
-    """A result in today's form; what version 0.1.0 did not keep is None.
-
-    Raises:
-        SubjectError: it is of a later version.
-    """
-    if data.get("format") == FORMAT:
-        return dict(data)
-    if "format" in data:
-        raise SubjectError(
-            f"{path}: of format {data['format']}, this version reads {FORMAT}", hint="update manyheads"
-        )
-    evidence = EvidenceList()
-    common = {name: data[name] for name in RunResult.model_fields if name in data and name != "result"}
-    try:
-        own = {name: _cited(each, name, evidence) for name, each in data.items() if name not in common}
-    except (KeyError, TypeError) as error:
-        raise SubjectError(f"{path}: not what a run writes: {error}", hint=FOLDERS) from error
-    entries = [each.model_dump(mode="json") for each in evidence.entries]
-    return {"format": FORMAT, "finished": True, **common, "evidence": entries, "result": own}
-
-
-def _cited(value: Any, name: str, evidence: EvidenceList) -> Any:
-    """A part of an old result with its papers kept as evidence."""
-    if isinstance(value, dict):
-        part = cast(dict[str, Any], value)
-        return {key: _cited(each, key, evidence) for key, each in part.items()}
-    if not isinstance(value, list):
-        return value
-    items = cast(list[Any], value)
-    if name in ("references", "works"):
-        return [_paper(each, evidence) for each in items]
-    if name == "overlaps":
-        own = ("similarity", "reason")
-        return [{"evidence": _paper(each, evidence), **{key: each[key] for key in own}} for each in items]
-    if name == "rounds":
-        items = [{**each, "idea": {"number": each["round"], **each["idea"]}} for each in items]
-    return [_cited(each, "", evidence) for each in items]
-
-
-def _paper(old: Mapping[str, Any], evidence: EvidenceList) -> str:
-    paper, title, score = old["id"], old["title"], old.get("score")
-    return evidence.cite(paper, title, mark=score, year=old.get("year"), score=score)

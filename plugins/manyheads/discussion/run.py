@@ -11,7 +11,7 @@ from typing_extensions import TypeVar
 from manyheads.config import RunConfig, Section, Strict
 from manyheads.core import Host, Message, Ordinals, Reply, Speaker, Tally, Tool, Turn, Usage, safe_name
 from manyheads.core.events import Asked, Emit, Retrieved, Said, Stage, Warned
-from manyheads.core.results import EvidenceList, Part
+from manyheads.core.results import EvidenceList, Part, Retrieval
 from manyheads.literature.library import Library
 from manyheads.papers import Hit, Literature
 from manyheads.replies import ReplyModel
@@ -67,7 +67,7 @@ class DiscussionSettings(Section):
 
 R = TypeVar("R", bound=ReplyModel)
 C = TypeVar("C", bound=Section, covariant=True, default=Any)
-G = TypeVar("G", covariant=True, default=Any)
+M = TypeVar("M", covariant=True, default=Any)
 Result = TypeVar("Result", bound=BaseModel, default=Any)
 
 
@@ -127,7 +127,7 @@ class Cited(Hit):
 
 
 @dataclass
-class Run(Generic[Result, C, G]):
+class Run(Generic[Result, C, M]):
     """The context of one run. Draws of `rng` happen only between turns, never inside concurrent branches."""
 
     config: RunConfig
@@ -141,7 +141,7 @@ class Run(Generic[Result, C, G]):
     """Names of the team's present members; the retrieval hook shows others."""
     library: Library | None = None
     """Where agents and systems look papers up."""
-    given: G = field(default=cast(Any, None))
+    material: M = field(default=cast(Any, None))
     """What its system read of the run's inputs."""
     rng: random.Random = field(init=False)
     ordinals: Ordinals = field(default_factory=Ordinals)
@@ -246,16 +246,27 @@ class Run(Generic[Result, C, G]):
 
     def _cite(self, hit: Hit, query: str, stage: str, turn: int) -> Cited:
         paper, corpus = hit.paper, self.config.literature.references == "corpus"
-        source = self.config.corpus if corpus else paper.id.partition(":")[0]
-        origin = {"year": paper.year, "score": round(hit.score, 4), "source": source}
-        evidence = self.evidence.cite(paper.id, paper.title, query, **origin, stage=stage, turn=turn)
-        return Cited(paper, hit.score, evidence)
+        retrieval = Retrieval(
+            source=self.config.corpus if corpus else paper.id.partition(":")[0],
+            query=query.split("\n", 1)[0],
+            score=round(hit.score, 4),
+            stage=stage,
+            turn=turn,
+        )
+        return Cited(paper, hit.score, self.evidence.cite(paper.id, paper.title, retrieval, year=paper.year))
 
-    def begin(self, stage: str, titles: Mapping[str, str], title: str | None = None) -> None:
-        """Tell the listeners that a stage begins; `titles` are of all stages, in order, `title` is another for this time."""
-        names = list(titles)
-        number, total = names.index(stage) + 1, len(names)
-        self.emit(Stage(stage=stage, title=title or titles[stage], number=number, total=total))
+    def begin(
+        self, stage: str, titles: Mapping[str, str], title: str | None = None, *, turns: int | None = None
+    ) -> None:
+        """Tell the listeners that a stage begins.
+
+        Args:
+            titles: of all stages, in order; `title` is another for this time.
+            turns: as many as it has at most.
+        """
+        number, total = list(titles).index(stage) + 1, len(titles)
+        title = title or titles[stage]
+        self.emit(Stage(stage=stage, title=title, number=number, total=total, turns=turns))
 
     def expect(self, *queries: str, recall: bool = False) -> None:
         """Begin to embed queries that will be looked up soon; of `recall`, those of the retrieval hook."""

@@ -1,7 +1,7 @@
 """One budget for a run, or for many: tokens, money, time, calls. Fail-closed: what cannot be paid is not asked."""
 
 import time
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -84,7 +84,7 @@ class JobsBudget(Ledger):
     def __init__(self, limits: BudgetConfig, whose: str = "the suite's") -> None:
         super().__init__(limits)
         self._whose = whose
-        self._table: JobTable | None = None
+        self.table: JobTable | None = None
 
     def open(self, table: JobTable, journals: Mapping[str, Path], *, first: bool) -> None:
         """Count with a table, and what journals know that it does not: of runs gone on with by hand, or begun without it.
@@ -97,7 +97,7 @@ class JobsBudget(Ledger):
             BudgetError: money is limited, and what was paid earlier is not known.
             JournalError: what was paid cannot be read.
         """
-        self._table = table
+        self.table = table
         limited = self.limits != BudgetConfig()
         counted = {key for key, usage, _ in table.payments() if usage.calls}
         for key, journal in journals.items() if first else ():
@@ -113,14 +113,9 @@ class JobsBudget(Ledger):
                     hint="limit calls or tokens, or begin anew: --out FOLDER",
                 )
 
-    def meter(self, key: str) -> "JobMeter":
-        """What a job's questions are counted with."""
-        assert self._table
-        return JobMeter(self, self._table, key)
-
     def _used(self) -> dict[str, float]:
-        assert self._table
-        self.spent, self._under_way = self._table.spent()
+        assert self.table
+        self.spent, self._under_way = self.table.spent()
         return super()._used()
 
     @classmethod
@@ -138,7 +133,15 @@ class JobsBudget(Ledger):
             if key in limits:
                 raise ConfigError(f"--budget {setting}: there is a limit of {key} already")
             limits[key] = value
-        return cls(_limits(limits), whose)
+        minutes = limits.pop("minutes", None)
+        try:
+            if minutes is not None:
+                limits["seconds"] = str(float(minutes) * MINUTE)
+            return cls(BudgetConfig.model_validate(limits), whose)
+        except ValidationError as error:
+            raise ConfigError(f"--budget: {describe(error)}", hint=EXAMPLE) from error
+        except ValueError as error:
+            raise ConfigError(f"--budget minutes={minutes}: no number", hint=EXAMPLE) from error
 
     def error(self, key: str, limit: float, used: float) -> BudgetError:
         if key == "seconds":
@@ -159,24 +162,12 @@ class JobsBudget(Ledger):
             )
 
 
-def _limits(texts: dict[str, str]) -> BudgetConfig:
-    minutes = texts.pop("minutes", None)
-    try:
-        limits = BudgetConfig.model_validate(texts)
-        if minutes is None:
-            return limits
-        return BudgetConfig.model_validate({**limits.model_dump(), "seconds": float(minutes) * MINUTE})
-    except ValidationError as error:
-        raise ConfigError(f"--budget: {describe(error)}", hint=EXAMPLE) from error
-    except ValueError as error:
-        raise ConfigError(f"--budget minutes={minutes}: no number", hint=EXAMPLE) from error
-
-
 class JobMeter:
-    """A job's share of a budget: its questions are reserved in the table before they are asked. A `core.Meter`."""
+    """A job's share of an open budget: its questions are reserved in the table before they are asked. A `core.Meter`."""
 
-    def __init__(self, budget: JobsBudget, table: JobTable, key: str) -> None:
-        self._budget, self._table, self._key = budget, table, key
+    def __init__(self, budget: JobsBudget, key: str) -> None:
+        assert budget.table
+        self._budget, self._table, self._key = budget, budget.table, key
         self._answered = 0
         """Questions that are paid, and whose block has not ended."""
 
@@ -201,30 +192,15 @@ class JobMeter:
         self._answered += 1
 
 
-class Meters:
-    """Several meters as one: each is asked, and told of every answer."""
-
-    def __init__(self, *meters: Meter) -> None:
-        self._meters = meters
-
-    @contextmanager
-    def asking(self) -> Generator[None]:
-        """Around one question to a model; raises `BudgetError` where one of them refuses it."""
-        with ExitStack() as stack:
-            for meter in self._meters:
-                stack.enter_context(meter.asking())
-            yield
-
-    def pay(self, usage: Usage) -> None:
-        for meter in self._meters:
-            meter.pay(usage)
-
-
 class Budgeted:
-    """A host that asks nothing once the budget is spent, not even an invalid reply anew."""
+    """A host that asks nothing once a budget is spent, not even an invalid reply anew; each of its meters counts.
 
-    def __init__(self, host: Host, meter: Meter) -> None:
-        self._host, self._meter = host, meter
+    Args:
+        on_again: called before a turn is asked anew, when its last reply was paid for nothing.
+    """
+
+    def __init__(self, host: Host, *meters: Meter, on_again: Callable[[], None] = lambda: None) -> None:
+        self._host, self._meters, self._on_again = host, meters, on_again
 
     async def gate(self) -> None:
         await self._host.gate()
@@ -235,4 +211,26 @@ class Budgeted:
         Raises:
             BudgetError: a limit is reached.
         """
-        return await self._host.ask(replace(turn, meter=self._meter))
+        return await self._host.ask(replace(turn, meter=_TurnMeter(self._meters, self._on_again)))
+
+
+class _TurnMeter:
+    """The meters of one turn. A `core.Meter`."""
+
+    def __init__(self, meters: Sequence[Meter], on_again: Callable[[], None]) -> None:
+        self._meters, self._on_again, self._paid = meters, on_again, False
+
+    @contextmanager
+    def asking(self) -> Generator[None]:
+        """Around one question to a model; raises `BudgetError` where a meter refuses it."""
+        if self._paid:
+            self._on_again()
+        with ExitStack() as stack:
+            for meter in self._meters:
+                stack.enter_context(meter.asking())
+            yield
+
+    def pay(self, usage: Usage) -> None:
+        self._paid = True
+        for meter in self._meters:
+            meter.pay(usage)

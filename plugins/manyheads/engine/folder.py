@@ -68,6 +68,16 @@ def fresh(folder: Path) -> Path:
     return folder
 
 
+def replies_told(folder: Path) -> int:
+    """How many replies a run's events tell of, each recorded before it was told; at least one where it had ended."""
+    with suppress(OSError), (folder / EVENTS).open("rb") as log:
+        if told := sum(b'"kind": "said"' in line[:200] for line in log):
+            return told
+    with suppress(OSError), (folder / RESULT).open("rb") as result:
+        return int(b'"finished": true' in result.read(5000))
+    return 0
+
+
 @contextmanager
 def writing(folder: Path) -> Generator[None]:
     """Turns a disk that cannot be written, or is full, into words."""
@@ -106,10 +116,6 @@ class RunFolder:
             self._events_file.write_text("", encoding="utf-8")
 
     @property
-    def journal(self) -> Path:
-        return self.path / JOURNAL
-
-    @property
     def _events_file(self) -> Path:
         return self._place / (f"{EVENTS}.part" if self._resumed else EVENTS)
 
@@ -137,15 +143,14 @@ class RunFolder:
             self._keep_result(self.so_far().model_dump(mode="json"))
 
     def _keep_result(self, data: Mapping[str, Any]) -> None:
-        self._replace(RESULT, json.dumps(data, ensure_ascii=False, indent=2) + "\n")
+        with writing(self.path):
+            replace_text(self.path / RESULT, json.dumps(data, ensure_ascii=False, indent=2) + "\n")
 
     def _keep_config(self) -> None:
         data: dict[str, Any] = self._config.model_dump(mode="json", by_alias=True, exclude_none=True)
-        self._replace(CONFIG, yaml.safe_dump(data, sort_keys=False, allow_unicode=True))
-
-    def _replace(self, name: str, text: str) -> None:
         with writing(self.path):
-            replace_text(self.path / name, text)
+            text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
+            replace_text(self.path / CONFIG, text)
 
     def __enter__(self) -> Self:
         return self

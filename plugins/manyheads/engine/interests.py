@@ -24,10 +24,6 @@ AGAIN = "run the same command again"
 _INTERESTS = TypeAdapter(Interests)
 
 
-def _quiet(step: str, done: int, total: int | None) -> None:
-    """No one listens."""
-
-
 @dataclass
 class Librarian:
     """A `bank.profiles.Condense`: asks a model about several authors at once, of each only once.
@@ -47,7 +43,7 @@ class Librarian:
     roles: Roles
     make_host: Callable[[Mapping[str, ModelConfig], Recall, int], ManagedHost]
     cache: LookupCache
-    tell: Progress = _quiet
+    tell: Progress = lambda step, done, total: None
     reused: int = 0
     """Authors whose answer was kept from an earlier build."""
     done: int = 0
@@ -55,19 +51,24 @@ class Librarian:
     ledger: Ledger = field(init=False)
     """What this build has spent."""
 
-    _total: int = 0
-    _failed: list[UserError] = field(default_factory=list[UserError])
-
     def __post_init__(self) -> None:
         self.ledger = Ledger(self.config.budget)
-        self._speaker = Speaker(ROLE, ROLE, self.roles.system(ROLE, {}), self._alias)
+        changes = self.config.roles.get(ROLE)
+        alias = changes.model if changes else self.roles.card(ROLE).model
+        self._speaker = Speaker(ROLE, ROLE, self.roles.system(ROLE, {}), alias)
+        self._model = self.config.models[alias]
         if key_variable(self._model):
-            key_of(self._model, self._alias)
+            key_of(self._model, alias)
 
     @property
     def name(self) -> str:
         """The model's name as a corpus shows it."""
-        return "the offline model (no language model)" if self._model.provider == OFFLINE else self._label
+        model = self._model
+        return (
+            "the offline model (no language model)"
+            if model.provider == OFFLINE
+            else f"{model.provider}/{model.name}"
+        )
 
     def __call__(self, terms: Mapping[str, Sequence[str]]) -> Mapping[str, tuple[str, ...]]:
         """Interests of each author from keywords or titles, the most frequent first. Runs an event loop.
@@ -80,7 +81,9 @@ class Librarian:
         except UserError as error:
             kept = f"{self.done:,} of {len(terms):,} authors are done, and kept"
             error.tried = f"{error.tried}; {kept}" if error.tried else kept
-            error.hint = _again(error.hint)
+            # A hint that is about a run, said of a build.
+            hint = (error.hint or AGAIN).replace("manyheads resume RUN --", "the same command and --")
+            error.hint = hint.replace("manyheads resume RUN", AGAIN).replace("resume the run", AGAIN)
             raise
 
     def summary(self) -> str:
@@ -93,32 +96,31 @@ class Librarian:
         )
 
     async def _all(self, terms: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
-        self.done, self._total, self._failed = 0, len(terms), list[UserError]()
-        self.tell(STEP, 0, self._total)
+        """After a failure nobody else is asked, but answers under way are waited for: they are paid."""
+        self.done, failures = 0, list[UserError]()
+        self.tell(STEP, 0, len(terms))
         host = self.make_host(self.config.models, recall_nothing, self.config.attempts)
         few, asked = asyncio.Semaphore(self._model.concurrency), Budgeted(host, self.ledger)
+
+        async def interests_of(author: str, own: Sequence[str]) -> tuple[str, ...]:
+            async with few:
+                try:
+                    return () if failures else await self._one(author, own, asked, len(terms))
+                except UserError as error:
+                    failures.append(error)
+                    return ()
+
         try:
-            found = await together(*(self._unless_failed(who, own, asked, few) for who, own in terms.items()))
+            interests = await together(*(interests_of(author, own) for author, own in terms.items()))
         finally:
             await host.close()
-        if self._failed:
-            raise self._failed[0]
-        return dict(zip(terms, found, strict=True))
+        if failures:
+            raise failures[0]
+        return dict(zip(terms, interests, strict=True))
 
-    async def _unless_failed(
-        self, who: str, terms: Sequence[str], host: Host, few: asyncio.Semaphore
-    ) -> tuple[str, ...]:
-        """An author's interests; after a failure nobody else is asked, but answers under way are waited for: they are paid."""
-        async with few:
-            try:
-                return () if self._failed else await self._one(who, terms, host)
-            except UserError as error:
-                self._failed.append(error)
-                return ()
-
-    async def _one(self, who: str, terms: Sequence[str], host: Host) -> tuple[str, ...]:
+    async def _one(self, author: str, terms: Sequence[str], host: Host, total: int) -> tuple[str, ...]:
         prompt = self.roles.prompt(ROLE, TASK, {"terms": list(terms)})
-        turn = Turn(Place(STEP, 0, who, TASK), self._speaker, (Message(prompt),), Interests)
+        turn = Turn(Place(STEP, 0, author, TASK), self._speaker, (Message(prompt),), Interests)
         request = request_of(turn, self._model.identity())
         kept = self.cache.get("local", STEP, request, _INTERESTS)
         interests = kept or (await host.ask(turn)).value
@@ -126,32 +128,8 @@ class Librarian:
             self.cache.put("local", STEP, request, _INTERESTS, interests)
         self.reused += bool(kept)
         self.done += 1
-        self.tell(STEP, self.done, self._total)
-        return _distinct(interests.interests)
-
-    @property
-    def _alias(self) -> str:
-        changes = self.config.roles.get(ROLE)
-        return changes.model if changes else self.roles.card(ROLE).model
-
-    @property
-    def _model(self) -> ModelConfig:
-        return self.config.models[self._alias]
-
-    @property
-    def _label(self) -> str:
-        return f"{self._model.provider}/{self._model.name}"
-
-
-def _distinct(phrases: Sequence[str]) -> tuple[str, ...]:
-    """Each phrase once, as first written."""
-    found = dict[str, str]()
-    for phrase in (" ".join(one.split()) for one in phrases):
-        found.setdefault(phrase.casefold(), phrase)
-    return tuple(found.values())
-
-
-def _again(hint: str | None) -> str:
-    """A hint that is about a run, said of a build."""
-    said = (hint or AGAIN).replace("manyheads resume RUN --", "the same command and --")
-    return said.replace("manyheads resume RUN", AGAIN).replace("resume the run", AGAIN)
+        self.tell(STEP, self.done, total)
+        phrases: dict[str, str] = {}  # each once, as first written
+        for phrase in (" ".join(one.split()) for one in interests.interests):
+            phrases.setdefault(phrase.casefold(), phrase)
+        return tuple(phrases.values())

@@ -6,35 +6,24 @@ or not at all.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from graphlib import TopologicalSorter
-from heapq import heappop, heappush
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from manyheads.config import RunConfig
 from manyheads.core import Meter
 from manyheads.core.events import AnyEvent, Stage
 from manyheads.core.results import RESULT, is_finished
-from manyheads.engine.budget import JobsBudget
-from manyheads.engine.jobtable import HEARTBEAT, Failure, JobTable
+from manyheads.engine.budget import JobMeter, JobsBudget
+from manyheads.engine.jobtable import HEARTBEAT, Failure, JobTable, Standing
 from manyheads.engine.session import HostFactory, Session
 from manyheads.errors import BudgetError, UserError
 
-__all__ = [
-    "Executor",
-    "Failure",
-    "Job",
-    "JobNews",
-    "JobTable",
-    "Listener",
-    "Local",
-    "Scheduler",
-    "finished_jobs",
-]
+__all__ = ["Executor", "Failure", "Job", "JobNews", "Listener", "Local", "Scheduler", "finished_jobs"]
 
 POLL = 0.5
 """Seconds between two looks at jobs that other processes have."""
@@ -93,7 +82,9 @@ Listener: TypeAlias = Callable[[JobNews], None]
 class Executor(Protocol):
     """Where jobs are run."""
 
-    async def run(self, job: Job, meter: Meter, note: Callable[[AnyEvent], None]) -> Failure | None:
+    def run(
+        self, job: Job, meter: Meter, note: Callable[[AnyEvent], None]
+    ) -> Coroutine[Any, Any, Failure | None]:
         """Run a job to its end, or go on with it by its journal; why it has no result, None where it has one.
 
         Args:
@@ -155,29 +146,6 @@ class FailureStreak:
         return len(self.failing) >= ENOUGH and (job.group in self.failing or job.group not in self.working)
 
 
-class Queue:
-    """Jobs in their order, each after those that it needs."""
-
-    def __init__(self, jobs: Mapping[str, Job]) -> None:
-        self._jobs, self._number = jobs, {key: number for number, key in enumerate(jobs)}
-        self._order = TopologicalSorter({key: job.after for key, job in jobs.items()})
-        self._order.prepare()
-        self._free: list[tuple[int, Job]] = []
-
-    def __bool__(self) -> bool:
-        """Whether there are jobs that are not done."""
-        return self._order.is_active()
-
-    def next(self) -> Job | None:
-        """The next job; None where others have to be done before."""
-        for key in self._order.get_ready():
-            heappush(self._free, (self._number[key], self._jobs[key]))
-        return heappop(self._free)[-1] if self._free else None
-
-    def done(self, job: Job) -> None:
-        self._order.done(job.key)
-
-
 class Scheduler:
     """Runs the jobs of a folder; those that are finished are left as they are.
 
@@ -205,10 +173,15 @@ class Scheduler:
             UserError: the listener gives up, or the table cannot be used.
         """
         self._kept = {key for key in jobs if self._table.standing(key)[0] == "done"}
-        self._queue = Queue(jobs)
+        self._order = TopologicalSorter({key: job.after for key, job in jobs.items()})
+        self._order.prepare()
+        self._waiting = list[Job]()
+        numbers = {key: number for number, key in enumerate(jobs)}
         beating = asyncio.create_task(self._beat())
         try:
-            while self._queue:
+            while self._order.is_active():
+                self._waiting += [jobs[key] for key in self._order.get_ready()]
+                self._waiting.sort(key=lambda job: numbers[job.key])
                 self._hand_out()
                 if self._running or self._elsewhere:
                     await self._change(beating)
@@ -223,8 +196,8 @@ class Scheduler:
         for job in list(self._elsewhere.values()):
             if len(self._running) < self._at_once and self._take(job):
                 del self._elsewhere[job.key]
-        while len(self._running) < self._at_once and (job := self._queue.next()):
-            if not self._take(job):
+        while len(self._running) < self._at_once and self._waiting:
+            if not self._take(job := self._waiting.pop(0)):
                 self._elsewhere[job.key] = job
 
     async def _change(self, beating: asyncio.Task[None]) -> None:
@@ -263,13 +236,15 @@ class Scheduler:
                 self._end(job, standing, failure)
             case "pending" if failure := self._hindrance(job):
                 self._end(job, "left out", failure)
-            case "running" if self._out_of_time():
+            case "running" if (reached := self._budget.reached()) and reached[0] == "seconds":
                 self._end(job, "left out", self._spent())
             case _ if not self._table.claim(job.key):
                 return False
             case _:
                 self._listener(JobNews(job, "began"))
-                self._running[asyncio.create_task(self._run(job))] = job
+                meter = JobMeter(self._budget, job.key)
+                run = self._executor.run(job, meter, partial(self._note, job))
+                self._running[asyncio.create_task(run)] = job
         return True
 
     def _hindrance(self, job: Job) -> Failure | None:
@@ -286,39 +261,20 @@ class Scheduler:
         reached = self._budget.reached()
         return Failure(str(self._budget.error(*reached))) if reached else None
 
-    def _out_of_time(self) -> bool:
-        reached = self._budget.reached()
-        return reached is not None and reached[0] == "seconds"
-
-    async def _run(self, job: Job) -> Failure | None:
-        def note(event: AnyEvent) -> None:
-            stage = f"{event.number}/{event.total} {event.title}" if isinstance(event, Stage) else ""
-            self._listener(JobNews(job, "goes on", stage, event))
-
-        return await self._executor.run(job, self._budget.meter(job.key), note)
+    def _note(self, job: Job, event: AnyEvent) -> None:
+        stage = f"{event.number}/{event.total} {event.title}" if isinstance(event, Stage) else ""
+        self._listener(JobNews(job, "goes on", stage, event))
 
     def _ended(self, job: Job, task: asyncio.Task[Failure | None]) -> None:
         """Settle a job that ran here, unless its lease was lost: then another process settles it."""
-        if task.cancelled():
+        failure = None if task.cancelled() else task.result()
+        standing: Standing = "failed" if failure else "done"
+        if failure and not failure.cause and self._budget.reached():
+            standing = "pending"  # another process may have more to spend
+        if task.cancelled() or not self._table.settle(job.key, standing, failure):
             self._elsewhere[job.key] = job
-        elif (failure := task.result()) is None:
-            self._settle(job, "done", "finished")
-        elif not failure.cause and self._budget.reached():  # another process may have more to spend
-            self._settle(job, "pending", "failed", failure)
         else:
-            self._settle(job, "failed", "failed", failure)
-
-    def _settle(
-        self,
-        job: Job,
-        standing: Literal["done", "failed", "pending"],
-        state: State,
-        failure: Failure | None = None,
-    ) -> None:
-        if self._table.settle(job.key, standing, failure):
-            self._end(job, state, failure)
-        else:
-            self._elsewhere[job.key] = job
+            self._end(job, "failed" if failure else "finished", failure)
 
     def _end(self, job: Job, state: State, failure: Failure | None = None, *, text: str = "") -> None:
         streak = self._streaks[job.kind]
@@ -330,7 +286,7 @@ class Scheduler:
             streak.succeeded(job)
         elif state == "failed" and failure and failure.cause:
             streak.failed(job, failure.cause)
-        self._queue.done(job)
+        self._order.done(job.key)
         self._listener(JobNews(job, state, str(failure) if failure else text, failure=failure))
 
 
@@ -341,17 +297,14 @@ def finished_jobs(jobs: Mapping[str, Job]) -> dict[str, bool]:
     """
 
     @cache
-    def finished(key: str) -> bool:
-        if (ended := _ended(jobs[key])) is None:
-            return False
-        return all(finished(each) and (_ended(jobs[each]) or 0) <= ended for each in jobs[key].after)
+    def ended(key: str) -> int | None:
+        """When the result was written; None where there is none, or one of a run that goes on."""
+        folder = jobs[key].folder
+        try:
+            own = (folder / RESULT).stat().st_mtime_ns if is_finished(folder) else None
+        except FileNotFoundError:
+            return None
+        before = [ended(each) for each in jobs[key].after]
+        return own if own is not None and all(each is not None and each <= own for each in before) else None
 
-    return {key: finished(key) for key in jobs}
-
-
-def _ended(job: Job) -> int | None:
-    """When a job's result was written; None where it has none, or one of a run that goes on."""
-    try:
-        return (job.folder / RESULT).stat().st_mtime_ns if is_finished(job.folder) else None
-    except FileNotFoundError:
-        return None
+    return {key: ended(key) is not None for key in jobs}

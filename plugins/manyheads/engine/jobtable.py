@@ -40,6 +40,8 @@ SCHEMA = (
 )""",
 )
 
+RELEASE = "UPDATE job SET state = 'pending', worker = NULL WHERE worker = ? AND state = 'running'"
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -146,14 +148,10 @@ class JobTable:
                 " WHERE job IN (SELECT key FROM job WHERE worker = ? AND state = 'running')",
                 (worker,),
             )
-            self._release(worker)
+            self._db.execute(RELEASE, (worker,))
             self._db.execute("DELETE FROM worker WHERE id = ?", (worker,))
             if not _is_locked(self._life(worker)):
                 self._life(worker).unlink(missing_ok=True)
-
-    def _release(self, worker: str) -> None:
-        release = "UPDATE job SET state = 'pending', worker = NULL WHERE worker = ? AND state = 'running'"
-        self._db.execute(release, (worker,))
 
     def _life(self, worker: str) -> Path:
         """The file that a worker's process locks while it lives."""
@@ -163,7 +161,7 @@ class JobTable:
         """Part from the table; jobs that run here are free again. Whether nobody else is left."""
         with closing(self._db), self._alive:
             with self.transaction():
-                self._release(self._worker)
+                self._db.execute(RELEASE, (self._worker,))
                 self._db.execute("DELETE FROM worker WHERE id = ?", (self._worker,))
                 last = not self._others()
             self._life(self._worker).unlink(missing_ok=True)
@@ -198,8 +196,8 @@ class JobTable:
     def payments(self) -> Iterator[tuple[str, Usage, int]]:
         """Each job that anything was paid for: its key, what was paid, and how many questions are under way."""
         query = "SELECT job, calls, input_tokens, output_tokens, cost, asking FROM payment"
-        for key, calls, given, answered, cost, asking in self._db.execute(query).fetchall():
-            yield key, Usage(input_tokens=given, output_tokens=answered, calls=calls, cost=cost), asking
+        for key, calls, read, written, cost, asking in self._db.execute(query).fetchall():
+            yield key, Usage(input_tokens=read, output_tokens=written, calls=calls, cost=cost), asking
 
     def spent(self) -> tuple[Usage, int]:
         """What was paid for all jobs, and how many questions are under way."""
@@ -207,8 +205,8 @@ class JobTable:
             "SELECT coalesce(sum(calls), 0), coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0),"
             " sum(cost), coalesce(sum(asking), 0) FROM payment"
         )
-        calls, given, answered, cost, asking = self._db.execute(query).fetchone()
-        return Usage(input_tokens=given, output_tokens=answered, calls=calls, cost=cost), asking
+        calls, read, written, cost, asking = self._db.execute(query).fetchone()
+        return Usage(input_tokens=read, output_tokens=written, calls=calls, cost=cost), asking
 
     def ask(self, key: str, questions: int = 1) -> None:
         """Count questions of a job as under way, or with -1 one no longer."""

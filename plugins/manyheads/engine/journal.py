@@ -8,17 +8,20 @@ import asyncio
 import hashlib
 import json
 import sqlite3
-from collections.abc import Callable, Container, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
-from manyheads.core import NOTHING, Host, Message, Place, Reply, ToolCall, Turn, Usage
+from manyheads.core import NOTHING, Host, Message, Place, Raw, Reply, ToolCall, Turn, Usage
 from manyheads.disk import Database, reading
-from manyheads.errors import ChangedError, JournalError
-from manyheads.replies import ReplyModel, schema_of
+from manyheads.engine.replying import asked_at
+from manyheads.errors import ChangedError, JournalError, ModelError
+from manyheads.objects import printable
+from manyheads.replies import FORM, ReplyModel, schema_of
+from manyheads.retry import in_short
 
 R = TypeVar("R", bound=ReplyModel)
 
@@ -50,11 +53,18 @@ class Journal:
         except sqlite3.Error as error:
             raise JournalError(f"{path}: {error}", hint=_hint(error)) from error
 
-    def get(self, place: Place) -> tuple[str, dict[str, Any]] | None:
-        """The recorded hash and reply of a place, or None."""
+    def get(self, place: Place) -> tuple[str, Any] | None:
+        """The recorded hash of a place, and its reply as JSON; None where nothing is recorded."""
         with self._speaking("it cannot be read"):
-            row = self._db.row(f"SELECT hash, reply FROM turn WHERE {WHERE}", *_key(place))
-            return (row[0], json.loads(row[1])) if row else None
+            return next(
+                iter(self._db.rows(f"SELECT hash, reply FROM turn WHERE {WHERE}", *_key(place))), None
+            )  # pyright: ignore[reportReturnType]
+
+    @property
+    def turns(self) -> int:
+        """How many are recorded."""
+        with self._speaking("it cannot be read"):
+            return self._db.rows("SELECT count(*) FROM turn")[0][0]
 
     def put(self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]) -> None:
         """Record a finished turn; it is on the disk when this returns."""
@@ -73,18 +83,22 @@ class Journal:
         write.add_done_callback(self._writes.discard)
         await asyncio.shield(asyncio.wrap_future(write))
 
-    @property
-    def course(self) -> dict[str, Any]:
-        """The config keys that the recorded turns were steered by; empty for a new run."""
-        return self._fact("course")
+    def fact(self, name: Literal["course", "models", "lost"]) -> dict[str, Any]:
+        """What steers the recorded turns: the config keys of the `course`, the `models`' settings; what was `lost`.
 
-    def steer(self, course: dict[str, Any]) -> None:
-        """From here on, turns are steered by these config keys."""
-        self._state("course", course)
+        Empty for a new run.
+        """
+        with self._speaking(f"what it says of {name!r} cannot be read"):
+            row = self._db.row("SELECT value FROM fact WHERE name = ?", name)
+            value = json.loads(row[0]) if row else {}
+            if not isinstance(value, dict):
+                raise ValueError("it is no mapping")
+            return value
 
-    def ask_with(self, models: dict[str, dict[str, Any]]) -> None:
-        """From here on, turns are asked with these model settings."""
-        self._state("models", models)
+    def state(self, name: Literal["course", "models", "lost"], value: Mapping[str, Any]) -> None:
+        """From here on, this holds; on the disk when this returns."""
+        with self._speaking("it cannot be written"):
+            self._db.change("INSERT OR REPLACE INTO fact VALUES (?, ?)", name, _dump(value))
 
     def need_same_models(self, models: Mapping[str, dict[str, Any]]) -> None:
         """Compare the models' settings with those of the record, before anything is opened to repeat it.
@@ -92,16 +106,18 @@ class Journal:
         Raises:
             ChangedError: turns are recorded that no model would now be asked in the same way.
         """
-        before = self._fact("models")
+        before = self.fact("models")
         gone = [model for model in before.values() if model not in models.values()]
-        if gone and (place := self._first_asked_with(gone)):
-            raise self.changed(place, _changed_models(before, models))
-
-    def _first_asked_with(self, models: Container[dict[str, Any]]) -> Place | None:
+        if not gone:
+            return
         query = "SELECT stage, turn, speaker, task, ordinal, json_extract(request, '$.model') FROM turn ORDER BY rowid"
         with self._speaking("it cannot be read"):
             rows = self._db.rows(query)
-            return next((Place(*row[:5]) for row in rows if json.loads(row[5]) in models), None)
+            place = next((Place(*row[:5]) for row in rows if json.loads(row[5] or "null") in gone), None)
+        if place:
+            before, now = _single_keys(before), _single_keys(models)
+            keys = [f"models.{key}" for key, value in before.items() if now.get(key) != value]
+            raise self.changed(place, keys)
 
     def changed(self, place: Place, keys: Sequence[str]) -> ChangedError:
         """The error of a place whose record cannot be used, with the config keys that differ."""
@@ -112,35 +128,34 @@ class Journal:
             hint="undo the change, or go on from that turn: manyheads resume RUN --accept-changes",
         )
 
+    def damaged(self, place: Place) -> JournalError:
+        """The error of a place whose record no reply can be read from."""
+        return JournalError(
+            f"{self.path}: the record of {place} is damaged, or was edited",
+            hint="restore the journal from a copy, or ask this turn anew: manyheads resume RUN --accept-changes",
+        )
+
     @property
     def lost(self) -> Usage:
         """What was paid, in earlier starts of the run, for replies that could not be used."""
         if self._lost is None:
-            self._lost = Usage.model_validate(self._fact("lost"))
+            with self._speaking("what it says of 'lost' cannot be read"):
+                self._lost = Usage.model_validate(self.fact("lost"))
         return self._lost
 
     def lose(self, usage: Usage) -> None:
         """Keep what was lost so far; on the disk when this returns."""
         if usage != self.lost:
-            self._state("lost", usage.model_dump())
+            self.state("lost", usage.model_dump())
             self._lost = usage
-
-    def _fact(self, name: str) -> dict[str, Any]:
-        with self._speaking("it cannot be read"):
-            row = self._db.row("SELECT value FROM fact WHERE name = ?", name)
-            return json.loads(row[0]) if row else {}
-
-    def _state(self, name: str, value: dict[str, Any]) -> None:
-        with self._speaking("it cannot be written"):
-            self._db.change("INSERT OR REPLACE INTO fact VALUES (?, ?)", name, _dump(value))
 
     @contextmanager
     def _speaking(self, what: str) -> Generator[None]:
         """Turns a full disk or a damaged file into words."""
         try:
             yield
-        except (sqlite3.Error, json.JSONDecodeError) as error:
-            raise JournalError(f"{self.path}: {what}: {error}", hint=_hint(error)) from error
+        except (sqlite3.Error, TypeError, ValueError, RecursionError) as error:
+            raise JournalError(f"{self.path}: {what}: {in_short(error)}", hint=_hint(error)) from error
 
     def close(self) -> None:
         """Free the file, once every turn that has ended is in it."""
@@ -162,7 +177,7 @@ def _hint(error: Exception) -> str:
         return (
             "another process is running in this folder; wait for it, or stop it, then: manyheads resume RUN"
         )
-    if isinstance(error, json.JSONDecodeError) or getattr(error, "sqlite_errorcode", None) in DAMAGED:
+    if not isinstance(error, sqlite3.Error) or getattr(error, "sqlite_errorcode", None) in DAMAGED:
         return "it is damaged, or no journal: begin a new run, or restore it from a copy, then: manyheads resume RUN"
     return "check that the disk is writable and not full, then: manyheads resume RUN"
 
@@ -177,11 +192,12 @@ def read_turns(path: Path) -> list[tuple[Place, dict[str, Any], dict[str, Any]]]
     try:
         with reading(path) as database:
             rows = database.execute(query).fetchall()
-    except sqlite3.Error as error:
+        return [(Place(*row[:5]), json.loads(row[5]), json.loads(row[6])) for row in rows]
+    except (sqlite3.Error, *DAMAGES) as error:
         raise JournalError(
-            f"{path}: no readable journal ({error})", hint="name a run folder: --model replay/FOLDER"
+            f"{path}: no readable journal ({in_short(error)})",
+            hint="name a run folder: --model replay/FOLDER",
         ) from error
-    return [(Place(*row[:5]), json.loads(row[5]), json.loads(row[6])) for row in rows]
 
 
 def spent_in(path: Path) -> Usage:
@@ -196,27 +212,30 @@ def spent_in(path: Path) -> Usage:
             rows = database.execute(
                 f"{turns} UNION ALL SELECT value FROM fact WHERE name = 'lost'"
             ).fetchall()
-    except sqlite3.Error as error:
-        raise JournalError(f"{path}: what it has cost cannot be read: {error}") from error
-    return sum((Usage.model_validate_json(usage) for (usage,) in rows), NOTHING)
+        return sum((Usage.model_validate_json(usage) for (usage,) in rows), NOTHING)
+    except (sqlite3.Error, *DAMAGES) as error:
+        raise JournalError(f"{path}: what it has cost cannot be read: {in_short(error)}") from error
 
 
 def _key(place: Place) -> tuple[str, int, str, str, int]:
     return (place.stage, place.turn, place.speaker, place.task, place.ordinal)
 
 
-def _dump(value: dict[str, Any]) -> str:
-    return json.dumps(value, ensure_ascii=False)
+def _single_keys(course: Mapping[str, Any]) -> dict[str, Any]:
+    """A course, or models, by `NAME.team`, `inputs.topic`, `default.max_tokens`, …"""
+    return {
+        f"{key}.{inner}" if inner else key: each
+        for key, value in course.items()
+        for inner, each in (value.items() if isinstance(value, dict) else [("", value)])
+    }
 
 
-def _changed_models(before: Mapping[str, dict[str, Any]], now: Mapping[str, dict[str, Any]]) -> list[str]:
-    """The config keys of models whose settings differ, `models.default.max_tokens` for one."""
-    return [
-        f"models.{alias}.{key}"
-        for alias, model in before.items()
-        for key, value in model.items()
-        if now.get(alias, {}).get(key) != value
-    ]
+def _dump(value: Mapping[str, Any]) -> str:
+    return printable(json.dumps(value, ensure_ascii=False))
+
+
+DAMAGES = (TypeError, ValueError, LookupError, AttributeError, RecursionError)
+"""What reading a record raises that somebody has changed, or a disk."""
 
 
 class Recorded:
@@ -227,7 +246,6 @@ class Recorded:
         journal: the run's journal.
         model_of: settings of a model alias that change its answers; part of the request's hash.
         course: the config keys that steer who is asked what, beside the requests themselves.
-        parts: takes a course apart into single keys, of whatever version it is.
         accept_changes: go on from a changed turn instead of stopping there.
         on_replayed: told what each reply that the record holds has cost, those that a new one replaces as well.
         on_live: called once, before the first turn that is not in the record.
@@ -241,14 +259,13 @@ class Recorded:
         model_of: Callable[[str], dict[str, Any]],
         *,
         course: dict[str, Any] | None = None,
-        parts: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
         accept_changes: bool = False,
         on_replayed: Callable[[Usage], None] = lambda usage: None,
         on_live: Callable[[], None] = lambda: None,
         on_ended: Callable[[], None] = lambda: None,
     ) -> None:
         self._host, self._journal, self._model_of = host, journal, model_of
-        self._course, self._parts, self._accept_changes = course or {}, parts, accept_changes
+        self._course, self._accept_changes = course or {}, accept_changes
         self._on_replayed, self._on_live, self._on_ended = on_replayed, on_live, on_ended
         self._live = False
         self.useful = NOTHING
@@ -265,20 +282,15 @@ class Recorded:
                 course, and changes are not accepted.
         """
         try:
-            return await self._answer(turn)
-        finally:
-            self._on_ended()
-
-    async def _answer(self, turn: Turn[R]) -> Reply[R]:
-        request = request_of(turn, self._model_of(turn.speaker.model))
-        digest = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
-        if (recorded := self._journal.get(turn.place)) and recorded[0] == digest:
-            reply = _load(recorded[1], turn.reply_type)
-            self._on_replayed(reply.usage)
-            self.useful += reply.usage
-        else:
+            request = request_of(turn, self._model_of(turn.speaker.model))
+            digest = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
+            recorded = self._journal.get(turn.place)
+            if recorded and recorded[0] == digest and (reply := self._read(turn, recorded[1])):
+                self._on_replayed(reply.usage)
+                self.useful += reply.usage
+                return reply
             if recorded and not (self._accept_changes or turn.nested):
-                raise self._changed(turn.place)
+                raise self._journal.changed(turn.place, self._turned())
             self._go_live(turn.place)
             reply = await self._host.ask(turn)
             # It counts as useful while it is written: a turn that ends meanwhile must not take it down as lost.
@@ -289,44 +301,56 @@ class Recorded:
                 self.useful -= reply.usage
                 raise
             if recorded:
-                self._on_replayed(Usage.model_validate(recorded[1]["usage"]))
-        return reply
+                with suppress(*DAMAGES):
+                    self._on_replayed(Usage.model_validate(json.loads(recorded[1])["usage"]))
+            return reply
+        finally:
+            self._on_ended()
+
+    def _read(self, turn: Turn[R], recorded: Any) -> Reply[R] | None:
+        """A recorded reply; None where it is damaged, and to be asked for anew."""
+        try:
+            return _load(json.loads(recorded), turn.reply_type)
+        except DAMAGES as error:
+            if self._accept_changes:
+                return None
+            raise self._journal.damaged(turn.place) from error
 
     def _go_live(self, place: Place) -> None:
         if self._live:
             return
-        if self._turned() and not self._accept_changes:
-            raise self._changed(place)
-        self._journal.steer(self._course)
+        if (keys := self._turned()) and not self._accept_changes:
+            raise self._journal.changed(place, keys)
+        self._journal.state("course", self._course)
         self._on_live()
         self._live = True
 
     def _turned(self) -> list[str]:
         """The config keys that steer the run otherwise than the recorded turns were steered."""
-        if not (recorded := self._journal.course):
-            return []
-        before = self._parts(recorded)
-        return [key for key, value in self._parts(self._course).items() if before.get(key) != value]
-
-    def _changed(self, place: Place) -> ChangedError:
-        return self._journal.changed(place, self._turned())
+        before = _single_keys(self._journal.fact("course"))
+        return [
+            key for key, value in _single_keys(self._course).items() if before and before.get(key) != value
+        ]
 
 
 def request_of(turn: Turn[Any], model: dict[str, Any]) -> dict[str, Any]:
     """All of a turn that its answer depends on, as JSON data."""
+    thread = [
+        {
+            "sender": message.sender,
+            "text": message.text,
+            "images": [hashlib.sha256(image.data).hexdigest() for image in message.images],
+        }
+        for message in turn.thread
+    ]
     return {
         "system": turn.speaker.system,
-        "thread": [_message(message) for message in turn.thread],
+        "thread": thread,
         "schema": schema_of(turn.reply_type),
         "tools": sorted(tool.name for tool in turn.tools),
         "recall": turn.recall,
         "model": model,
     }
-
-
-def _message(message: Message) -> dict[str, Any]:
-    images = [hashlib.sha256(image.data).hexdigest() for image in message.images]
-    return {"sender": message.sender, "text": message.text, "images": images}
 
 
 def _save(reply: Reply[Any]) -> dict[str, Any]:
@@ -343,13 +367,77 @@ def _save(reply: Reply[Any]) -> dict[str, Any]:
 
 
 def _load(data: dict[str, Any], reply_type: type[R]) -> Reply[R]:
+    """The reply of a record; raises one of `DAMAGES` where it is none."""
+    text, model, attempts, seconds = data["text"], data["model"], data["attempts"], data["seconds"]
+    plain = isinstance(text, str) and isinstance(model, str) and isinstance(attempts, int)
+    if not plain or not isinstance(seconds, int | float):
+        raise TypeError("no reply")
     return Reply(
-        text=data["text"],
-        value=reply_type.model_validate(data["value"]),
-        model=data["model"],
-        usage=Usage.model_validate(data["usage"]),
-        tool_calls=tuple(ToolCall.model_validate(call) for call in data["tool_calls"]),
-        attempts=data["attempts"],
-        seconds=data["seconds"],
-        warnings=tuple(data["warnings"]),
+        text,
+        reply_type.model_validate(data["value"]),
+        model,
+        Usage.model_validate(data["usage"]),
+        tuple(map(ToolCall.model_validate, data["tool_calls"])),
+        attempts,
+        seconds,
+        tuple(map(str, data["warnings"])),
     )
+
+
+FORM_BEGINS = FORM.partition("{schema}")[0]
+
+
+class ReplayModel:
+    """A model that gives each question the reply that was recorded for it in an earlier run.
+
+    A question that was asked several times gets the reply of the same place in the run. Where that is not known,
+    or was not recorded, it gets the replies in order.
+
+    Args:
+        turns: where, a recorded request and its reply.
+    """
+
+    def __init__(self, turns: Sequence[tuple[Place, dict[str, Any], dict[str, Any]]]) -> None:
+        # Turns that were under way at once ended in any order.
+        self._waiting = {
+            place: (_asked(request["system"], (each["text"] for each in request["thread"])), reply)
+            for place, request, reply in sorted(turns, key=lambda turn: (turn[0].turn, turn[0].ordinal))
+        }
+
+    @classmethod
+    def from_run(cls, folder: str) -> "ReplayModel":
+        """The model that answers from `folder/journal.sqlite`.
+
+        Raises:
+            JournalError: there is no journal.
+        """
+        path = Path(folder) / "journal.sqlite" if Path(folder).is_dir() else Path(folder)
+        return cls(read_turns(path))
+
+    async def complete(self, system: str, thread: Sequence[Message], answered: int = 0) -> Raw:
+        """See `LocalModel.complete`; recorded tool calls are made again before the answer.
+
+        Raises:
+            ModelError: the journal holds no reply to this question.
+        """
+        asked = _asked(system, (message.text for message in thread))
+        here = asked_at.get()
+        for place in (here, *self._waiting) if here in self._waiting else self._waiting:
+            recorded, reply = self._waiting[place]
+            # A retrieval hook may have put a passage before a text.
+            if len(asked) == len(recorded) and all(map(str.endswith, asked, recorded)):
+                break
+        else:
+            raise ModelError(
+                "replay: the journal holds no reply to this question", tried=" ".join(asked[1:])[:200]
+            )
+        calls = tuple(map(ToolCall.model_validate, reply["tool_calls"]))
+        if answered < len(calls):
+            return Raw("", reply["model"], tool_calls=calls)
+        del self._waiting[place]
+        return Raw(reply["text"], reply["model"], Usage.model_validate(reply["usage"]))
+
+
+def _asked(system: str, thread: Iterable[str]) -> tuple[str, ...]:
+    """A system prompt and the texts of a thread, without the reply's form."""
+    return (system.strip(), *((text.rpartition(FORM_BEGINS)[0] or text).strip() for text in thread))

@@ -1,6 +1,7 @@
 """Whether a config can run: what it needs, looked at one by one; a run, a suite and `manyheads check` go by it."""
 
-from collections.abc import Callable, Iterator, Mapping
+import socket
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from urllib.parse import urlsplit
@@ -9,12 +10,13 @@ from manyheads.bank.corpora import resolve_corpus
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.config.run import FRAMEWORKS
-from manyheads.discussion.run import DiscussionSettings
 from manyheads.discussion.team import need_members
-from manyheads.engine.replay import ReplayModel
+from manyheads.engine.journal import ReplayModel
 from manyheads.engine.system import system_of
 from manyheads.errors import ConfigError, UserError
+from manyheads.literature.library import Library
 from manyheads.models.requests import key_of, key_variable
+from manyheads.papers import Literature
 from manyheads.report.record import count
 from manyheads.resources import Resources
 from manyheads.roles import Roles
@@ -39,83 +41,69 @@ def _wrong(subject: str, error: UserError | str) -> Finding:
     return Finding(subject, str(error).removeprefix(f"{subject}: "), error)
 
 
-def _host(config: RunConfig) -> Iterator[Finding]:
+def findings(config: RunConfig) -> Iterator[Finding]:
+    """What a config needs before it can run, one by one."""
     if find_spec(FRAMEWORKS[config.host]) is None:
-        wrong = f"{config.host} is not installed: pip install 'manyheads[{config.host}]'"
-        yield Finding("host", wrong, ConfigError(wrong))
+        yield _wrong("host", f"{config.host} is not installed: pip install 'manyheads[{config.host}]'")
     else:
         yield Finding("host", config.host)
-
-
-def _roles(config: RunConfig) -> Iterator[Finding]:
+    roles = None
     try:
         roles = Roles(Resources.of(config.paths))
         problems = misfits(config, roles)
+        yield from (_wrong("roles", problem) for problem in problems)
+        if not problems:
+            yield Finding("roles", f"{len(roles.cards)} cards, every prompt reads only what its task gives")
     except UserError as error:
         yield _wrong("roles", error)
-        return
-    yield from (_wrong("roles", problem) for problem in problems)
-    if not problems:
-        yield Finding("roles", f"{len(roles.cards)} cards, every prompt reads only what its task gives")
-
-
-def _models(config: RunConfig) -> Iterator[Finding]:
     for alias, model in config.models.items():
-        subject = f"models.{alias}"
         try:
             _need_model(model, alias)
-            yield Finding(subject, f"{model.provider}/{model.name}")
+            yield Finding(f"models.{alias}", f"{model.provider}/{model.name}")
         except UserError as error:
-            yield _wrong(subject, error)
+            yield _wrong(f"models.{alias}", error)
+    yield from _literature(config, roles)
+    yield from _inputs(config)
 
 
 def _need_model(model: ModelConfig, alias: str) -> None:
-    """Raises `UserError` where a model has no key, no record, or nothing listens at its address."""
+    """Raises `UserError` where a model has no key, no record, or nothing listens at its address; nothing is paid for."""
     if model.provider == "replay":
         ReplayModel.from_run(model.name)
         return
     if key_variable(model):
         key_of(model, alias)
-    if model.provider in ("openai", "ollama", "anthropic") and (problem := _unreachable(model, alias)):
-        raise ConfigError(problem)
-
-
-def _unreachable(model: ModelConfig, alias: str) -> str | None:
-    """Whether anything listens at the model's address; no request is paid for."""
-    import socket
-
+    if model.provider == "offline":
+        return
     usual = {"openai": "https://api.openai.com", "anthropic": "https://api.anthropic.com"}
     url = urlsplit(model.base_url or usual.get(model.provider, "http://localhost:11434"))
-    address = (url.hostname or "localhost", url.port or (443 if url.scheme == "https" else 80))
+    host, port = url.hostname or "localhost", url.port or (443 if url.scheme == "https" else 80)
     try:
-        socket.create_connection(address, timeout=3).close()
+        socket.create_connection((host, port), timeout=3).close()
     except OSError as error:
-        where = f"{address[0]}:{address[1]} cannot be reached ({error.strerror or error})"
-        return f"{where}; start the server, or set models.{alias}.base_url"
-    return None
+        raise ConfigError(
+            f"{host}:{port} cannot be reached ({error.strerror or error}); start the server, or set models.{alias}.base_url"
+        ) from error
 
 
-def _corpus(config: RunConfig) -> Iterator[Finding]:
-    """The corpus of a system that opens one, and the sources of look-ups beside it."""
-    if not system_of(config).corpus(config):
-        yield from _sources(config)
-        return
+def _literature(config: RunConfig, roles: Roles | None) -> Iterator[Finding]:
+    """The corpus of a system that opens one, and the sources of look-ups beside it, of which nobody is asked."""
+    system = system_of(config)
     try:
+        if not system.corpus(config):
+            yield from _sources(config, roles)
+            return
         with Ecosystem.open(resolve_corpus(config.corpus, embedding=config.embedding)) as ecosystem:
-            if isinstance(config.settings, DiscussionSettings):
-                need_members(config.settings.team, ecosystem)
+            need_team(config, ecosystem)
             yield Finding("corpus", f"{config.corpus}: {count(len(ecosystem.scientists), 'scientist')}")
-            yield from _sources(config, ecosystem)
+            yield from _sources(config, roles, ecosystem)
     except UserError as error:
         yield _wrong("corpus", error)
 
 
-def _sources(config: RunConfig, corpus: Ecosystem | None = None) -> Iterator[Finding]:
-    """Where papers are looked up, for a run that may; nobody is asked."""
-    from manyheads.literature.library import Library
-
+def _sources(config: RunConfig, roles: Roles | None, corpus: Ecosystem | None = None) -> Iterator[Finding]:
     try:
-        if not system_of(config).searches(config, Roles(Resources.of(config.paths))):
+        if roles is None or not system_of(config).searches(config, roles):
             return
     except UserError:  # of the cards, with which it is told
         return
@@ -127,48 +115,37 @@ def _sources(config: RunConfig, corpus: Ecosystem | None = None) -> Iterator[Fin
 
 
 def _inputs(config: RunConfig) -> Iterator[Finding]:
-    """What the system itself asks of a config, such as a topic."""
-    system = system_of(config)
+    """What the system asks of a config, such as a topic, then what it reads of the inputs."""
     try:
-        system.ready(system.settle(config))
+        config = prepare(config)
     except UserError as error:
         yield _wrong(config.system, error)
-
-
-def _texts(config: RunConfig) -> Iterator[Finding]:
-    """What the system reads of its inputs; nothing where these lack something."""
-    system = system_of(config)
-    if any(_inputs(config)):
         return
     try:
-        if (given := system.read(config)) is not None:
-            yield Finding("inputs", system.summary(given))
+        if (material := system_of(config).read(config)) is not None:
+            yield Finding("inputs", str(material))
     except UserError as error:
         yield _wrong("inputs", error)
 
 
-PARTS: Mapping[str, Callable[[RunConfig], Iterator[Finding]]] = {
-    "host": _host,
-    "roles": _roles,
-    "models": _models,
-    "corpus": _corpus,
-    "inputs": _inputs,
-    "texts": _texts,
-}
-"""What is looked at, in order."""
+def need_team(config: RunConfig, literature: Literature) -> None:
+    """Raises `CorpusError` where the corpus cannot fill the team of a system that has one."""
+    if discussion := system_of(config).team(config):
+        need_members(discussion.team, literature)
 
 
-def findings(config: RunConfig, *parts: str) -> Iterator[Finding]:
-    """What a config needs before it can run, one by one: of some parts, or of all."""
-    for part in parts or PARTS:
-        yield from PARTS[part](config)
+def prepare(config: RunConfig) -> RunConfig:
+    """The config as a run begins with it, see `System.prepare`.
 
-
-def need(config: RunConfig, *parts: str) -> None:
-    """Raises the first `UserError` of the findings."""
-    for finding in findings(config, *parts):
-        if finding.error:
-            raise finding.error
+    Raises:
+        ConfigError: an input is missing, or something else that the system cannot run without.
+    """
+    system = system_of(config)
+    for name, slot in system.slots.items():
+        if slot.required and not getattr(config.inputs, name):
+            option = f"--{name.replace('_', '-')} {slot.metavar}"
+            raise ConfigError(f"{config.system}: needs the input {name}", hint=slot.hint or option)
+    return system.prepare(config)
 
 
 def roles_of(config: RunConfig) -> Roles:
@@ -191,29 +168,24 @@ def misfits(config: RunConfig, roles: Roles) -> list[str]:
         ConfigError: a card cannot be read, or the config names a role that is not there.
     """
     system = system_of(config)
-    needed = {role for role, _ in system.needs(config)} | set(config.roles)
-    return [
-        *roles.problems(),
-        *(line for role in sorted(needed) for line in _of_card(config, roles, role)),
-        *_of_tasks(config, roles),
-        *system.check(config, roles),
-    ]
-
-
-def _of_card(config: RunConfig, roles: Roles, role: str) -> Iterator[str]:
-    card = roles.card(role)
-    changes = config.roles.get(role)
-    alias = changes.model if changes else card.model
-    if alias not in config.models:
-        yield f"role {role}: its model is {alias!r}, but the config has models {', '.join(config.models)}"
-    for tool in sorted(set(card.tools) - TOOLS):
-        yield f"role {role}: there is no tool {tool!r}, only {', '.join(sorted(TOOLS))}"
-
-
-def _of_tasks(config: RunConfig, roles: Roles) -> Iterator[str]:
-    for (role, task), kind in system_of(config).needs(config).items():
+    needs = system.needs(config)
+    lines = roles.problems()
+    for role in sorted({role for role, _ in needs} | set(config.roles)):
+        card, changes = roles.card(role), config.roles.get(role)
+        alias = changes.model if changes else card.model
+        if alias not in config.models:
+            aliases = ", ".join(config.models)
+            lines.append(f"role {role}: its model is {alias!r}, but the config has models {aliases}")
+        for tool in sorted(set(card.tools) - TOOLS):
+            lines.append(f"role {role}: there is no tool {tool!r}, only {', '.join(sorted(TOOLS))}")
+    for (role, task), kind in needs.items():
         tasks = roles.card(role).tasks
         if task not in tasks:
-            yield f"role {role}: {config.system} needs its task {task!r}, which the card does not have"
+            lines.append(
+                f"role {role}: {config.system} needs its task {task!r}, which the card does not have"
+            )
         elif not issubclass(roles.reply(role, task), kind):
-            yield f"role {role}: task {task!r} must reply with {kind.__name__}, not {tasks[task].reply}"
+            lines.append(
+                f"role {role}: task {task!r} must reply with {kind.__name__}, not {tasks[task].reply}"
+            )
+    return [*lines, *system.check(config, roles)]

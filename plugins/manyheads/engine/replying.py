@@ -7,16 +7,15 @@ or spends dozens of calls on a model that answers JSON as plain text.
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from manyheads.core import NOTHING, Message, Place, Raw, Reply, ToolCall, Turn, Usage
+from manyheads.core import NOTHING, Message, Place, Raw, Reply, ToolCall, Turn
 from manyheads.errors import ReplyError, describe
 from manyheads.objects import UnreadableError, objects, printable
 from manyheads.replies import ReplyModel, form, uniform_score
@@ -33,15 +32,6 @@ Answer the same question again, with one complete JSON object that fits the sche
 
 asked_at: ContextVar[Place | None] = ContextVar("asked_at", default=None)
 """Where in the run the turn under way stands: what a model of ours may know that no framework would tell it."""
-
-
-@contextmanager
-def _at(place: Place) -> Generator[None]:
-    token = asked_at.set(place)
-    try:
-        yield
-    finally:
-        asked_at.reset(token)
 
 
 class UnusableReplyError(ValueError):
@@ -87,28 +77,6 @@ def _answer(text: str, reply_type: type[ReplyModel]) -> dict[str, Any]:
     return next(each[-1] for each in reversed(several) if each)
 
 
-@dataclass
-class _Attempts(Generic[R]):
-    """What the attempts at one turn have cost so far."""
-
-    turn: Turn[R]
-    usage: Usage = NOTHING
-    tool_calls: tuple[ToolCall, ...] = ()
-    count: int = 0
-
-    def add(self, raw: Raw) -> None:
-        self.usage += raw.usage
-        self.tool_calls += raw.tool_calls
-        self.count += 1
-
-    async def read(self, raw: Raw) -> R:
-        read = partial(parse, raw.text, self.turn.reply_type, truncated=raw.truncated)
-        value = await asyncio.to_thread(read) if len(raw.text) > LONG else read()
-        if self.turn.check and (problem := self.turn.check(value)):
-            raise UnusableReplyError(problem)
-        return value
-
-
 class StructuredHost(ABC):
     """Base of the hosts: asks for a typed reply and, while it is invalid, asks again with the reason; can be paused.
 
@@ -144,55 +112,46 @@ class StructuredHost(ABC):
             ReplyError: no attempt gave a valid reply; keeps the last raw text.
             BudgetError: an attempt cannot be paid.
         """
-        began, warn, so_far = time.monotonic(), list[str](), _Attempts(turn)
-        thread = with_form(turn)
+        began, warn, thread = time.monotonic(), list[str](), with_form(turn)
+        usage, calls, attempt = NOTHING, tuple[ToolCall, ...](), 0
         while True:
-            with turn.meter.asking(), _at(turn.place):
-                raw = await self.native(turn, thread, warn)
-                turn.meter.pay(raw.usage)
-            raw = replace(raw, text=printable(raw.text))
-            so_far.add(raw)
+            attempt += 1
+            at = asked_at.set(turn.place)
             try:
-                value = await so_far.read(raw)
+                with turn.meter.asking():
+                    raw = await self.native(turn, thread, warn)
+                    turn.meter.pay(raw.usage)
+            finally:
+                asked_at.reset(at)
+            text, model = printable(raw.text), printable(raw.model)
+            usage, calls = usage + raw.usage, calls + raw.tool_calls
+            try:
+                read = partial(parse, text, turn.reply_type, truncated=raw.truncated)
+                value = await asyncio.to_thread(read) if len(text) > LONG else read()
+                if turn.check and (problem := turn.check(value)):
+                    raise UnusableReplyError(problem)
             except UnusableReplyError as problem:
-                if so_far.count >= self._attempts:
-                    raise _gave_up(turn, raw, str(problem), so_far.count) from problem
+                if attempt >= self._attempts:
+                    shown = text if len(text) <= 600 else text[:600] + " …"
+                    raise ReplyError(
+                        f"{turn.place}: no valid reply from {raw.model} in {attempt} attempts; the last one: {problem}",
+                        raw=text,
+                        tried=f"its last words were: {shown!r}",
+                        hint="resume the run, or give this role another model: --set roles.<role>.model=<alias>",
+                    ) from problem
                 warn.append(f"{turn.place}: asked again, {problem}")
-                thread = (*thread, *_once_more(raw, problem))
+                said = Message(text.strip() or "(nothing)", sender="assistant")
+                thread = (*thread, said, Message(AGAIN.format(problem=problem)))
                 continue
             if (score := uniform_score(value)) is not None:
                 warn.append(
                     f"{turn.place}: every score is {score}, an end of the scale; it may be copied from the form"
                 )
             seconds = time.monotonic() - began
-            return Reply(
-                raw.text,
-                value,
-                raw.model,
-                so_far.usage,
-                so_far.tool_calls,
-                so_far.count,
-                seconds,
-                tuple(warn),
-            )
+            return Reply(text, value, model, usage, calls, attempt, seconds, tuple(warn))
 
 
 def with_form(turn: Turn[R]) -> tuple[Message, ...]:
     """The turn's thread, its last message ending with the reply's form."""
     *before, last = turn.thread
     return (*before, replace(last, text=f"{last.text.rstrip()}\n\n{form(turn.reply_type)}"))
-
-
-def _once_more(raw: Raw, problem: UnusableReplyError) -> tuple[Message, Message]:
-    said = raw.text.strip() or "(nothing)"
-    return Message(said, sender="assistant"), Message(AGAIN.format(problem=problem))
-
-
-def _gave_up(turn: Turn[Any], raw: Raw, problem: str, count: int) -> ReplyError:
-    shown = raw.text if len(raw.text) <= 600 else raw.text[:600] + " …"
-    return ReplyError(
-        f"{turn.place}: no valid reply from {raw.model} in {count} attempts; the last one: {problem}",
-        raw=raw.text,
-        tried=f"its last words were: {shown!r}",
-        hint="resume the run, or give this role another model: --set roles.<role>.model=<alias>",
-    )

@@ -2,8 +2,8 @@
 
 import asyncio
 import shlex
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, aclosing, closing
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
@@ -16,35 +16,27 @@ from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import NOTHING, UNMETERED, Host, ManagedHost, Meter, Recall, Usage
 from manyheads.core.events import AnyEvent, Emit, Searched, Warned, stream
 from manyheads.core.results import RunResult, RunUsage
-from manyheads.discussion.run import DiscussionSettings, Run
-from manyheads.discussion.team import need_members
+from manyheads.discussion.run import Run
 from manyheads.disk import cache_folder
-from manyheads.engine.budget import Budgeted, Ledger, Meters
-from manyheads.engine.folder import JOURNAL, RunFolder, fresh, new_folder
+from manyheads.engine.budget import Budgeted, Ledger
+from manyheads.engine.folder import JOURNAL, RunFolder, fresh, new_folder, replies_told, writing
 from manyheads.engine.journal import Journal, Recorded
-from manyheads.engine.readiness import need, roles_of
+from manyheads.engine.readiness import need_team, prepare, roles_of
 from manyheads.engine.system import System, system_of
-from manyheads.errors import UserError
+from manyheads.errors import JournalError, UserError
 from manyheads.literature.cache import CACHE, RECORD
 from manyheads.literature.ledger import LEDGER, SearchLedger
 from manyheads.literature.library import Library, ServiceLiterature
 from manyheads.models.offline import OFFLINE
 from manyheads.papers import Literature, NoLiterature
 from manyheads.prompts import Prompts
-from manyheads.roles import Roles
 
 __all__ = ["HostFactory", "Session", "fresh", "new_folder"]
 
 
-# What the hosts' retrieval hooks deliver: nearby scientists from the author knowledge bank.
-
-
-PASSAGE = "partials/recall.md.j2"
-
-
 @dataclass
 class AuthorRecall:
-    """A `core.Recall` over an ecosystem's author knowledge bank (VirSci 2025, §3.1, §3.2).
+    """What the hosts' retrieval hooks deliver: nearby scientists of the author knowledge bank (VirSci 2025, §3.1, §3.2).
 
     Attributes:
         count: how many scientists are shown.
@@ -57,9 +49,9 @@ class AuthorRecall:
     insiders: set[str] = field(default_factory=set[str])
 
     async def __call__(self, query: str, speaker: str) -> str:
-        outside = {speaker, *self.insiders}
-        found = await self.literature.find_scientists(query, self.count, exclude=outside)
-        return self.prompts.render(PASSAGE, {"scientists": found}) if found else ""
+        exclude = {speaker, *self.insiders}
+        scientists = await self.literature.find_scientists(query, self.count, exclude=exclude)
+        return self.prompts.render("partials/recall.md.j2", {"scientists": scientists}) if scientists else ""
 
 
 HostFactory = Callable[[Mapping[str, ModelConfig], Recall, int], ManagedHost]
@@ -110,53 +102,77 @@ class Session:
                 async for event in events:
                     yield event
         except UserError as error:
-            error.hint = self._with_way_back(error.hint)
+            # Below, nobody knows the folder of this run.
+            if self.way_back and error.hint and RESUME in error.hint:
+                error.hint = error.hint.replace(RESUME, self.way_back)
+            elif self.way_back and not self.again:  # else said once, by whoever runs that command
+                error.hint = f"{error.hint}; go on with: {self.way_back}" if error.hint else self.way_back
             raise
 
-    def _with_way_back(self, hint: str | None) -> str | None:
-        """A hint that names this run: below, nobody knows its folder."""
-        if self.way_back is None:
-            return hint
-        if hint and RESUME in hint:
-            return hint.replace(RESUME, self.way_back)
-        if self.again:  # said once, by whoever runs that command
-            return hint
-        return f"{hint}; go on with: {self.way_back}" if hint else self.way_back
-
     async def _events(self, make_host: HostFactory) -> AsyncGenerator[AnyEvent, None]:
-        self.config = self.system.settle(self.config)
-        need(self.config, "inputs")
-        self._need_same_models()
-        roles = roles_of(self.config)
+        self.config = prepare(self.config)
+        config, system = self.config, self.system
+        identities = {alias: model.identity() for alias, model in config.models.items()}
+        roles = roles_of(config)
         async with AsyncExitStack() as stack:
-            given = await asyncio.to_thread(self.system.read, self.config)
-            literature = await self._literature(stack)
-            folder = stack.enter_context(RunFolder(self.folder, self.config, self.system.write_report))
-            journal = Journal(folder.journal)
-            stack.callback(journal.close)
-            settings = self.config.settings
-            shown = settings.invitation.suggestions if isinstance(settings, DiscussionSettings) else 0
-            recall = AuthorRecall(literature, roles.prompts, shown)
-            host = make_host(self._models(), recall, self.config.attempts)
+            # What is recorded is looked at first: to repeat it takes a framework, a corpus and its embeddings. Whoever
+            # has the journal has the folder.
+            journal = self._journal(stack, identities) if (self.folder / JOURNAL).exists() else None
+            material = await asyncio.to_thread(system.read, config)
+            literature: Literature = NoLiterature()
+            if system.corpus(config):
+                literature = await stack.enter_async_context(open_corpus(config.corpus, config.embedding))
+                need_team(config, literature)
+            journal = journal or self._journal(stack, identities)
+            folder = stack.enter_context(RunFolder(self.folder, config, system.write_report))
+            discussion = system.team(config)
+            recall = AuthorRecall(
+                literature, roles.prompts, discussion.invitation.suggestions if discussion else 0
+            )
+            host = make_host(self._models(), recall, config.attempts)
             stack.push_async_callback(host.close)
-            paid = Ledger(self.config.budget)
-            guarded = self._guarded(host, journal, folder, paid)
-            ledger = SearchLedger(self.folder / LEDGER)
-            work = self._work(guarded, roles, literature, recall, given, ledger, paid, folder)
-            events = await stack.enter_async_context(aclosing(stream(work)))
-            async for event in events:
+            ledger = Ledger(config.budget)
+            guarded = self._guarded(host, journal, identities, folder, ledger)
+            searches = SearchLedger(self.folder / LEDGER)
+
+            async def work(emit: Emit) -> Mapping[str, Any]:
+                async with self._library(literature, partial(_note, searches, emit)) as library:
+                    if system.searches(config, roles):
+                        library.open()  # what is wrong with it is said before anything is paid for
+                    shown = self._shown(literature, library)
+                    run = Run(
+                        config, guarded, roles, shown, emit, system.result(), recall.insiders,
+                        library=library, material=material,
+                    )  # fmt: skip
+                    folder.so_far = partial(_result_of, run, searches, ledger)
+                    await system.run(run)
+                return _result_of(run, searches, ledger, finished=True).model_dump(mode="json")
+
+            async for event in await stack.enter_async_context(aclosing(stream(work))):
                 folder.note(event)
                 yield event
 
-    def _need_same_models(self) -> None:
-        """A changed model is said at once: to repeat the record takes a framework, a corpus and its embeddings."""
-        path = self.folder / JOURNAL
-        if path.exists() and not self.accept_changes:
-            with closing(Journal(path)) as journal:
-                journal.need_same_models(self._identities())
+    def _journal(self, stack: AsyncExitStack, identities: Mapping[str, dict[str, Any]]) -> Journal:
+        """The run's journal, which no other process has.
 
-    def _identities(self) -> dict[str, dict[str, Any]]:
-        return {alias: model.identity() for alias, model in self.config.models.items()}
+        Raises:
+            ChangedError: turns are recorded that no model would now be asked in the same way.
+            JournalError: another process is at work, or turns are missing that the folder tells of.
+        """
+        with writing(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+        journal = Journal(self.folder / JOURNAL)
+        stack.callback(journal.close)
+        if self.accept_changes:
+            return journal
+        journal.need_same_models(identities)
+        recorded, told = journal.turns, replies_told(self.folder)
+        if recorded < told:
+            raise JournalError(
+                f"{journal.path}: {recorded} turns are recorded, the folder tells of {told}: the others are lost",
+                hint="restore the journal from a copy, or pay for them anew: manyheads resume RUN --accept-changes",
+            )
+        return journal
 
     def _models(self) -> dict[str, ModelConfig]:
         """The models by alias. Another seed of the run is another draw of the offline model, as of any other."""
@@ -168,62 +184,35 @@ class Session:
             for alias, model in self.config.models.items()
         }
 
-    async def _literature(self, stack: AsyncExitStack) -> Literature:
-        """The ecosystem, open and warm until the stack closes; nothing for a system that needs none."""
-        if not self.system.corpus(self.config):
-            return NoLiterature()
-        ecosystem = await stack.enter_async_context(open_corpus(self.config.corpus, self.config.embedding))
-        if isinstance(self.config.settings, DiscussionSettings):
-            need_members(self.config.settings.team, ecosystem)
-        return ecosystem
-
-    def _guarded(self, host: Host, journal: Journal, folder: RunFolder, paid: Ledger) -> Recorded:
+    def _guarded(
+        self,
+        host: Host,
+        journal: Journal,
+        identities: Mapping[str, dict[str, Any]],
+        folder: RunFolder,
+        ledger: Ledger,
+    ) -> Recorded:
         """The host behind the budget, behind the journal: what is recorded is counted but never asked again."""
-        paid.pay(journal.lost)
-        identities = self._identities()
+        ledger.pay(journal.lost)
 
         def go_live() -> None:
-            journal.ask_with(identities)
+            journal.state("models", identities)
             folder.go_live()
 
+        def keep_lost() -> None:
+            journal.lose(_lost(ledger.spent, recorded.useful))
+
         recorded = Recorded(
-            Budgeted(host, Meters(paid, self.meter)),
+            Budgeted(host, ledger, self.meter, on_again=keep_lost),
             journal,
             identities.__getitem__,
             course=self.config.course(),
-            parts=self.system.course,
             accept_changes=self.accept_changes,
-            on_replayed=paid.pay,
+            on_replayed=ledger.pay,
             on_live=go_live,
-            on_ended=lambda: journal.lose(_lost(paid.spent, recorded.useful)),
+            on_ended=keep_lost,
         )
         return recorded
-
-    def _work(
-        self,
-        host: Host,
-        roles: Roles,
-        literature: Literature,
-        recall: AuthorRecall,
-        given: Any,
-        ledger: SearchLedger,
-        paid: Ledger,
-        folder: RunFolder,
-    ) -> Callable[[Emit], Awaitable[Mapping[str, Any]]]:
-        async def work(emit: Emit) -> Mapping[str, Any]:
-            async with self._library(literature, partial(_note, ledger, emit)) as library:
-                if self.system.searches(self.config, roles):
-                    library.open()  # what is wrong with it is said before anything is paid for
-                shown = self._shown(literature, library)
-                run = Run(
-                    self.config, host, roles, shown, emit, self.system.result(), recall.insiders,
-                    library=library, given=given,
-                )  # fmt: skip
-                folder.so_far = partial(_result_of, run, ledger, paid)
-                await self.system.run(run)
-            return _result_of(run, ledger, paid, finished=True).model_dump(mode="json")
-
-        return work
 
     def _library(self, literature: Literature, note: Callable[[Searched], None]) -> Library:
         """The sources of the config, none of which is opened before a look-up."""
@@ -231,7 +220,7 @@ class Session:
         return Library(
             self.config.literature,
             bank=own and own.papers,
-            bound=own.meta.options.bound if own else None,
+            bound=own and own.meta.options.bound,
             note=note,
             cache=cache_folder() / CACHE,
             record=self.folder / RECORD,
@@ -252,10 +241,9 @@ def _lost(paid: Usage, useful: Usage) -> Usage:
     return lost if lost.calls else NOTHING
 
 
-def _result_of(run: Run, ledger: SearchLedger, paid: Ledger, finished: bool = False) -> RunResult[Any]:
+def _result_of(run: Run, searches: SearchLedger, ledger: Ledger, finished: bool = False) -> RunResult[Any]:
     """What a run has come to, with all that it has paid: for its replies, and for what the result does not rest on."""
-    config, unused = run.config, _lost(paid.spent, run.usage)
-    searches = ledger.as_data() if ledger.entries else None
+    config, unused = run.config, _lost(ledger.spent, run.usage)
     return RunResult(
         system=config.system,
         host=config.host,
@@ -265,20 +253,20 @@ def _result_of(run: Run, ledger: SearchLedger, paid: Ledger, finished: bool = Fa
         written_by_language_model=bool(run.writers - {OFFLINE}),
         finished=finished,
         usage=RunUsage(**(run.usage + unused).model_dump(), by_stage=run.spent, unused=unused),
-        warnings=[*run.warnings, *map(_missing, sorted(ledger.degraded))],
-        degraded=sorted(ledger.degraded),
-        searches=searches,
+        warnings=[*run.warnings, *map(_missing, sorted(searches.degraded))],
+        degraded=sorted(searches.degraded),
+        searches=searches.as_data() if searches.entries else None,
         evidence=run.evidence.entries,
         result=run.result,
     )
 
 
-def _note(ledger: SearchLedger, emit: Emit, entry: Searched) -> None:
+def _note(searches: SearchLedger, emit: Emit, entry: Searched) -> None:
     """Take a look-up down and tell of it, and of a source that fails for the first time."""
-    before = ledger.degraded
-    ledger.note(entry)
+    before = searches.degraded
+    searches.note(entry)
     emit(entry)
-    for source in ledger.degraded:
+    for source in searches.degraded:
         if source not in before:
             emit(Warned(message=_missing(source)))
 

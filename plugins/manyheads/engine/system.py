@@ -1,17 +1,17 @@
 """What a system is: one object that tells everything about it, so that all else follows from it."""
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Generic, Literal
+from typing import Any, Generic, Literal, cast
 
 from pydantic import BaseModel, Field, create_model
 from typing_extensions import TypeVar
 
-from manyheads.config import Inputs, RunConfig, Section, Slot
+from manyheads.config import Inputs, RunConfig, Section, Slot, merge
 from manyheads.core.results import Idea
-from manyheads.discussion.run import Run
+from manyheads.discussion.run import DiscussionSettings, Run
 from manyheads.engine.folder import writing
 from manyheads.errors import ConfigError
 from manyheads.replies import ReplyModel
@@ -38,7 +38,7 @@ class Judge:
         input: its input that takes a run's folder; one that takes many has all runs of a cell judged together. Before
             a suite begins, `read` is called with none of these many, to see whether its other inputs can be read.
         measure: an example of what it measures, `NAME.PATH`. NAME is what measures and settings of suites begin with, a
-            key of its configs: its own name, or one of `retired`.
+            key of its configs: its own name, or one of `aliases`.
         path: where in its result the value of NAME.PATH stands.
     """
 
@@ -75,14 +75,6 @@ class Revisions:
     indicator: str
 
 
-def _no_turns(config: RunConfig) -> Mapping[str, int]:
-    return {}
-
-
-def _nothing_lacks(config: RunConfig, roles: Roles) -> Iterable[str]:
-    return ()
-
-
 @dataclass(frozen=True)
 class System(Generic[C, N, R]):
     """A system: what runs it, what it is given and needs, and what others read about it.
@@ -92,7 +84,7 @@ class System(Generic[C, N, R]):
         title: what its report and its classes are called after.
         about: what it is, in a sentence that a model may read where a team is a tool.
         config: the model of its section.
-        inputs: the model of what it is given.
+        inputs: the model of what it is given; a `Slot` says which of them it cannot run without.
         result: the model of what it comes to, which has a value for all of it before it begins.
         run: runs it, and fills `run.result` on the way.
         needs: the replies that it needs, by role and task.
@@ -115,40 +107,35 @@ class System(Generic[C, N, R]):
     """How the names of its classes begin: with `Team` at the end on AutoGen, with `Pipeline` on AgentScope."""
     corpus: Callable[[RunConfig], bool] = lambda config: False
     """Whether it opens a corpus: for scientists, or for papers that it shows."""
+    team: Callable[[RunConfig], DiscussionSettings | None] = lambda config: None
+    """What the discussion of its team goes by, for a system whose members come from the corpus."""
     searches: Callable[[RunConfig, Roles], bool] = lambda config, roles: False
     """Whether it may look papers up beyond its corpus. Raises `ConfigError` where a card cannot be read."""
-    settle: Callable[[RunConfig], RunConfig] = lambda config: config
-    """The config with all that has to be looked at before a run begins, and stays as it was then."""
-    ready: Callable[[RunConfig], object] = lambda config: None
-    """Raises `ConfigError` where the config lacks what it needs."""
-    check: Callable[[RunConfig, Roles], Iterable[str]] = _nothing_lacks
+    prepare: Callable[[RunConfig], RunConfig] = lambda config: config
+    """The config with all that has to be looked at before a run begins, and stays as it was then. Raises `ConfigError`
+    where it lacks what no `Slot` asks for."""
+    check: Callable[[RunConfig, Roles], Iterable[str]] = lambda config, roles: ()
     """What else is missing among the user's files, a line each."""
     read: Callable[[RunConfig], Any] = lambda config: None
-    """Reads what the inputs name; `run.given` is what it gives. Raises `UserError` where something cannot be read."""
-    summary: Callable[[Any], str] = str
-    """What was read, in words."""
-    turns: Callable[[RunConfig], Mapping[str, int]] = _no_turns
-    """The most turns of each stage that is held in turns."""
+    """Reads what the inputs name: `run.material`, whose `str` says it in words. Raises `UserError` where something cannot
+    be read."""
     details: Callable[[R], Iterable[str]] = lambda result: ()
     """What a reader wants of a result beyond its essence, in Markdown."""
     work: Callable[[R], Iterable[str]] = lambda result: ()
     """What was written, in full, in Markdown: it stands for the essence where others go on with it."""
-    source: Callable[[R], str | None] = lambda result: None
-    """What a result is about, as the user has named it."""
     revisions: Callable[[R], Revisions | None] = lambda result: None
     """How `result.idea` came about, where it was revised."""
     judge: Judge | None = None
     """How it judges what other runs came to, where it does."""
     numbers: Mapping[str, Number] = field(default_factory=dict[str, Number])
     """What suites tell of its numbers and settings, by the names that they have in suites."""
-    retired: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
-    """Keys of former config files, and where their values stand now; None for what another system's key was."""
+    aliases: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Other names of its keys, such as those of former config files; what they stand for is a key from the top on."""
 
     def __post_init__(self) -> None:
-        settings, inputs = set(_keys(self.config)), set(_keys(self.inputs))
+        settings, inputs = self.config.key_names(), self.inputs.key_names()
         own = settings | inputs
-        taken = (own | {self.name}) & {*COMMON, "settings"} | settings & inputs | own & {self.name}
-        if taken:
+        if taken := (own | {self.name}) & {*COMMON, "settings"} | settings & inputs | own & {self.name}:
             raise ConfigError(
                 f"system {self.name!r}: {', '.join(sorted(taken))}: a key of every run, or one that it has twice",
                 hint="give the key another name",
@@ -158,6 +145,11 @@ class System(Generic[C, N, R]):
     def prefix(self) -> str:
         """How the names of its classes begin."""
         return self.class_name or "".join(part.capitalize() for part in self.name.split("-"))
+
+    @property
+    def slots(self) -> Mapping[str, Slot]:
+        """How each input is given."""
+        return self.inputs.slots()
 
     @cached_property
     def model(self) -> type[RunConfig]:
@@ -178,46 +170,66 @@ class System(Generic[C, N, R]):
         A key that is not of every run is looked up in the section, then among the inputs: `size` is
         `NAME.size`, `topic` is `inputs.topic`.
         """
-        return _Lift(self).of(data)
-
-    def course(self, recorded: Mapping[str, Any]) -> dict[str, Any]:
-        """A course of a config in single keys to compare, of whatever version: `NAME.team`, `inputs.topic`, …"""
-        data, _ = self.lift(recorded)
-        return {
-            f"{key}.{inner}" if key in (self.name, "inputs") else key: told
-            for key, value in data.items()
-            for inner, told in (value.items() if key in (self.name, "inputs") else [(key, value)])
+        own: dict[str, Any] = {}
+        rest: dict[str, Any] = {}
+        homes = {
+            **dict.fromkeys(self.inputs.key_names(), "inputs"),
+            **dict.fromkeys(self.config.key_names(), self.name),
         }
+        for key, value in self._by_own_names(data).items():
+            if key == self.name and isinstance(value, Mapping):
+                own = merge(own, {self.name: {}})
+                for inner, each in cast(Mapping[str, Any], value).items():
+                    own = merge(own, {homes.get(inner, self.name): {inner: each}})
+            elif key in COMMON or key == self.name:
+                own = merge(own, {key: value})
+            elif key in homes and key not in self.config.in_full | self.inputs.in_full:
+                own = merge(own, {homes[key]: {key: value}})
+            else:
+                rest[key] = value
+        return own, rest
 
-    def given(self, config: RunConfig, messages: Sequence[str], folder: Path | None = None) -> RunConfig:
+    def _by_own_names(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        """The data without aliases; what stands under the key's own name counts more."""
+        left, renamed = dict(data), dict[str, Any]()
+        for alias, place in self.aliases.items():
+            above, _, key = alias.rpartition(".")
+            part: Any = left.get(above) if above else left
+            if not isinstance(part, Mapping) or key not in part:
+                continue
+            value = part[key]
+            others = {name: each for name, each in cast(Mapping[str, Any], part).items() if name != key}
+            left = {**left, above: others} if above else others
+            if not others:
+                left.pop(above, None)
+            for name in reversed(place.split(".")):
+                value = {name: value}
+            renamed = merge(renamed, value)
+        return merge(renamed, left)
+
+    def with_inputs(
+        self, config: RunConfig, messages: Sequence[str], folder: Path | None = None
+    ) -> RunConfig:
         """The config with the messages of a task as its inputs; none of them is read as the name of a file.
 
         Args:
             folder: of the run, which keeps as files what is read from files.
         """
-        found: dict[str, Any] = {}
-        for name, slot in self.inputs.slots().items():
+        inputs: dict[str, Any] = {}
+        for name, slot in self.slots.items():
             if not (texts := slot.of(messages)):
                 continue
             if slot.file and folder:
-                names = [
-                    f"{name}-{number}.md" if slot.many else f"{name}.md"
-                    for number in range(1, len(texts) + 1)
-                ]
-                texts = [_keep(text, folder / file) for text, file in zip(texts, names, strict=True)]
-            found[name] = tuple(texts) if slot.many else texts[0]
-        return config.model_copy(update={"inputs": config.inputs.model_copy(update=found)})
-
-    def moved(self, config: RunConfig, folder: Path) -> RunConfig:
-        """The config with the texts that the run's folder keeps, wherever it was moved."""
-        found: dict[str, Any] = {}
-        for name, slot in self.inputs.slots().items():
-            value = getattr(config.inputs, name)
-            if slot.file and isinstance(value, str):
-                found[name] = _beside(value, folder)
-            elif slot.file and isinstance(value, tuple):
-                found[name] = tuple(_beside(str(each), folder) for each in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        return config.model_copy(update={"inputs": config.inputs.model_copy(update=found)})
+                numbers = [f"-{number}" for number in range(1, len(texts) + 1)] if slot.many else [""]
+                files = [(folder / f"{name}{number}.md").resolve() for number in numbers]
+                with writing(folder):
+                    folder.mkdir(parents=True, exist_ok=True)
+                    for text, file in zip(texts, files, strict=True):
+                        # What no file of text can hold is refused where it is read, with every other text that is none.
+                        file.write_bytes(text.encode("utf-8", "surrogatepass"))
+                texts = [*map(str, files)]
+            inputs[name] = tuple(texts) if slot.many else texts[0]
+        return config.model_copy(update={"inputs": config.inputs.model_copy(update=inputs)})
 
     def write_report(self, folder: Path) -> Path:
         """Write the report of a run, finished or not, into its folder.
@@ -229,104 +241,7 @@ class System(Generic[C, N, R]):
         view = View(self.report, Page(record)) if isinstance(self.report, str) else self.report(record)
         return write_page(folder, view)
 
-    @property
-    def slots(self) -> Mapping[str, Slot]:
-        """How each input is given."""
-        return self.inputs.slots()
-
 
 def system_of(config: RunConfig) -> System:
     """The system of a run's config."""
     return config.definition
-
-
-def _keys(model: type[Any]) -> Iterator[str]:
-    for name, each in model.model_fields.items():
-        yield each.alias or name
-
-
-@dataclass
-class _Lift:
-    """Puts each key of a config's data where it belongs."""
-
-    system: System
-    data: dict[str, Any] = field(default_factory=dict[str, Any])
-    rest: dict[str, Any] = field(default_factory=dict[str, Any])
-
-    def of(self, data: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        name, retired = self.system.name, self.system.retired
-        settings, inputs = set(_keys(self.system.config)), set(_keys(self.system.inputs))
-        for key, value in data.items():
-            if key == name and isinstance(value, Mapping):
-                self._section(value, settings, inputs)  # pyright: ignore[reportUnknownArgumentType]
-            elif key in COMMON or key == name:
-                self._put(key, value)
-            elif key in retired:
-                self._retired(key, value, retired[key])
-            elif key in settings:
-                self._put(f"{name}.{key}", value)
-            elif key in inputs:
-                self._put(f"inputs.{key}", value)
-            elif isinstance(value, Mapping) and any(old.startswith(f"{key}.") for old in retired):
-                self._former(key, value)  # pyright: ignore[reportUnknownArgumentType]
-            else:
-                self.rest[key] = value
-        return self.data, self.rest
-
-    def _section(self, value: Mapping[str, Any], settings: set[str], inputs: set[str]) -> None:
-        if not value:
-            self._put(self.system.name, {})
-        for key, inner in value.items():
-            part = "inputs" if key in inputs - settings else self.system.name
-            self._put(f"{part}.{key}", inner)
-
-    def _retired(self, key: str, value: Any, place: str | None) -> None:
-        if place is None:
-            self.rest[key] = value
-        elif place == self.system.name and isinstance(value, Mapping):
-            self._section(value, set(_keys(self.system.config)), set(_keys(self.system.inputs)))  # pyright: ignore[reportUnknownArgumentType]
-        else:
-            self._put(place, value)
-
-    def _former(self, key: str, value: Mapping[str, Any]) -> None:
-        """A section of which single keys have gone elsewhere."""
-        left: dict[str, Any] = {}
-        for inner, told in value.items():
-            if place := self.system.retired.get(f"{key}.{inner}"):
-                self._put(place, told, over=False)
-            else:
-                left[inner] = told
-        if left:
-            self.rest[key] = left
-
-    def _put(self, place: str, value: Any, *, over: bool = True) -> None:
-        node: dict[str, Any] = self.data
-        *above, key = place.split(".")
-        for each in above:
-            node = node.setdefault(each, {})
-        if not over:
-            node.setdefault(key, value)
-        elif isinstance(value, Mapping) and isinstance(there := node.get(key), dict):
-            node[key] = {**there, **value}
-        else:
-            node[key] = value
-
-
-def _keep(text: str, path: Path) -> str:
-    path = path.resolve()
-    with writing(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # What no file of text can hold is refused where it is read, with every other text that is none.
-        path.write_bytes(text.encode("utf-8", "surrogatepass"))
-    return str(path)
-
-
-def _beside(named: str, folder: Path) -> str:
-    """A text's file; the one that a run's folder keeps by this name, where the folder was moved with it."""
-    path = Path(named)
-    try:
-        if path.is_absolute() and not path.exists() and (kept := (folder / path.name).resolve()).is_file():
-            return str(kept)
-    except OSError:  # a text has no name that a file could have
-        pass
-    return named

@@ -12,6 +12,7 @@ from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import ManagedHost, Recall, Tool
 from manyheads.core.events import AnyEvent, Judged, Recruited, Result, Retrieved, Said, Stage, Voted, words
 from manyheads.core.results import RunResult
+from manyheads.engine.readiness import prepare
 from manyheads.engine.session import Session, new_folder
 from manyheads.engine.system import System, system_of
 from manyheads.errors import ConfigError
@@ -147,7 +148,8 @@ class Runs(Generic[S]):
         folder = Path(state.folder)
         begun = (folder / "config.yaml").is_file()
         return self._events(
-            Session(reopen(folder) if begun else system.given(config, state.asked, folder), folder), state
+            Session(reopen(folder) if begun else system.with_inputs(config, state.asked, folder), folder),
+            state,
         )
 
     async def _events(self, session: Session, state: S) -> AsyncGenerator[AnyEvent, None]:
@@ -189,7 +191,7 @@ async def next_event(
 def _need(system: System, config: RunConfig, asked: Sequence[str]) -> None:
     """Raises `ConfigError` where a run would lack what it is about, before it has a folder."""
     try:
-        system.ready(system.settle(system.given(config, asked)))
+        prepare(system.with_inputs(config, asked))
     except ConfigError as error:
         filled = {name: slot for name, slot in system.slots.items() if slot.filled_by}
         if any(slot.file for slot in filled.values()):

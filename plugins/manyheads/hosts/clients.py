@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from manyheads.config import ModelConfig
 from manyheads.core import NOTHING, Recall, Usage, recall_nothing
-from manyheads.engine.replay import ReplayModel
+from manyheads.engine.journal import ReplayModel
 from manyheads.engine.replying import StructuredHost
 from manyheads.errors import ConfigError
 from manyheads.models.answers import SoundTransport

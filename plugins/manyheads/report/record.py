@@ -13,8 +13,11 @@ from manyheads.core.events import AnyEvent, Event, Said, Warned
 from manyheads.core.results import RESULT, RunResult, RunUsage, read_result
 from manyheads.errors import JournalError
 from manyheads.models.offline import OFFLINE
+from manyheads.texts import count as count
 
 E = TypeVar("E", bound=Event)
+LONGEST = 1e9
+"""Seconds of a run; more were not written by one."""
 EVENT: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)
 
 
@@ -77,7 +80,7 @@ def read_run(folder: Path, kind: type[BaseModel]) -> Record:
     path = folder / "config.yaml"
     config = read_yaml(path) if path.is_file() else {}
     name = str(config.get("system", ""))
-    # The section and the inputs stand among the keys of every run too, as version 0.1.0 wrote them.
+    # The section and the inputs stand among the keys of every run too.
     own = {**(config.get(name) or {}), **(config.get("inputs") or {})}
     if (folder / RESULT).is_file():
         result = read_result(folder, kind, unfinished=True)
@@ -117,8 +120,9 @@ def _line(line: str) -> tuple[AnyEvent, float] | None:
     try:
         data = json.loads(line)
         at = data.get("at")  # of a look-up it is the day and hour, which its own event tells
-        return EVENT.validate_python(data), float(at) if isinstance(at, int | float) else 0.0
-    except (ValueError, TypeError, AttributeError):
+        seconds = float(at) if isinstance(at, int | float) and 0 <= at < LONGEST else 0.0
+        return EVENT.validate_python(data), seconds
+    except (ValueError, TypeError, AttributeError, RecursionError):
         return None
 
 
@@ -136,8 +140,3 @@ def _up_to_date(record: Record) -> RunResult[Any]:
             "written_by_language_model": not record.unwritten(),
         }
     return result.model_copy(update=changes)
-
-
-def count(things: int, word: str) -> str:
-    """`1 vote`, `20 votes`."""
-    return f"{things:,} {word}{'' if things == 1 else 's'}"

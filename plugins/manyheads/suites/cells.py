@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from manyheads.config import RunConfig
 from manyheads.engine.jobs import Job
-from manyheads.engine.readiness import need, roles_of
+from manyheads.engine.readiness import prepare, roles_of
 from manyheads.engine.system import Judge, System, system_of
 from manyheads.errors import ConfigError, UserError
 from manyheads.suites.spec import MOST_RUNS, VARIANT, Condition, Suite, judges, label_of, leaves, mapped, root
@@ -378,7 +378,7 @@ def need_all(suite: Suite, jobs: Iterable[Job]) -> None:
             many = system_of(config).slots[name].many
             config, readable = _with_inputs(config, **{name: () if many else None}), many or job.kind == RUN
         try:
-            need(job.config, "inputs")
+            prepare(job.config)
             if first(config.model_dump_json(exclude=SEED | INPUTS)):
                 roles_of(config)
             if readable and first(config.model_dump_json(exclude=SEED)):

@@ -326,7 +326,7 @@ def _slot(key: str) -> Slot:
     slots = (
         slot
         for system in systems().values()
-        if above in ("", "inputs", system.name, *system.retired)
+        if above in ("", "inputs", system.name, *system.aliases)
         for fields in (system.inputs.model_fields, system.config.model_fields)
         if name in fields
         for slot in fields[name].metadata

@@ -17,6 +17,7 @@ from manyheads.texts import (
     LINES,
     TEXTS,
     Subject,
+    count,
     path_of,
     read_subject,
     read_subjects,
@@ -58,6 +59,10 @@ class Contest:
 
     target: Subject
     ideas: tuple[Entry, ...]
+
+    def __str__(self) -> str:
+        words = count(len(self.target.text.split()), "word")
+        return f"{count(len(self.ideas), 'idea')}, and a target of {words}"
 
 
 def read_contest(named: str | None, ideas: Sequence[str], after: int | None = None) -> Contest:
@@ -112,6 +117,9 @@ class Background:
     works: tuple[Subject, ...] = ()
     idea: Subject | None = None
     without: int = 0
+
+    def __str__(self) -> str:
+        return f"{'an idea to begin with, and ' if self.idea else ''}{count(len(self.works), 'abstract')}"
 
     @property
     def untold(self) -> int:

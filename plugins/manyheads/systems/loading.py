@@ -1,8 +1,9 @@
 """A run's config: files and settings, merged in order, read by the model of the system that they name."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pydantic import ValidationError
 
@@ -60,47 +61,61 @@ def reopen(folder: Path, sets: tuple[str, ...] = ()) -> RunConfig:
     """The config of an earlier run, with changes laid on. A text that the folder keeps goes where it goes.
 
     Raises:
-        JournalError: the folder is no run folder.
+        JournalError: the folder is no run folder, or one of version 0.1.0.
     """
     path = folder / CONFIG
     if not path.is_file():
         raise JournalError(
             f"{folder}: no run folder (it has no {CONFIG})", hint="name one, such as runs/<time>-<name>"
         )
-    # Version 0.1.0 kept the sections of all systems.
-    [kept] = layers([str(path)], (), Resources.of())
-    given = [_relative(each) for each in sets]
-    system = system_of(_named([kept, *given]), str(path))
-    config = _read([system.lift(kept)[0], *given], str(path), sets, None, True)
-    return system.moved(config, folder)
+    [config, *changes] = layers([str(path)], sets, Resources.of())
+    if "inputs" not in config:
+        raise JournalError(
+            f"{path}: of a run of an earlier version, which cannot go on", hint="begin it anew: manyheads run"
+        )
+    config = _read([config, *changes], str(path), sets, None, True)
+    texts = {
+        name: _beside(getattr(config.inputs, name), folder)
+        for name, slot in system_of(config).slots.items()
+        if slot.file
+    }
+    return config.model_copy(update={"inputs": config.inputs.model_copy(update=texts)})
 
 
-def _relative(setting: str) -> dict[str, Any]:
-    [data] = layers([], [setting], Resources.of())
-    return data
+def _beside(value: Any, folder: Path) -> Any:
+    """A text's file, or the one that a run's folder keeps by its name, where the folder was moved with it."""
+    if isinstance(value, tuple):
+        return tuple(_beside(each, folder) for each in cast(tuple[str, ...], value))
+    with suppress(OSError, TypeError):  # nothing, or a text, which has no name that a file could have
+        path = Path(value)
+        if path.is_absolute() and not path.exists() and (kept := (folder / path.name).resolve()).is_file():
+            return str(kept)
+    return value
 
 
 def _named(data: Iterable[Mapping[str, Any]]) -> str:
-    named = [str(each["system"]) for each in data if each.get("system")]
-    return named[-1] if named else DEFAULT
+    """The system that the last of some layers names."""
+    return next((str(each["system"]) for each in reversed([*data]) if each.get("system")), DEFAULT)
 
 
 def _read(
     data: Sequence[Mapping[str, Any]], where: str, sets: Sequence[str], name: str | None, strict: bool
 ) -> RunConfig:
-    name = name or _named(data)
-    system = system_of(name, where)
+    system = system_of(name := name or _named(data), where)
     merged: dict[str, Any] = {}
     for each in data:
-        lifted, rest = system.lift(each)
-        lifted |= {key: value for key, value in rest.items() if _unknown(system, key, value, where, strict)}
-        merged = merge(merged, lifted, system.model)
+        own, rest = system.lift(each)
+        # What is of no system at all stays, for the model to name it.
+        own |= {key: value for key, value in rest.items() if not _of_another(system, key, where, strict)}
+        merged = merge(merged, own, system.model)
+    merged["system"] = name
     try:
-        return system.model.model_validate({**merged, "system": name})
+        return system.model.model_validate(merged)
     except ValidationError as error:
         wrong = {".".join(map(str, item["loc"][:2])) for item in error.errors()}
-        blamed = [each for each in sets if _leads_to(system, each, wrong)]
-        return validated(system.model, {**merged, "system": name}, where, blamed)
+        return validated(
+            system.model, merged, where, [each for each in sets if _leads_to(system, each, wrong)]
+        )
 
 
 def _leads_to(system: System, setting: str, wrong: Iterable[str]) -> bool:
@@ -115,37 +130,18 @@ def _leads_to(system: System, setting: str, wrong: Iterable[str]) -> bool:
                for place in places for each in wrong)  # fmt: skip
 
 
-def _unknown(system: System, key: str, value: Any, where: str, strict: bool) -> bool:
-    """Whether a key is of no system at all: a model will say so. What is another's own and says nothing is left out.
-
-    Args:
-        strict: refuse what is another's own and says something.
-
-    Raises:
-        ConfigError: it is another system's.
-    """
-    owners = [other for other in systems().values() if other is not system and _owns(other, key)]
-    if not owners:
-        return True
-    if not strict or any(_says_nothing(other, key, value) for other in owners):
-        return False
+def _of_another(system: System, key: str, where: str, strict: bool) -> bool:
+    """Whether a key is another system's, and so left out; raises `ConfigError` for one where that is `strict`."""
+    owners = [
+        other.name
+        for other in systems().values()
+        if other is not system and not other.lift({key: {"": None}})[1]
+    ]
+    if not owners or not strict:
+        return bool(owners)
     section, inputs = (", ".join(part.model_fields) for part in (system.config, system.inputs))
     raise ConfigError(
-        f"{where}: {key}: a key of {', '.join(other.name for other in owners)}, and this run is of {system.name}",
+        f"{where}: {key}: a key of {', '.join(owners)}, and this run is of {system.name}",
         tried=f"its section {system.name!r} has {section}; its inputs are {inputs or 'none'}",
         hint="leave it out, or say by system: what is to be run",
     )
-
-
-def _owns(system: System, key: str) -> bool:
-    return not system.lift({key: {"": None}})[1]
-
-
-def _says_nothing(system: System, key: str, value: Any) -> bool:
-    """Whether a value is what its system takes anyway; version 0.1.0 wrote down the sections of all systems."""
-    lifted, rest = system.lift({key: value})
-    try:
-        read = system.model.model_validate(lifted)
-    except ValidationError:
-        return False
-    return not rest and read == system.model()

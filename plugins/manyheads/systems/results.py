@@ -6,15 +6,14 @@ from textwrap import fill
 from typing import Any
 
 from manyheads.config import read_yaml
-from manyheads.core import results
-from manyheads.core.results import Abstract, Idea, RunResult, Topic, sections
+from manyheads.core.results import Abstract, Idea, RunResult, Topic, parse_result, result_data, sections
 from manyheads.engine.folder import CONFIG
 from manyheads.engine.system import System
 from manyheads.errors import ConfigError, SubjectError
 from manyheads.models.offline import LABEL
 from manyheads.replies import label
 from manyheads.report.record import count
-from manyheads.systems import DEFAULT, system_of
+from manyheads.systems import system_of
 
 ABSTRACT = "Abstract"
 """What stands above an abstract in an essence."""
@@ -37,9 +36,8 @@ def load(folder: Path | str, *, unfinished: bool = True) -> RunResult[Any]:
     Raises:
         SubjectError: the folder has no readable result, or its system is not there.
     """
-    folder = Path(folder)
-    system = str(results.result_data(folder, unfinished=unfinished).get("system"))
-    return results.read_result(folder, own(system).result, unfinished=unfinished)
+    data = result_data(folder := Path(folder), unfinished=unfinished)
+    return parse_result(data, own(str(data.get("system"))).result, folder)
 
 
 def typed(data: Mapping[str, Any]) -> RunResult[Any]:
@@ -66,8 +64,7 @@ def in_full(run: RunResult[Any]) -> list[str]:
 def closing_lines(folder: Path) -> str:
     """The last lines that a finished run prints: its essence, what it cost, and where the report is."""
     run = load(folder)
-    source = own(run.system).source(run.result)
-    rows = [*([("Text", source)] if source else []), *essence(run)]
+    rows = essence(run)
     width = max([10, *(len(name) + 1 for name, _ in rows)])
     # The abstract stands between the two columns of names and texts, over both.
     lines = [
@@ -100,7 +97,8 @@ def write_report(folder: Path) -> Path:
         UserError: the folder is no run folder, or the report cannot be written.
     """
     config = read_yaml(folder / CONFIG) if (folder / CONFIG).is_file() else {}
-    return own(str(config.get("system", DEFAULT))).write_report(folder)
+    system = config.get("system") or result_data(folder, unfinished=True).get("system")
+    return own(str(system)).write_report(folder)
 
 
 # What systems' essences share.

@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from manyheads import (
-    ConfigError,
     FileOrText,
     Inputs,
     Judge,
@@ -37,7 +36,7 @@ class DebateConfig(Section):
 class DebateInputs(Inputs):
     """What a debate is about."""
 
-    claim: Annotated[FileOrText, Slot("last", file=True, metavar="TEXT|FILE")] = None
+    claim: Annotated[FileOrText, Slot("last", file=True, metavar="TEXT|FILE", required=True)] = None
     """What is argued about: a text, or a file that holds it."""
 
 
@@ -56,20 +55,15 @@ class Debate(Part):
     ruling: Ruling | None = None
 
 
-def need_claim(config: RunConfig) -> None:
-    if config.inputs.claim is None:
-        raise ConfigError("debate: needs a claim", hint="--claim TEXT, or a file that holds it")
-
-
 def read_claim(config: RunConfig) -> str:
     return subject_of(config.inputs.claim, "the claim", "a claim, or a text file that holds one").text
 
 
 async def debate(run: Run[Debate, DebateConfig, str]) -> None:
     """Each side speaks once a round, knowing all that was said; then the arbiter decides."""
-    result, claim = run.result, run.given
+    result, claim = run.result, run.material
     result.claim = claim
-    run.emit(Stage(stage=STAGE, title="Debate", number=1, total=1))
+    run.emit(Stage(stage=STAGE, title="Debate", number=1, total=1, turns=run.settings.rounds))
     for number in range(1, run.settings.rounds + 1):
         for side in SIDES:
             speaker = run.speaker("advocate", side.capitalize(), side=side)
@@ -98,10 +92,8 @@ DEBATE = System(
     inputs=DebateInputs,
     result=Debate,
     needs=lambda config: NEEDS,
-    ready=need_claim,
     read=read_claim,
     run=debate,
-    turns=lambda config: {STAGE: config.settings.rounds},
     essence=essence,
     judge=Judge("claim", "debate.ruling.confidence"),
     report="manyheads_debate",

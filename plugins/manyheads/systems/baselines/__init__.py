@@ -1,14 +1,13 @@
 """What a team is compared with at equal cost (VirSci 2025, §4.1, App. C.3): none of these has an ecosystem."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 from manyheads.config import RunConfig
 from manyheads.engine.system import Needs, System
 from manyheads.systems.baselines import alone, discussion
-from manyheads.systems.baselines.config import BaselineConfig, need_topic, need_topic_and_tokens, resolve
+from manyheads.systems.baselines.config import BaselineConfig, BaselineInputs, held_to_tokens, resolve
 from manyheads.systems.baselines.result import BaselineResult, BaselineRun, essence
-from manyheads.systems.virsci.config import TopicInput
 from manyheads.systems.virsci.report import report, work
 
 __all__ = ["DISCUSSION", "SELF_REFLECTION", "SINGLE"]
@@ -30,15 +29,14 @@ def _baseline(
     about: str,
     run: Callable[[BaselineRun], Awaitable[None]],
     needs: Needs,
-    turns: Callable[[BaselineConfig], Mapping[str, int]] = lambda settings: {},
-    ready: Callable[[RunConfig], object] = need_topic,
-) -> System[BaselineConfig, TopicInput, BaselineResult]:
+    prepare: Callable[[RunConfig], RunConfig] = resolve,
+) -> System[BaselineConfig, BaselineInputs, BaselineResult]:
     return System(
         name=name,
         title=title,
         about=about,
         config=BaselineConfig,
-        inputs=TopicInput,
+        inputs=BaselineInputs,
         result=BaselineResult,
         run=run,
         essence=essence,
@@ -47,10 +45,8 @@ def _baseline(
         needs=lambda config: needs,
         corpus=_corpus,
         searches=lambda config, roles: config.literature.references == "services",
-        settle=resolve,
-        ready=ready,
-        turns=lambda config: turns(config.settings),
-        retired={"baseline": name, "turns": None},
+        prepare=prepare,
+        aliases={"baseline": name},
     )
 
 
@@ -60,7 +56,6 @@ SELF_REFLECTION = _baseline(
     "A researcher who reflects on one idea about a topic for many rounds and writes its abstract.",
     alone.self_reflection,
     alone.REFLECTION_NEEDS,
-    lambda settings: {"idea": settings.rounds + 1},
 )
 DISCUSSION = _baseline(
     "discussion",
@@ -68,7 +63,6 @@ DISCUSSION = _baseline(
     "A few fixed roles who discuss an idea about a research topic and write its abstract.",
     discussion.discussion,
     discussion.NEEDS,
-    lambda settings: {"idea": settings.turns},
 )
 SINGLE = _baseline(
     "single",
@@ -76,5 +70,5 @@ SINGLE = _baseline(
     "A researcher who drafts ideas about a topic, picks the most novel one and writes its abstract.",
     alone.single,
     alone.SINGLE_NEEDS,
-    ready=need_topic_and_tokens,
+    held_to_tokens,
 )

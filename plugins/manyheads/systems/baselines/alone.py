@@ -9,7 +9,6 @@ from manyheads.core.events import Voted
 from manyheads.core.results import ScoredIdea
 from manyheads.discussion.run import Question
 from manyheads.replies import Abstract, Idea, Reflection, ReplyModel, Vote, vote_among
-from manyheads.systems.baselines.config import need_topic_and_tokens
 from manyheads.systems.baselines.desk import ABSTRACT, IDEA, NOVELTY, RESEARCHER, Desk
 from manyheads.systems.baselines.result import BaselineRun
 from manyheads.systems.virsci.ideas import most_confident
@@ -41,7 +40,7 @@ async def self_reflection(run: BaselineRun) -> None:
         BudgetError: the allowance does not reach to the abstract.
     """
     desk, author = Desk.of(run, REFLECTION_STAGES), run.speaker(RESEARCHER, "Researcher")
-    desk.seat(author)
+    desk.seat(author, turns=run.settings.rounds + 1)
     look_ups = (await desk.propose(author, await desk.references(1, desk.topic), 1)).tool_calls
     for turn in range(2, run.settings.rounds + 2):
         if desk.is_done(turn - 1, "the agent calls the idea finished"):
@@ -78,7 +77,6 @@ async def single(run: BaselineRun) -> None:
         ConfigError: no topic, or no allowance.
         BudgetError: the allowance does not reach to the abstract.
     """
-    need_topic_and_tokens(run.config)
     desk, author = Desk.of(run, SINGLE_STAGES), run.speaker(RESEARCHER, "Researcher")
     desk.seat(author)
     references, ideas = await desk.references(1, desk.topic), desk.ideas

@@ -8,7 +8,7 @@ from pydantic import Field, field_validator, model_validator
 from manyheads.config import RunConfig, Section, Slot, Strict
 from manyheads.core.results import Part, read_result
 from manyheads.errors import ConfigError, SubjectError
-from manyheads.systems.virsci.config import IdeaConfig, NoveltyConfig
+from manyheads.systems.virsci.config import IdeaConfig, NoveltyConfig, TextOrNone, TopicInput
 
 
 class Like(Strict):
@@ -20,8 +20,17 @@ class Like(Strict):
     """Input and output tokens of its result."""
 
 
+class BaselineInputs(TopicInput):
+    """The topic: a baseline finds none of its own."""
+
+    topic: Annotated[TextOrNone, Slot("all", required=True, hint='name one: --topic "…"')] = None
+    """What the idea is about."""
+
+
 class BaselineConfig(Section):
     """How long a baseline goes on; a limit in tokens makes rounds and turns its caps."""
+
+    in_full = frozenset({"turns"})
 
     rounds: int = Field(default=50, ge=1)
     """Rounds of self-reflection of the lone agent, at most."""
@@ -79,18 +88,12 @@ def resolve(config: RunConfig) -> RunConfig:
     )
 
 
-def need_topic(config: RunConfig) -> str:
-    """The topic of a system that finds none of its own; raises `ConfigError` without one."""
-    if config.inputs.topic is None:
-        raise ConfigError(f"{config.system}: needs a topic", hint='name one: --topic "…"')
-    return config.inputs.topic
-
-
-def need_topic_and_tokens(config: RunConfig) -> None:
-    """`need_topic`; raises `ConfigError` too where there are no tokens to go by."""
+def held_to_tokens(config: RunConfig) -> RunConfig:
+    """`resolve`; raises `ConfigError` too where there are no tokens to go by."""
+    config = resolve(config)
     if config.settings.allowed is None:
         raise ConfigError(
             f"{config.system}: needs the number of tokens that it may use",
             hint=f"--set {config.system}.like=RUN, a finished run to be like in cost, or --set {config.system}.tokens=N",
         )
-    need_topic(config)
+    return config

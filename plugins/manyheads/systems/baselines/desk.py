@@ -10,7 +10,7 @@ from manyheads.core.results import Draft, Person, ScoredIdea, Topic
 from manyheads.discussion.run import Cited, Question
 from manyheads.errors import BudgetError
 from manyheads.replies import Abstract, Idea, ReplyModel
-from manyheads.systems.baselines.config import Like, need_topic
+from manyheads.systems.baselines.config import Like
 from manyheads.systems.baselines.result import BaselineRun, Course
 from manyheads.systems.virsci.ideas import scored
 from manyheads.tools import literature_tools
@@ -104,17 +104,17 @@ class Desk:
 
     @classmethod
     def of(cls, run: BaselineRun, stages: Mapping[str, str]) -> "Desk":
-        """The desk of a run; raises `ConfigError` where it has no topic."""
-        topic, config = need_topic(run.config), run.settings
+        """The desk of a run."""
+        topic, config = run.config.inputs.topic, run.settings
         like = config.like.run if isinstance(config.like, Like) else None
         course = Course(ideas=0, tokens_allowed=config.allowed, tokens_used=0, like=like)
         run.result.topic, run.result.baseline = Topic(topic=topic, fixed=True), course
         return cls(run, topic, stages, Allowance(config.allowed), course)
 
-    def seat(self, *people: Speaker) -> None:
-        """Take down who takes part, and begin with ideas."""
+    def seat(self, *people: Speaker, turns: int | None = None) -> None:
+        """Take down who takes part, and begin with ideas: so many turns of them at most."""
         self.run.result.team = [Person(name=each.name, role=each.role) for each in people]
-        self.run.begin(IDEA, self.stages)
+        self.run.begin(IDEA, self.stages, turns=turns)
 
     @property
     def ideas(self) -> list[ScoredIdea]:

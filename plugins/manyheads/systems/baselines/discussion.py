@@ -2,14 +2,14 @@
 
 from manyheads.core import Speaker
 from manyheads.discussion.run import Question, Remark
-from manyheads.replies import Abstract, Analysis, Critique, Evidence, Idea, ReplyModel
+from manyheads.replies import Abstract, Analysis, Critique, Idea, Reading, ReplyModel
 from manyheads.systems.baselines.desk import ABSTRACT, IDEA, RESEARCHER, Desk
 from manyheads.systems.baselines.result import BaselineRun
 
 ENGINEER = "engineer"
 TASKS: dict[str, tuple[str, type[ReplyModel]]] = {
     "analyst": ("analyse", Analysis),
-    ENGINEER: ("report", Evidence),
+    ENGINEER: ("report", Reading),
     RESEARCHER: ("develop", Idea),
     "critic": ("criticise", Critique),
 }
@@ -33,7 +33,7 @@ async def discussion(run: BaselineRun) -> None:
     people = {role: run.speaker(role, role.capitalize()) for role in TASKS}
     if not run.settings.ideas.references and not desk.tools(people[ENGINEER]):
         del people[ENGINEER]  # there is no literature to look up
-    desk.seat(*people.values())
+    desk.seat(*people.values(), turns=run.settings.turns)
     for turn in range(1, run.settings.turns + 1):
         if desk.is_done(turn - 1, "the critic approves the idea"):
             break

@@ -2,24 +2,12 @@
 
 from pathlib import Path
 
-from manyheads.config import RunConfig
 from manyheads.engine.system import Judge, System
-from manyheads.errors import ConfigError
-from manyheads.report.record import count
 from manyheads.systems.conference_review.result import ReviewResult, essence, in_full
 from manyheads.systems.conference_review.reviews import NEEDS, ReviewConfig, ReviewInputs, conference_review
-from manyheads.texts import Subject, read_subject
+from manyheads.texts import read_subject
 
 __all__ = ["CONFERENCE_REVIEW"]
-
-
-def _need_subject(config: RunConfig) -> None:
-    if config.inputs.subject is None:
-        raise ConfigError(f"{config.system}: needs a subject", hint="--subject FILE, or the folder of a run")
-
-
-def _summary(subject: Subject) -> str:
-    return f"{subject.name}: {count(len(subject.text.split()), 'word')}"
 
 
 CONFERENCE_REVIEW = System(
@@ -33,11 +21,8 @@ CONFERENCE_REVIEW = System(
     essence=essence,
     report=__name__,
     details=in_full,
-    source=lambda result: result.subject and result.subject.source,
     needs=lambda config: NEEDS,
-    ready=_need_subject,
     read=lambda config: read_subject(Path(config.inputs.subject)),
-    summary=_summary,
     judge=Judge("subject", "review.overall", lambda path: ("means", ".".join(path), "mean")),
-    retired={"review": "conference-review"},
+    aliases={"review": "conference-review"},
 )

@@ -67,6 +67,8 @@ def essence(result: ReviewResult) -> Iterator[tuple[str, str]]:
     """The scores of each reviewer and their means."""
     if result.title:
         yield "Title", result.title
+    elif result.subject:
+        yield "Text", result.subject.source
     for review in result.reviews:
         scores = ", ".join(f"{name} {getattr(review, name)}" for name in result.scored)
         ethics = isinstance(review, Review) and review.ethical_concerns

@@ -34,10 +34,15 @@ class ReviewConfig(Section):
     """How many reviews are written, each without sight of the others; their mean is the score."""
 
 
+SUBJECT = Slot(
+    "last", file=True, metavar="FILE|RUN", required=True, hint="--subject FILE, or the folder of a run"
+)
+
+
 class ReviewInputs(Inputs):
     """The text that is reviewed."""
 
-    subject: Annotated[str | None, Slot("last", file=True, metavar="FILE|RUN")] = None
+    subject: Annotated[str | None, SUBJECT] = None
     """What a review is of: a text file, or the folder of a run that wrote an abstract."""
 
     @field_validator("subject")
@@ -72,7 +77,7 @@ async def conference_review(run: Run[ReviewResult, ReviewConfig, Subject]) -> No
         ModelError: a review failed for good. There is no mean of fewer reviews than were asked for: the others are
             kept, and the run goes on with the missing ones alone.
     """
-    result, subject, form = run.result, run.given, FORMS[run.settings.form]
+    result, subject, form = run.result, run.material, FORMS[run.settings.form]
     words = len(subject.text.split())
     result.title = subject.title
     result.subject = SubjectRecord(source=subject.source, sha256=subject.sha256, words=words)

@@ -21,10 +21,8 @@ RANKING = System(
     essence=report.essence,
     report=report.report,
     needs=lambda run: config.NEEDS,
-    ready=config.need_ideas,
     check=config.check,
     read=lambda run: read_contest(run.inputs.target, run.inputs.ideas, run.settings.round),
-    summary=config.summary,
     judge=Judge("ideas", "ranking.s"),
     numbers={
         "ranking.s": Number("S, relative quality", (0, 1)),
@@ -42,8 +40,7 @@ RANKING = System(
         "ranking.failed": Number("orders without a ranking", (0, inf)),
         "ranking.round": Number("revisions"),
     },
-    retired={
-        "ideas": None,
+    aliases={
         "rebuttal.area": "ranking.improved.area",
         "rebuttal.indicator": "ranking.improved.indicator",
         "rebuttal.traits": "ranking.improved.traits",

@@ -7,11 +7,8 @@ from pydantic import Field, model_validator
 
 from manyheads.config import Inputs, RunConfig, Section, Slot, Strict
 from manyheads.core.results import Quality
-from manyheads.errors import ConfigError
 from manyheads.replies import Condensed, Ranking, ReplyModel, Text
-from manyheads.report.record import count
 from manyheads.roles import Roles
-from manyheads.systems.ideas import Contest
 from manyheads.systems.rebuttal.config import traits_of, unknown
 from manyheads.texts import FileOrText, Given, Trait
 
@@ -49,12 +46,31 @@ class RankingConfig(Section):
     improved: ImprovedConfig = ImprovedConfig()
 
 
+KINDS = "the folder of a run, a text file, or a text"
+TARGET = Slot(
+    "first",
+    file=True,
+    metavar="FILE|RUN|TEXT",
+    required=True,
+    hint=f"the abstract that the ideas are ranked beside: --target, or --set inputs.target=…: {KINDS}",
+)
+IDEAS = Slot(
+    "rest",
+    file=True,
+    metavar="RUN|FILE|TEXT",
+    required=True,
+    hint=f"manyheads ranking judge IDEA… --target …, or --set 'inputs.ideas=[…]': each {KINDS}",
+)
+
+
 class RankingInputs(Inputs):
     """Ideas, and the target that they are ranked beside."""
 
-    target: Annotated[FileOrText, Slot("first", file=True, metavar="FILE|RUN|TEXT")] = None
+    in_full = frozenset({"ideas"})
+
+    target: Annotated[FileOrText, TARGET] = None
     """The abstract whose idea the others are held against: a text file, the folder of a run, or the text itself."""
-    ideas: Annotated[tuple[Given, ...], Slot("rest", file=True, metavar="RUN|FILE|TEXT")] = ()
+    ideas: Annotated[tuple[Given, ...], IDEAS] = ()
     """The ideas that are ranked beside it: folders of runs, text files, or texts."""
 
     @model_validator(mode="after")
@@ -70,21 +86,6 @@ class RankingInputs(Inputs):
 
 JUDGE = "judge"
 NEEDS: Mapping[tuple[str, str], type[ReplyModel]] = {(JUDGE, "condense"): Condensed, (JUDGE, "rank"): Ranking}
-KINDS = "the folder of a run, a text file, or a text"
-
-
-def need_ideas(config: RunConfig) -> None:
-    """Raises `ConfigError` without a target or without ideas."""
-    if config.inputs.target is None:
-        raise ConfigError(
-            f"{config.system}: needs a target, the abstract that the ideas are ranked beside",
-            hint=f"--target, or --set inputs.target=…: {KINDS}",
-        )
-    if not config.inputs.ideas:
-        raise ConfigError(
-            f"{config.system}: needs ideas",
-            hint=f"manyheads ranking judge IDEA… --target …, or --set 'inputs.ideas=[…]': each {KINDS}",
-        )
 
 
 def check(config: RunConfig, roles: Roles) -> Iterator[str]:
@@ -92,12 +93,6 @@ def check(config: RunConfig, roles: Roles) -> Iterator[str]:
     quality, own = quality_of(config, roles), config.settings.indicator
     if not quality.traits:
         yield unknown("ranking" if own else "ranking.improved", quality.indicator or "", roles)
-
-
-def summary(contest: Contest) -> str:
-    """What is ranked, in words."""
-    words = count(len(contest.target.text.split()), "word")
-    return f"{count(len(contest.ideas), 'idea')}, and a target of {words}"
 
 
 def quality_of(config: RunConfig, roles: Roles) -> Quality:

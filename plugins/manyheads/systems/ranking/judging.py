@@ -37,11 +37,11 @@ async def ranking(run: RankingRun) -> None:
             was answered is kept.
         BudgetError: a question could not be paid; so too.
     """
-    quality, result, target = quality_of(run.config, run.roles), run.result, run.given.target
+    quality, result, target = quality_of(run.config, run.roles), run.result, run.material.target
     if not quality.traits:
         raise ConfigError("ranking: needs traits of its quality indicator", hint="manyheads check CONFIG")
     # From the abstract alone (Fig. 13): by the title of a published paper a judge may know it.
-    entries = (Entry(target.source, "", target.text), *run.given.ideas)
+    entries = (Entry(target.source, "", target.text), *run.material.ideas)
     orders = orders_of(len(entries), run.settings.orders, run.rng)
     bench = Bench(run, quality)
     result.area, result.indicator, result.traits = quality.area, quality.indicator, quality.traits

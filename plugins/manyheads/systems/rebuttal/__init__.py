@@ -28,11 +28,9 @@ REBUTTAL = System(
     report=report.report,
     work=report.work,
     needs=config.needs,
-    ready=config.need_beginning,
+    prepare=config.need_beginning,
     check=config.check,
     read=lambda run: read_background(run.inputs.background, run.settings.most, run.inputs.idea),
-    summary=config.summary,
-    turns=config.turns,
     revisions=_revisions,
     numbers={
         "rebuttal.iterations": Number("revisions made", (0, inf)),

@@ -8,9 +8,7 @@ from pydantic import Field, field_validator
 from manyheads.config import Inputs, RunConfig, Section, Slot
 from manyheads.errors import ConfigError
 from manyheads.replies import Abstract, FirstIdea, Proposal, ReplyModel, Rethought, Review, Text, Verdict
-from manyheads.report.record import count
 from manyheads.roles import Roles
-from manyheads.systems.ideas import Background
 from manyheads.texts import FileOrText, Trait, file_or_text
 
 
@@ -79,15 +77,8 @@ def needs(config: RunConfig) -> Mapping[tuple[str, str], type[ReplyModel]]:
     return {(role, task): kind for role, task, kind, needed in tasks if needed}
 
 
-def turns(config: RunConfig) -> Mapping[str, int]:
-    """The most revisions."""
-    settings: RebuttalConfig = config.settings
-    free = settings.area_chair or settings.method == "self-reflection"
-    return {"rebuttal": settings.max_iters if free else settings.fixed_iters}
-
-
-def need_beginning(config: RunConfig) -> None:
-    """Raises `ConfigError` without a background or an idea, or where the method leaves a given idea as it is."""
+def need_beginning(config: RunConfig) -> RunConfig:
+    """The config as it is; raises `ConfigError` without a background or an idea, or where the method leaves a given idea as it is."""
     idea = config.inputs.idea
     if not config.inputs.background and idea is None:
         raise ConfigError(
@@ -99,6 +90,7 @@ def need_beginning(config: RunConfig) -> None:
             f"{config.system}: rebuttal.method=initial only writes a first idea, and inputs.idea gives one",
             hint="leave one of both out",
         )
+    return config
 
 
 def check(config: RunConfig, roles: Roles) -> Iterator[str]:
@@ -106,12 +98,6 @@ def check(config: RunConfig, roles: Roles) -> Iterator[str]:
     settings: RebuttalConfig = config.settings
     if not traits_of(settings.indicator, settings.traits, roles):
         yield unknown(config.system, settings.indicator, roles)
-
-
-def summary(background: Background) -> str:
-    """A background in words."""
-    ideas = "an idea to begin with, and " if background.idea else ""
-    return f"{ideas}{count(len(background.works), 'abstract')}"
 
 
 # A quality indicator, and by what it is known (App. A.1).

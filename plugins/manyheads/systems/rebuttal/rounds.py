@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from manyheads import replies
 from manyheads.core import Speaker, together
 from manyheads.core.events import Judged
-from manyheads.core.results import Abstract, Draft, Person
+from manyheads.core.results import Abstract, Draft, Person, Retrieval
 from manyheads.discussion.run import Question
 from manyheads.errors import ConfigError
 from manyheads.replies import FirstIdea, Proposal, ReplyModel, Rethought, Review, Verdict
@@ -65,7 +65,7 @@ async def _refine(panel: "Panel") -> None:
     if not (judged := alone or config.area_chair):
         cap = config.fixed_iters
     await panel.review(rounds[0])
-    run.begin(REBUTTAL, panel.stages)
+    run.begin(REBUTTAL, panel.stages, turns=cap)
     for turn in range(1, cap + 1):
         before, one = rounds[-1], await panel.revise(turn, alone)
         await together(panel.review(one), panel.compare(before, one))
@@ -112,7 +112,7 @@ class Panel:
         Raises:
             ConfigError: nothing says what the traits are.
         """
-        config, background, result = run.settings, run.given, run.result
+        config, background, result = run.settings, run.material, run.result
         traits = traits_of(config.indicator, config.traits, run.roles)
         if not traits:
             raise ConfigError(
@@ -123,9 +123,9 @@ class Panel:
         roles += [AREA_CHAIR] * (together and config.area_chair)
         profile = {"area": config.area, "indicator": config.indicator, "traits": traits}
         people = {role: run.speaker(role, NAMES[role], **profile) for role in roles}
-        source = background.source or None
+        retrieval = Retrieval(source=background.source or None, stage=INITIAL)
         works = [
-            run.evidence.cite(work.source, work.title, mark=work.sha256, source=source, stage=INITIAL)
+            run.evidence.cite(work.source, work.title, retrieval, passage=work.sha256)
             for work in background.works
         ]
         result.team = [Person(name=each.name, role=role) for role, each in people.items()]

@@ -132,5 +132,5 @@ VIRSCI = System(
     needs=config.needs,
     corpus=lambda config: True,
     searches=config.searches,
-    turns=config.turns,
+    team=lambda config: config.settings,
 )

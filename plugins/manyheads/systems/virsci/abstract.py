@@ -43,7 +43,7 @@ async def write_abstract(run: VirSciRun, team: Team, idea: ScoredIdea, *, before
 
     Turns are counted on from those `before`.
     """
-    run.begin(STAGE, stages(run.config))
+    run.begin(STAGE, stages(run.config), turns=run.settings.turns.of(STAGE))
     manuscript, leader = Manuscript(run.result, idea), team.leader.speaker
 
     async def draft(turn: int) -> Abstract:

@@ -129,11 +129,6 @@ def needs(config: RunConfig) -> dict[tuple[str, str], type[replies.ReplyModel]]:
     return _NEEDS | (_SELF_REVIEW_NEEDS if config.settings.self_review.enabled else {})
 
 
-def turns(config: RunConfig) -> dict[str, int]:
-    """The most turns of each stage that is held in turns."""
-    return {stage: config.settings.turns.of(stage) for stage in GOALS}
-
-
 def searches(config: RunConfig, roles: Roles) -> bool:
     """Whether the library may be asked: for the references of ideas, or by a tool of the scientists' cards."""
     asked = {role for role, _ in needs(config)}

@@ -77,7 +77,12 @@ async def propose_ideas(
     Where the stage is held again after a discard (App. B.1), the team is told what was given up and why; turns and
     ideas are counted on from those `before` and already `numbered`.
     """
-    run.begin(STAGE, stages(run.config), "Idea generation, anew" if discarded else None)
+    run.begin(
+        STAGE,
+        stages(run.config),
+        "Idea generation, anew" if discarded else None,
+        turns=run.settings.turns.of(STAGE),
+    )
     archive, config = Archive(topic=topic), run.settings.ideas
     async for member in speakers(run, team, archive, STAGE, GOALS[STAGE], before=before):
         previous = archive.ideas[-1] if archive.ideas else None

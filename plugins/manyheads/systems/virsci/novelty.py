@@ -35,7 +35,7 @@ async def most_novel(
     `ideas` are in order of confidence; of the ideas with most votes the one of highest confidence wins.
     Turns are counted on from those `before`. Votes are blind: with fixed turns all of them are cast at once.
     """
-    run.begin(STAGE, stages(run.config))
+    run.begin(STAGE, stages(run.config), turns=run.settings.turns.of(STAGE))
     titles, turns = [idea.title for idea in ideas], run.settings.turns
     recall = " / ".join(titles)
     run.expect(recall, *titles, recall=True)  # the titles are for the abstract stage

@@ -63,7 +63,7 @@ async def _revise(run: VirSciRun, team: Team, manuscript: Manuscript, review: Co
 
     The members after the leader are asked as ever (Eq. 4).
     """
-    run.begin(ABSTRACT, stages(run.config), "Abstract revision")
+    run.begin(ABSTRACT, stages(run.config), "Abstract revision", turns=run.settings.turns.of(ABSTRACT))
     current, leader, recall = manuscript.current, team.leader.speaker, manuscript.idea.title
 
     async def rework(turn: int) -> Abstract:

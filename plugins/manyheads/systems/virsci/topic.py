@@ -18,7 +18,7 @@ async def find_topic(run: VirSciRun, team: Team) -> str:
     Without a majority for a shared direction the discussion starts over, `topics.max_restarts` times; after that
     the leader decides, and a warning says so.
     """
-    run.begin(STAGE, stages(run.config))
+    run.begin(STAGE, stages(run.config), turns=run.settings.turns.of(STAGE))
     thread, config = Thread(), run.settings.topics
     for attempt in range(config.max_restarts + 1):
         thread = await _discuss(run, team, thread.turn)

@@ -161,11 +161,8 @@ def test_a_judge_that_ranks_too_few_ideas_ends_in_words(home: Path) -> None:
     ],
 )
 def test_mistakes(home: Path, arguments: tuple[str, ...], said: str) -> None:
-    for name, result in (
-        ("review", {"reviews": []}),
-        ("hand", {"idea": {"idea": "Owls.", "references": []}}),
-    ):
-        write(home / name, {"system": name, **result})
+    write(home / "review", {"system": "conference-review", "reviews": []})
+    write(home / "hand", {"system": "virsci", "idea": {"idea": "Owls.", "references": []}})
     (home / "many.jsonl").write_text('{"text": "Owls."}\n{"text": "Bats."}\n', encoding="utf-8")
     done = manyheads_command(*arguments, cwd=home)
     assert said in done.message

@@ -1,15 +1,17 @@
 """What is kept on disk: SQLite files, files replaced as a whole, locks, the user's cache folder."""
 
 import atexit
-import errno
 import hashlib
+import io
 import os
 import sqlite3
+import stat
 import tempfile
 import threading
 from collections import OrderedDict
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from errno import EFBIG, EINVAL
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -305,27 +307,39 @@ class FileLock:
         self.release()
 
 
-# Files that are read to a bound, and files and folders that appear as a whole.
+# Files that a user names.
 
 
-def read_text(path: Path, most: int) -> str:
-    """A file's text, with or without a mark that it is UTF-8.
+def expanded(name: str | Path) -> Path:
+    """A path with `~` written out; one of a user who is not there stays as it is, and is no file."""
+    try:
+        return Path(name).expanduser()
+    except RuntimeError:
+        return Path(name)
 
-    Args:
-        most: bytes; no more is read of a larger file, or of one without end.
+
+MOST_BYTES = 64_000_000
+
+
+def read_text(path: Path, most: int = MOST_BYTES, encoding: str = "utf-8") -> str:
+    """The text of a regular file that is no longer than `most` bytes.
 
     Raises:
-        OSError: it cannot be read, or is larger.
-        UnicodeDecodeError: it is not UTF-8.
+        OSError: it cannot be read, is longer, or is a device or a pipe, which may have no end.
+        UnicodeDecodeError: it is no UTF-8.
     """
-    try:
-        with path.open("rb") as file:
-            content = file.read(most + 1)
-    except ValueError as error:  # a name with a null byte, or with half of a character
-        raise OSError(errno.EINVAL, "no name that a file can have", str(path)) from error
-    if len(content) > most:
-        raise OSError(errno.EFBIG, f"more than {most // 1_000_000} MB", str(path))
-    return content.decode("utf-8-sig")
+    if "\0" in str(path):
+        raise OSError(EINVAL, "a name without NUL is needed", str(path).replace("\0", "?"))
+    if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():
+        raise OSError(EINVAL, "not a file", str(path))
+    with path.open("rb") as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise OSError(EFBIG, f"larger than {most / 1e6:,.0f} MB", str(path))
+    return io.TextIOWrapper(io.BytesIO(data), encoding=encoding).read()
+
+
+# Files and folders that appear as a whole.
 
 
 def replace_text(path: Path, text: str, *, newline: str | None = None) -> None:
@@ -366,7 +380,7 @@ def cache_folder() -> Path:
     """
     named = os.environ.get("MANYHEADS_CACHE")
     if named:
-        folder = Path(named).expanduser()
+        folder = expanded(named)
     else:
         import platformdirs
 

@@ -19,6 +19,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from manyheads.escaping import is_secret, scrubbed
+
 
 class UserError(Exception):
     """A mistake that a user can mend.
@@ -123,6 +125,6 @@ def _line(item: Any) -> str:
     problem = f"{message[:1].lower()}{message[1:]}".removeprefix("value error, ")
     if not item["loc"]:
         return problem
-    given = SHORT.repr(item["input"])
-    shown = given if len(given) <= 60 else given[:57] + "..."
-    return f"{'.'.join(map(str, item['loc']))[:80]}: {problem[:200]} (given: {shown})"
+    key, given = ".".join(map(str, item["loc"]))[:80], SHORT.repr(item["input"])
+    shown = "" if is_secret(key) else f" (given: {given if len(given) <= 60 else given[:57] + '...'})"
+    return scrubbed(f"{key}: {problem[:200]}{shown}")

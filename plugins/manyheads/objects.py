@@ -7,9 +7,8 @@ The work is linear in the text.
 
 import json
 import re
-from collections.abc import Iterable, Iterator
-from itertools import chain
-from typing import Any, NoReturn, cast
+from collections.abc import Iterator
+from typing import Any, NoReturn
 
 DEEPEST = 50
 """How deep objects may be nested."""
@@ -87,34 +86,6 @@ def objects(text: str) -> list[dict[str, Any] | list[Any]]:
 def printable(text: str) -> str:
     """The text with halves of characters, which no file or terminal takes, as question marks."""
     return text.encode("utf-8", "replace").decode()
-
-
-def read_json(text: str) -> Any:
-    """JSON that users, tools and earlier runs wrote, with halves of characters as question marks.
-
-    Raises:
-        ValueError: it is none, or is nested too deep, or holds a number of thousands of digits.
-    """
-    try:
-        value = json.loads(text)
-    except RecursionError:
-        raise ValueError("nested too deep") from None
-    except json.JSONDecodeError:
-        raise
-    except ValueError:  # more digits than Python reads
-        raise ValueError("a number of thousands of digits") from None
-    if text.count("[") + text.count("{") > DEEPEST:
-        level: list[Any] = [value]
-        for _ in range(DEEPEST):
-            inner = (
-                each.values() if isinstance(each, dict) else each
-                for each in level
-                if isinstance(each, dict | list)
-            )
-            level = list(chain.from_iterable(cast(Iterator[Iterable[Any]], inner)))
-        if level:
-            raise ValueError("nested too deep")
-    return _printable(value) if "\\u" in text else value
 
 
 def _printable(value: Any) -> Any:

@@ -4,6 +4,7 @@ The first of these that holds a file wins: the user's folders (`--path`, then `M
 packs (entry points of the group `manyheads.packs`), then what ships with manyheads.
 """
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,14 +12,19 @@ from functools import cache
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, cast
 
 import yaml
 
+from manyheads.disk import expanded
 from manyheads.errors import ConfigError
+from manyheads.escaping import shortened
 
 KINDS = ("roles", "prompts", "configs", "evals")
 PACKS = "manyheads.packs"
+LARGEST = 4_000_000
+"""Characters of a YAML text, which may hold whole papers."""
+DEEPEST, MOST_NODES = 50, 200_000
 EXPORT = "manyheads prompts export FOLDER makes one, with copies of ours to edit"
 
 
@@ -33,9 +39,84 @@ def parse_yaml(text: str) -> Any:
     """YAML as plain data. PyYAML's own parser takes ten times as long as libyaml, on which its wheels bring another.
 
     Raises:
-        yaml.YAMLError: the text is no YAML.
+        yaml.YAMLError: the text is no YAML, is nested too deep, too large, or holds what no file or request could.
     """
-    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    _bounded(text, loader)
+    try:
+        return sound(yaml.load(text, Loader=loader))
+    # PyYAML's constructors leave numbers and dates that are none to Python.
+    except (ValueError, OverflowError, LookupError, AttributeError, TypeError) as error:
+        raise yaml.YAMLError(f"a value is none of its kind: {shortened(str(error), 200)}") from error
+
+
+def _bounded(text: str, loader: Any) -> None:
+    """Raises yaml.YAMLError for what would break the parser, or fill the memory once its aliases are written out."""
+    if len(text) > LARGEST:
+        raise yaml.YAMLError(f"longer than {LARGEST:,} characters")
+    depth = nodes = 0
+    anchors = dict[str, int | None]()
+    open_anchors = list[tuple[str | None, int]]()
+    for event in yaml.parse(text, Loader=loader):
+        if isinstance(event, yaml.AliasEvent):
+            size = anchors.get(event.anchor, 1)
+            if size is None:
+                raise yaml.YAMLError(f"*{event.anchor} holds itself")
+            nodes += size
+        elif isinstance(event, yaml.ScalarEvent):
+            nodes += 1
+            if event.anchor:
+                anchors[event.anchor] = 1
+        elif isinstance(event, yaml.CollectionStartEvent):
+            depth, nodes = depth + 1, nodes + 1
+            open_anchors.append((event.anchor, nodes - 1))
+            if event.anchor:
+                anchors[event.anchor] = None
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+            anchor, before = open_anchors.pop()
+            if anchor:
+                anchors[anchor] = nodes - before
+        if depth > DEEPEST:
+            raise yaml.YAMLError(f"nested more than {DEEPEST} levels deep")
+        if nodes > MOST_NODES:
+            raise yaml.YAMLError(f"more than {MOST_NODES:,} values, its aliases written out")
+
+
+def parse_json(text: str) -> Any:
+    """JSON as plain data, within the same bounds; raises ValueError."""
+    try:
+        return sound(json.loads(text, parse_constant=_no_constant))
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON")
+
+
+def sound(data: Any) -> Any:
+    """The data itself; raises ValueError where it holds what can be neither kept nor sent."""
+    waiting: list[tuple[Any, int]] = [(data, 0)]
+    while waiting:
+        value, depth = waiting.pop()
+        match value:
+            case str():
+                if "\0" in value:
+                    raise ValueError("a text holds a NUL")
+                value.encode()  # halves of characters can be neither kept nor sent
+            case int():
+                if not -(2**63) <= value < 2**63:
+                    raise ValueError("a number has more than 64 bits")
+            case dict() | list():
+                if depth >= DEEPEST:
+                    raise ValueError(f"nested more than {DEEPEST} levels deep")
+                items = cast("dict[Any, Any] | list[Any]", value)
+                inner = [*items, *items.values()] if isinstance(items, dict) else items
+                waiting += [(each, depth + 1) for each in inner]
+            case _:
+                pass
+    return data
 
 
 def data_file(name: str) -> Path:
@@ -100,7 +181,7 @@ class Resources:
             ConfigError: a named folder does not exist.
         """
         named = [*paths, *filter(None, os.environ.get("MANYHEADS_PATH", "").split(os.pathsep))]
-        folders = tuple(Path(path).expanduser().resolve() for path in named)
+        folders = tuple(expanded(path).resolve() for path in named)
         for folder in folders:
             if not folder.is_dir():
                 raise ConfigError(f"{folder}: no such folder", tried="--path and MANYHEADS_PATH", hint=EXPORT)

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from manyheads.disk import read_text
 from manyheads.errors import ConfigError, describe
 from manyheads.prompts import Prompts
 from manyheads.replies import ReplyModel, reply_type
@@ -137,7 +138,7 @@ def read_card(path: Path) -> RoleCard:
         ConfigError: not YAML, a key unknown or missing, a reply type that is not there, a name unlike the file's.
     """
     try:
-        card = RoleCard.model_validate(parse_yaml(path.read_text(encoding="utf-8")))
+        card = RoleCard.model_validate(parse_yaml(read_text(path)))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not valid YAML: {error}") from error
     except ValidationError as error:

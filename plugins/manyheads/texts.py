@@ -10,9 +10,9 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ValidationError
 
 from manyheads.core.results import Part, read_result
-from manyheads.disk import read_text
+from manyheads.disk import expanded, read_text
 from manyheads.errors import SubjectError, describe
-from manyheads.objects import read_json
+from manyheads.resources import parse_json
 
 LARGEST = 4_000_000
 """Bytes of a text: whole books stay below it, a data set named by mistake does not."""
@@ -123,7 +123,7 @@ def read_subjects(path: Path) -> list[Subject]:
 
 def _of_json(source: str, content: str) -> Subject:
     try:
-        data = read_json(content)
+        data = parse_json(content)
     except ValueError as error:
         raise SubjectError(f"{source}: not valid JSON: {error}") from error
     if not isinstance(data, dict):
@@ -147,7 +147,7 @@ def _subject(source: str, title: str, text: str) -> Subject:
 
 def _read(path: Path) -> str:
     try:
-        content = read_text(path, LARGEST)
+        content = read_text(path, LARGEST, "utf-8-sig")
     except OSError as error:
         raise SubjectError(f"{path}: {error.strerror}", hint=f"name {KINDS}") from error
     except UnicodeDecodeError as error:
@@ -224,9 +224,9 @@ def in_full(value: str) -> str:
     Anything else is the text itself.
     """
     try:
-        path = Path(value).expanduser()
+        path = expanded(value)
         return str(path.resolve()) if is_there(path) else value
-    except (OSError, RuntimeError):  # no name that a file could have
+    except OSError:  # no name that a file could have
         return value
 
 

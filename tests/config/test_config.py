@@ -199,7 +199,7 @@ def test_merging_in_steps_is_merging(one: dict[str, Any], two: dict[str, Any], t
 
 @given(
     st.lists(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), min_size=1, max_size=4),
-    st.integers() | st.booleans(),
+    st.integers(-(2**63), 2**63 - 1) | st.booleans(),
 )
 def test_a_setting_is_a_path_to_a_value(keys: list[str], value: int | bool) -> None:
     nested: Any = parse_set(f"{'.'.join(keys)}={value}")

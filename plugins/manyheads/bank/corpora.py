@@ -11,7 +11,7 @@ from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.meta import META, BuildOptions
 from manyheads.bank.vectors import Embedder
-from manyheads.disk import FileLock, cache_folder
+from manyheads.disk import FileLock, cache_folder, expanded
 from manyheads.errors import CorpusError
 from manyheads.pool import Pool
 from manyheads.resources import data_file
@@ -29,7 +29,7 @@ def open_corpus(name_or_path: str, embedding: str = "auto") -> AbstractAsyncCont
         name_or_path: see `resolve_corpus`, where errors are told of too.
         embedding: a choice for `load_embedder`; `auto` is the model that the corpus was built with.
     """
-    name = name_or_path if name_or_path in SHIPPED else str(Path(name_or_path).expanduser().absolute())
+    name = name_or_path if name_or_path in SHIPPED else str(expanded(name_or_path).absolute())
 
     def opening() -> Ecosystem:
         folder = resolve_corpus(name_or_path, embedding=embedding)
@@ -75,7 +75,7 @@ def resolve_corpus(
                         source, folder, options, embedder, name=name_or_path, progress=progress
                     ).close()
         return folder
-    path = Path(name_or_path).expanduser()
+    path = expanded(name_or_path)
     if (path / META).is_file():
         return path
     if path.name.endswith((".jsonl", ".jsonl.gz")):

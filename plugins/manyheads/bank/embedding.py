@@ -18,7 +18,7 @@ from manyheads.bank import minilm
 from manyheads.bank.lexical import LEXICAL, LexicalEmbedder
 from manyheads.bank.minilm import DIM, MAX_TOKENS, WEIGHTS, onnx_folder
 from manyheads.bank.vectors import MINILM, Embedder, unit_rows
-from manyheads.disk import cache_folder, sha256_of
+from manyheads.disk import cache_folder, expanded, sha256_of
 from manyheads.errors import EmbeddingError, UserError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def load_embedder(choice: str = "auto", *, models_dir: Path | None = None) -> Em
     """
     if choice == LEXICAL or choice.startswith("lexical-hash"):
         return LexicalEmbedder.from_name(choice)
-    folder = Path(choice).expanduser()
+    folder = expanded(choice)
     if choice != "auto" and folder.is_dir():
         return from_folder(folder)
     places: list[tuple[str, Callable[[], Embedder]]] = [

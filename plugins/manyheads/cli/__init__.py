@@ -1,28 +1,46 @@
 """The command line: Typer commands, one file each, without logic of their own."""
 
+import os
 import sys
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
-from manyheads import __version__
+from manyheads import __version__, objects
 from manyheads.cli import corpus, evaluate, forms, inspect, measure, review, run
 from manyheads.cli.options import Command, SystemCommand
-from manyheads.errors import UserError
+from manyheads.cli.printing import fail, fail_usage, say
+from manyheads.errors import ConfigError, UserError
+
+USAGE = cast(
+    type[Exception],
+    next(each for each in typer.BadParameter.__mro__ if each.__name__ == "ClickException"),
+)
+"""What the parser refuses; some versions of Typer bring a Click of their own."""
 
 
 def main() -> None:
     """Run `manyheads`; a user's mistake ends with a message and exit code 2, Ctrl-C with 130."""
     try:
-        app(standalone_mode=True)
+        for number, word in enumerate(sys.argv[1:], 1):
+            if "\0" in word or word != objects.printable(word):
+                raise ConfigError(
+                    f"word {number} of the command line is not UTF-8 text: {word!r}",
+                    hint="files and folders need names in UTF-8",
+                )
+        sys.exit(app(standalone_mode=False))
     except UserError as error:
-        from manyheads.cli.progress import printable
-
-        print(printable(f"manyheads: {error}"), file=sys.stderr)
-        sys.exit(2)
+        fail(error)
+    except USAGE as error:
+        fail_usage(error)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        fail(f"{os.fsdecode(error.filename)}: {error.strerror}")
     except KeyboardInterrupt:
-        print("manyheads: stopped", file=sys.stderr)
+        say("manyheads: stopped", err=True)
         sys.exit(130)
+    sys.exit(2)
 
 
 # The commands of `manyheads`, put together.
@@ -57,7 +75,7 @@ for part in (app, inspect.app, corpus.app, forms.ratings, forms.rankings):
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"manyheads {__version__}")
+        say(f"manyheads {__version__}")
         raise typer.Exit
 
 

@@ -21,6 +21,7 @@ from manyheads.cli.options import (
     show_silent,
     showing_progress,
 )
+from manyheads.cli.printing import safe_console, say
 
 if TYPE_CHECKING:
     from manyheads.bank.building import Progress
@@ -120,9 +121,9 @@ def targets(
             drawn = targets_of(datasets, wish, tell)
     write_cases(out, drawn.cases)
     if passed := reasons(drawn.passed):
-        typer.echo(f"papers passed over: {passed}", err=True)
+        say(f"papers passed over: {passed}", err=True)
     show_silent(drawn.silent)
-    typer.echo(f"{out}: {len(drawn.cases)} of {drawn.fit:,} papers that can be targets")
+    say(f"{out}: {len(drawn.cases)} of {drawn.fit:,} papers that can be targets")
 
 
 app = typer.Typer(
@@ -228,7 +229,7 @@ def build(
     with made:
         _show(made.meta, target)
     if librarian:
-        typer.echo(librarian.summary(), err=True)
+        say(librarian.summary(), err=True)
 
 
 def _librarian(
@@ -259,7 +260,7 @@ def formats() -> None:
     from manyheads.literature.readers.formats import FORMATS
 
     for one in FORMATS.values():
-        typer.echo(f"{one.name:<22}{one.about}\n{'':<22}such as {one.example}")
+        say(f"{one.name:<22}{one.about}\n{'':<22}such as {one.example}")
 
 
 @app.command()
@@ -280,7 +281,6 @@ def info(
 
 def _show(meta: "Meta", folder: Path) -> None:
     """The summary table on standard output, and on standard error the records that were rejected."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -293,8 +293,8 @@ def _show(meta: "Meta", folder: Path) -> None:
     for label, value in meta.rows():
         table.add_row(label, value)
     table.add_row("folder", str(folder))
-    Console().print(table, markup=False)
+    safe_console().print(table, markup=False)
     if meta.rejects:
         which = "all" if meta.counts.rejected <= LOGGED else f"{LOGGED:,}"
         rejected = f"{meta.counts.rejected:,} records rejected, {which} in {folder / REJECTS}; the first:"
-        Console(stderr=True).print("\n  ".join((rejected, *meta.rejects)), markup=False, highlight=False)
+        safe_console(stderr=True).print("\n  ".join((rejected, *meta.rejects)), markup=False, highlight=False)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from manyheads.cli.options import Budget, HostName, Model, Paths, Sets, configured, going_on_later, settings
-from manyheads.cli.progress import jobs_progress, plain
+from manyheads.cli.printing import safe_console, say
+from manyheads.cli.progress import jobs_progress
+from manyheads.escaping import plain
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,46 +83,44 @@ def evaluate(
 
 
 def _show(suite: "Suite", evaluation: "Evaluation") -> None:
-    from rich.console import Console
-
     from manyheads.report.plots import WITHOUT
     from manyheads.suites.report import OFFLINE_NOTE, counted, is_offline
 
-    console = Console()
-    typer.echo(f"{suite.name}: mean ± standard error over n {counted(evaluation.rows)}")
+    console = safe_console()
+    say(f"{suite.name}: mean ± standard error over n {counted(evaluation.rows)}")
     console.print(suite_table(console, suite, evaluation))
     _explain(suite, evaluation)
     if warned := sum(bool(row.warnings) for row in evaluation.rows):
-        typer.echo(
+        say(
             f"{warned} of {len(evaluation.rows)} cells finished with warnings, which the report names",
             err=True,
         )
     if suite.spec.plot and not evaluation.pictures:
-        typer.echo(f"warning: {WITHOUT}", err=True)
+        say(f"warning: {WITHOUT}", err=True)
     if is_offline(evaluation.rows):
-        typer.echo(f"{OFFLINE_NOTE}.")
+        say(f"{OFFLINE_NOTE}.")
     for picture in evaluation.pictures:
-        typer.echo(f"Plot      {picture}")
-    typer.echo(f"Report    {evaluation.report}")
+        say(f"Plot      {picture}")
+    say(f"Report    {evaluation.report}")
 
 
 def _explain(suite: "Suite", evaluation: "Evaluation") -> None:
     """What is not in the means, and why; the same reason once."""
     cells, rows = len(evaluation.rows), evaluation.rows
     for why, named in _by_reason((row.error or "", row.cell) for row in evaluation.failed).items():
-        typer.echo(f"failed: {named}: {why}", err=True)
+        say(f"failed: {named}: {why}", err=True)
     lacking = (
         (f"no {name}: {why}", row.cell) for row in evaluation.lacking for name, why in row.missing.items()
     )
     for why, named in _by_reason(lacking).items():
-        typer.echo(f"not measured: {named}: {why}", err=True)
+        say(f"not measured: {named}: {why}", err=True)
     if bad := len(evaluation.failed) + len(evaluation.lacking):
-        typer.echo(f"{bad} of {cells} cells are left out of means, see above", err=True)
+        say(f"{bad} of {cells} cells are left out of means, see above", err=True)
     if evaluation.failed:
-        typer.echo("The same command goes on, with what has failed and what was not tried.", err=True)
+        say("The same command goes on, with what has failed and what was not tried.", err=True)
     for name in suite.spec.measures:
         if unknown := sum(name in row.unknown for row in rows):
-            typer.echo(f"unknown: {name}: null in the results of {unknown} of {cells} cells", err=True)
+            say(f"unknown: {name}: null in the results of {unknown} of {cells} cells", err=True)
 
 
 def _by_reason(said: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from manyheads.cli.printing import say, say_json
+
 if TYPE_CHECKING:
     from manyheads.measures.forms import Form
 
@@ -19,11 +21,11 @@ def _write(form: "Form", out: Path, things: str) -> None:
     from manyheads.measures.forms import count
 
     *tables, guide, key = form.write(out)
-    typer.echo(f"{things} for {count(len(tables), 'rater')}")
+    say(f"{things} for {count(len(tables), 'rater')}")
     for table in tables:
-        typer.echo(f"Form       {table}")
-    typer.echo(f"Guideline  {guide}")
-    typer.echo(f"Key        {key}  (keep it from the raters)")
+        say(f"Form       {table}")
+    say(f"Guideline  {guide}")
+    say(f"Key        {key}  (keep it from the raters)")
 
 
 ratings = typer.Typer(
@@ -117,9 +119,12 @@ def rating_agreement(
         found = describe_ratings(given)
     if plot:
         scatter_plot(found, plot)
-    typer.echo(dumps(asdict(found), indent=2, ensure_ascii=False) if json else "\n".join(as_lines(found)))
+    if json:
+        say_json(dumps(asdict(found), indent=2, ensure_ascii=False))
+    else:
+        say("\n".join(as_lines(found)))
     if plot and not json:
-        typer.echo(f"Plot        {plot}")
+        say(f"Plot        {plot}")
 
 
 rankings = typer.Typer(
@@ -145,7 +150,7 @@ def ranking_form(
 
     made = blind_form([read_ranked_set(path) for path in runs], raters, seed)
     for doubt in doubts(made):
-        typer.echo(f"warning: {doubt}", err=True)
+        say(f"warning: {doubt}", err=True)
     _write(made, out, count(len(runs), "set"))
 
 
@@ -169,6 +174,6 @@ def ranking_agreement(
     given = read_rankings(forms, Key.read(key, LAYOUT), exclude or [])
     found = alignments(given)
     if json:
-        typer.echo(dumps(as_data(given, found), indent=2, ensure_ascii=False))
+        say_json(dumps(as_data(given, found), indent=2, ensure_ascii=False))
     else:
-        typer.echo("\n".join(as_lines(given, found)))
+        say("\n".join(as_lines(given, found)))

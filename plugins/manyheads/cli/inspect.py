@@ -20,6 +20,7 @@ from manyheads.cli.options import (
     show_look_up,
     show_silent,
 )
+from manyheads.cli.printing import safe_console, say, say_json
 from manyheads.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def check(
     config = configured(configs, (*inputs(ctx), *settings(sets, host, model)), path)
     found = list(findings(config))
     for finding in found:
-        typer.echo(f"{'ok   ' if finding.ok else 'WRONG'}  {finding.subject}: {finding.message}")
+        say(f"{'ok   ' if finding.ok else 'WRONG'}  {finding.subject}: {finding.message}")
     if not all(finding.ok for finding in found):
         raise typer.Exit(2)
 
@@ -61,14 +62,13 @@ def roles(path: Paths = None, prompts: Prompts = False) -> None:
     cards = Roles(resources).cards.values()
     if prompts:
         for number, card in enumerate(cards):
-            typer.echo(f"{chr(10) if number else ''}{card.name}")
+            say(f"{chr(10) if number else ''}{card.name}")
             files = {"(system)": card.system_prompt(), **{task: card.prompt_of(task) for task in card.tasks}}
             width = max(map(len, files))
             for task, prompt in files.items():
                 file = resources.find("prompts", prompt) or f"prompts/{prompt}: not found"
-                typer.echo(f"  {task:<{width}}  {file}")
+                say(f"  {task:<{width}}  {file}")
         return
-    from rich.console import Console
     from rich.table import Table
 
     table = Table("role", "what it does", "tasks", "variables")
@@ -78,7 +78,7 @@ def roles(path: Paths = None, prompts: Prompts = False) -> None:
             for name, value in card.variables.items()
         )
         table.add_row(card.name, card.description, ", ".join(card.tasks), "\n".join(variables))
-    Console().print(table, markup=False)
+    safe_console().print(table, markup=False)
 
 
 # `manyheads prompts export`.
@@ -103,7 +103,7 @@ def export_prompts(
     from manyheads.resources import Resources, copy_out
 
     written = copy_out(Resources.of(path or ()), folder, ("roles", "prompts"))
-    typer.echo(f"{len(written)} files in {folder}; use them with: manyheads run virsci --path {folder}")
+    say(f"{len(written)} files in {folder}; use them with: manyheads run virsci --path {folder}")
 
 
 # `manyheads export`.
@@ -125,7 +125,7 @@ def export(
 
     text = component(configured(configs, (*inputs(ctx), *settings(sets, host, model)), path))
     if out is None:
-        typer.echo(text)
+        say_json(text)
         return
     try:
         out.write_text(text + "\n", encoding="utf-8")
@@ -160,13 +160,12 @@ def search(
     show_silent(findings.degraded)
     if json:
         for paper in findings.papers:
-            typer.echo(paper.model_dump_json())
+            say_json(paper.model_dump_json())
         return
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    from manyheads.cli.progress import plain
+    from manyheads.escaping import plain
 
     table = Table("year", "cited", "title and id", box=None, pad_edge=False)
     for paper in findings.papers:
@@ -174,7 +173,7 @@ def search(
         # in a column of its own a long id would be cut short, and could not be asked for
         table.add_row(year, cited, Text(plain(paper.title)).append(f"\n{plain(paper.id)}", "dim"))
     where = " in the sources that could be asked" if findings.degraded else ""
-    Console().print(table if findings.papers else f"No paper found{where}.")
+    safe_console().print(table if findings.papers else f"No paper found{where}.")
 
 
 async def _look(config: "RunConfig", query: str, limit: int) -> "Findings":

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from manyheads.cli.printing import safe_console, say, say_json
+
 if TYPE_CHECKING:
     from manyheads.bank.vectors import Embedder
     from manyheads.config import LiteratureConfig
@@ -107,11 +109,11 @@ def measure(
         write_scores(out, found)
     if json:
         for one in found:
-            typer.echo(one.model_dump_json())
+            say_json(one.model_dump_json())
     else:
         _show(found, show_neighbours)
     for line in remarks(found):
-        typer.echo(f"warning: {line}", err=True)
+        say(f"warning: {line}", err=True)
 
 
 async def _ask(
@@ -129,7 +131,6 @@ async def _ask(
 
 def _show(found: "Sequence[Score]", neighbours: bool) -> None:
     """Print a table with the means of several texts, and the papers nearest to each text if they are asked for."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -138,7 +139,7 @@ def _show(found: "Sequence[Score]", neighbours: bool) -> None:
     def number(value: float | None) -> str:
         return "–" if value is None else f"{value:.3f}"
 
-    console, table, measures = Console(), Table(), measures_of(found)
+    console, table, measures = safe_console(), Table(), measures_of(found)
     table.add_column("text", max_width=48, min_width=12)
     for name in measures:
         table.add_column(name.upper(), justify="right", no_wrap=True)

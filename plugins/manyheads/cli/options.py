@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from manyheads.cli.printing import safe_console, say
 from manyheads.errors import ConfigError, UserError
 
 if TYPE_CHECKING:
@@ -126,17 +127,16 @@ def going_on_later(*, kept: bool = True) -> Generator[None]:
         yield
     except KeyboardInterrupt:
         what = "what is done is kept" if kept else "nothing is kept"
-        typer.echo(f"manyheads: stopped; {what}: run the same command again", err=True)
+        say(f"manyheads: stopped; {what}: run the same command again", err=True)
         raise typer.Exit(130) from None
 
 
 @contextmanager
 def showing_progress() -> "Generator[Progress]":
     """A bar on standard error, one line a step; nothing where that is no terminal."""
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    console = Console(stderr=True)
+    console = safe_console(stderr=True)
     columns = (TextColumn("{task.description:<20}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     tasks: dict[str, Any] = {}
     with Progress(*columns, console=console, disable=not console.is_terminal) as bars:
@@ -154,20 +154,20 @@ def showing_progress() -> "Generator[Progress]":
 
 def show_look_up(entry: "Searched") -> None:
     """A line on one look-up; a service's own words in it are made safe to print."""
-    from manyheads.cli.progress import plain
+    from manyheads.escaping import plain
 
     asked = f" as {entry.asked!r}" if entry.asked != entry.query else ""
     disk = " (from disk)" if entry.cached else ""
     reason = f": {entry.reason}" if entry.reason else ""
     bounds = f", {entry.window}" if entry.window else ""
     came = f"{entry.outcome}, {entry.hits} in {entry.seconds:.1f} s{disk}{reason}"
-    typer.echo(plain(f"{entry.source}{asked}{bounds}: {came}"), err=True)
+    say(plain(f"{entry.source}{asked}{bounds}: {came}"), err=True)
 
 
 def show_silent(sources: Collection[str]) -> None:
     """The sources that could not be asked, if there are any."""
     if sources:
-        typer.echo(f"not everything was asked: {', '.join(sources)}; there may be more papers", err=True)
+        say(f"not everything was asked: {', '.join(sources)}; there may be more papers", err=True)
 
 
 INPUTS = "manyheads.inputs"

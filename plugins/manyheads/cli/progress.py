@@ -4,7 +4,6 @@ All that models write is stripped of control characters first: a reply must not 
 """
 
 import json
-import re
 import sys
 import time
 from collections.abc import Callable, Generator
@@ -12,12 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
 from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from manyheads.cli.printing import safe_console, say
 from manyheads.core import NOTHING, Usage
 from manyheads.core.events import (
     AnyEvent,
@@ -34,11 +34,13 @@ from manyheads.core.events import (
     Words,
     words,
 )
+from manyheads.escaping import plain
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from manyheads.engine.jobs import JobNews, Listener
 
-UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
 NAMES_SHOWN = 6
 TOLD = {"choice", "ranking"}
 """Fields of replies that another event tells."""
@@ -57,7 +59,7 @@ class Progress:
     def show(self, event: AnyEvent) -> None:
         """Take note of an event."""
         if isinstance(event, Warned):
-            print(f"warning: {plain(event.message)}", file=sys.stderr, flush=True)
+            say(f"warning: {plain(event.message)}", err=True)
 
 
 class JsonProgress(Progress):
@@ -121,7 +123,7 @@ class LiveProgress(Progress):
 
     def __init__(
         self,
-        console: Console,
+        console: "Console",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._console, self._clock, self._began = console, clock, clock()
@@ -193,20 +195,10 @@ def make_progress(mode: Literal["auto", "json", "quiet"]) -> Progress:
     """The progress for a mode; `auto` is live where stderr is a terminal that can move its cursor."""
     if mode == "json":
         return JsonProgress()
-    console = Console(stderr=True)
+    console = safe_console(stderr=True)
     if mode == "quiet" or not sys.stderr.isatty() or console.is_dumb_terminal:
         return Progress()
     return LiveProgress(console)
-
-
-def plain(text: str) -> str:
-    """A model's text in one line that cannot move the cursor, change colours or turn the writing round."""
-    return " ".join(UNPRINTABLE.sub(" ", text).split())
-
-
-def printable(text: str) -> str:
-    """Lines that were laid out already, each safe to print as in `plain`."""
-    return "\n".join(UNPRINTABLE.sub(" ", line) for line in text.split("\n"))
 
 
 def line_of(event: AnyEvent, width: int = 100) -> Text | None:
@@ -257,7 +249,7 @@ def jobs_progress(what: str, total: int) -> "Generator[Listener]":
         if news.state in ("kept", "finished", "failed", "left out"):
             ended += 1
         if news.state in ("finished", "failed", "lacks"):
-            print(f"{ended}/{total} {_job_line(news)}", file=sys.stderr, flush=True)
+            say(f"{ended}/{total} {_job_line(news)}", err=True)
 
     with jobs_bars(what, total) as bars:
         yield bars or listener
@@ -275,7 +267,7 @@ def jobs_bars(what: str, total: int, *, hidden: bool = False) -> "Generator[List
         TimeElapsedColumn,
     )
 
-    console = Console(stderr=True)
+    console = safe_console(stderr=True)
     if hidden or not console.is_terminal or console.is_dumb_terminal:
         yield None
         return

@@ -20,6 +20,7 @@ from manyheads.cli.options import (
     section_settings,
     settings,
 )
+from manyheads.cli.printing import safe_console, say
 from manyheads.cli.run import Json, Out, Quiet, begin, closing, go
 from manyheads.errors import ConfigError
 
@@ -88,7 +89,7 @@ def review(
     if not json:
         _show(finished)
     if failed := len(done) - len(finished):
-        typer.echo(f"manyheads: {failed} of {len(done)} texts have no score, see above", err=True)
+        say(f"manyheads: {failed} of {len(done)} texts have no score, see above", err=True)
         raise typer.Exit(2)
 
 
@@ -104,7 +105,7 @@ def _outcomes(texts: int, json: bool, quiet: bool) -> "Generator[Listener]":
 
     Below a bar where that is shown, else as they end; warnings at once.
     """
-    from manyheads.cli.progress import JsonProgress, Progress, jobs_bars, printable
+    from manyheads.cli.progress import JsonProgress, Progress, jobs_bars
 
     notes: dict[str, list[JobNews]] = {}
 
@@ -118,9 +119,9 @@ def _outcomes(texts: int, json: bool, quiet: bool) -> "Generator[Listener]":
                     JsonProgress().show(news.event)
                 elif news.failure:
                     text = f"manyheads: {news.job.config.inputs.subject}: {news.failure.reason}"
-                    typer.echo(printable(text), err=True)
+                    say(text, err=True)
                 elif news.state != "began" and not json:
-                    typer.echo(closing(news.job.folder))
+                    say(closing(news.job.folder))
 
     with jobs_bars("texts", texts, hidden=json or quiet) as bars:
 
@@ -140,10 +141,9 @@ def _outcomes(texts: int, json: bool, quiet: bool) -> "Generator[Listener]":
 
 
 def _show(folders: list[Path]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    from manyheads.cli.progress import plain
+    from manyheads.escaping import plain
     from manyheads.systems.results import load
 
     results = {folder: load(folder).result for folder in folders}
@@ -156,7 +156,7 @@ def _show(folders: list[Path]) -> None:
         cells = [f"{mean.mean:.2f}" + ("" if mean.low is None else f"\n{mean.low:.2f} to {mean.high:.2f}")
                  for mean in map(each.means.__getitem__, names)]  # fmt: skip
         table.add_row(title, *cells, str(folder))
-    Console().print(table, markup=False)
+    safe_console().print(table, markup=False)
 
 
 # `manyheads ranking judge`.

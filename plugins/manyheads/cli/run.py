@@ -19,6 +19,7 @@ from manyheads.cli.options import (
     settings,
     with_folders,
 )
+from manyheads.cli.printing import say
 
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
@@ -81,10 +82,8 @@ def resume(
             if json:
                 JsonProgress().show(Result(data=result_data(folder)))
             else:
-                typer.echo(closing(folder))
-            typer.echo(
-                "finished, but for what has failed; manyheads resume RUN --again asks for that", err=True
-            )
+                say(closing(folder))
+            say("finished, but for what has failed; manyheads resume RUN --again asks for that", err=True)
             return
     config = with_folders(reopen(folder, settings(sets, host, model)), path)
     go(Session(config, folder, accept_changes), json, quiet)
@@ -104,7 +103,7 @@ def go(session: Any, json: bool, quiet: bool) -> None:
         asyncio.run(_drive(session, json, quiet))
     except KeyboardInterrupt:
         kept = f"; what was said is kept: {session.way_back}" if session.way_back else ""
-        typer.echo(f"manyheads: stopped{kept}", err=True)
+        say(f"manyheads: stopped{kept}", err=True)
         raise typer.Exit(130) from None
     finally:
         with suppress(OSError):
@@ -121,19 +120,18 @@ async def _drive(session: Any, json: bool, quiet: bool) -> None:
             async for event in events:
                 progress.show(event)
     if not json:
-        typer.echo(closing(session.folder))
+        say(closing(session.folder))
 
 
 def closing(folder: Path) -> str:
     """What is printed of a run that has ended."""
-    from manyheads.cli.progress import printable
     from manyheads.systems.results import closing_lines
 
-    return printable(closing_lines(folder))
+    return closing_lines(folder)
 
 
 def report(folder: RunFolder) -> None:
     """Write the report of a run anew, as far as the run has come; its path is printed."""
     from manyheads.systems.results import write_report
 
-    typer.echo(write_report(folder))
+    say(write_report(folder))

@@ -1,6 +1,5 @@
 """Config files: found, read, merged in order, then `--set a.b=c`, then validated. `systems.load` puts it together."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -10,8 +9,10 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from manyheads.config.run import RunConfig
+from manyheads.disk import expanded, read_text
 from manyheads.errors import ConfigError, describe
-from manyheads.resources import Resources, data_file, parse_yaml
+from manyheads.escaping import is_secret, scrubbed, shortened
+from manyheads.resources import Resources, data_file, parse_json, parse_yaml
 
 M = TypeVar("M", bound=BaseModel)
 JSON = ('"', "[", "{")
@@ -64,7 +65,7 @@ def validated(model: type[M], data: Mapping[str, Any], where: str, sets: Iterabl
             for above in unknown
         ]
         raise ConfigError(
-            f"{' + '.join(filter(None, [where, *map(shortened, sets)]))}: {describe(error)}",
+            f"{' + '.join(filter(None, [where, *map(shown, sets)]))}: {describe(error)}",
             tried="; ".join(tried) or None,
             hint=f"all keys, with what they mean, are in {data_file('configs/run.schema.json')}",
         ) from error
@@ -101,7 +102,7 @@ def config_file(name: str, resources: Resources) -> Path:
 
 def read_yaml(path: Path) -> dict[str, Any]:
     try:
-        data = parse_yaml(path.read_text(encoding="utf-8"))
+        data = parse_yaml(read_text(path))
     except yaml.MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
         raise ConfigError(f"{path}{line}: not valid YAML: {error.problem}") from error
@@ -142,11 +143,12 @@ def parse_set(setting: str) -> dict[str, Any]:
     """`team.size=8` as a mapping; the value is read as JSON where it is JSON, and else as YAML."""
     key, equals, value = setting.partition("=")
     if not equals or not key.strip():
-        raise ConfigError(f"--set {shortened(setting)}: write it as key=value, such as team.size=8")
+        raise ConfigError(f"--set {shown(setting)}: write it as key=value, such as team.size=8")
     try:
         nested: Any = _value(value)
     except yaml.YAMLError as error:
-        raise ConfigError(f"--set {shortened(setting)}: the value is not valid YAML") from error
+        problem = getattr(error, "problem", None) or error
+        raise ConfigError(f"--set {shown(setting)}: the value is not valid YAML: {problem}") from error
     for part in reversed(key.strip().split(".")):
         nested = {part: nested}
     return nested
@@ -156,18 +158,14 @@ def _value(text: str) -> Any:
     """YAML takes no control characters, not even in the texts of JSON, and real abstracts hold some."""
     if text.lstrip().startswith(JSON):
         with suppress(ValueError):
-            return json.loads(text, parse_constant=_no_constant)
+            return parse_json(text)
     return parse_yaml(text)
 
 
-def _no_constant(name: str) -> float:
-    """NaN and Infinity are no JSON; raises ValueError."""
-    raise ValueError(name)
-
-
-def shortened(setting: str) -> str:
-    """A setting for a message: whole texts may stand in one."""
-    return setting if len(setting) <= SHOWN else f"{setting[:SHOWN]}…"
+def shown(setting: str) -> str:
+    """A setting for a message: a whole text may stand in one, or a secret."""
+    key, equals, _ = setting.partition("=")
+    return f"{key}{equals}…" if is_secret(key.strip()) else scrubbed(shortened(setting, SHOWN))
 
 
 def _relative_to(base: Path, data: dict[str, Any]) -> dict[str, Any]:
@@ -178,5 +176,5 @@ def _relative_to(base: Path, data: dict[str, Any]) -> dict[str, Any]:
     folders = data.get("paths")
     if not isinstance(folders, list):
         return data
-    named = [Path(str(folder)).expanduser() for folder in cast(list[object], folders)]
+    named = [expanded(str(folder)) for folder in cast(list[object], folders)]
     return {**data, "paths": [str((base / folder).absolute()) for folder in named]}

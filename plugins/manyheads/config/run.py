@@ -2,6 +2,8 @@
 
 import ast
 import inspect
+import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -13,8 +15,15 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from manyheads.disk import expanded
 from manyheads.errors import ConfigError
+from manyheads.escaping import scrubbed
 from manyheads.papers import SourceName
+
+VARIABLE = re.compile(r"\$\{(\w+)\}", re.ASCII)
+"""An environment variable in an address."""
+KEY = re.compile(r"(?=.*[a-z])(?=.*\d).{20,}")
+"""What could be the name of a variable, but looks like a key."""
 
 # What all sections of a config have in common.
 
@@ -118,6 +127,40 @@ def is_address(text: str) -> bool:
         return False
 
 
+def with_environment(address: str) -> str:
+    """An address with `${NAME}` written out.
+
+    Raises:
+        ConfigError: the variable is not set.
+    """
+
+    def value(named: re.Match[str]) -> str:
+        if found := os.environ.get(named[1]):
+            return found
+        raise ConfigError(f"{address}: ${{{named[1]}}} is not set", hint=f"export {named[1]}=…")
+
+    return VARIABLE.sub(value, address)
+
+
+def _without_secrets(address: str) -> str:
+    """The address itself, which stands in config.yaml, in reports and in messages."""
+    if scrubbed(address) != address:
+        raise ValueError(
+            "holds a login or key, and would be kept in the run folder; put that into an environment variable and "
+            "name it, such as https://${MY_LOGIN}@host/v1 (of a resumed run by --set)"
+        )
+    return address
+
+
+def _variable_name(value: str) -> str:
+    if re.fullmatch(r"[A-Za-z_]\w*", value, re.ASCII) is None or KEY.fullmatch(value):
+        raise ValueError(
+            "this is no name of an environment variable; if it is the key itself, export it as one, and write "
+            "that variable's name here, such as MY_KEY"
+        )
+    return value
+
+
 Provider = Literal["openai", "ollama", "anthropic", "offline", "replay"]
 
 
@@ -136,7 +179,7 @@ class ModelConfig(Strict):
     name: str = "offline"
     """The model's name at its provider; for `replay` the run folder whose journal answers."""
     base_url: str | None = None
-    """The server's address; the provider's own when left out."""
+    """The server's address; the provider's own when left out. `${NAME}` in it is an environment variable."""
     api_key_env: str | None = None
     """Name of the environment variable that holds the key; the provider's usual one when left out."""
     temperature: float | None = Field(default=None, ge=0, le=2)
@@ -169,7 +212,17 @@ class ModelConfig(Strict):
     def _whole_address(cls, value: str | None) -> str | None:
         if value is not None and not is_address(value):
             raise ValueError("write it with http:// or https://")
-        return value
+        return _without_secrets(value) if value else value
+
+    @field_validator("api_key_env")
+    @classmethod
+    def _variable(cls, value: str | None) -> str | None:
+        return _variable_name(value) if value else value
+
+    @property
+    def address(self) -> str | None:
+        """`base_url` as requests are sent to it, with what it names of the environment."""
+        return None if self.base_url is None else with_environment(self.base_url)
 
     @classmethod
     def parse(cls, text: str) -> "ModelConfig":
@@ -225,7 +278,7 @@ class LiteratureConfig(Strict):
     retries: int = Field(default=4, ge=0)
     """How often a failed request is sent again."""
     endpoints: dict[SourceName, str] = Field(default_factory=dict)
-    """Other addresses of the services, such as a mirror's."""
+    """Other addresses of the services, such as a mirror's. `${NAME}` in one is an environment variable."""
     semantic_scholar_key_env: str = "SEMANTIC_SCHOLAR_API_KEY"
     """Environment variable with the key of Semantic Scholar; without one, the shared pool is used, more slowly."""
 
@@ -243,7 +296,13 @@ class LiteratureConfig(Strict):
                 raise ValueError("local: the corpus has no address; name it under `corpus`")
             if not is_address(address):
                 raise ValueError(f"{name}: {address!r} is no address; write it as http://… or https://…")
+            _without_secrets(address)
         return value
+
+    @field_validator("semantic_scholar_key_env")
+    @classmethod
+    def _variable(cls, value: str) -> str:
+        return _variable_name(value)
 
     @field_validator("cascade")
     @classmethod
@@ -304,7 +363,7 @@ class RunConfig(Strict):
     @classmethod
     def _wherever_it_is_resumed(cls, value: str) -> str:
         """A folder that is there is named in full, so that a run goes on from any directory."""
-        folder = Path(value).expanduser()
+        folder = expanded(value)
         return str(folder.resolve()) if "/" in value and folder.is_dir() else value
 
     @model_validator(mode="after")

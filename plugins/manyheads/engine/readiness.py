@@ -76,7 +76,7 @@ def _need_model(model: ModelConfig, alias: str) -> None:
     if model.provider == "offline":
         return
     usual = {"openai": "https://api.openai.com", "anthropic": "https://api.anthropic.com"}
-    url = urlsplit(model.base_url or usual.get(model.provider, "http://localhost:11434"))
+    url = urlsplit(model.address or usual.get(model.provider, "http://localhost:11434"))
     host, port = url.hostname or "localhost", url.port or (443 if url.scheme == "https" else 80)
     try:
         socket.create_connection((host, port), timeout=3).close()

@@ -121,7 +121,13 @@ class ServedModel(ABC, Generic[C]):
         self.client, self.local, self.ours = cast(C, None), cast(LocalModel | None, None), ready is None
         self._governor = Governor(alias, config)
         self._pool: Pool[Any] | None = None
-        self._key = (type(self), config.model_dump_json(), os.environ.get(key_variable(config) or ""), loop)
+        self._key = (
+            type(self),
+            config.model_dump_json(),
+            config.address,
+            os.environ.get(key_variable(config) or ""),
+            loop,
+        )
         if ready is not None:
             self.client = self.borrow(ready)
         elif config.provider in ("offline", "replay"):

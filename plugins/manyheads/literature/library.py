@@ -13,6 +13,7 @@ from pydantic import JsonValue, TypeAdapter
 
 from manyheads.bank.vectors import Embedder
 from manyheads.config import LiteratureConfig, SourceName
+from manyheads.config.run import with_environment
 from manyheads.core.events import Searched
 from manyheads.errors import ConfigError, LiteratureError
 from manyheads.literature import openalex, semantic_scholar
@@ -52,7 +53,7 @@ def connect(
 
     options: dict[str, Any] = {"retries": config.retries, "patience": config.patience}
     if address := config.endpoints.get(name):
-        options["address"] = address
+        options["address"] = with_environment(address)
     if paces and name in paces:
         options["pace"] = paces[name]
     if name == "arxiv":

@@ -15,10 +15,9 @@ from typing import TypeVar
 
 from manyheads import disk
 from manyheads.errors import RatingError
+from manyheads.escaping import csv_text
 
 T = TypeVar("T")
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""How a cell begins that a spreadsheet would calculate instead of show."""
 DELIMITERS = (",", ";", "\t")
 """Between the cells of a spreadsheet's CSV, by the country that it is set to."""
 LARGEST = 50_000_000
@@ -81,15 +80,17 @@ class Form:
         Raises:
             RatingError: a file is there already, which may have been filled in, or cannot be written.
         """
+        if not out.name or out.is_dir():
+            raise RatingError(f"{out}: a folder", hint="name a file by --out, such as form.csv")
         numbered = len(self.orders) > 1
         files = {
-            out.with_name(f"{out.stem}-{rater}{out.suffix}") if numbered else out: csv_text(
+            out.with_name(f"{out.stem}-{rater}{out.suffix}") if numbered else out: _table(
                 self.layout.table, ({**self.items[item], "rater": f"R{rater}"} for item in order)
             )
             for rater, order in enumerate(self.orders, 1)
         }
         files[out.with_name(f"{out.stem}.guide.md")] = self.guide
-        files[out.with_name(f"{out.stem}.key.csv")] = csv_text(self.layout.key, self.items)
+        files[out.with_name(f"{out.stem}.key.csv")] = _table(self.layout.key, self.items)
         if present := next((path for path in files if path.exists()), None):
             raise RatingError(f"{present}: is there already, and may hold answers", hint="name another --out")
         try:
@@ -121,15 +122,10 @@ def count(things: int, word: str) -> str:
     return f"{things} {word}{'' if things == 1 else 's'}"
 
 
-def csv_text(header: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
-    """CSV that spreadsheets show as it is: with a mark that it is UTF-8, and no cell that they would calculate."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text)
-    writer.writerow(header)
-    for row in rows:
-        cells = (row.get(column, "") for column in header)
-        writer.writerow([f"'{cell}" if cell.startswith(FORMULA) else cell for cell in cells])
-    return "\ufeff" + text.getvalue()
+def _table(header: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
+    """CSV with a mark that it is UTF-8."""
+    cells = ([row.get(column, "") for column in header] for row in rows)
+    return "\ufeff" + csv_text([header, *cells], newline="\r\n")
 
 
 @dataclass(frozen=True)
@@ -298,7 +294,7 @@ def read_text(path: Path) -> str:
         RatingError: it cannot be read, or is not UTF-8.
     """
     try:
-        return disk.read_text(path, LARGEST)
+        return disk.read_text(path, LARGEST, "utf-8-sig")
     except OSError as error:
         raise RatingError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -16,13 +16,13 @@ from typing import Any, cast
 from pydantic import Field
 
 from manyheads.core.results import Part, read_result, result_data
+from manyheads.disk import expanded
 from manyheads.errors import RatingError, SubjectError
 from manyheads.measures.forms import Filled, Form, Key, Layout, anonymous, count, read_table, read_text
 from manyheads.measures.statistics import Agreement, Correlation, agreement, krippendorff_alpha
-from manyheads.objects import read_json
 from manyheads.papers import fold
 from manyheads.prompts import Prompts
-from manyheads.resources import Resources
+from manyheads.resources import Resources, parse_json
 from manyheads.texts import Subject
 
 CRITERIA = ("novelty", "feasibility", "effectiveness")
@@ -278,7 +278,7 @@ def _records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for number, line in enumerate(read_text(path).split("\n"), 1):
         if line.strip():
             try:
-                record = read_json(line)
+                record = parse_json(line)
             except ValueError as error:
                 raise RatingError(f"{path}:{number}: not valid JSON: {error}") from error
             if not isinstance(record, dict):
@@ -309,8 +309,8 @@ def _identity(row: Mapping[str, Any]) -> Identity:
     """What a row says of its text; sources as full paths, so that it does not matter from where they were named."""
     found = {name: str(row[name]).strip() for name in FIELDS if row.get(name)}
     if "source" in found:
-        with suppress(OSError, RuntimeError, ValueError):  # no name that a file could have
-            found["source"] = str(Path(found["source"]).expanduser().resolve())
+        with suppress(OSError, ValueError):  # no name that a file could have
+            found["source"] = str(expanded(found["source"]).resolve())
     return found
 
 

@@ -10,6 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, NoReturn, cast
 
+from manyheads.escaping import plain, scrubbed
+
 MOST_BYTES = 16_000_000
 """Of an answer; the longest replies of today's models have some 500 kB."""
 MOST_ARGUMENTS = 100_000
@@ -19,9 +21,6 @@ MOST_TOKENS = 100_000_000
 UNSOUND = 502
 """The status of an answer that cannot be used, as a gateway would tell it."""
 _DIGITS = re.compile(r"\d{400}")
-_CREDENTIALS = re.compile(
-    r"(?i)\b(Bearer|Basic)\s+[\w.~+/=-]{4,}|\bsk-[\w-]{6,}|(?<=//)[^/@\s]+@|([?&](?:api[-_]?)?key=)[^&\s\"']+"
-)
 _JSON = {"content-type": "application/json"}
 _KEY_HEADERS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 
@@ -30,13 +29,6 @@ Object = dict[str, Any]
 
 class UnsoundError(Exception):
     """An answer that is none, with the reason in words."""
-
-
-def scrubbed(text: str, *secrets: str) -> str:
-    """A server's words without keys and credentials."""
-    for secret in sorted(filter(None, secrets), key=len, reverse=True):
-        text = text.replace(secret, "…")
-    return _CREDENTIALS.sub(lambda match: f"{match[2] or ''}…", text)
 
 
 class SoundTransport:
@@ -106,9 +98,9 @@ def _refusal(request: Any, response: Any, status: int, words: str) -> Any:
     """An error as every client reads it, without the secrets of the request."""
     secrets = [request.headers.get(name, "") for name in _KEY_HEADERS]
     secrets += [part for secret in secrets for part in secret.split()[1:]]
-    plain = " ".join(scrubbed("".join(c if c.isprintable() else " " for c in words), *secrets).split())
+    message = plain(scrubbed(words, *secrets))
     kept = {name: response.headers[name] for name in ("retry-after",) if name in response.headers}
-    error = {"error": {"message": plain[:500] or "it says nothing", "type": "error", "code": None}}
+    error = {"error": {"message": message[:500] or "it says nothing", "type": "error", "code": None}}
     return type(response)(status, headers=kept, json=error, request=request)
 
 
@@ -142,7 +134,7 @@ def _json(body: bytes) -> Any:
     try:
         return json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
-        start = " ".join("".join(c if c.isprintable() else " " for c in text[:60]).split())
+        start = plain(text[:60])
         raise UnsoundError(f"its answer is no JSON; it begins: {start!r}") from error
 
 

@@ -154,8 +154,13 @@ def key_of(config: ModelConfig, alias: str = "default") -> str:
         ConfigError: the variable is not set.
     """
     variable = key_variable(config) or ""
-    if key := os.environ.get(variable):
-        return key
+    if key := os.environ.get(variable, "").strip():
+        if key.isascii() and key.isprintable():
+            return key
+        raise ConfigError(
+            f"models.{alias}: the key in {variable} has letters that no key has",
+            hint=f"export {variable}=… anew, on one line",
+        )
     if config.base_url and not config.api_key_env:
         return NO_KEY
     raise ConfigError(

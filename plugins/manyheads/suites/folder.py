@@ -29,8 +29,7 @@ from manyheads.engine.jobs import Job
 from manyheads.engine.jobtable import in_use
 from manyheads.engine.system import system_of
 from manyheads.errors import ChangedError, JournalError
-from manyheads.objects import read_json
-from manyheads.resources import Resources
+from manyheads.resources import Resources, parse_json
 from manyheads.roles import Roles
 from manyheads.suites.cells import CELLS, RUN, Cell, Plan, jobs_of, judged_in
 from manyheads.suites.spec import Suite, leaves, mapped, root
@@ -234,7 +233,7 @@ def begin(folder: Path, record: Record, *, accept_changes: bool) -> list[str]:
     path, accepted = folder / RECORD, list[str]()
     if path.exists():
         try:
-            read: object = read_json(read_text(path, LARGEST))
+            read: object = parse_json(read_text(path, LARGEST))
         except (OSError, ValueError) as error:
             raise JournalError(f"{path}: damaged: {error}", hint="name another --out") from error
         before = cast(Record, read) if isinstance(read, dict) else {}

@@ -1,7 +1,5 @@
 """A suite's report in Markdown: what was asked, what came of it, and what did not."""
 
-import csv
-import io
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -14,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict
 
 from manyheads.engine.system import Number
+from manyheads.escaping import csv_text, plain
 from manyheads.measures.statistics import (
     FEW,
     Ends,
@@ -156,19 +155,18 @@ def pooled(measure: str, rows: Sequence[Row], level: float) -> Mean | None:
 def summary_table(spec: SuiteSpec, entries: Sequence[Entry]) -> str:
     """The same as CSV: a column for each axis, then those of an entry."""
 
-    def cell(value: Any) -> str:
-        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    def cell(value: Any) -> object:
+        written = isinstance(value, str | int | float) and not isinstance(value, bool)
+        return value if written else json.dumps(value, ensure_ascii=False)
 
     columns = [name for name in Entry.model_fields if name not in ("condition", "against")]
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*spec.axes, *columns, "against"])
+    table: list[list[object]] = [[*spec.axes, *columns, "against"]]
     for entry in entries:
         data = entry.model_dump(mode="json")
         axes = ["" if (value := entry.condition[axis]) is None else cell(value) for axis in spec.axes]
         against = "" if entry.against is None else cell(entry.against)
-        writer.writerow([*axes, *(data[name] for name in columns), against])
-    return text.getvalue()
+        table.append([*axes, *(data[name] for name in columns), against])
+    return csv_text(table)
 
 
 def _entry(spec: SuiteSpec, rows: Sequence[Row], condition: Condition, measure: str) -> Entry:
@@ -261,15 +259,15 @@ def report_text(
     if accepted:
         parts += [
             "**Changes that were accepted: what was finished before them is in the numbers below all the same.**",
-            "\n".join(f"- {plain(change)}" for change in accepted),
+            "\n".join(f"- {unmarked(change)}" for change in accepted),
         ]
     if pictures:
-        parts.append(f"![{plain(spec.title)}]({pictures[0].name})")
+        parts.append(f"![{unmarked(spec.title)}]({pictures[0].name})")
     elif spec.plot:
         parts.append(f"Nothing is drawn: {WITHOUT}.")
     for measure in spec.measures:
         own = [entry for entry in entries if entry.measure == measure]
-        parts += [f"## {plain(title_of(measure))}", _means(spec, own, share=is_share(measure, rows))]
+        parts += [f"## {unmarked(title_of(measure))}", _means(spec, own, share=is_share(measure, rows))]
         parts += [*_repeats(spec, rows, own), *_sign(measure, spec, rows)]
     return "\n\n".join([*parts, *_trouble(rows), *_reading(spec, rows, entries)]) + "\n"
 
@@ -303,16 +301,16 @@ def with_error(value: float | None, error: float | None) -> str:
     return f"{value:z.{decimals}f} ± {error:.{decimals}f}"
 
 
-def plain(text: object) -> str:
+def unmarked(text: object) -> str:
     """A text in one line, without any markup in it."""
-    return SPECIAL.sub(r"\\\1", " ".join(str(text).split()))
+    return SPECIAL.sub(r"\\\1", plain(text))
 
 
 def _head(suite: Suite, repeats: int, rows: Sequence[Row], made: Sequence[str]) -> Iterator[str]:
     spec = suite.spec
-    yield f"# {plain(spec.title)}"
+    yield f"# {unmarked(spec.title)}"
     if spec.description:
-        yield plain(spec.description)
+        yield unmarked(spec.description)
     failed = sum(row.error is not None for row in rows)
     if is_offline(rows):
         yield f"**{OFFLINE_NOTE}.**"
@@ -320,10 +318,10 @@ def _head(suite: Suite, repeats: int, rows: Sequence[Row], made: Sequence[str]) 
     parts += [count(len(suite.cases), "case")] if len(suite.cases) > 1 else []
     parts += [count(repeats, "repeat")] + ([f"{spec.ideas} runs each"] if spec.ideas > 1 else [])
     yield "\n".join([
-        f"- Suite: {plain(suite.name)}, version {spec.version}",
-        f"- Sources: {'; '.join(map(plain, spec.sources))}",
+        f"- Suite: {unmarked(suite.name)}, version {spec.version}",
+        f"- Sources: {'; '.join(map(unmarked, spec.sources))}",
         f"- Cells: {len(rows)} ({', '.join(parts)}); failed: {failed}",
-        *(f"- {plain(line)}" for line in made),
+        *(f"- {unmarked(line)}" for line in made),
     ])  # fmt: skip
 
 
@@ -351,7 +349,7 @@ def _table(spec: SuiteSpec, entries: Sequence[Entry], columns: Sequence[Column])
         [*(entry.condition[axis] for axis in spec.axes), *(told(entry) for _, told in columns)]
         for entry in entries
     )
-    told = [head, ["---"] * len(head), *(map(plain, line) for line in lines)]
+    told = [head, ["---"] * len(head), *(map(unmarked, line) for line in lines)]
     return "\n".join(f"| {' | '.join(line)} |" for line in told)
 
 
@@ -423,7 +421,7 @@ def _trouble(rows: Sequence[Row]) -> Iterator[str]:
                 for text, names in cells.items()
             }
             yield "\n".join(
-                f"- {plain(text)} ({plain(', '.join(names[:NAMED]))}{more[text]})"
+                f"- {unmarked(text)} ({unmarked(', '.join(names[:NAMED]))}{more[text]})"
                 for text, names in cells.items()
             )
 
@@ -438,7 +436,7 @@ def _reading(spec: SuiteSpec, rows: Sequence[Row], entries: Sequence[Entry]) -> 
     yield "## How to read this"
     yield (
         f"n and pairs count {unit}. SE is the standard error of the mean. "
-        f"{''.join(f'{each} ' for each in _intervals(rows, entries))}Differences are from the values {plain(compared)}, over the cases and seeds that both have. No correction is "
+        f"{''.join(f'{each} ' for each in _intervals(rows, entries))}Differences are from the values {unmarked(compared)}, over the cases and seeds that both have. No correction is "
         f"made for comparing many conditions. Left out are cells that failed or whose result has no such thing. "
         f"Each cell's runs, with reports of their own, are in {places}."
     )

@@ -13,11 +13,10 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, fi
 
 from manyheads.config import Slot, read_yaml
 from manyheads.config.run import Strict
-from manyheads.disk import read_text
+from manyheads.disk import expanded, read_text
 from manyheads.engine.system import System
 from manyheads.errors import ConfigError, describe
-from manyheads.objects import read_json
-from manyheads.resources import Resources, data_file
+from manyheads.resources import Resources, data_file, parse_json
 from manyheads.systems import systems
 
 # What a suite measures, read from its names: `hd`, `usage.calls`, `review.overall`, `iterations < 10`.
@@ -286,7 +285,7 @@ def read_cases(path: Path) -> dict[str, dict[str, Any]]:
             continue
         where = f"{path}:{number}"
         try:
-            data: object = read_json(line)
+            data: object = parse_json(line)
         except ValueError as error:
             raise ConfigError(f"{where}: not valid JSON: {error}") from error
         keys = cast(dict[str, Any], data) if isinstance(data, dict) else {}
@@ -315,7 +314,7 @@ def _beside(base: Path, key: str, value: Any) -> Any:
         return [_beside(base, key, each) for each in cast(list[Any], value)]
     kinds = slot.metavar.split("|")
     is_file = (slot.file or "FILE" in kinds) and ("TEXT" not in kinds or _exists(base, key, value))
-    return str((base / Path(value).expanduser()).absolute()) if is_file and isinstance(value, str) else value
+    return str((base / expanded(value)).absolute()) if is_file and isinstance(value, str) else value
 
 
 def _slot(key: str) -> Slot:
@@ -343,7 +342,7 @@ def _exists(base: Path, key: str, value: object) -> bool:
     if not isinstance(value, str) or (key == "corpus" and "/" not in value):
         return False
     try:
-        path = Path(value).expanduser()
+        path = expanded(value)
         return (base / path).exists() or path.exists()
     except (OSError, RuntimeError):  # no name that a file could have
         return False

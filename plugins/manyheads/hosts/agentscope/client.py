@@ -35,6 +35,7 @@ from pydantic import SecretStr
 from manyheads.config import ModelConfig, Provider
 from manyheads.core import Message
 from manyheads.errors import ConfigError
+from manyheads.escaping import scrubbed
 from manyheads.hosts.clients import Ledger, ServedModel, tap
 from manyheads.models.offline import LocalModel
 from manyheads.models.requests import key_of, ollama_settings, openai_settings, options, usage_of
@@ -72,14 +73,14 @@ class NativeModel(ServedModel[ChatModelBase]):
         try:
             match config.provider:
                 case "openai":
-                    credential = OpenAICredential(api_key=key, base_url=config.base_url)
+                    credential = OpenAICredential(api_key=key, base_url=config.address)
                     model = OpenAIChatModel(credential, **shared)
                 case "anthropic":
-                    credential = AnthropicCredential(api_key=key, base_url=config.base_url)
+                    credential = AnthropicCredential(api_key=key, base_url=config.address)
                     limit = AnthropicChatModel.Parameters(max_tokens=config.max_tokens)
                     model = AnthropicChatModel(credential, parameters=limit, **shared)
                 case _:
-                    model = OllamaChatModel(OllamaCredential(host=config.base_url), **shared)
+                    model = OllamaChatModel(OllamaCredential(host=config.address), **shared)
         except ModuleNotFoundError as error:
             raise ConfigError(
                 f"provider {config.provider!r} needs the package {error.name!r}, which is not installed",
@@ -107,8 +108,9 @@ class NativeModel(ServedModel[ChatModelBase]):
             "ollama": OllamaChatModel,
         }
         credential = vars(client.credential)
+        address = credential.get("base_url") or credential.get("host")
         update = {
-            "base_url": credential.get("base_url") or credential.get("host"),
+            "base_url": scrubbed(address) if address else None,
             "provider": next((name for name, kind in kinds.items() if isinstance(client, kind)), "openai"),
             "name": client.model,
             "context": client.context_size,

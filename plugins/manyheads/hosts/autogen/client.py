@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, SecretStr
 
 from manyheads.config import ModelConfig
 from manyheads.core import Message, Usage
+from manyheads.escaping import scrubbed
 from manyheads.hosts.clients import Ledger, ServedModel, tap
 from manyheads.models.offline import LocalModel
 from manyheads.models.requests import (
@@ -74,7 +75,7 @@ class NativeModel(ServedModel[ChatCompletionClient]):
 
                 # A base URL, even none, keeps it from guessing one by the model's name.
                 client = OpenAIChatCompletionClient(
-                    **shared, base_url=config.base_url,  # pyright: ignore[reportArgumentType]
+                    **shared, base_url=config.address,  # pyright: ignore[reportArgumentType]
                     include_name_in_message=False, **openai_settings(config),
                 )  # fmt: skip
             case "anthropic":
@@ -82,12 +83,12 @@ class NativeModel(ServedModel[ChatCompletionClient]):
 
                 sampling = options(temperature=config.temperature, max_tokens=config.max_tokens)
                 client = AnthropicChatCompletionClient(
-                    **shared, **options(base_url=config.base_url), **sampling
+                    **shared, **options(base_url=config.address), **sampling
                 )
             case _:
                 from autogen_ext.models.ollama import OllamaChatCompletionClient
 
-                client = OllamaChatCompletionClient(**shared, **options(host=config.base_url))
+                client = OllamaChatCompletionClient(**shared, **options(host=config.address))
         # It warns on every call when a server answers with a longer name than it was asked for, as most do.
         vars(client)["_resolved_model"] = None
         tap(client._client, config)
@@ -117,7 +118,7 @@ class NativeModel(ServedModel[ChatCompletionClient]):
         settings = {
             "provider": provider or "openai",
             "name": vars(client).get("_create_args", {}).get("model", kind),
-            "base_url": str(address) if address else None,
+            "base_url": scrubbed(str(address)) if address else None,
             "tools": info["function_calling"],
             "vision": info["vision"],
             "response_format": base.response_format and provider is not None,

@@ -7,6 +7,7 @@ from pydantic import Field, field_validator, model_validator
 
 from manyheads.config import RunConfig, Section, Slot, Strict
 from manyheads.core.results import Part, read_result
+from manyheads.disk import expanded
 from manyheads.errors import ConfigError, SubjectError
 from manyheads.systems.virsci.config import IdeaConfig, NoveltyConfig, TextOrNone, TopicInput
 
@@ -49,7 +50,7 @@ class BaselineConfig(Section):
     @field_validator("like")
     @classmethod
     def _wherever_it_is_resumed(cls, value: str | Like | None) -> str | Like | None:
-        return str(Path(value).expanduser().resolve()) if isinstance(value, str) else value
+        return str(expanded(value).resolve()) if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _one_of_both(self) -> "BaselineConfig":

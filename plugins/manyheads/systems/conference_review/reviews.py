@@ -6,7 +6,6 @@ judgement (2025, App. E).
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, field_validator
@@ -14,6 +13,7 @@ from pydantic import Field, field_validator
 from manyheads.config import Inputs, Section, Slot
 from manyheads.core import Reply, together
 from manyheads.discussion.run import Question, Run
+from manyheads.disk import expanded
 from manyheads.errors import ModelError
 from manyheads.measures.ratings import CRITERIA
 from manyheads.measures.statistics import rating_mean
@@ -48,7 +48,7 @@ class ReviewInputs(Inputs):
     @field_validator("subject")
     @classmethod
     def _named_in_full(cls, value: str | None) -> str | None:
-        return None if value is None else str(Path(value).expanduser().resolve())
+        return None if value is None else str(expanded(value).resolve())
 
 
 class Form(NamedTuple):

@@ -96,7 +96,20 @@ def test_yaml_reads_as_in_pyyamls_own_parser(kind: str) -> None:
         assert parse_yaml(text) == yaml.safe_load(text)
 
 
-@pytest.mark.parametrize("text", ["!!python/object/apply:os.getcwd []", "a: [", "a: b: c", "\x00"])
+BROKEN = [
+    "!!python/object/apply:os.getcwd []", "a: [", "a: b: c", "\x00", '"\\0"', "!!int ''", "!!float x", "!!bool x", "!!timestamp x",
+    "- " * 60 + "x", "? " * 60 + "x", "[" * 60 + "]" * 60, "2015-13-01", "9" * 5000, "18446744073709551616", "&a {b: *a}",
+    "a: &a [" + "x," * 1000 + "]\nb: &b [" + "*a," * 1000 + "]",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", BROKEN)
 def test_what_is_no_plain_yaml_is_refused(text: str) -> None:
     with pytest.raises(yaml.YAMLError):
         parse_yaml(text)
+
+
+def test_aliases_are_read_where_they_are_few() -> None:
+    assert parse_yaml("a: &a [1, 2]\nb: [*a, *a]\nc: {<<: &d {e: 3}, f: *d}") == {
+        "a": [1, 2], "b": [[1, 2], [1, 2]], "c": {"e": 3, "f": {"e": 3}},
+    }  # fmt: skip

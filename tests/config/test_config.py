@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manyheads.config import ModelConfig, merge, parse_set
+from manyheads.config.run import with_environment
 from manyheads.errors import ConfigError
 from manyheads.resources import Resources, shipped
 from manyheads.systems.loading import load, validate
@@ -275,3 +276,14 @@ def test_a_message_holds_the_beginning_of_a_setting_alone() -> None:
             load(["rebuttal"], [setting])
         assert "water water" in refused.value.message
         assert refused.value.message.count("water") < 40
+
+
+def test_an_address_names_its_login_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    base = "https://${GATEWAY_LOGIN}@host/v1"
+    config = load(["virsci"], [f"models.default.base_url={base}"]).models["default"]
+    with pytest.raises(ConfigError, match="GATEWAY_LOGIN"):
+        _ = config.address
+    monkeypatch.setenv("GATEWAY_LOGIN", "me:secret")
+    assert (config.address, config.base_url) == ("https://me:secret@host/v1", base)
+    assert "secret" not in config.model_dump_json()
+    assert with_environment("https://host/v1") == "https://host/v1"

@@ -12,8 +12,8 @@ import pytest
 from openai import AsyncOpenAI
 
 from manyheads.config import ModelConfig
-from manyheads.errors import ModelError
-from manyheads.models.requests import Governor, key_variable
+from manyheads.errors import ConfigError, ModelError
+from manyheads.models.requests import Governor, key_of, key_variable
 from manyheads.retry import retry_after
 from support.faults import Fault, Kind, refuses_format
 from support.llm import LLM
@@ -278,3 +278,13 @@ async def test_our_own_bugs_keep_their_name(llm: LLM) -> None:
 )
 def test_key_variable(settings: dict[str, Any], variable: str | None) -> None:
     assert key_variable(ModelConfig(**settings)) == variable
+
+
+@pytest.mark.parametrize("key", ["sk-\u00fc", "sk-a\nb", "sk-\u2028x"])
+def test_a_key_that_no_header_could_hold_is_told_without_it(
+    key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with pytest.raises(ConfigError, match="OPENAI_API_KEY") as error:
+        key_of(ModelConfig(provider="openai", name="m"))
+    assert key not in str(error.value)

@@ -396,3 +396,17 @@ def test_the_caption_says_what_is_left_out_and_who_wrote() -> None:
     assert "n = 1 cell;" in f"{caption_of('heatmap', ROWS[:1], single)};"
     offline = [each.model_copy(update={"by_language_model": False}) for each in ROWS]
     assert caption_of("bars", offline, entries).endswith("no language model")
+
+
+def test_neither_summary_nor_report_passes_on_what_a_program_would_obey() -> None:
+    spec = measuring(
+        "hd", title="Owls\x1b[2J\u202e", grid={"topic": ["=1+1", "Owls"], "temperature": [-1, 1]}
+    )
+    condition = {"topic": "=1+1", "temperature": -1}
+    rows = [row(condition, 0, 1.0), failed(condition, 1, "no\x1b]0;OWNED\x07")]
+    entries = summarise(spec, rows)
+    lines = list(csv.DictReader(summary_table(spec, entries).splitlines()))
+    assert {(line["topic"], line["temperature"]) for line in lines} >= {("'=1+1", "-1"), ("Owls", "1")}
+    text = report_text(Suite("mine", spec), 2, rows, entries, [])
+    assert "OWNED" in text
+    assert all(line.isprintable() for line in text.split("\n"))

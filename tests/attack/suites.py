@@ -79,7 +79,7 @@ TABLES: dict[str, bytes] = {
     "no columns": b"a,b,c\n1,2,3\n", "columns twice": b"rater,rater,id,id,novelty\nR1,R2,T1,T2,5\n", "no rows": HEAD.encode(), "empty": b"", "nul": b"\x00" * 1000,
     "bytes": HEAD.encode() + b"R1,\xff\xfe,t,a,5,5,5,\n", "utf-16": (HEAD + "R1,T1,t,a,5,5,5,\n").encode("utf-16"), "quote": (HEAD + 'R1,"T1,t,a,5,5,5,\n').encode(),
     "wide": (HEAD + "R1,T1,t,a,5,5,5," + "x," * 100_000 + "\n").encode(), "columns": (HEAD.strip() + "," + ",".join(f"c{n}" for n in range(20_000)) + "\n").encode(),
-    "cell": (HEAD + "R1,T1,t," + "a" * 30_000_000 + ",5,5,5,\n").encode(), "many": (HEAD + "R1,T1,t,a,5,5,5,\n" * 300_000).encode(),
+    "cell": (HEAD + "R1,T1,t," + "a" * 30_000_000 + ",5,5,5,\n").encode(), "many": (HEAD + "R1,T1,t,a,5,5,5,\n" * 100_000).encode(),
     "escapes": (HEAD + "\x1b[2J,\x1b]0;OWNED\x07,t,a,x\x1b[2J,5,5,\n").encode(), "raters": (HEAD + "".join(f"R{n},T1,t,a,5,5,5,\n" for n in range(30_000))).encode(),
     "escape column": HEAD.replace("title", "\x1b[2J").encode(), "deep": DEEP.encode(), "one": (HEAD + "R1,T1,t,a,5,5,5,\n").encode(),
     "large": HEAD.encode() + b"R1,T1,t,a,5,5,5,\n" * 6_000_000,

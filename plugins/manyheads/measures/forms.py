@@ -8,6 +8,7 @@ import csv
 import io
 import random
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -272,7 +273,7 @@ def read_table(path: Path, needed: Sequence[Sequence[str]], hint: str) -> list[R
     if missing := [" or ".join(group) for group in needed if not set(group) & set(names)]:
         columns = f"its columns: {', '.join(names)}"
         raise RatingError(f"{path}: no column {', '.join(missing)}", tried=columns, hint=hint)
-    if twice := sorted({name for name in names if name and names.count(name) > 1}):
+    if twice := sorted(name for name, number in Counter(names).items() if name and number > 1):
         raise RatingError(f"{path}: the column {', '.join(twice)} stands there twice")
     rows: list[Row] = []
     for number, record in enumerate(rest, 2):

@@ -1,24 +1,32 @@
-"""What is kept on disk: SQLite files, files replaced as a whole, locks, the user's cache folder."""
+"""What is kept on disk: SQLite files, files replaced as a whole, checksums, locks, the user's cache folder."""
 
 import atexit
+import errno
 import hashlib
 import io
+import json
+import logging
 import os
+import shutil
 import sqlite3
 import stat
 import tempfile
 import threading
+import zlib
 from collections import OrderedDict
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
 from errno import EFBIG, EINVAL
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import portalocker
 
 from manyheads.errors import CacheError
+
+T = TypeVar("T")
+log = logging.getLogger("manyheads")
 
 Safety: TypeAlias = Literal["each write", "process", "none"]
 """What survives: `each write` outlives the machine's death, `process` what a killed process has written, `none` is for
@@ -30,6 +38,7 @@ _PRAGMAS: dict[Safety, tuple[str, ...]] = {
     "none": ("PRAGMA journal_mode=OFF", "PRAGMA synchronous=OFF"),
 }
 WAIT_SECONDS = 30.0
+_BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 class Database:
@@ -40,10 +49,12 @@ class Database:
         schema: statements that make its tables, harmless where they are there already.
         alone: no other process may use it while it is open. Of these a process holds a bounded number of files open
             at once: the longest unused is closed, stays ours (see `_Claim`), and opens again with its next use.
+        anew: where the file is broken, it is set aside with a word, and an empty one takes its place: of caches.
         wait: seconds that a statement waits for another process.
 
     Raises:
         sqlite3.Error: from each call, where the file cannot be opened, read or written, or is another process's.
+        OSError: a broken file cannot be set aside.
     """
 
     def __init__(
@@ -52,6 +63,7 @@ class Database:
         *schema: str,
         safety: Safety = "process",
         alone: bool = False,
+        anew: bool = False,
         wait: float = WAIT_SECONDS,
     ) -> None:
         self._path, self._schema, self._wait = path and path.absolute(), schema, wait
@@ -59,13 +71,12 @@ class Database:
         self._lock = threading.RLock()
         self._db: sqlite3.Connection | None = None
         self._claim = _Claim(path) if alone and path is not None else None
-        self._closed = False
-        self._connection()
+        self._anew, self._closed = anew, False
+        self._do(lambda database: None)
 
     def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         """What a statement gives; a change is on the disk when this returns, as far as `safety` says."""
-        with self._lock:
-            return self._connection().execute(sql, values).fetchall()
+        return self._do(lambda database: database.execute(sql, values).fetchall())
 
     def row(self, sql: str, *values: Any) -> tuple[Any, ...] | None:
         """The first of them."""
@@ -79,13 +90,17 @@ class Database:
 
     def change(self, sql: str, *values: Any) -> int:
         """Rows that a statement has changed."""
-        with self._lock:
-            return self._connection().execute(sql, values).rowcount
+        return self._do(lambda database: database.execute(sql, values).rowcount)
 
     def change_all(self, sql: str, rows: Iterable[tuple[Any, ...]]) -> None:
         """A statement for each row: all of them, or none."""
-        with self.together() as database:
-            database.executemany(sql, rows)
+        kept = list(rows)
+
+        def change(_: sqlite3.Connection) -> None:
+            with self.together() as database:
+                database.executemany(sql, kept)
+
+        self._do(change)
 
     @contextmanager
     def together(self) -> Generator[sqlite3.Connection]:
@@ -109,6 +124,30 @@ class Database:
                 self._disconnect()
             if self._claim:
                 self._claim.drop()
+
+    def _do(self, act: Callable[[sqlite3.Connection], T]) -> T:
+        """What `act` gives; done again with an empty file where a broken one may be replaced."""
+        with self._lock:
+            try:
+                return act(self._connection())
+            except sqlite3.DatabaseError as error:
+                path, code = self._path, getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF
+                if not (self._anew and path and (code in _BROKEN or path.is_dir())):
+                    raise
+                self._disconnect()
+                with FileLock(path.with_name(f"{path.name}.lock"), wait=True):
+                    if self._is_broken(path):  # and no other process has replaced it meanwhile
+                        set_aside(path, str(error))
+                        for beside in ("-wal", "-shm"):
+                            path.with_name(path.name + beside).unlink(missing_ok=True)
+            return act(self._connection())
+
+    def _is_broken(self, path: Path) -> bool:
+        try:
+            with closing(connect(path, *self._schema, wait=self._wait)) as database:
+                return database.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",)
+        except sqlite3.DatabaseError:
+            return True
 
     def _connection(self) -> sqlite3.Connection:
         if self._closed:
@@ -364,6 +403,88 @@ def folder_beside(target: Path) -> Generator[Path]:
         except OSError:
             if not target.is_dir():
                 raise
+
+
+def set_aside(path: Path, why: str) -> None:
+    """Rename a broken part of a cache, with a word, in the place of the one that was broken before it. Raises OSError."""
+    aside = path.with_name(f"{path.name}.broken")
+    if aside.is_dir():
+        shutil.rmtree(aside)
+    os.replace(path, aside)
+    log.warning("warning: %s was damaged (%s); it is kept as %s and made anew", path, why, aside.name)
+
+
+# Checksums: what a folder held when it was finished, so that damage is noticed.
+
+CHECKSUMS = "checksums.json"
+QUICK = 256 * 2**20
+"""Bytes, holes left out, that are read to check a folder; of files beyond, the largest, only the size is looked at."""
+_BLOCK = 2**16
+_ZEROS = bytes(_BLOCK)
+
+
+def record_checksums(folder: Path, *apart: str) -> None:
+    """Write `checksums.json`: size and checksum of every file below a folder but locks, and those called `apart`."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    sums = {
+        path.relative_to(folder).as_posix(): [path.stat().st_size, _checksum(path)[0]]
+        for path in files
+        if path.suffix != ".lock" and path.name not in (CHECKSUMS, *apart)
+    }
+    replace_text(folder / CHECKSUMS, json.dumps(sums, indent=0))
+
+
+def has_checksums(folder: Path) -> bool:
+    return (folder / CHECKSUMS).exists()
+
+
+def damaged_files(folder: Path, *, whole: bool = False) -> list[str]:
+    """Files that are not as `record_checksums` found them; none where nothing was recorded.
+
+    Args:
+        whole: every file is read, however large.
+    """
+    if not has_checksums(folder):
+        return []
+    try:
+        sums = json.loads((folder / CHECKSUMS).read_text(encoding="utf-8"))
+        files = sorted((int(size), str(name), int(value)) for name, (size, value) in sums.items())
+    except (OSError, ValueError, TypeError, AttributeError):
+        return [CHECKSUMS]
+    damaged, left = list[str](), QUICK
+    for size, name, expected in files:
+        path = folder / name
+        try:
+            same = path.is_file() and path.stat().st_size == size
+            if same and (whole or left > 0):
+                value, read = _checksum(path)
+                same, left = value == expected, left - read
+        except (OSError, ValueError):
+            same = False
+        if not same:
+            damaged.append(name)
+    return damaged
+
+
+def _checksum(path: Path) -> tuple[int, int]:
+    """CRC-32 of the blocks that are not all zero, with their places, and the bytes read: holes of a file cost nothing."""
+    value = read = position = 0
+    with path.open("rb", buffering=0) as file:
+        while True:
+            if hasattr(os, "SEEK_DATA"):
+                try:
+                    position = file.seek(position, os.SEEK_DATA) // _BLOCK * _BLOCK
+                except OSError as error:
+                    if error.errno == errno.ENXIO:  # nothing but a hole is left
+                        return value, read
+                    raise
+            file.seek(position)
+            if not (block := file.read(_BLOCK)):
+                return value, read
+            read += len(block)
+            if block != _ZEROS[: len(block)]:
+                value = zlib.crc32(block, zlib.crc32(position.to_bytes(8, "little"), value))
+            position += _BLOCK
 
 
 def sha256_of(path: Path) -> str:

@@ -80,16 +80,12 @@ def objects(text: str) -> list[dict[str, Any] | list[Any]]:
                 problem = None
     if problem:
         raise problem
-    return [_printable(value) for value in values] if "\\u" in text else values
+    return json.loads(printable(json.dumps(values, ensure_ascii=False))) if "\\u" in text else values
 
 
 def printable(text: str) -> str:
     """The text with halves of characters, which no file or terminal takes, as question marks."""
     return text.encode("utf-8", "replace").decode()
-
-
-def _printable(value: Any) -> Any:
-    return json.loads(printable(json.dumps(value, ensure_ascii=False)))
 
 
 def _value(text: str, start: int) -> tuple[Any, int]:

@@ -213,9 +213,7 @@ class Abstract(ReplyModel):
 
     def as_text(self) -> str:
         """The five sections as one paragraph, as the measures read it."""
-        return " ".join(
-            (self.introduction, self.objective, self.methods, self.expected_results, self.conclusion)
-        )
+        return " ".join(getattr(self, name) for name in Abstract.model_fields if name != "title")
 
 
 class Ratings(ReplyModel):

@@ -50,7 +50,15 @@ class End:
                 "no message": self.code == 2 and not told.strip(),
                 "several messages": self.code == 2 and self.err.count("manyheads: ") > 1,
                 "foreign words": any(
-                    word in self.err for word in ("pydantic", "NoneType", "object is not", "CreateResult")
+                    word in self.err
+                    for word in (
+                        "pydantic",
+                        "NoneType",
+                        "object is not",
+                        "CreateResult",
+                        "validation error",
+                        "Error code:",
+                    )
                 ),
                 "a long message": len(self.err) > 4000,
                 "key": SECRET in told,

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import random
 from pathlib import Path
 
 from attack.drive import SECRET, Driver, leaks
@@ -15,16 +16,16 @@ INVENTED = ("scale", "minus", "alternatives", "thinkonly", "bigscore")
 """Behaviours of which no run can come to a result."""
 
 
-def settings(server: Misbehaving, model: str, host: str, out: Path) -> list[str]:
+def settings(server: Misbehaving, model: str, host: str, out: Path, wire: str = "openai") -> list[str]:
     sets = {
-        "models.default.base_url": server.base_url,
+        "models.default.base_url": server.base_url if wire == "openai" else server.url,
         "models.default.timeout": str(SECONDS),
         "models.default.retries": "1",
         "models.default.max_wait": "1",
         "embedding": "lexical",
     }
     given = [part for key, value in sets.items() for part in ("--set", f"{key}={value}")]
-    return ["--model", f"openai/{model}", "--host", host, "--out", str(out), *given]
+    return ["--model", f"{wire}/{model}", "--host", host, "--out", str(out), *given]
 
 
 def misbehaviours(folder: Path) -> Figure:
@@ -46,6 +47,32 @@ def misbehaviours(folder: Path) -> Figure:
             invented = ["a result of nothing"] if name in INVENTED and end.code == 0 else []
             kept = [f"key in {file}" for file in leaks(out, SECRET)]
             figure.add(f"{name}, {host}", [*end.faults, *invented, *kept])
+    return figure
+
+
+def wires(folder: Path) -> Figure:
+    """Mutants of the answers of every provider, and all that is no answer on those that are not OpenAI's."""
+    figure = Figure("misbehaving servers of three providers, one value of an answer changed")
+    (folder / "idea.md").write_text("# Owls\n\nWe plan with owls, and compare them with crows.\n")
+    rng = random.Random(7)
+    with Misbehaving() as server, Driver(SECONDS * 6, {"ANTHROPIC_API_KEY": SECRET}) as command:
+        command("roles", cwd=folder)
+        for wire, host in itertools.product(("openai", "ollama", "anthropic"), HOSTS):
+            names = [f"mutant{rng.randrange(1000)}" for _ in range(times(16))]
+            if wire != "openai":
+                names += ["badutf", "deepbody", "html", "falsegzip", "s301", "s400echo", "s429", "s500utf"]
+            for name in names:
+                out = folder / f"{wire}-{name}-{host}"
+                end = command(
+                    "run",
+                    "conference-review",
+                    "--subject",
+                    "idea.md",
+                    *settings(server, name, host, out, wire),
+                    cwd=folder,
+                )
+                kept = [f"key in {file}" for file in leaks(out, SECRET)]
+                figure.add(f"{wire}/{name}, {host}", [*end.faults, *kept])
     return figure
 
 

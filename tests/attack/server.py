@@ -3,7 +3,7 @@
     with Misbehaving() as server:
         …  # `--model openai/badutf` with `models.default.base_url={server.base_url}`
 
-`once:NAME` misbehaves in its first answer alone, `third:NAME` in every third; any other name behaves well.
+`mutantN` changes one value of a good answer. `once:NAME` misbehaves in its first answer alone, `third:NAME` in every third; any other name behaves well.
 As a process of its own (with `tests` on PYTHONPATH), printing its address: `python -m attack.server`.
 """
 
@@ -133,8 +133,8 @@ def said(status: int, message: str, **headers: str) -> Answer:
 
 
 RAW: dict[str, Callable[[Request, bytes], Answer]] = {
-    "badutf": lambda request, good: Answer(good.replace(b'"content": "', b'"content": "\xff\xfe')),
-    "latin": lambda request, good: Answer(good.replace(b'"content": "', b'"content": "\xe9')),
+    "badutf": lambda request, good: Answer(good.replace(b'": "', b'": "\xff\xfe')),
+    "latin": lambda request, good: Answer(good.replace(b'": "', b'": "\xe9')),
     "deepbody": lambda request, good: Answer(b'{"choices": ' + b"[" * 50_000 + b"]" * 50_000 + b"}"),
     "hugeint": lambda request, good: Answer(good.replace(b'"created": ', b'"created": ' + DIGITS.encode())),
     "hugeintusage": lambda request, good: Answer(
@@ -181,6 +181,31 @@ RAW: dict[str, Callable[[Request, bytes], Answer]] = {
 }
 """What goes out in place of a good body, by the model's name."""
 BEHAVIOURS = (*JSON, *RAW, "drop", "silent")
+ODD: tuple[Any, ...] = (
+    None, 5, -1, 1.5, float("nan"), 10**18, int("9" * 300), True, "x", "", [], [None], ["x"], {}, {"a": 1}, json.loads("[" * 900 + "]" * 900),
+    GONE := object(),
+)  # fmt: skip
+"""What stands in a mutant in place of a value, on any provider's wire."""
+
+
+def mutant(body: Body, number: int) -> Body:
+    """A body with one value, at whatever depth, replaced by an odd one, or gone; by number, round and round."""
+    changed = json.loads(json.dumps(body))
+    places = list(_places(changed))
+    holder, key = places[number % len(places)]
+    odd = ODD[number // len(places) % len(ODD)]
+    if odd is GONE:
+        del holder[key]
+    else:
+        holder[key] = odd
+    return changed
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    keys = value.keys() if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    for key in list(keys):
+        yield value, key
+        yield from _places(value[key])
 
 
 class Misbehaving(LLM):
@@ -203,17 +228,17 @@ class Misbehaving(LLM):
             connection.drop()
         elif behaviour == "silent":
             await asyncio.sleep(3600)
-        elif behaviour in JSON or behaviour in RAW:
+        elif behaviour in JSON or behaviour in RAW or behaviour.startswith("mutant"):
             await self._misbehave(connection, request, behaviour)
         else:
             await super()._respond(connection, request, fault)
 
     async def _misbehave(self, connection: Connection, request: Request, behaviour: str) -> None:
         good = whole(self._answer(request, None))
-        if behaviour in JSON:
-            await connection.send_raw(
-                Answer(json.dumps(JSON[behaviour](good)).encode("utf-8", "surrogatepass"))
-            )
+        if behaviour not in RAW:
+            number = behaviour.removeprefix("mutant")
+            body = JSON[behaviour](good) if behaviour in JSON else mutant(good, int(number))
+            await connection.send_raw(Answer(json.dumps(body).encode("utf-8", "surrogatepass")))
         else:
             await connection.send_raw(RAW[behaviour](request, json.dumps(good).encode()))
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,13 +14,14 @@ import numpy as np
 import pytest
 
 from manyheads.bank.building import build_corpus
-from manyheads.bank.corpora import resolve_corpus
+from manyheads.bank.corpora import resolve_corpus, verify_corpus
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import KnowledgeBank
 from manyheads.bank.meta import BuildOptions, read_meta
 from manyheads.bank.vectors import Embedder
 from manyheads.errors import CorpusError, EmbeddingError
+from manyheads.papers import Paper
 from support.papers import NAMES, paper, papers, write_corpus
 
 if TYPE_CHECKING:
@@ -366,3 +368,64 @@ def test_a_corpus_by_path_and_by_wrong_path(built: Path, tmp_path: Path) -> None
     assert f"manyheads corpus build {source}" in str(told.value)
     with pytest.raises(CorpusError, match="no such corpus"):
         resolve_corpus("smaple", tmp_path)
+
+
+def _spoil(folder: Path, name: str) -> None:
+    """Change bytes of the one file of the papers' bank that is called so."""
+    [file] = (folder / "papers").rglob(name)
+    data = bytearray(file.read_bytes())
+    data[:16] = b"\xff" * 16
+    file.write_bytes(data)
+
+
+def test_a_damaged_corpus_is_not_opened(built: Path, tmp_path: Path) -> None:
+    shutil.copytree(built, tmp_path / "mine")
+    (tmp_path / "mine" / "names.json").unlink()
+    (tmp_path / "mine" / "rejects.jsonl").unlink()
+    assert resolve_corpus(str(tmp_path / "mine")) == tmp_path / "mine"
+    assert len(verify_corpus(tmp_path / "mine")) == 3
+    _spoil(tmp_path / "mine", "vector_storage/deleted/flags_a.dat")
+    for check in (lambda: resolve_corpus(str(tmp_path / "mine")), lambda: verify_corpus(tmp_path / "mine")):
+        with pytest.raises(CorpusError, match=r"damaged since it was built: papers/shard/.*flags_a\.dat"):
+            check()
+
+
+def test_a_corpus_without_checksums_opens_and_is_verified_by_its_records(built: Path, tmp_path: Path) -> None:
+    shutil.copytree(built, tmp_path / "mine")
+    (tmp_path / "mine" / "checksums.json").unlink()
+    with Ecosystem.open(resolve_corpus(str(tmp_path / "mine"))) as ecosystem:
+        assert ecosystem.scientists
+    assert "without checksums" in verify_corpus(tmp_path / "mine")[0]
+    _spoil(tmp_path / "mine", "vector_storage/deleted/flags_a.dat")
+    with pytest.raises(CorpusError, match=r"mine/papers: .* the vector of"):
+        verify_corpus(tmp_path / "mine")
+
+
+def test_a_panic_of_the_engine_is_told(built: Path, tmp_path: Path) -> None:
+    shutil.copytree(built, tmp_path / "mine")
+    [file] = (tmp_path / "mine" / "papers").rglob("vector_storage/vectors/status.dat")
+    file.write_bytes(b"")
+    with pytest.raises(CorpusError, match="mine/papers failed: its files are damaged"):
+        Ecosystem.open(tmp_path / "mine")
+
+
+def test_a_corpus_that_is_written_to_has_no_checksums_of_before(
+    built: Path, tmp_path: Path, embedder: Embedder
+) -> None:
+    shutil.copytree(built, tmp_path / "mine")
+    with KnowledgeBank.open(tmp_path / "mine", embedder) as bank:
+        bank.add([Paper(id="new", title="New", abstract="Of robots.", year=2012)], period="past")
+    with Ecosystem.open(resolve_corpus(str(tmp_path / "mine"))) as ecosystem:
+        assert ecosystem.papers.get(["new"])
+
+
+def test_a_damaged_sample_is_built_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder = resolve_corpus("sample", tmp_path, embedding="lexical")
+    fingerprint = read_meta(folder).fingerprint
+    for spoil in (lambda: _spoil(folder, "payload_storage/tracker.dat"), (folder / "meta.json").unlink):
+        spoil()
+        caplog.clear()
+        assert resolve_corpus("sample", tmp_path, embedding="lexical") == folder
+        assert str(folder) in caplog.text
+        assert read_meta(folder).fingerprint == fingerprint
+        assert len(verify_corpus(folder)) == 3

@@ -1,10 +1,12 @@
 """Embedders as a user meets them: found or not, lexical, cached, imported from a file."""
 
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -187,11 +189,26 @@ def test_more_texts_than_one_query_takes(tmp_path: Path) -> None:
     cached.close()
 
 
-def test_a_broken_cache_is_named(tmp_path: Path) -> None:
+def test_a_broken_cache_is_made_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "vectors.sqlite"
-    path.write_bytes(b"not a database, and long enough to be one " * 100)
-    with pytest.raises(EmbeddingError, match=r"vectors\.sqlite failed"):
-        CachedEmbedder(LexicalEmbedder(8), path)
+    broken = b"not a database, and long enough to be one " * 100
+    path.write_bytes(broken)
+    with CachedEmbedder(LexicalEmbedder(8), path) as cached:
+        assert cached.embed(["text"]).shape == (1, 8)
+    assert (tmp_path / "vectors.sqlite.broken").read_bytes() == broken
+    assert str(path) in caplog.text
+
+
+def test_a_vector_that_the_disk_has_changed_is_embedded_again(tmp_path: Path) -> None:
+    path, inner = tmp_path / "vectors.sqlite", CountingEmbedder()
+    for change in ("x'7f' || substr(vector, 2)", "substr(vector, 1, 9)", "NULL", "'text'"):
+        with CachedEmbedder(inner, path) as cached:
+            right = cached.embed(["words enough"])
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute(f"UPDATE vectors SET vector = {change}")
+        with CachedEmbedder(inner, path) as cached:
+            assert np.array_equal(cached.embed(["words enough"]), right)
+    assert len(inner.asked) == 5
 
 
 def test_queries_are_embedded_once_even_at_the_same_time() -> None:

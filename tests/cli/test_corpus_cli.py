@@ -260,3 +260,13 @@ def test_a_filter_by_citations_says_what_it_did_to_papers_without_counts(tmp_pat
     assert "no past papers (before 2014) left: 60 papers read" in refused.message
     assert "citation" in refused.message
     assert refused.hint
+
+
+def test_a_corpus_is_verified(tmp_path: Path) -> None:
+    build(str(bibtex(tmp_path / "my.bib")))
+    verified = RUN.invoke(app, ["verify", "corpora/my"])
+    assert verified.exit_code == 0
+    assert "files" in verified.stdout
+    (tmp_path / "corpora" / "my" / "scientists.json").write_text("[]")
+    assert "scientists.json" in mistake(RUN.invoke(app, ["verify", "corpora/my"])).message
+    assert "corpus build" in str(mistake(RUN.invoke(app, ["verify", "nowhere"])).hint)

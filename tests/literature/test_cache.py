@@ -148,10 +148,18 @@ def test_the_usual_file_lies_in_the_user_s_cache(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize("content", [b"not a database, but long enough to be read as one" * 40, b"\0" * 5000])
-def test_a_broken_file_says_what_to_do(tmp_path: Path, content: bytes) -> None:
+def test_a_broken_cache_is_made_anew_and_a_broken_record_is_not(
+    tmp_path: Path, content: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
     path = tmp_path / "cache.sqlite"
     path.write_bytes(content)
-    with pytest.raises(CacheError) as caught, LookupCache(path):
+    with LookupCache(path) as cache:
+        cache.put("openalex", "search", "a", ANY, FOUND)
+        assert cache.get("openalex", "search", "a", ANY) == FOUND
+    assert (tmp_path / "cache.sqlite.broken").read_bytes() == content
+    assert str(path) in caplog.text
+    path.write_bytes(content)
+    with pytest.raises(CacheError) as caught, LookupCache(path, record=True):
         pass
     assert str(path) in str(caught.value)
     assert "MANYHEADS_CACHE" in str(caught.value)
@@ -174,12 +182,23 @@ def test_a_file_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None:
         LookupCache(path).put("openalex", "search", "a", ANY, [])
 
 
-def test_what_is_damaged_inside_says_so_and_is_not_given(tmp_path: Path) -> None:
+@pytest.mark.parametrize("change", ["'[{'", "replace(value, '2014', '2015')", "x'ff'"])
+def test_what_is_damaged_inside_is_not_given(tmp_path: Path, change: str) -> None:
     path = tmp_path / "cache.sqlite"
     with LookupCache(path) as cache:
         cache.put("openalex", "search", "a", ANY, FOUND)
-    with closing(sqlite3.connect(path)) as database:
-        database.execute("UPDATE lookups SET value = '[{'")
-        database.commit()
-    with LookupCache(path) as cache, pytest.raises(CacheError, match="remove the file"):
-        cache.get("openalex", "search", "a", ANY)
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(f"UPDATE lookups SET value = {change}")
+    with LookupCache(path) as cache:
+        assert cache.get("openalex", "search", "a", TypeAdapter(list[JsonValue])) is None
+    with LookupCache(path, record=True) as record, pytest.raises(CacheError, match="remove the file"):
+        record.get("openalex", "search", "a", ANY)
+
+
+def test_answers_of_versions_without_checksums_are_given(tmp_path: Path) -> None:
+    path = tmp_path / "cache.sqlite"
+    with LookupCache(path) as cache:
+        cache.put("openalex", "search", "a", ANY, FOUND)
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute("UPDATE lookups SET value = substr(value, 1, length(value) - 9)")
+        assert cache.get("openalex", "search", "a", ANY) == FOUND

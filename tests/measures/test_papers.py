@@ -81,9 +81,21 @@ def test_several_at_once_leave_one_whole_copy(corpus: Path) -> None:
     assert sorted(path.name for path in corpus.iterdir() if path.name.startswith(FOLDER)) == [FOLDER]
 
 
-def test_damaged_files_are_named(corpus: Path) -> None:
+def test_a_damaged_copy_is_made_anew(corpus: Path, caplog: pytest.LogCaptureFixture) -> None:
+    meta = read_meta(corpus)
+    right = load_papers(corpus, meta, MODEL)["past"].vectors.copy()
+    vectors = corpus / FOLDER / "past" / "vectors.npy"
+    data = bytearray(vectors.read_bytes())
+    data[-1] ^= 1
+    vectors.write_bytes(data)
+    assert np.array_equal(load_papers(corpus, meta, MODEL)["past"].vectors, right)
+    assert str(corpus / FOLDER) in caplog.text
+
+
+def test_damaged_files_without_checksums_are_named(corpus: Path) -> None:
     meta = read_meta(corpus)
     load_papers(corpus, meta, MODEL)
+    (corpus / FOLDER / "checksums.json").unlink()
     vectors = corpus / FOLDER / "past" / "vectors.npy"
     vectors.write_bytes(vectors.read_bytes()[:-100])
     with pytest.raises(CorpusError, match="past: damaged") as refused:
@@ -93,6 +105,7 @@ def test_damaged_files_are_named(corpus: Path) -> None:
     columns = json.loads(table.read_text())
     shutil.rmtree(corpus / FOLDER)
     load_papers(corpus, meta, MODEL)
+    (corpus / FOLDER / "checksums.json").unlink()
     table.write_text(json.dumps({name: values[1:] for name, values in columns.items()}))
     with pytest.raises(CorpusError, match="40 vectors for 39 papers"):
         load_papers(corpus, meta, MODEL)

@@ -39,6 +39,7 @@ from manyheads.bank.scientists import (
 from manyheads.bank.selection import SPOOL, Selection, Spool, Spooled, select
 from manyheads.bank.store import lock_folder
 from manyheads.bank.vectors import CachedEmbedder, Embedder, unit_rows
+from manyheads.disk import CHECKSUMS, record_checksums
 from manyheads.errors import CorpusError, EmbeddingError, UserError
 from manyheads.papers import Paper, Period, Scientist
 
@@ -252,7 +253,7 @@ def build_corpus(
         # What a killed build left goes; what it embedded is in the vector cache.
         for folder in (PAPERS, AUTHORS):
             shutil.rmtree(partial / folder, ignore_errors=True)
-        for file in (META, SCIENTISTS, NAMES, REJECTS):
+        for file in (META, SCIENTISTS, NAMES, REJECTS, CHECKSUMS):
             (partial / file).unlink(missing_ok=True)
         rejects, spool = Rejects(), held.enter_context(Spool(partial / SPOOL))
         selection = _read(reader, partial, options, rejects, spool, tell)
@@ -281,6 +282,8 @@ def build_corpus(
         )
         _write_json(partial / META, meta.model_dump(mode="json"))
         held.close()
+        Ecosystem.open(partial, embedder).close()  # the engine tidies up when it loads what was written
+        record_checksums(partial, REJECTS)
         for lock in partial.glob("*.lock"):
             lock.unlink()
         if target.exists():

@@ -3,21 +3,40 @@
 import hashlib
 import re
 from collections.abc import Generator
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
+
+from pydantic import ValidationError
 
 from manyheads.bank.building import Progress, build_corpus
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
-from manyheads.bank.meta import META, BuildOptions
+from manyheads.bank.knowledge import PAPERS
+from manyheads.bank.meta import AUTHORS, META, NAMES, BuildOptions, first_error, read_meta
+from manyheads.bank.meta import damaged as damaged_file
+from manyheads.bank.qdrant import EdgeStore, loading
 from manyheads.bank.vectors import Embedder
-from manyheads.disk import FileLock, cache_folder, expanded
+from manyheads.disk import (
+    CHECKSUMS,
+    FileLock,
+    cache_folder,
+    damaged_files,
+    expanded,
+    has_checksums,
+    set_aside,
+)
 from manyheads.errors import CorpusError
+from manyheads.papers import Paper, Scientist
 from manyheads.pool import Pool
 from manyheads.resources import data_file
 
 SHIPPED = {"sample": BuildOptions(bound=2021)}
 """Corpora that ship as `configs/corpora/<name>.jsonl`, and how they are built."""
+
+NAMED = 20
+"""Damaged files that a message names."""
+UNIT = 1e-3
+"""How far from one the length of a vector may be."""
 
 _open: Pool[Ecosystem] = Pool(Ecosystem.close)
 
@@ -67,9 +86,11 @@ def resolve_corpus(
         digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
         model = re.sub(r"[^A-Za-z0-9.]+", "-", embedder.name)
         folder = (cache_dir or cache_folder()) / "corpora" / f"{name_or_path}-{digest}-{model}"
-        if not (folder / META).is_file():
+        if not _is_sound(folder):
             with _only_one(folder):
-                if not (folder / META).is_file():
+                if not _is_sound(folder):
+                    if folder.exists():
+                        set_aside(folder, "its files are not as they were built")
                     options = SHIPPED[name_or_path]
                     build_corpus(
                         source, folder, options, embedder, name=name_or_path, progress=progress
@@ -77,6 +98,7 @@ def resolve_corpus(
         return folder
     path = expanded(name_or_path)
     if (path / META).is_file():
+        need_sound(path)
         return path
     if path.name.endswith((".jsonl", ".jsonl.gz")):
         raise CorpusError(
@@ -88,6 +110,76 @@ def resolve_corpus(
         tried=f"{path / META}",
         hint=f"one of {', '.join(SHIPPED)}, or a folder made by: manyheads corpus build papers.jsonl.gz --bound YEAR",
     )
+
+
+def need_sound(folder: Path, *, whole: bool = False) -> None:
+    """Raises CorpusError where files of a built corpus are not as its build has left them.
+
+    Args:
+        whole: every file is read, however large; see `damaged_files`.
+    """
+    if damaged := _damaged(folder, whole):
+        more = f" and {len(damaged) - NAMED:,} more" if len(damaged) > NAMED else ""
+        raise CorpusError(
+            f"{folder}: damaged since it was built: {', '.join(damaged[:NAMED])}{more}",
+            hint="build the corpus anew, or bring back the files",
+        )
+
+
+def _is_sound(folder: Path) -> bool:
+    return (folder / META).is_file() and not _damaged(folder)
+
+
+def _damaged(folder: Path, whole: bool = False) -> list[str]:
+    damaged = damaged_files(folder, whole=whole)
+    if damaged:  # a second look while nobody opens the banks: the engine writes its small files when it does
+        with suppress(OSError), ExitStack() as held:
+            for bank in (PAPERS, AUTHORS):
+                held.enter_context(loading(folder / bank))
+            damaged = damaged_files(folder, whole=whole)
+    # the names may be taken out of a corpus that is passed on
+    return [file for file in damaged if file != NAMES or (folder / file).exists()]
+
+
+def verify_corpus(folder: Path) -> list[str]:
+    """Read every file of a built corpus and every record of its banks; what was looked at, a line each.
+
+    Raises:
+        CorpusError: the folder holds no built corpus, or something in it is damaged.
+    """
+    import numpy as np
+
+    meta = read_meta(folder)
+    need_sound(folder, whole=True)
+    for copy in folder.glob(f"*/{CHECKSUMS}"):
+        if damaged := damaged_files(copy.parent, whole=True):
+            raise CorpusError(
+                f"{copy.parent}: damaged: {', '.join(damaged)}",
+                hint="remove the folder: it is made anew when it is needed",
+            )
+    sums = (
+        "each as it was built" if has_checksums(folder) else "built without checksums: no file was compared"
+    )
+    lines = [f"files        {sums}"]
+    counts, shapes = meta.counts, (Paper, Scientist)
+    totals = (counts.past + counts.contemporary, counts.scientists)
+    for bank, shape, total in zip((PAPERS, AUTHORS), shapes, totals, strict=True):
+        with EdgeStore.open(folder / bank, read_only=True) as store:
+            if (store.model, store.dim) != (meta.embedding.name, meta.embedding.dim):
+                raise damaged_file(folder / bank, f"vectors of {store.model}, not of {meta.embedding.name}")
+            found = 0
+            for record in store.scroll(vectors=True):
+                found += 1
+                if record.vector is None or not abs(float(np.linalg.norm(record.vector)) - 1) < UNIT:
+                    raise damaged_file(folder / bank, f"the vector of {record.id} is not of length one")
+                try:
+                    shape.model_validate({k: v for k, v in record.payload.items() if k in shape.model_fields})
+                except ValidationError as wrong:
+                    raise damaged_file(folder / bank, f"{record.id}: {first_error(wrong)}") from wrong
+        if found != total:
+            raise damaged_file(folder / bank, f"{found:,} records, not {total:,}")
+        lines.append(f"{bank:<13}{found:,} records with a vector of {meta.embedding.name} each")
+    return lines
 
 
 @contextmanager

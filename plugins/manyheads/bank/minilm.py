@@ -12,7 +12,15 @@ import struct
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manyheads.disk import cache_folder, folder_beside, sha256_of, unwritable
+from manyheads.disk import (
+    cache_folder,
+    damaged_files,
+    folder_beside,
+    record_checksums,
+    set_aside,
+    sha256_of,
+    unwritable,
+)
 from manyheads.errors import EmbeddingError
 
 if TYPE_CHECKING:
@@ -54,7 +62,7 @@ def onnx_folder(source: Path, *, cache: Path | None = None) -> Path:
         EmbeddingError: a file is missing or is not the published one, or the cache cannot be written.
     """
     target = (cache or cache_folder()) / _CACHE_NAME
-    if (target / "model.onnx").is_file():
+    if _is_sound(target):
         return target
     for name, expected in SHA256.items():
         path = source / name
@@ -78,9 +86,16 @@ def onnx_folder(source: Path, *, cache: Path | None = None) -> Path:
             # The checkpoint says 512, but the model was trained and is used with 256: other lengths, other vectors.
             settings["model_max_length"] = MAX_TOKENS
             (made / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
+            record_checksums(made)
+            if target.exists() and not _is_sound(target):  # and no other process has mended it meanwhile
+                set_aside(target, "its files are not as they were written")
     except OSError as error:
         raise unwritable(target.parent, error) from error
     return target
+
+
+def _is_sound(target: Path) -> bool:
+    return (target / "model.onnx").is_file() and not damaged_files(target)
 
 
 # A BERT encoder written as an ONNX graph, node by node, from its safetensors weights: no torch needed.

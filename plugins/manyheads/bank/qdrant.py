@@ -21,7 +21,7 @@ from manyheads.bank.store import (
     filter_of,
     lock_folder,
 )
-from manyheads.disk import FileLock, replace_text
+from manyheads.disk import CHECKSUMS, FileLock, replace_text
 from manyheads.errors import CorpusError, EmbeddingError
 
 if TYPE_CHECKING:
@@ -97,7 +97,9 @@ class EdgeStore(VectorStore):
             raise CorpusError(f"{folder / META} is broken: {error}", hint="build the bank anew") from error
         lock = lock_folder(folder, shared=read_only)
         try:
-            with _loading(folder), _engine_errors(folder):
+            if not read_only:  # what is written now was not there when the checksums were taken
+                (folder.parent / CHECKSUMS).unlink(missing_ok=True)
+            with _engine_errors(folder), loading(folder):
                 shard = edge.EdgeShard.load(str(folder / "shard"))
         except BaseException:
             lock.release()
@@ -114,7 +116,7 @@ class EdgeStore(VectorStore):
         """Let other processes have the store; closing twice is allowed."""
         if self._open:
             self._open = False
-            with _loading(self._folder), _engine_errors(self._folder):
+            with _engine_errors(self._folder), loading(self._folder):
                 self._shard.close()
             self._lock.release()
 
@@ -165,7 +167,7 @@ class EdgeStore(VectorStore):
             replace_text(self._folder / META, text)
 
 
-def _loading(folder: Path) -> FileLock:
+def loading(folder: Path) -> FileLock:
     """Readers one at a time: the engine rewrites small files when it loads and closes a shard."""
     return FileLock(folder / "loading.lock", wait=True)
 
@@ -175,13 +177,14 @@ def _engine_errors(folder: Path) -> Generator[None]:
     """Failures of the engine and of the disk come out as CorpusError."""
     try:
         yield
-    except Exception as error:
-        # the engine has no exception of its own: it raises the bare class
-        if not isinstance(error, OSError) and type(error) is not Exception:
+    except BaseException as error:
+        # The engine has no exception of its own: it raises the bare class, and panics over files that are damaged.
+        panic = type(error).__name__ == "PanicException"
+        if not panic and not isinstance(error, OSError) and type(error) is not Exception:
             raise
-        raise CorpusError(
-            f"the bank {folder} failed: {error}", hint="look at the disk's space and rights"
-        ) from error
+        broken = "its files are damaged: " if panic else ""
+        hint = "build it anew" if panic else "look at the disk's space and rights, or build it anew"
+        raise CorpusError(f"the bank {folder} failed: {broken}{str(error)[:300]}", hint=hint) from error
 
 
 def _check_room(folder: Path) -> None:

@@ -175,7 +175,8 @@ def _found(point: Any) -> Found:
 def _record(point: Any) -> Record:
     import numpy as np
 
-    vector = None if point.vector is None else np.asarray(point.vector, dtype=np.float32)
+    # of a vector that its files call deleted, the engine gives an empty object
+    vector = np.asarray(point.vector, dtype=np.float32) if isinstance(point.vector, list) else None
     return Record(*_own(point), vector)
 
 

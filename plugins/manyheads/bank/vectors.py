@@ -4,6 +4,7 @@ in memory for what runs look up."""
 import hashlib
 import sqlite3
 import threading
+import zlib
 from collections import OrderedDict
 from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -71,7 +72,7 @@ class CachedEmbedder(Closing):
         self._path = path or cache_folder() / "vectors.sqlite"
         with self._errors():
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = Database(self._path, _TABLE)
+            self._db = Database(self._path, _TABLE, anew=True)
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
         """(n, dim) float32 with rows of length one; each text not known before is embedded once and kept."""
@@ -86,12 +87,20 @@ class CachedEmbedder(Closing):
             for start in range(0, len(unique), _MOST_KEYS):
                 some = unique[start : start + _MOST_KEYS]
                 marks = ",".join("?" * len(some))
-                rows += self._db.rows(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", *some)
-        known: dict[bytes, NDArray[Any]] = {key: np.frombuffer(vector, dtype="<f4") for key, vector in rows}
+                rows += self._db.rows(
+                    f"SELECT key, CAST(vector AS BLOB) FROM vectors WHERE key IN ({marks})", *some
+                )
+        size = 4 * self.dim
+        known: dict[bytes, NDArray[Any]] = {
+            key: np.frombuffer(stored[:size], dtype="<f4")
+            for key, stored in rows
+            # earlier versions kept no sums
+            if stored and (len(stored) == size or stored == _summed(key, stored[:size]))
+        }
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         if new:
             fresh = dict(zip(new, self._embedder.embed(list(new.values())), strict=True))
-            stored = [(key, vector.astype("<f4").tobytes()) for key, vector in fresh.items()]
+            stored = [(key, _summed(key, vector.astype("<f4").tobytes())) for key, vector in fresh.items()]
             with self._errors():
                 self._db.change_all("INSERT OR REPLACE INTO vectors VALUES (?, ?)", stored)
             known |= fresh
@@ -110,6 +119,11 @@ class CachedEmbedder(Closing):
                 f"the vector cache {self._path} failed: {error}",
                 hint="set MANYHEADS_CACHE to a folder that can be written, or remove the file",
             ) from error
+
+
+def _summed(key: bytes, vector: bytes) -> bytes:
+    """A vector with a checksum behind it: one that the disk has changed is embedded again."""
+    return vector + zlib.crc32(key + vector).to_bytes(4, "little")
 
 
 # In memory.

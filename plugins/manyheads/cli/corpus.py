@@ -279,6 +279,23 @@ def info(
     _show(read_meta(folder), folder)
 
 
+@app.command()
+def verify(
+    corpus: Annotated[
+        str, typer.Argument(help="A built corpus's folder, or a shipped corpus's name.")
+    ] = "sample",
+    embedding: Embedding = "auto",
+) -> None:
+    """Read all of a corpus, and say whether it is as it was built."""
+    from manyheads.bank.corpora import SHIPPED, resolve_corpus, verify_corpus
+
+    with naming_the_option(), showing_progress() as tell:
+        shipped = corpus in SHIPPED
+        folder = resolve_corpus(corpus, embedding=embedding, progress=tell) if shipped else Path(corpus)
+        for line in verify_corpus(folder):
+            typer.echo(line)
+
+
 def _show(meta: "Meta", folder: Path) -> None:
     """The summary table on standard output, and on standard error the records that were rejected."""
     from rich.table import Table

@@ -74,7 +74,13 @@ class _Asking:
         if not self.by_tool:
             kind = run.reply_type(self.question.role, self.question.task, like)
             reply = await run.ask(self.question, seeking(kind))
-            await self._by_field(reply.value)
+            wish: ReplyModel = reply.value
+            if isinstance(wish, Seeks) and wish.invite:
+                name, words = wish.invite.strip(), wish.question or "What do you think of this?"
+                if refusal := self._refusal(name):
+                    run.warn(self.question.stage, f"{speaker.name} wished to hear {name!r}: {refusal}")
+                else:
+                    self._note(name, words, await self._hear(name, words))
             return reply
         outside = find_scientists_tool(run.literature, {speaker.name, *self.team.names})
         guests = tuple(
@@ -88,16 +94,6 @@ class _Asking:
                     await self._hear(name, words)
                 self._note(name, words, call.result)
         return reply
-
-    async def _by_field(self, wish: ReplyModel) -> None:
-        if not isinstance(wish, Seeks) or not wish.invite:
-            return
-        name, words = wish.invite.strip(), wish.question or "What do you think of this?"
-        if refusal := self._refusal(name):
-            speaker = self.question.speaker.name
-            self.run.warn(self.question.stage, f"{speaker} wished to hear {name!r}: {refusal}")
-        else:
-            self._note(name, words, await self._hear(name, words))
 
     async def _by_call(self, name: str, words: str) -> str:
         if refusal := self._refusal(name):

@@ -14,9 +14,9 @@ from manyheads.core import NOTHING, Recall, Usage, recall_nothing
 from manyheads.engine.journal import ReplayModel
 from manyheads.engine.replying import StructuredHost
 from manyheads.errors import ConfigError
-from manyheads.models.answers import SoundTransport
+from manyheads.models.answers import SoundTransport, plain
 from manyheads.models.offline import LocalModel, OfflineModel
-from manyheads.models.requests import Governor, completion, form_of, key_variable
+from manyheads.models.requests import Governor, form_of, key_variable
 from manyheads.pool import Pool
 from manyheads.replies import ReplyModel
 
@@ -74,10 +74,9 @@ def tap(sdk: Any, config: ModelConfig) -> None:
         case _:
             api, method, large = sdk, "chat", ()
     http = sdk._client
-    http._transport = SoundTransport(http._transport, openai=config.provider == "openai")
+    http._transport = SoundTransport(http._transport, config.provider)
     http._mounts = {
-        pattern: inner and SoundTransport(inner, openai=config.provider == "openai")
-        for pattern, inner in http._mounts.items()
+        pattern: inner and SoundTransport(inner, config.provider) for pattern, inner in http._mounts.items()
     }
     send = getattr(api, method)
 
@@ -179,19 +178,26 @@ class ServedModel(ABC, Generic[C]):
         form = form_of(self.config, reply_type, with_tools=tools)
         notes = list[str]() if ledger.warn is None else ledger.warn
         try:
-            return await self._governor.call(
-                lambda sent: completion(request(sent), self.alias, self.config), form, notes
-            )
+            return await self._governor.call(request, form, notes)
         finally:
             for note in notes if ledger.warn is None else ():
                 log.warning(note)
 
     async def answer(self, call: Awaitable[T]) -> tuple[T, str, bool]:
-        """What a client's call gives, which model answered, and whether it stopped at its length limit."""
+        """What a client's call gives, which model answered, and whether it stopped at its length limit.
+
+        Raises:
+            RefusedError: the server answers with an error.
+            GarbledError: its answer is none.
+        """
         responses: list[Any] = []
         token = RESPONSES.set(responses)
         try:
             answer = await call
+        except Exception as error:  # every SDK has its own tree
+            if failure := plain(error):
+                raise failure from None
+            raise
         finally:
             RESPONSES.reset(token)
         if not responses:

@@ -6,6 +6,7 @@ import json
 import sqlite3
 import threading
 import time
+import zlib
 from collections.abc import Callable, Coroutine, Generator, Hashable
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,25 +38,35 @@ class LookupCache(Closing):
     Args:
         path: the SQLite file, opened at its first use; `literature.sqlite` in the user's cache folder if not given.
         max_age: what is that old is no longer given; None for no limit.
+        record: it belongs to a run, and is not replaced by an empty one where it is broken, as a cache is.
 
     Raises:
         CacheError: from each call, where the file cannot be opened, read or written, or is not ours.
     """
 
-    def __init__(self, path: Path | None = None, max_age: timedelta | None = None) -> None:
-        self._path, self._max_age = path or cache_folder() / CACHE, max_age
+    def __init__(
+        self, path: Path | None = None, max_age: timedelta | None = None, *, record: bool = False
+    ) -> None:
+        self._path, self._max_age, self._anew = path or cache_folder() / CACHE, max_age, not record
         self._lock = threading.Lock()
         self._opened: Database | None = None
 
     def get(self, source: str, operation: str, request: JsonValue, shape: TypeAdapter[T]) -> T | None:
-        """What was kept; None where nothing is, or only what is too old or of an earlier version's shape."""
+        """What was kept; None where nothing is, or only what is damaged, too old or of an earlier version's shape."""
+        key = _key(source, operation, request)
         with self._database() as database:
-            row = database.row(
-                "SELECT at, value FROM lookups WHERE key = ?", _key(source, operation, request)
-            )
-            if row is None or not self._is_fresh(row[0]):
+            row = database.row("SELECT at, CAST(value AS BLOB) FROM lookups WHERE key = ?", key)
+        if row is None or not self._is_fresh(row[0]):
+            return None
+        try:
+            text, summed, _ = str(row[1], "utf-8").partition("\n")  # earlier versions kept no sums
+            if summed and row[1] != _summed(key, text).encode():
+                raise ValueError("its checksum does not fit")
+            value = json.loads(text)
+        except (ValueError, TypeError) as error:
+            if self._anew:
                 return None
-            value = json.loads(row[1])
+            raise self._failed(error) from error
         try:
             return shape.validate_python(value)
         except ValidationError:
@@ -66,7 +77,8 @@ class LookupCache(Closing):
         text = json.dumps(shape.dump_python(value, mode="json"), ensure_ascii=True, allow_nan=False)
         key = _key(source, operation, request)
         with self._database() as database:
-            database.change("INSERT OR REPLACE INTO lookups VALUES (?, ?, ?)", key, time.time(), text)
+            summed = _summed(key, text)
+            database.change("INSERT OR REPLACE INTO lookups VALUES (?, ?, ?)", key, time.time(), summed)
 
     def close(self) -> None:
         """Close the file, if it was opened."""
@@ -89,18 +101,26 @@ class LookupCache(Closing):
             with self._lock:
                 if self._opened is None:
                     self._path.parent.mkdir(parents=True, exist_ok=True)
-                    self._opened = Database(self._path, _TABLE)
+                    self._opened = Database(self._path, _TABLE, anew=self._anew)
             yield self._opened
-        except (sqlite3.Error, OSError, json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise CacheError(
-                f"the cache of literature look-ups {self._path} failed: {error}",
-                hint="set MANYHEADS_CACHE to a folder that can be written, or remove the file",
-            ) from error
+        except (sqlite3.Error, OSError) as error:
+            raise self._failed(error) from error
+
+    def _failed(self, error: Exception) -> CacheError:
+        return CacheError(
+            f"the cache of literature look-ups {self._path} failed: {error}",
+            hint="set MANYHEADS_CACHE to a folder that can be written, or remove the file",
+        )
 
 
 def _key(source: str, operation: str, request: JsonValue) -> bytes:
     question = json.dumps([source, operation, request], sort_keys=True)
     return hashlib.blake2b(question.encode(), digest_size=16).digest()
+
+
+def _summed(key: bytes, text: str) -> str:
+    """An answer with its checksum in a second line: one that the disk has changed is looked up again."""
+    return f"{text}\n{zlib.crc32(key + text.encode()):08x}"
 
 
 @dataclass

@@ -110,7 +110,7 @@ class Library:
         self._config, self._bank, self._bound, self._note = config, bank, bound, note
         self._paces, self._rest = paces or {}, rest
         self._cache = LookupCache(cache, dt.timedelta(days=config.max_age)) if cache else None
-        self._record = LookupCache(record) if record else None
+        self._record = LookupCache(record, record=True) if record else None
         self._under_way = SingleFlight()
 
     def open(self) -> Self:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from manyheads.bank.meta import Meta
 from manyheads.bank.vectors import Embedder
-from manyheads.disk import folder_beside
+from manyheads.disk import damaged_files, folder_beside, record_checksums, set_aside
 from manyheads.errors import CorpusError, MeasureError
 from manyheads.papers import Period
 
@@ -229,8 +229,8 @@ def load_papers(
         EmbeddingError: `model` is not the corpus's own.
     """
     kept = folder / FOLDER
-    if _fingerprint(kept) != meta.fingerprint:
-        _keep(kept, _read_bank(folder, model, progress), meta.fingerprint)
+    if (broken := bool(damaged_files(kept))) or _fingerprint(kept) != meta.fingerprint:
+        _keep(kept, _read_bank(folder, model, progress), meta.fingerprint, broken)
     papers: dict[Period, Papers] = {period: _mapped(kept / period) for period in PERIODS}
     for period, some in papers.items():
         if not len(some):
@@ -269,7 +269,7 @@ def _fingerprint(kept: Path) -> str | None:
         return None
 
 
-def _keep(kept: Path, papers: dict[Period, Papers], fingerprint: str) -> None:
+def _keep(kept: Path, papers: dict[Period, Papers], fingerprint: str, broken: bool) -> None:
     """Write aside and move into place, whole: another process may do the same at the same time."""
     try:
         with folder_beside(kept) as made:
@@ -279,7 +279,10 @@ def _keep(kept: Path, papers: dict[Period, Papers], fingerprint: str) -> None:
                 columns = {name: getattr(some, name) for name in _COLUMNS}
                 (made / period / TABLE).write_text(json.dumps(columns, ensure_ascii=False), encoding="utf-8")
             (made / TABLE).write_text(json.dumps({"fingerprint": fingerprint}), encoding="utf-8")
-            if _fingerprint(kept) != fingerprint:
+            record_checksums(made)
+            if broken and damaged_files(kept):
+                set_aside(kept, "its files are not as they were written")
+            elif _fingerprint(kept) != fingerprint:
                 shutil.rmtree(kept, ignore_errors=True)
     except OSError as error:
         if _fingerprint(kept) != fingerprint:  # else another process was faster: the same papers

@@ -10,25 +10,35 @@ import re
 from collections.abc import Sequence
 from typing import Any, NoReturn, cast
 
-from manyheads.escaping import plain, scrubbed
+from manyheads.escaping import plain as in_one_line
+from manyheads.escaping import scrubbed
+from manyheads.objects import printable
+from manyheads.retry import (
+    GarbledError,
+    RefusedError,
+    is_failure,
+    is_garbled,
+    retry_after,
+    seconds_of,
+    status_of,
+)
 
 MOST_BYTES = 16_000_000
 """Of an answer; the longest replies of today's models have some 500 kB."""
 MOST_ARGUMENTS = 100_000
 """Characters of a tool call's arguments."""
+MOST_CALLS = 100
+"""Of tools, in one answer."""
 MOST_TOKENS = 100_000_000
 """That one answer can have cost: more than any model reads and writes."""
-UNSOUND = 502
-"""The status of an answer that cannot be used, as a gateway would tell it."""
 _DIGITS = re.compile(r"\d{400}")
 _JSON = {"content-type": "application/json"}
 _KEY_HEADERS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 
+_UNREADABLE = (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError)
+"""What clients that a user brings trip over where an answer is JSON, but not of the documented shape."""
+
 Object = dict[str, Any]
-
-
-class UnsoundError(Exception):
-    """An answer that is none, with the reason in words."""
 
 
 class SoundTransport:
@@ -38,11 +48,11 @@ class SoundTransport:
 
     Args:
         inner: the client's own transport.
-        openai: whether the server speaks OpenAI's chat completions, whose shape is then held to.
+        provider: whose form the answers have.
     """
 
-    def __init__(self, inner: Any, *, openai: bool) -> None:
-        self._inner, self._openai = inner, openai
+    def __init__(self, inner: Any, provider: str) -> None:
+        self._inner, self._tidy = inner, _FORMS.get(provider, _completion)
 
     async def __aenter__(self) -> "SoundTransport":
         await self._inner.__aenter__()
@@ -55,29 +65,47 @@ class SoundTransport:
         await self._inner.aclose()
 
     async def handle_async_request(self, request: Any) -> Any:
-        """Send a request; an answer that is none comes back as an error of the server, in words."""
+        """Send a request.
+
+        Raises:
+            RefusedError: the server answers with an error.
+            GarbledError: its answer is none, with what it did in words.
+        """
         response = await self._inner.handle_async_request(request)
         try:
-            return await self._sound(request, response)
-        except UnsoundError as error:
-            return _refusal(request, response, UNSOUND, str(error))
+            status = response.status_code
+            if status in (301, 302, 303):
+                place = scrubbed(response.headers.get("location", "nowhere"))[:200]
+                raise GarbledError(
+                    f"it sends requests elsewhere ({status}), to {place}: put that into base_url"
+                )
+            body = await _read(response)
+            if status in (307, 308):
+                return type(response)(status, headers=response.headers, content=b"", request=request)
+            if status >= 400:
+                secrets = [request.headers.get(name, "") for name in _KEY_HEADERS]
+                secrets += [part for secret in secrets for part in secret.split()[1:]]
+                raise _refusal(
+                    status, seconds_of(response.headers.get("retry-after")), _words(body), *secrets
+                )
+            content = json.dumps(self._tidy(_json(body)))
+            return type(response)(status, headers=_JSON, content=content, request=request)
         finally:
             await response.aclose()
 
-    async def _sound(self, request: Any, response: Any) -> Any:
-        status = response.status_code
-        if status in (301, 302, 303):
-            place = scrubbed(response.headers.get("location", "nowhere"))[:200]
-            raise UnsoundError(f"it sends requests elsewhere ({status}), to {place}: put that into base_url")
-        body = await _read(response)
-        if status in (307, 308):
-            return type(response)(status, headers=response.headers, content=b"", request=request)
-        if status >= 400:
-            return _refusal(request, response, status, _words(body))
-        value = _json(body)
-        if self._openai:
-            value = _completion(value)
-        return type(response)(status, headers=_JSON, content=json.dumps(value), request=request)
+
+def plain(error: Exception) -> Exception | None:
+    """What a server did, from what a provider's SDK, or a framework over it, made of it; None for anything else."""
+    for each in (error, error.__cause__):
+        if isinstance(each, RefusedError | GarbledError):
+            return each
+    if (status := status_of(error)) is not None:
+        words = _message(getattr(error, "body", None)) or getattr(error, "error", None) or str(error)
+        return _refusal(status, retry_after(error), str(words))
+    if is_garbled(error):
+        return GarbledError("its answer is no JSON")
+    unreadable = isinstance(error, _UNREADABLE) and not is_failure(error)
+    return GarbledError("its answer is no chat completion") if unreadable else None
 
 
 async def _read(response: Any) -> bytes:
@@ -86,22 +114,17 @@ async def _read(response: Any) -> bytes:
         async for piece in response.aiter_bytes(65536):
             body += piece
             if len(body) > MOST_BYTES:
-                raise UnsoundError(f"its answer was longer than {MOST_BYTES // 1_000_000} MB")
+                raise GarbledError(f"its answer was longer than {MOST_BYTES // 1_000_000} MB")
     except Exception as error:
         if type(error).__name__ != "DecodingError":
             raise
-        raise UnsoundError(f"its answer is not in the encoding that it names: {error}") from error
+        raise GarbledError(f"its answer is not in the encoding that it names: {error}") from error
     return bytes(body)
 
 
-def _refusal(request: Any, response: Any, status: int, words: str) -> Any:
-    """An error as every client reads it, without the secrets of the request."""
-    secrets = [request.headers.get(name, "") for name in _KEY_HEADERS]
-    secrets += [part for secret in secrets for part in secret.split()[1:]]
-    message = plain(scrubbed(words, *secrets))
-    kept = {name: response.headers[name] for name in ("retry-after",) if name in response.headers}
-    error = {"error": {"message": message[:500] or "it says nothing", "type": "error", "code": None}}
-    return type(response)(status, headers=kept, json=error, request=request)
+def _refusal(status: int, wait: float | None, words: str, *secrets: str) -> RefusedError:
+    """A server's error in its own words, without the secrets of the request."""
+    return RefusedError(status, wait, in_one_line(scrubbed(words, *secrets))[:500])
 
 
 def _words(body: bytes) -> str:
@@ -126,16 +149,15 @@ def _json(body: bytes) -> Any:
     try:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UnsoundError("its answer is no UTF-8 text") from error
+        raise GarbledError("its answer is no UTF-8 text") from error
     if not text.strip():
-        raise UnsoundError("its answer is empty")
+        raise GarbledError("its answer is empty")
     if _DIGITS.search(re.sub(r'"(?:[^"\\]|\\.)*"', "", text)):
-        raise UnsoundError("its answer holds a number of hundreds of digits")
+        raise GarbledError("its answer holds a number of hundreds of digits")
     try:
         return json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
-        start = plain(text[:60])
-        raise UnsoundError(f"its answer is no JSON; it begins: {start!r}") from error
+        raise GarbledError(f"its answer is no JSON; it begins: {in_one_line(text[:60])!r}") from error
 
 
 def _no_number(word: str) -> NoReturn:
@@ -143,99 +165,180 @@ def _no_number(word: str) -> NoReturn:
 
 
 def _completion(value: Any) -> Object:
-    """A chat completion, tidied."""
-    if not isinstance(value, dict):
-        raise UnsoundError("its answer is no chat completion")
-    body = cast(Object, value)
-    choices = body.get("choices")
-    first: Any = cast(list[Any], choices)[0] if isinstance(choices, list) and choices else None
-    message: Any = cast(Object, first).get("message") if isinstance(first, dict) else None
-    if not isinstance(message, dict):
-        said = _message({name: body.get(name) for name in ("error", "message", "detail")})
-        raise UnsoundError(f"it says: {said}" if said else "its answer is no chat completion")
-    tidy = _tidy_message(cast(Object, message))
-    finish = "tool_calls" if "tool_calls" in tidy else cast(Object, first).get("finish_reason")
+    """OpenAI's chat completion, tidied."""
+    body, choices = _fields(value), _fields(value).get("choices")
+    first = _fields(cast(list[Any], choices)[0]) if isinstance(choices, list) and choices else {}
+    message = _told(body, first.get("message"))
+    tidy: Object = {"role": "assistant", "content": _text(message.get("content"))}
+    tidy |= _texts(message, "refusal", "reasoning", "reasoning_content")
+    if calls := _calls(message):
+        tidy["tool_calls"] = [
+            {"id": identity, "type": "function", "function": {"name": name, "arguments": arguments}}
+            for identity, name, arguments in calls
+        ]
+    read, written = _counts(_fields(body.get("usage")), "prompt_tokens", "completion_tokens")
+    finish = "tool_calls" if calls else _word(first.get("finish_reason"), "stop")
     return {
-        "id": str(body.get("id") or ""),
+        "id": _word(body.get("id")),
         "object": "chat.completion",
-        "created": created if type(created := body.get("created")) is int else 0,
-        "model": model if isinstance(model := body.get("model"), str) else "",
-        "choices": [
-            {"index": 0, "message": tidy, "finish_reason": finish if isinstance(finish, str) else "stop"}
-        ],
-        "usage": _usage(body.get("usage")),
+        "created": 0,
+        "model": _word(body.get("model")),
+        "choices": [{"index": 0, "message": tidy, "finish_reason": finish}],
+        "usage": {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written},
     }
 
 
-def _tidy_message(message: Object) -> Object:
-    calls = message.get("tool_calls") or []
-    tidy: Object = {"role": "assistant", "content": _text(message.get("content"))}
-    if isinstance(message.get("refusal"), str):
-        tidy["refusal"] = message["refusal"]
-    for name in ("reasoning", "reasoning_content"):
-        if isinstance(message.get(name), str):
-            tidy[name] = message[name]
-    if not isinstance(calls, list):
-        raise UnsoundError("its tool calls are no list")
-    if calls:
+def _chat(value: Any) -> Object:
+    """Ollama's chat, tidied."""
+    body = _fields(value)
+    message = _told(body, body.get("message"))
+    tidy: Object = {"role": "assistant", "content": _text(message.get("content")) or ""}
+    tidy |= _texts(message, "thinking")
+    if calls := _calls(message):
         tidy["tool_calls"] = [
-            _call(call, number) for number, call in enumerate(cast(list[Any], calls), start=1)
+            {"function": {"name": name, "arguments": _object(name, arguments)}}
+            for _, name, arguments in calls
         ]
-    return tidy
+    read, written = _counts(body, "prompt_eval_count", "eval_count")
+    return {
+        "model": _word(body.get("model")),
+        "done": True,
+        "done_reason": _word(body.get("done_reason"), "stop"),
+        "message": tidy,
+        "prompt_eval_count": read,
+        "eval_count": written,
+    }
+
+
+def _message_of_blocks(value: Any) -> Object:
+    """Anthropic's message, tidied; of its blocks those that a client reads here: text, thoughts, tool calls."""
+    body = _fields(value)
+    _told(body, body if body.get("content") is not None else None)
+    content, blocks = body["content"], list[Object]()
+    content = [{"type": "text", "text": content}] if isinstance(content, str) else _list(content)
+    for number, block in enumerate(map(_fields, content), start=1):
+        match block.get("type"):
+            case "tool_use":
+                name, identity = block.get("name"), _word(block.get("id"), f"call_{number}")
+                arguments = _object(str(name), sound_arguments(name, block.get("input")))
+                blocks.append({"type": "tool_use", "id": identity, "name": name, "input": arguments})
+            case "thinking" if isinstance(block.get("thinking"), str):
+                signature = _word(block.get("signature"))
+                blocks.append({"type": "thinking", "thinking": block["thinking"], "signature": signature})
+            case "text":
+                blocks.append({"type": "text", "text": _text([block]) or ""})
+            case _:
+                pass
+    read, written = _counts(_fields(body.get("usage")), "input_tokens", "output_tokens")
+    return {
+        "id": _word(body.get("id")),
+        "type": "message",
+        "role": "assistant",
+        "model": _word(body.get("model")),
+        "content": blocks or [{"type": "text", "text": ""}],
+        "stop_reason": _word(body.get("stop_reason"), "end_turn"),
+        "stop_sequence": None,
+        "usage": {"input_tokens": read, "output_tokens": written},
+    }
+
+
+_FORMS = {"openai": _completion, "ollama": _chat, "anthropic": _message_of_blocks}
+
+
+def _told(body: Object, message: Any) -> Object:
+    """The message of an answer.
+
+    Raises:
+        GarbledError: it has none; with what it says in place of one.
+    """
+    if isinstance(message, dict):
+        return cast(Object, message)
+    said = _message({name: body.get(name) for name in ("error", "message", "detail")})
+    raise GarbledError(f"it says: {said}" if said else "its answer is no chat completion")
+
+
+def _fields(value: Any) -> Object:
+    return cast(Object, value) if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    if value and not isinstance(value, list):
+        raise GarbledError("its answer is no chat completion: a list is missing")
+    return cast(list[Any], value or [])
+
+
+def _word(value: Any, other: str = "") -> str:
+    return value if value and isinstance(value, str) else other
+
+
+def _texts(message: Object, *names: str) -> Object:
+    return {name: message[name] for name in names if isinstance(message.get(name), str)}
 
 
 def _text(content: Any) -> str | None:
     if content is None or isinstance(content, str):
         return content
     parts = cast(Sequence[Any], content) if isinstance(content, list) else [None]
-    texts = [cast(Object, part).get("text") if isinstance(part, dict) else None for part in parts]
+    texts = [_fields(part).get("text") for part in parts]
     if not all(isinstance(text, str) for text in texts):
-        raise UnsoundError("its message is no text")
+        raise GarbledError("its message is no text")
     return "".join(cast(list[str], texts))
 
 
-def _call(call: Any, number: int) -> Object:
-    function: Any = cast(Object, call).get("function") if isinstance(call, dict) else None
-    name: Any = cast(Object, function).get("name") if isinstance(function, dict) else None
-    if not isinstance(name, str) or not name:
-        raise UnsoundError("it calls a tool without a name")
-    arguments: Any = cast(Object, function).get("arguments")
-    arguments = (
-        arguments if isinstance(arguments, str) else json.dumps({} if arguments is None else arguments)
-    )
-    if problem := unsound_arguments(arguments):
-        raise UnsoundError(f"it calls the tool {name[:60]} with arguments {problem}")
-    identity = cast(Object, call).get("id")
-    identity = identity if isinstance(identity, str) and identity else f"call_{number}"
-    return {
-        "id": identity,
-        "type": "function",
-        "function": {"name": name[:200], "arguments": arguments or "{}"},
-    }
+def _calls(message: Object) -> list[tuple[str, str, str]]:
+    """The tool calls of a message: identity, name, arguments as JSON."""
+    calls = [
+        (_fields(each), _fields(_fields(each).get("function"))) for each in _list(message.get("tool_calls"))
+    ]
+    if len(calls) > MOST_CALLS:
+        raise GarbledError(f"it calls {len(calls):,} tools at once")
+    return [
+        (_word(call.get("id"), f"call_{number}"), _word(use.get("name")), sound_arguments(use.get("name"), use.get("arguments")))
+        for number, (call, use) in enumerate(calls, start=1)
+    ]  # fmt: skip
 
 
-def unsound_arguments(arguments: str) -> str | None:
-    """Why a tool call's arguments are not for a framework to read, None where they are; other errors it tells the model."""
-    if len(arguments) > MOST_ARGUMENTS:
-        return f"of {len(arguments):,} characters"
-    if _DIGITS.search(arguments):
-        return "with a number of hundreds of digits"
+def _object(name: str, arguments: str) -> Object:
     try:
-        json.loads(arguments or "{}")
-    except RecursionError:
-        return "that are nested too deep"
+        value = json.loads(arguments)
     except ValueError:
-        pass
-    return None
+        value = None
+    if not isinstance(value, dict):
+        raise GarbledError(f"it calls the tool {name[:60]} with arguments that are no JSON object")
+    return cast(Object, value)
 
 
-def _usage(usage: Any) -> Object | None:
-    """The tokens of an answer; None where the server gives none that can be."""
-    given = cast(Object, usage) if isinstance(usage, dict) else {}
-    read, written = count_of(given.get("prompt_tokens"), 1), count_of(given.get("completion_tokens"))
-    if read is None or written is None:
-        return None
-    return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
+def sound_arguments(name: Any, arguments: Any) -> str:
+    """A tool call's arguments as JSON that every framework and file takes; other errors in them are told to the model.
+
+    Raises:
+        GarbledError: it calls no tool, or no framework could read what it calls it with.
+    """
+    if not isinstance(name, str) or not name:
+        raise GarbledError("it calls a tool without a name")
+    if not isinstance(arguments, str):
+        arguments = json.dumps({} if arguments is None else arguments)
+    arguments, problem = printable(arguments).strip() or "{}", None
+    if len(arguments) > MOST_ARGUMENTS:
+        problem = f"of {len(arguments):,} characters"
+    elif _DIGITS.search(arguments):
+        problem = "with a number of hundreds of digits"
+    else:
+        try:
+            value = json.loads(arguments)
+        except RecursionError:
+            problem = "that are nested too deep"
+        except ValueError:
+            return arguments
+        else:
+            return printable(json.dumps(value, ensure_ascii=False)) if "\\u" in arguments else arguments
+    raise GarbledError(f"it calls the tool {name[:60]} with arguments {problem}")
+
+
+def _counts(usage: Object, read: str, written: str) -> tuple[int, int]:
+    """The tokens of an answer; 0 and 0, which no answer costs, where the server gives none that can be."""
+    reads, writes = count_of(usage.get(read), 1), count_of(usage.get(written))
+    return (0, 0) if reads is None or writes is None else (reads, writes)
 
 
 def count_of(value: Any, least: int = 0) -> int | None:

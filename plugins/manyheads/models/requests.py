@@ -1,45 +1,27 @@
-"""What both hosts make of a provider's answer: in time, an answer at all, and what it cost."""
+"""What both hosts send to a provider and make of its answer: what it cost, what is sent again, which key opens it."""
 
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
-
 from manyheads.config import ModelConfig
 from manyheads.core import Usage
 from manyheads.errors import ConfigError, ModelError
 from manyheads.models.answers import count_of
 from manyheads.replies import ReplyModel, schema_of
-from manyheads.retry import Limiter, Pace, Retry, in_short, is_failure, is_garbled, is_unreachable, status_of
+from manyheads.retry import (
+    GarbledError,
+    Limiter,
+    Pace,
+    Retry,
+    in_short,
+    is_failure,
+    is_unreachable,
+    status_of,
+)
 
 T = TypeVar("T")
-
-NO_COMPLETION = (AttributeError, IndexError, KeyError, TypeError, ValidationError)
-"""What the frameworks' models trip over when a server's answer is JSON, but no chat completion."""
-
-
-async def completion(call: Awaitable[T], alias: str, config: ModelConfig) -> T:
-    """A request's answer, in time.
-
-    The SDKs' time-outs start anew with each byte; this one holds for the whole request.
-
-    Raises:
-        TimeoutError: it took longer than the config allows.
-        ModelError: it is no answer of a chat model.
-    """
-    try:
-        async with asyncio.timeout(config.timeout):
-            return await call
-    except TimeoutError as error:
-        raise TimeoutError(f"no answer within {config.timeout:g} s") from error
-    except NO_COMPLETION as error:
-        raise ModelError(
-            f"models.{alias}: what the server answered is no chat completion ({error})",
-            tried=config.base_url or f"the {config.provider} service",
-            hint=f"check models.{alias}.base_url (most end in /v1)",
-        ) from error
 
 
 def usage_of(
@@ -226,7 +208,7 @@ class Governor:
             before_wait=note,
         )
         try:
-            answer = await retry.send(lambda: request(sent))
+            answer = await retry.send(lambda: self._answer(request(sent)))
         except Exception as error:  # every SDK has its own tree; what is not theirs is raised again
             if not is_failure(error):
                 raise
@@ -234,6 +216,14 @@ class Governor:
         if form and not sent:
             _refusing.add(server)
         return answer
+
+    async def _answer(self, call: Awaitable[T]) -> T:
+        """One try, in time: the SDKs' time-outs start anew with each byte, this one holds for the whole request."""
+        try:
+            async with asyncio.timeout(self.config.timeout):
+                return await call
+        except TimeoutError as error:
+            raise TimeoutError(f"no answer within {self.config.timeout:g} s") from error
 
     def _in_words(self, error: Exception, count: int) -> ModelError:
         where = self.config.base_url or f"the {self.config.provider} service"
@@ -248,15 +238,17 @@ class Governor:
                 f"{model}: no such model or address (404)",
                 hint=f"check models.{self.alias}.name and .base_url (most end in /v1)",
             )
-        what = "cannot be reached" if is_unreachable(error) else "failed"
-        what = "answers with broken JSON" if is_garbled(error) else what
+        what = "cannot be reached: " if is_unreachable(error) else "failed: "
         step = "fix what the server reports"
         if status == 429:
             step = f"wait, raise the account's limit or quota, or lower models.{self.alias}.concurrency"
+        elif isinstance(error, GarbledError):
+            what = ""
+            step = f"check models.{self.alias}.base_url (most end in /v1), or mend the server"
         elif status is None:
             step = "start the server or mend the address"
         return ModelError(
-            f"{model}: {what}: {in_short(error)}",
+            f"{model}: {what}{in_short(error)}",
             tried=f"{count} times" if count > 1 else "once",
             hint=f"{step}, then: manyheads resume RUN",
         )

@@ -184,7 +184,15 @@ def draw(kind: Kind, panels: Sequence[Panel], title: str, caption: str, paths: S
                 (each.set_clim if images else each.set_ylim)(min(ends), max(ends))
             if images:
                 figure.colorbar(images[0], ax=group, shrink=0.9)
-        _legend(figure, panels[0].y, series)
+        # What the lines or bars are, over all panels: one of them may lack some.
+        handles: dict[str, Any] = {}
+        for axes in figure.axes:
+            lines, names = axes.get_legend_handles_labels()
+            handles |= zip(names, lines, strict=True)
+        if len(shown := [name for name in series if name in handles]) > 1:
+            labels = [fill(name, ASLANT) for name in shown]
+            lines = [handles[name] for name in shown]
+            figure.legend(lines, labels, title=panels[0].y, loc="outside right center")
         for path in paths:
             _save(figure, path, JournalError, "--out")
 
@@ -198,18 +206,6 @@ def _save(figure: Any, path: Path, error_type: type[UserError], option: str) -> 
         raise error_type(
             f"{path}: cannot be written: {error.strerror}", hint=f"name another {option}"
         ) from error
-
-
-def _legend(figure: Any, title: str, series: Sequence[str]) -> None:
-    """What the lines or bars are, over all panels: one of them may lack some."""
-    handles: dict[str, Any] = {}
-    for axes in figure.axes:
-        lines, names = axes.get_legend_handles_labels()
-        handles |= zip(names, lines, strict=True)
-    names = [name for name in series if name in handles]
-    if len(names) > 1:
-        labels = [fill(name, ASLANT) for name in names]
-        figure.legend([handles[name] for name in names], labels, title=title, loc="outside right center")
 
 
 def _heatmap(axes: Any, panel: Panel) -> None:

@@ -37,6 +37,7 @@ from manyheads.core import Message
 from manyheads.errors import ConfigError
 from manyheads.escaping import scrubbed
 from manyheads.hosts.clients import Ledger, ServedModel, tap
+from manyheads.models.answers import sound_arguments
 from manyheads.models.offline import LocalModel
 from manyheads.models.requests import key_of, ollama_settings, openai_settings, options, usage_of
 from manyheads.replies import ReplyModel
@@ -193,10 +194,15 @@ class GovernedModel(ChatModelBase):
             read, written = (spent.input_tokens, spent.output_tokens) if spent else (0, 0)
             usage = usage_of(config, read, written, messages, response.content)
             self.ledger.enter(usage, model, truncated)
+            response.usage = ChatUsage(
+                usage.input_tokens, usage.output_tokens, time=spent.time if spent else 0.0
+            )
+            for call in calls_of(response):
+                call.input = sound_arguments(call.name, call.input)
             return response
 
         response = await served.ask(request, self.ledger, self._reply_type, tools=bool(tools))
-        calls = [block for block in response.content if isinstance(block, ToolCallBlock)]
+        calls = calls_of(response)
         self.wants_tools = bool(calls)
         for call in calls:
             # Some servers use an id again: AgentScope would take the call for one that is done, and not make it.
@@ -210,6 +216,10 @@ class GovernedModel(ChatModelBase):
     async def close(self) -> None:
         """Release the connections of a model that was made from a config; for roles' agents, when done."""
         await self.served.close()
+
+
+def calls_of(response: ChatResponse) -> list[ToolCallBlock]:
+    return [block for block in response.content if isinstance(block, ToolCallBlock)]
 
 
 async def _answer_here(local: LocalModel, messages: Sequence[Msg], ledger: Ledger) -> ChatResponse:

@@ -232,10 +232,5 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
 
 make_host = AgentScopeHost
 
-
-def _outside_turns(record: logging.LogRecord) -> bool:
-    """AgentScope's log says of each failed call that its one attempt is exhausted; we say more, once."""
-    return asked_at.get() is None
-
-
-logging.getLogger("as").addFilter(_outside_turns)
+# AgentScope's log says of each failed call that its one attempt is exhausted; we say more, once.
+logging.getLogger("as").addFilter(lambda record: asked_at.get() is None)

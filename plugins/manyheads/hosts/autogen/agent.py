@@ -24,11 +24,13 @@ from manyheads.bank.knowledge import KnowledgeBank
 from manyheads.config import ModelConfig
 from manyheads.core import Tool, ToolCall, safe_name
 from manyheads.engine.replying import TOOL_ROUNDS
-from manyheads.errors import ConfigError, UserError, describe
+from manyheads.errors import ConfigError, ModelError, UserError, describe
 from manyheads.hosts.autogen.client import ModelClient, NativeModel
 from manyheads.hosts.bridge import cast_role
 from manyheads.hosts.clients import Ledger
 from manyheads.literature.library import Library
+from manyheads.models.answers import sound_arguments
+from manyheads.retry import GarbledError
 
 _schemas: dict[tuple[type[BaseModel], str, str], ToolSchema] = {}
 """Of each kind of tool: AutoGen asks a tool for its schema with every request."""
@@ -120,6 +122,12 @@ class RoleAgent(AssistantAgent):
             async for item in items:
                 if self.ledger:
                     self.ledger.stop_if_failed()
+                if isinstance(item, ToolCallRequestEvent):
+                    try:  # AutoGen would wait for ever for a tool whose arguments it cannot read
+                        for call in item.content:
+                            sound_arguments(call.name, call.arguments)
+                    except GarbledError as error:
+                        raise ModelError(f"{self.name}: the model's server is at fault: {error}") from error
                 yield item
 
     async def close(self) -> None:

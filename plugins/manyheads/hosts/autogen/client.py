@@ -24,6 +24,7 @@ from manyheads.config import ModelConfig
 from manyheads.core import Message, Usage
 from manyheads.escaping import scrubbed
 from manyheads.hosts.clients import Ledger, ServedModel, tap
+from manyheads.models.answers import sound_arguments
 from manyheads.models.offline import LocalModel
 from manyheads.models.requests import (
     key_of,
@@ -190,19 +191,23 @@ class GovernedClient(ChatCompletionClient):
             spent = result.usage
             usage = usage_of(config, spent.prompt_tokens, spent.completion_tokens, messages, result.content)
             self.ledger.enter(usage, model, truncated or result.finish_reason == "length")
-            return result
+            if isinstance(result.content, str):
+                return result
+            calls = [
+                FunctionCall(
+                    call.id or f"call_{number}", sound_arguments(call.name, call.arguments), call.name
+                )
+                for number, call in enumerate(result.content, start=1)
+            ]
+            return result.model_copy(update={"content": calls})
 
         result = await served.ask(request, self.ledger, self._reply_type, tools=bool(tools))
-        # Some servers send an empty list of tool calls, or calls without arguments, or calls where none may be made.
-        if isinstance(result.content, str):
+        # Some servers send an empty list of tool calls, or calls where none may be made.
+        if isinstance(result.content, str) or (
+            result.content and not (self._reply_type and tool_choice == "none")
+        ):
             return result
-        if not result.content or (self._reply_type and tool_choice == "none"):
-            return result.model_copy(update={"content": result.thought or "", "thought": None})
-        calls = [
-            call if call.arguments.strip() else FunctionCall(id=call.id, name=call.name, arguments="{}")
-            for call in result.content
-        ]
-        return result.model_copy(update={"content": calls})
+        return result.model_copy(update={"content": result.thought or "", "thought": None})
 
     async def create_stream(
         self, messages: Sequence[LLMMessage], **options: Any

@@ -10,7 +10,7 @@ from autogen_agentchat.messages import BaseChatMessage, MultiModalMessage, TextM
 from autogen_core import CancellationToken, Image
 from autogen_core.memory import Memory
 from autogen_core.model_context import UnboundedChatCompletionContext
-from autogen_core.models import AssistantMessage, ChatCompletionClient, LLMMessage, UserMessage
+from autogen_core.models import AssistantMessage, ChatCompletionClient, LLMMessage
 from PIL import Image as Pillow
 
 from manyheads.core import Image as Picture
@@ -35,22 +35,18 @@ class Untouched(Image):
         return b64encode(self._data).decode("ascii")
 
 
+def chat_message(message: Message) -> BaseChatMessage:
+    """What a user says, with its pictures."""
+    if not message.images:
+        return TextMessage(content=message.text, source=USER)
+    return MultiModalMessage(content=[message.text, *map(Untouched, message.images)], source=USER)
+
+
 def as_context(message: Message, speaker: str) -> LLMMessage:
     """An earlier message, as the agent's model context holds it."""
     if message.sender == "assistant":
         return AssistantMessage(content=message.text, source=speaker)
-    return UserMessage(content=_shown(message) if message.images else message.text, source=USER)
-
-
-def as_task(message: Message) -> BaseChatMessage:
-    """The message that the agent answers."""
-    if not message.images:
-        return TextMessage(content=message.text, source=USER)
-    return MultiModalMessage(content=_shown(message), source=USER)
-
-
-def _shown(message: Message) -> list[str | Image]:
-    return [message.text, *map(Untouched, message.images)]
+    return chat_message(message).to_model_message()
 
 
 class AutoGenHost(ClientHost[ChatCompletionClient]):
@@ -87,7 +83,7 @@ class AutoGenHost(ClientHost[ChatCompletionClient]):
         token = CancellationToken()
         try:
             result = await agent.run(
-                task=[as_task(last)], cancellation_token=token, output_task_messages=False
+                task=[chat_message(last)], cancellation_token=token, output_task_messages=False
             )
         finally:
             token.cancel()  # ends tool calls that AutoGen would leave running when a turn is cancelled

@@ -56,8 +56,12 @@ def as_message(event: AnyEvent, team: str) -> TextMessage | None:
             speaker = event.voter
         case Stage():
             content = f"**{content}**"
-        case Result():
-            content = final_text(event.data)
+        case Result():  # what it has come to, in Markdown; JSON where its system has no words
+            run, data = typed(event.data), event.data
+            told = in_full(run)
+            content = "\n\n".join(told) or f"```json\n{json.dumps(data, ensure_ascii=False, indent=1)}\n```"
+            if told and not run.written_by_language_model:
+                content = f"> {LABEL}\n\n{content}"
         case _:
             pass
     message = TextMessage(
@@ -69,15 +73,6 @@ def as_message(event: AnyEvent, team: str) -> TextMessage | None:
         message.metadata |= {"task": event.task, "part": event.part, "model": event.model}
         message.models_usage = as_usage(event.usage)
     return message
-
-
-def final_text(data: Mapping[str, Any]) -> str:
-    """What a run has come to, in Markdown, for a chat that goes on with it; JSON where its system has no words."""
-    run = typed(data)
-    if not (told := in_full(run)):
-        return f"```json\n{json.dumps(data, ensure_ascii=False, indent=1)}\n```"
-    label = [] if run.written_by_language_model else [f"> {LABEL}"]
-    return "\n\n".join([*label, *told])
 
 
 class ResearchTeamConfig(BaseModel):

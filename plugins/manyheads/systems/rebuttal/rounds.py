@@ -35,14 +35,14 @@ async def rebuttal(run: RebuttalRun) -> None:
     """
     panel = Panel.of(run)
     background, source = panel.background, panel.background.source
-    if background.without:
-        words = (
-            f"{background.without} of its entries cannot be read as a paper with an abstract and are left out"
+    if left := background.without:
+        run.warn(
+            INITIAL,
+            f"{source}: {left} of its entries cannot be read as a paper with an abstract and are left out",
         )
-        run.warn(INITIAL, f"{source}: {words}")
     if background.untold:
-        words = f"{background.untold} of {len(background.works)} papers are known by title alone"
-        run.warn(INITIAL, f"{source}: {words}")
+        works = f"{background.untold} of {len(background.works)} papers"
+        run.warn(INITIAL, f"{source}: {works} are known by title alone")
     run.begin(INITIAL, panel.stages)
     await panel.propose()
     if run.settings.method == "initial":

@@ -1,0 +1,149 @@
+"""Odd answers of model servers on either host: on each wire, and through a client that the user brings."""
+
+import asyncio
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+import pytest
+from agentscope.credential import OpenAICredential
+from agentscope.message import UserMsg
+from agentscope.model import OpenAIChatModel
+from autogen_ext.models.openai import OpenAIChatCompletionClient
+from pydantic import SecretStr
+
+from attack.server import Misbehaving
+from manyheads.errors import ModelError
+from manyheads.hosts.autogen.client import model_info
+from support.native import Hosting
+from support.turns import LOOK_UP, model, turn
+
+FOREIGN = ("Error code", "validation error", "NoneType", "Traceback", "Errno", "{'", "line 1 column", "502")
+
+
+@pytest.fixture
+def server() -> Iterator[Misbehaving]:
+    with Misbehaving() as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
+
+
+def borrowed(host: str, server: Misbehaving, behaviour: str) -> Any:
+    """A framework's own client, as users make it."""
+    if host == "autogen":
+        info = model_info(model(server))
+        return OpenAIChatCompletionClient(
+            model=behaviour, base_url=server.base_url, api_key="none", model_info=info, max_retries=0
+        )
+    key = SecretStr("none")
+    return OpenAIChatModel(OpenAICredential(api_key=key, base_url=server.base_url), behaviour)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "words"),
+    [
+        ("tool_bigint", "it calls the tool search_papers with arguments with a number"),
+        ("tool_deep", "it calls the tool search_papers with arguments of"),
+        ("hugeint", "its answer is no"),
+        ("deepbody", "its answer is no"),
+        ("badutf", "its answer is no"),
+        ("html", "its answer is no"),
+        ("s500", "failed: 500 Internal Server Error (oops)"),
+    ],
+)
+async def test_a_client_of_the_users(name: str, server: Misbehaving, behaviour: str, words: str) -> None:
+    client = borrowed(name, server, behaviour)
+    settings = model(server, provider="openai", name=behaviour, response_format=False)
+    host: Any = import_module(f"manyheads.hosts.{name}.host").make_host(
+        {"default": settings}, ready={"default": client}
+    )
+    with pytest.raises(ModelError) as told:
+        async with asyncio.timeout(20):
+            await host.ask(turn(tools=(LOOK_UP,)))
+    await (client.close() if name == "autogen" else client.client.close())
+    assert words in told.value.message
+    assert not any(foreign in str(told.value) for foreign in FOREIGN)
+
+
+@pytest.mark.parametrize("behaviour", ["usagenull", "usagestr", "usagefloat", "tool_null", "idnum"])
+async def test_what_is_only_untidy_is_read_through_a_client_of_the_users(
+    name: str, server: Misbehaving, behaviour: str
+) -> None:
+    client = borrowed(name, server, f"once:{behaviour}")
+    settings = model(server, provider="openai", name="m", retries=1)
+    host: Any = import_module(f"manyheads.hosts.{name}.host").make_host(
+        {"default": settings}, ready={"default": client}
+    )
+    async with asyncio.timeout(20):
+        reply = await host.ask(turn(tools=(LOOK_UP,)))
+    await (client.close() if name == "autogen" else client.client.close())
+    assert reply.usage.tokens > 0
+
+
+async def test_half_a_character_in_a_tool_call_is_kept_as_a_mark(host: Hosting, server: Misbehaving) -> None:
+    async with host(model(server, name="once:tool_surrogate")) as on:
+        reply = await on.ask(turn(tools=(LOOK_UP,)))
+    assert [call.arguments for call in reply.tool_calls] == [{"query": "?"}]
+
+
+@pytest.mark.parametrize("wire", ["ollama", "anthropic"])
+@pytest.mark.parametrize("usage", [None, {}, -5, "many", 1.5, 10**18])
+async def test_tokens_that_a_server_does_not_count_are_estimated(
+    host: Hosting, server: Misbehaving, wire: str, usage: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from attack import server as attack
+
+    def uncounted(body: dict[str, Any]) -> dict[str, Any]:
+        if wire == "ollama":
+            return {**body, "prompt_eval_count": usage, "eval_count": usage}
+        odd = usage if usage in (None, {}) else {"input_tokens": usage, "output_tokens": usage}
+        return {**body, "usage": odd}
+
+    monkeypatch.setitem(attack.JSON, "uncounted", uncounted)
+    async with host(model(server, provider=wire, base_url=server.url, name="uncounted")) as on:
+        reply = await on.ask(turn())
+    assert reply.usage.estimated == reply.usage.calls == 1
+    assert reply.usage.input_tokens > 100
+
+
+@pytest.mark.parametrize("wire", ["openai", "ollama", "anthropic"])
+@pytest.mark.parametrize(
+    ("behaviour", "words"),
+    [
+        ("badutf", "its answer is no UTF-8 text"),
+        ("deepbody", "its answer is no JSON"),
+        ("nothing", "its answer is no chat completion"),
+        ("errortext", "it says: no capacity"),
+        ("s500", "failed: 500 Internal Server Error (oops)"),
+    ],
+)
+async def test_a_server_that_fails_is_told_in_plain_words(
+    host: Hosting, server: Misbehaving, wire: str, behaviour: str, words: str
+) -> None:
+    url = server.base_url if wire == "openai" else server.url
+    async with host(model(server, provider=wire, base_url=url, name=behaviour)) as on:
+        with pytest.raises(ModelError) as told:
+            await on.ask(turn())
+    assert words in told.value.message
+    assert not any(foreign in str(told.value) for foreign in FOREIGN)
+
+
+@pytest.mark.parametrize("behaviour", ["tool_bigint", "tool_deep"])
+async def test_an_agent_over_a_client_of_the_users_does_not_wait_for_ever(
+    name: str, server: Misbehaving, behaviour: str
+) -> None:
+    client = borrowed(name, server, behaviour)
+    agent = import_module(f"manyheads.hosts.{name}").role_agent("reviewer", client, tools=[LOOK_UP])
+    if name == "autogen":
+        with pytest.raises(ModelError, match="it calls the tool search_papers"):
+            async with asyncio.timeout(20):
+                await agent.run(task="Review owls.")
+        await client.close()
+    else:
+        async with asyncio.timeout(20):
+            await agent.reply(UserMsg("user", "Review owls."))
+        await client.client.close()

@@ -73,6 +73,8 @@ def test_the_same_text_is_the_same_wherever_it_is_kept(tmp_path: Path) -> None:
         ("a.txt", b"x" * 4_000_001, "larger than 4 MB"),
         ("a.json", "{", "not valid JSON"),
         ("a.json", "[1]", "not a JSON object"),
+        ("a.json", "[" * 100_000, "nested too deep"),
+        ("a.json", '{"abstract": ' + "9" * 5000 + "}", "not valid JSON"),
         ("a.json", {"title": "Owls"}, "no text"),
         ("a.json", {"abstract": 7}, "abstract"),
         ("a.jsonl", "", "empty"),

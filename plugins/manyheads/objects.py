@@ -31,7 +31,7 @@ _SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _NAME = re.compile(r"(\w[\w -]*?)\s*:")
 _BARE = re.compile(r"(?:(?!//|/\*)[^,{}\[\]\n])+")
 _NUMBER = re.compile(
-    rf"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?=\s*(?:[,}}\]\n]|//|/\*|\Z|{_KEY}))", re.ASCII
+    rf"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])(?=\s*(?:[,}}\]\n]|//|/\*|\Z|{_KEY}))", re.ASCII
 )
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
 _INSIDE = {end: re.compile(rf"(?:\\.|[^\\{end}])*+{end}", re.DOTALL) for end in _QUOTES.values()}

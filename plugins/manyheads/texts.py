@@ -1,7 +1,6 @@
 """Texts that are reviewed, rated or measured: read from text files, JSON, JSON Lines and the folders of runs."""
 
 import hashlib
-import json
 import re
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, ValidationError
 from manyheads.core.results import Part, read_result
 from manyheads.disk import expanded, read_text
 from manyheads.errors import SubjectError, describe
+from manyheads.resources import parse_json
 
 LARGEST = 4_000_000
 """Bytes of a text: whole books stay below it, a data set named by mistake does not."""
@@ -123,10 +123,9 @@ def read_subjects(path: Path) -> list[Subject]:
 
 def _of_json(source: str, content: str) -> Subject:
     try:
-        data = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        why = error if isinstance(error, ValueError) else "nested too deep"
-        raise SubjectError(f"{source}: not valid JSON: {why}") from error
+        data = parse_json(content)
+    except ValueError as error:
+        raise SubjectError(f"{source}: not valid JSON: {error}") from error
     if not isinstance(data, dict):
         raise SubjectError(f"{source}: not a JSON object", hint='such as {"title": "…", "abstract": "…"}')
     try:

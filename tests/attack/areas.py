@@ -1,6 +1,6 @@
 """The areas of the attack, by name."""
 
-from attack import caches, commands, files, replies, services, storm
+from attack import caches, commands, files, replies, services, storm, suites
 from attack.figures import Attack
 
 AREAS: dict[str, Attack] = {
@@ -13,6 +13,7 @@ AREAS: dict[str, Attack] = {
     "bombs": files.oversized,
     "caches": caches.caches,
     "texts": files.texts,
+    "suites": suites.suites,
     "kills": storm.kills,
     "services": services.services,
     "commands": commands.hostile_values,

@@ -8,6 +8,7 @@ import pytest
 
 from support.command import manyheads_command, result_of, served_by, start
 from support.llm import LLM
+from support.requests import Request
 from support.results import write
 
 TARGET = (
@@ -181,3 +182,23 @@ def test_flags_that_are_missing_or_out_of_range(home: Path, arguments: tuple[str
     assert done.code == 2
     assert said in done.err
     assert "Traceback" not in done.err
+
+
+def test_what_a_finished_ranking_went_without_is_asked_for_on_demand_alone(home: Path) -> None:
+    order = [{"idea": number, "rationale": "So it is."} for number in (2, 3, 1)]
+    bad = [order[:2]]
+
+    def ranked(request: Request) -> list[dict[str, int | str]]:
+        return bad.pop() if bad and "Idea 1:" in request.asking else order
+
+    with LLM(answers={"ranking": ranked}) as llm:
+        flags = ("ranking", "judge", *IDEAS, "--target", "target.md", *served_by(llm, "attempts=1"))
+        assert manyheads_command(*flags, "--out", "run", cwd=home).code == 0
+        calls = llm.calls
+        for json in ((), ("--json",)):
+            done = manyheads_command("resume", "run", *json, cwd=home)
+            assert done.code == 0, done.err
+            assert "--again" in done.err
+            assert (llm.calls, result_of(home / "run")["failed"]) == (calls, 1)
+        assert manyheads_command("resume", "run", "--again", cwd=home).code == 0
+        assert (llm.calls, result_of(home / "run")["failed"]) == (calls + 1, 0)

@@ -81,6 +81,7 @@ def test_a_bad_rating_stops_with_its_place(home: Path) -> None:
         ((".", "--key", "form.key.csv"), "not for reviews"),
         ((".", "--exclude", "3"), "not for reviews"),
         (("form.csv", "--scores", "runs/1", "."), "with a --scores of its own"),
+        (("form.csv", "--seed", "-1"), "--seed"),
     ],
 )
 def test_no_flag_is_passed_over_in_silence(arguments: tuple[str, ...], told: str) -> None:

@@ -35,14 +35,14 @@ def test_random_points_at_any_scale(seed: int, scale: float, numbers: int) -> No
     points, among = random_points(seed, 6, 24) * np.float32(scale), random_points(seed + 1, 60, 24)
     among = among * np.float32(scale)
     groups = (slice(0, 7), slice(7, 60))
-    found = survey(points, among, 8, groups, numbers=numbers)
+    near, means = survey(points, among, 8, groups, numbers=numbers)
     plain = plain_distances(points, among)
-    assert (found.neighbours.rows == np.argsort(plain, axis=1, kind="stable")[:, :8]).all()
-    assert found.neighbours.distances == pytest.approx(np.sort(plain, axis=1)[:, :8], rel=7e-8, abs=0)
-    assert found.means == pytest.approx(
+    assert (near.rows == np.argsort(plain, axis=1, kind="stable")[:, :8]).all()
+    assert near.distances == pytest.approx(np.sort(plain, axis=1)[:, :8], rel=7e-8, abs=0)
+    assert means == pytest.approx(
         np.stack([plain[:, group].mean(axis=1) for group in groups], axis=1), rel=1e-5
     )
-    assert (mean_distances(points, among, groups, numbers=numbers) == found.means).all()
+    assert (mean_distances(points, among, groups, numbers=numbers) == means).all()
 
 
 def test_copies_are_at_distance_zero_and_near_copies_are_told_apart() -> None:

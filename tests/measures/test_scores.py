@@ -57,10 +57,12 @@ def test_scores_of_json_lines_and_tables(tmp_path: Path) -> None:
         ({"id": "a", "hd": None}, "hd", "hd is None, which is no number"),
         ({"id": "a", "hd": True}, "hd", "hd is True"),
         ({"id": "a", "hd": "high"}, "hd", "hd is 'high'"),
-        ({"id": "a", "hd": float("nan")}, "hd", "hd is nan"),
+        ({"id": "a", "hd": float("nan")}, "hd", "not valid JSON: NaN is no JSON"),
         ({"id": "a", "hd": 1}, "on", "no 'on'"),
         ("[1]", "on", "not a JSON object"),
         ("{", "on", "not valid JSON"),
+        ("[" * 50_000, "on", "nested too deep"),
+        ({"source": "~nosuchuser/x", "on": "x"}, "on", "on is 'x'"),
     ],
 )
 def test_a_missing_score_is_no_score(row: Any, by: str, problem: str, tmp_path: Path) -> None:

@@ -203,6 +203,9 @@ def test_conditions_are_compared_where_they_agree_otherwise() -> None:
             "steers how runs are judged",
         ),
         ({"ideas": 0}, "ideas"),
+        ({"repeats": 10**9}, "repeats"),
+        ({"seeds": [10**20]}, "seeds"),
+        ({"grid": {"turns": [*range(200_000)]}}, "grid.turns"),
         ({"measures": ["usage.calls <"]}, "a measure is a path"),
         ({"measures": ["usage.calls <= 3"]}, "a measure is a path"),
         ({"measures": ["usage.calls > 3"]}, "a measure is a path"),
@@ -294,6 +297,19 @@ def test_cells_that_are_only_judged_otherwise_have_the_same_runs() -> None:
             assert base.config.settings.indicator == run.config.settings.indicator
 
 
+def test_a_suite_of_too_many_runs_is_refused_before_any_is_made() -> None:
+    suite = Suite("s", spec_of(grid={"team.size": [2, 3]}, ideas=2))
+    with pytest.raises(
+        ConfigError, match=r"s: 2 team.size × 1,000,000,000 repeats × 2 ideas: more than 10,000"
+    ):
+        expanded(suite, 10**9)
+
+
+def test_cases_without_end_are_not_read() -> None:
+    with pytest.raises(ConfigError, match="/dev/zero: cannot be read: not a file"):
+        read_cases(Path("/dev/zero"))
+
+
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
@@ -302,6 +318,8 @@ def test_cells_that_are_only_judged_otherwise_have_the_same_runs() -> None:
         (['{"topic": "x"}'], "cases.jsonl:1: no case"),
         (['{"id": "a"}', "", '{"id": "a"}'], "cases.jsonl:3: there is a case 'a' already"),
         (["", " "], "no cases"),
+        (["[" * 50_000], "cases.jsonl:1: not valid JSON: nested too deep"),
+        (["x" * 20_000_001], "cases.jsonl: cannot be read: larger than 20 MB"),
     ],
 )
 def test_cases_that_cannot_be_read_are_named(tmp_path: Path, lines: Iterable[str], said: str) -> None:

@@ -43,7 +43,7 @@ def rating_form(
     out: Annotated[Path, typer.Option(help="The table to write; several raters get one each.")] = Path(
         "form.csv"
     ),
-    raters: Annotated[int, typer.Option(min=1, help="How many people rate each text.")] = 3,
+    raters: Annotated[int, typer.Option(min=1, max=1000, help="How many people rate each text.")] = 3,
     seed: Annotated[int, typer.Option(help="Of the order of the texts.")] = 0,
 ) -> None:
     """Write blind rating forms: a table for each rater, a guideline, and the key, which is not for raters."""
@@ -77,7 +77,7 @@ def rating_agreement(
         list[str] | None, typer.Option(metavar="[FILE:]ROW", help="Leave a row out. Repeatable.")
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw a scatter plot: .png, .svg or .pdf.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Say how far raters agree with each other, and a measure with the raters: correlations with intervals."""
@@ -140,7 +140,7 @@ def ranking_form(
     out: Annotated[Path, typer.Option(help="The table to write; several raters get one each.")] = Path(
         "form.csv"
     ),
-    raters: Annotated[int, typer.Option(min=1, help="How many people rank each set.")] = 3,
+    raters: Annotated[int, typer.Option(min=1, max=1000, help="How many people rank each set.")] = 3,
     seed: Annotated[int, typer.Option(help="Of the order of the sets and of their ideas.")] = 0,
 ) -> None:
     """Write blind forms for people to rank the same ideas by hand: a table each, a guideline, and the key."""

@@ -58,13 +58,33 @@ def resume(
             "--accept-changes", help="Go on from the first turn whose prompt or config has changed."
         ),
     ] = False,
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--again", help="Ask once more for what a finished run went without, such as orders of a ranking."
+        ),
+    ] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Go on with a run that was stopped; finished turns are not asked again."""
+    from manyheads.cli.progress import JsonProgress
+    from manyheads.core.events import Result
+    from manyheads.core.results import result_data
     from manyheads.engine.session import Session
+    from manyheads.errors import SubjectError
     from manyheads.systems.loading import reopen
+    from manyheads.systems.results import load
 
+    changed = again or host or model or sets or path or accept_changes
+    with suppress(SubjectError):
+        if not changed and getattr(load(folder, unfinished=False).result, "failed", 0):
+            if json:
+                JsonProgress().show(Result(data=result_data(folder)))
+            else:
+                say(closing(folder))
+            say("finished, but for what has failed; manyheads resume RUN --again asks for that", err=True)
+            return
     config = with_folders(reopen(folder, settings(sets, host, model)), path)
     go(Session(config, folder, accept_changes), json, quiet)
 

@@ -5,17 +5,17 @@ corpus = MeasuringCorpus.open(Path("corpora/mine"))
 print(found.novelty.on, found.rnd, [paper.title for paper in found.novelty.past])
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from manyheads.bank.corpora import SHIPPED, resolve_corpus
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.meta import Meta, read_meta
 from manyheads.bank.vectors import Embedder
-from manyheads.config import LiteratureConfig
+from manyheads.config import LiteratureConfig, common
 from manyheads.core.results import Part, read_result
 from manyheads.errors import ConfigError, EmbeddingError, MeasureError
 from manyheads.measures.novelty import (
@@ -35,15 +35,6 @@ if TYPE_CHECKING:
 
 
 Search: TypeAlias = Literal["exact", "approximate"]
-
-
-@runtime_checkable
-class Truncating(Protocol):
-    """An embedder that knows what it does not read."""
-
-    def unread(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text beyond those that the model reads."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -160,7 +151,8 @@ class MeasuringCorpus:
 
 def unread(model: Embedder, texts: Sequence[str]) -> Sequence[int | None]:
     """Tokens at each text's end that the model does not read; None where it does not say."""
-    return model.unread(texts) if isinstance(model, Truncating) else [None] * len(texts)
+    count: Callable[[Sequence[str]], list[int]] | None = getattr(model, "unread", None)
+    return count(texts) if count else [None] * len(texts)
 
 
 # What texts are measured against: what is named, or the corpus or services of the runs that wrote them.
@@ -183,8 +175,6 @@ def measuring_corpus(
         EmbeddingError: its model is not to be had, or not the one of `embedding`.
     """
     runs = [path for path in paths if path.is_dir()]
-    from manyheads.config import common
-
     named = {corpus} if corpus else {str(name) for run in runs if (name := read_result(run, Part).corpus)}
     if not named:
         raise MeasureError("no corpus is named to measure against", hint=NAME_ONE)
@@ -192,12 +182,9 @@ def measuring_corpus(
         raise MeasureError(f"the runs have different corpora: {', '.join(sorted(named))}", hint=NAME_ONE)
     [name] = named
     if name in SHIPPED:
-        own = (
-            common([str(runs[0] / "config.yaml")]).embedding
-            if runs and not corpus and not embedding
-            else "auto"
-        )
-        built = resolve_corpus(name, embedding=embedding or own, progress=progress)
+        if not embedding:
+            embedding = "auto" if corpus or not runs else common([str(runs[0] / "config.yaml")]).embedding
+        built = resolve_corpus(name, embedding=embedding, progress=progress)
         return MeasuringCorpus.open(built, progress=progress)
     model = load_embedder(embedding) if embedding else None
     return MeasuringCorpus.open(resolve_corpus(name), model, progress)
@@ -220,8 +207,6 @@ def measuring_services(
         ConfigError: a run has no readable config, or a setting is wrong.
         EmbeddingError: the model is not to be had.
     """
-    from manyheads.config import common
-
     names = [[str(path / "config.yaml")] for path in paths if path.is_dir()] or [[]]
     configs = [common(each, ("literature.before=any", *sets)) for each in names]
     if any(config.literature.before.strip() == "bound" for config in configs):

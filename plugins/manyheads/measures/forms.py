@@ -8,6 +8,7 @@ import csv
 import io
 import random
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,8 @@ from manyheads.escaping import csv_text
 T = TypeVar("T")
 DELIMITERS = (",", ";", "\t")
 """Between the cells of a spreadsheet's CSV, by the country that it is set to."""
+LARGEST = 50_000_000
+"""Bytes of a table."""
 LISTED = 8
 """Problems of a message, at most."""
 
@@ -270,7 +273,7 @@ def read_table(path: Path, needed: Sequence[Sequence[str]], hint: str) -> list[R
     if missing := [" or ".join(group) for group in needed if not set(group) & set(names)]:
         columns = f"its columns: {', '.join(names)}"
         raise RatingError(f"{path}: no column {', '.join(missing)}", tried=columns, hint=hint)
-    if twice := sorted({name for name in names if name and names.count(name) > 1}):
+    if twice := sorted(name for name, number in Counter(names).items() if name and number > 1):
         raise RatingError(f"{path}: the column {', '.join(twice)} stands there twice")
     rows: list[Row] = []
     for number, record in enumerate(rest, 2):
@@ -292,7 +295,7 @@ def read_text(path: Path) -> str:
         RatingError: it cannot be read, or is not UTF-8.
     """
     try:
-        return disk.read_text(path, encoding="utf-8-sig")
+        return disk.read_text(path, LARGEST, "utf-8-sig")
     except OSError as error:
         raise RatingError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -76,8 +76,7 @@ class Surroundings:
             normalise
         ]
         if ids is None:
-            found = survey(vectors, papers.vectors, k, groups)
-            near, means = found.neighbours, found.means
+            near, means = survey(vectors, papers.vectors, k, groups)
         else:
             if (fewest := min(map(len, ids))) < k:
                 raise MeasureError(

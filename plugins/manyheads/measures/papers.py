@@ -44,19 +44,11 @@ class Neighbours:
     distances: Floats
 
 
-@dataclass(frozen=True, slots=True)
-class Survey:
-    """The nearest of each point, and its mean distance to each group of rows: (q, groups)."""
-
-    neighbours: Neighbours
-    means: Means
-
-
 def nearest(
     points: Floats, among: Floats, k: int, *, without: Rows | None = None, numbers: int = NUMBERS
 ) -> Neighbours:
     """The k rows of `among` (n, dim) that are nearest to each of `points` (q, dim); see `survey`."""
-    return survey(points, among, k, (), without=without, numbers=numbers).neighbours
+    return survey(points, among, k, (), without=without, numbers=numbers)[0]
 
 
 def survey(
@@ -67,14 +59,14 @@ def survey(
     *,
     without: Rows | None = None,
     numbers: int = NUMBERS,
-) -> Survey:
+) -> tuple[Neighbours, Means]:
     """The k rows of `among` (n, dim) nearest to each of `points` (q, dim), and the mean distance to each group of rows.
 
-    What is near is found by matrix product, whose rounding errors would hide that a text is its own copy; so
-    all that may be among the k are measured again by difference, in float64.
+    All that may be among the k by matrix product is measured again by difference, in float64: rounding would hide
+    that a text is its own copy.
 
     Args:
-        without: (q,) a row of `among` that each point passes over, so that a paper is not its own neighbour.
+        without: (q,) a row of `among` that each point passes over: itself.
         numbers: distances held at once; at least n are.
 
     Raises:
@@ -98,7 +90,7 @@ def survey(
         if without is not None:
             squared[np.arange(len(some)), without[block]] = np.inf
         rows[block], distances[block] = _ranked(some, among, squared, lengths, k)
-    return Survey(Neighbours(rows, distances), means)
+    return Neighbours(rows, distances), means
 
 
 def ranked(points: Floats, among: Floats, rows: Rows) -> Neighbours:
@@ -230,12 +222,7 @@ class Papers:
 def load_papers(
     folder: Path, meta: Meta, model: Embedder, progress: "Progress | None" = None
 ) -> dict[Period, Papers]:
-    """B_past and B_con of a built corpus.
-
-    The first time, all vectors are read out of its bank, which takes some seconds, and written beside it.
-
-    Args:
-        progress: told how many were read.
+    """B_past and B_con of a built corpus; the first time, all vectors are read out of its bank and written beside it.
 
     Raises:
         CorpusError: the corpus cannot be read, has no papers of a period, or its folder cannot be written.

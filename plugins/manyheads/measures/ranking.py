@@ -27,12 +27,11 @@ class PositionBias:
     """What the place in which an idea was shown does to its rank, over all orders of one set of k ideas.
 
     Attributes:
-        bias: mean Spearman correlation of place and rank, -1 to 1: above 0, what is shown early ranks better; 0 is none.
-            So many ranks worse is an idea that is shown one place later. A favour for the middle leaves it at 0, and
-            shows in `by_place`.
+        bias: mean Spearman correlation of place and rank, -1 to 1: above 0, what is shown early ranks better. So many
+            ranks worse is an idea that is shown one place later. A favour for the middle shows in `by_place` alone.
         p: share of randomly drawn orders under which the same rankings come out at least as biased, 0 to 1.
-        by_place: mean rank, 1 to k, of what stood in each place, the first place first; (k + 1) / 2 without bias.
-        consistency: Kendall's W of the rankings, 0 to 1: 1 where the order changes nothing; None of a single order.
+        by_place: mean rank, 1 to k, of what stood in each place; (k + 1) / 2 without bias.
+        consistency: Kendall's W of the rankings: 1 where the order changes nothing; None of a single order.
         orders: how many have a ranking.
     """
 
@@ -44,11 +43,7 @@ class PositionBias:
 
 
 def relative_quality(rank: int, ideas: int) -> float:
-    """S = (n_t - 1) / n: the share of the n ideas that are ranked above the target (Eq. 3), 0 to 1.
-
-    Args:
-        rank: n_t, the target's rank among itself and the ideas, 1 to n + 1.
-        ideas: n.
+    """S = (n_t - 1) / n: the share of the n ideas that are ranked above the target, whose rank n_t is 1 to n + 1 (Eq. 3).
 
     Raises:
         MeasureError: no ideas, or a rank that there is not.
@@ -89,10 +84,7 @@ def position_bias(
 
     Args:
         shown: all orders that were drawn, each the ideas 0, …, k - 1 from the first place to the last.
-        ranked: for each order, the same ideas from the best to the worst; None for one without a ranking, whose place
-            among the drawn orders the test has to know.
-        resamples: how often orders are drawn anew for the test.
-        seed: of these.
+        ranked: for each order, the same ideas from the best to the worst; None for one without a ranking.
 
     Raises:
         MeasureError: no rankings, fewer than two ideas, or a ranking that holds other ideas than were shown.
@@ -215,11 +207,7 @@ class _Result(Part):
 
 
 def read_ranked_set(folder: Path) -> RankedSet:
-    """A finished run that ranked ideas beside a target, as a set for people to rank.
-
-    Raises:
-        RatingError: the folder holds no such run, or no order of it has a ranking.
-    """
+    """A finished run that ranked ideas beside a target; raises `RatingError` where the folder holds none."""
     begun, hint = (folder / "config.yaml").is_file(), f"name runs of {JUDGED}"
     try:
         run = result_data(folder)
@@ -254,8 +242,7 @@ def ranking_form(sets: Sequence[RankedSet], raters: int, seed: int) -> Form:
     """Shuffle the sets, and the texts of each, once for their ids and once more for each rater; a seed gives one form.
 
     Raises:
-        RatingError: no sets, no raters, the same question twice, which would be count twice, or one quality that
-            has several lists of traits, which people could not tell apart.
+        RatingError: no sets, no raters, the same question twice, or one quality that has several lists of traits.
     """
     if not sets or raters < 1:
         raise RatingError("a form needs at least one ranking and one rater")
@@ -358,11 +345,7 @@ class Rankings:
 
 
 def judged_sets(key: Key) -> dict[str, JudgedSet]:
-    """The sets of a form's key.
-
-    Raises:
-        RatingError: the key is damaged: a text is missing, or the judge's ranks of an order are no ranking.
-    """
+    """The sets of a form's key; raises `RatingError` where a text is missing, or the judge's ranks are no ranking."""
     groups: dict[str, list[Row]] = {}
     for row in key.rows.values():
         groups.setdefault(row["set"], []).append(row)
@@ -391,14 +374,11 @@ def read_rankings(paths: Sequence[Path], key: Key, exclude: Collection[str] = ()
 
     Args:
         paths: tables with the columns `rater`, `set`, `idea` and `rank`.
-        key: of the same form.
-        exclude: rows, as `row` or `file:row`; the whole set of that rater is left out, for what is left of it would
-            be no ranking.
+        exclude: rows, as `row` or `file:row`; the whole set of that rater is left out.
 
     Raises:
-        RatingError: a file cannot be read, or a rank is missing, repeated or none of its set, an idea is missing,
-            repeated or unknown, a text is not the one that the key knows, so that the form may be another's, or a row
-            to leave out is not there. All that is wrong is named by file and row.
+        RatingError: a file cannot be read, or a rank, an idea, a text or a row to leave out is not as the key has it:
+            all that is wrong, by file and row.
     """
     sets, filled = judged_sets(key), Filled.read(paths, LAYOUT, exclude)
     groups: dict[tuple[str, str], list[Row]] = {}

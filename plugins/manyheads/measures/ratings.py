@@ -4,7 +4,6 @@ People rate on blind forms; what `manyheads review` has reviewed is read as rate
 tables and reviews, and each is paired with the text that it is of.
 """
 
-import json
 import math
 import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -23,7 +22,7 @@ from manyheads.measures.forms import Filled, Form, Key, Layout, anonymous, count
 from manyheads.measures.statistics import Agreement, Correlation, agreement, krippendorff_alpha
 from manyheads.papers import fold
 from manyheads.prompts import Prompts
-from manyheads.resources import Resources
+from manyheads.resources import Resources, parse_json
 from manyheads.texts import Subject
 
 CRITERIA = ("novelty", "feasibility", "effectiveness")
@@ -279,10 +278,9 @@ def _records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for number, line in enumerate(read_text(path).split("\n"), 1):
         if line.strip():
             try:
-                record = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                why = error if isinstance(error, ValueError) else "nested too deep"
-                raise RatingError(f"{path}:{number}: not valid JSON: {why}") from error
+                record = parse_json(line)
+            except ValueError as error:
+                raise RatingError(f"{path}:{number}: not valid JSON: {error}") from error
             if not isinstance(record, dict):
                 raise RatingError(f"{path}:{number}: not a JSON object")
             yield f"{path}:{number}", cast(dict[str, Any], record)
@@ -311,7 +309,8 @@ def _identity(row: Mapping[str, Any]) -> Identity:
     """What a row says of its text; sources as full paths, so that it does not matter from where they were named."""
     found = {name: str(row[name]).strip() for name in FIELDS if row.get(name)}
     if "source" in found:
-        found["source"] = str(expanded(found["source"]).resolve())
+        with suppress(OSError, ValueError):  # no name that a file could have
+            found["source"] = str(expanded(found["source"]).resolve())
     return found
 
 

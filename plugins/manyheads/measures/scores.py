@@ -165,11 +165,7 @@ def mean_score(found: Sequence[Score], measure: Measure) -> Mean | str:
 
 
 def write_scores(path: Path, found: Sequence[Score]) -> None:
-    """A score a line; the file is replaced as a whole, or not at all.
-
-    Raises:
-        MeasureError: it cannot be written.
-    """
+    """A score a line; raises `MeasureError` where the file cannot be written, and leaves it as it was."""
     try:
         replace_text(path, as_lines(found))
     except OSError as error:
@@ -217,11 +213,10 @@ async def service_scores(
     """CD and CI of each text against the papers that its own idea, as a query, retrieves.
 
     CD is the mean Euclidean distance to the `neighbours` nearest of the papers retrieved, CI the mean citation
-    count of these. HD and ON are not there: they need a past. Each neighbour's value is divided as in `novelty`
-    by a mean of the same text's: over all papers retrieved for it (`database`), over those of the neighbour's
-    year (`year`, which says little: of fifty papers few are of one year, and one alone in its year is divided by
-    itself), or by nothing (`none`). The papers retrieved all lie near the text, so that its normalised CD is
-    nearer to 1 than against a corpus: the two are not to be compared.
+    count of these. HD and ON need a past. Each neighbour's value is divided as in `novelty`: by the mean over all
+    papers retrieved (`database`), over those of its year (`year`, of which there are few), or by nothing (`none`).
+    The papers retrieved all lie near the text: its normalised CD is nearer to 1 than against a corpus, and not to be
+    compared with that.
 
     A text for which too few papers were found, or no source could be asked, has no CD and CI, and says why.
 
@@ -310,11 +305,8 @@ async def _retrieve(
     """Papers, by narrower queries first, of which `wanted` count and have abstract and year if there are so many; the
     queries, never none; and the sources that could not be asked.
 
-    A library is content with a query that finds a few papers, as agents are. Here the papers found are also what
-    a text's distances are divided by; so wider forms of the query are asked until there are enough, or all are.
-
-    Raises:
-        LiteratureError: no source could be asked.
+    A library is content with a query that finds a few papers. Here they are also what a text's distances are divided
+    by; so wider forms are asked until there are enough. Raises `LiteratureError` where no source could be asked.
     """
     found, degraded, queries = dict[str, Paper](), dict[str, None](), dict[str, None]()
     for form in widen(query):

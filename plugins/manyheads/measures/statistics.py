@@ -30,12 +30,11 @@ class Mean:
     """The mean of n independent values.
 
     Attributes:
-        se: its standard error, s / √n with the sample's standard deviation s, or √(p (1 - p) / n) of a share p; None
-            for one value.
+        se: standard error, s / √n, or √(p (1 - p) / n) of a share p; None for one value.
         low, high: ends of its interval at `level`; None where there is none, `why` says why.
-        method: whose interval it is: of a share Wilson's; of fewer than ten values Student's t, for resamples of so
-            few vary less than new values would; else the bootstrap's (BCa), which goes with skew and bounds.
-        t, bca: the ends by each of these two; None where there are none.
+        method: of a share Wilson's; of fewer than ten values Student's t, for resamples of so few vary less than new
+            values would; else the bootstrap's (BCa), which goes with skew and bounds.
+        t, bca: the ends by each of these two.
     """
 
     n: int
@@ -56,9 +55,8 @@ class RatingMean:
 
     Attributes:
         spread: their standard deviation (n - 1); None of a single one.
-        low, high: Student's t interval of the mean, cut at the ends of the scale, beyond which no mean can lie; None
-            of a single rating, and where all are equal: ratings are whole numbers, so a spread of zero says that
-            they agree to the point, and not that the mean is known exactly.
+        low, high: Student's t interval, cut at the ends of the scale; None of a single rating, and of equal ones:
+            that whole numbers agree to the point does not say that the mean is known exactly.
     """
 
     mean: float
@@ -81,10 +79,9 @@ def mean_of(
 
     Args:
         seed: of the bootstrap.
-        within: the ends of the scale that the values are on, where it has ends; intervals are cut there, for beyond them
-            no mean can lie.
-        share: whether 1 says that a run has something and 0 that it has not; values between these are shares
-            themselves, and averaged as other numbers are.
+        within: the ends of the values' scale; intervals are cut there.
+        share: whether 1 says that a run has something and 0 that it has not; values between these are averaged as
+            other numbers are.
     """
     if not values:
         return None
@@ -118,9 +115,6 @@ def mean_difference(
     within: Ends | None = None,
 ) -> Mean | None:
     """The mean of `first - second`, which hold the same cases in the same order; None of no cases.
-
-    Args:
-        within: the ends of the scale that both are on, where it has ends; their difference lies within its width.
 
     Raises:
         MeasureError: they differ in length.
@@ -172,9 +166,8 @@ def bootstrap_interval(
 ) -> Ends | None:
     """The bias-corrected and accelerated interval (Efron, 1987) of the mean of two or more values.
 
-    Of texts, the values are one for each: texts are what could have come out otherwise. The neighbours of one text are
-    not resampled: they are the nearest of a corpus that stays, all five of them, and no sample of five. The same
-    values and seed give the same interval; values that hardly differ, or are no numbers, have none.
+    Of texts, the values are one for each: the neighbours of one text are the nearest of a corpus that stays, and no
+    sample. The same values and seed give the same interval; values that hardly differ, or are no numbers, have none.
     """
     import numpy as np
     from scipy.stats import bootstrap
@@ -217,8 +210,7 @@ class Correlation:
 
     Attributes:
         bootstrap: percentile interval over resampled pairs.
-        unusable: share of the resamples, 0 to 1, that had no correlation because one column came out constant;
-            the interval is over the others.
+        unusable: share of the resamples, 0 to 1, that are left out: one column came out constant.
     """
 
     value: float
@@ -248,12 +240,8 @@ def agreement(
 ) -> Agreement:
     """Pearson's and Spearman's correlation of n pairs, with confidence intervals; the same seed gives the same.
 
-    Args:
-        x, y: two scores of the same texts, in the same order, such as overall novelty and mean rating.
-
     Raises:
-        RatingError: x and y differ in length, hold fewer than three pairs, something not finite, or nothing but one
-            value, which goes together with nothing.
+        RatingError: x and y differ in length, hold fewer than three pairs, something not finite, or one value alone.
     """
     from scipy.stats import linregress, pearsonr
 
@@ -333,15 +321,13 @@ def krippendorff_alpha(ratings: Mapping[str, Mapping[str, float]]) -> float | No
     """Krippendorff's alpha of ratings on an interval scale: 1 is full agreement, 0 is chance, below is worse.
 
     alpha = 1 - D_o / D_e, with the mean squared difference within a text for D_o and between all ratings for D_e
-    (Krippendorff 2011, “Computing Krippendorff's Alpha-Reliability”). Raters may leave texts out; a text that only
-    one of them has rated says nothing about agreement and is not counted.
+    (Krippendorff 2011, “Computing Krippendorff's Alpha-Reliability”). A text that one rater has rated is not counted.
 
     Args:
         ratings: by text and rater.
 
     Returns:
-        None where nothing can be said: no text has two ratings, or all of these are the same, so that agreement
-        cannot be told from raters who do not tell texts apart.
+        None where nothing can be said: no text has two ratings, or all of these are the same.
     """
     import numpy as np
 
@@ -364,13 +350,10 @@ def kendall_tau(first: Sequence[int], second: Sequence[int]) -> float:
 
 
 def kendall_w(ranks: Sequence[Sequence[float]]) -> float | None:
-    """Kendall's W = 12 Σ (R_i - R̄)² / (m² (k³ - k)) of m rankings of k things with rank sums R_i.
+    """Kendall's W = 12 Σ (R_i - R̄)² / (m² (k³ - k)) of m rankings of k things with rank sums R_i, 0 to 1.
 
     Args:
-        ranks: for each ranking, each thing's rank; without ties.
-
-    Returns:
-        0 to 1, 1 where all rankings are the same; None of a single one, or of fewer than two things.
+        ranks: for each ranking, each thing's rank; without ties. A single one has no W, nor have fewer than two things.
     """
     judged, size = len(ranks), len(ranks[0]) if ranks else 0
     if judged < 2 or size < 2:

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -13,7 +14,7 @@ from manyheads.engine.jobs import Job
 from manyheads.engine.readiness import prepare, roles_of
 from manyheads.engine.system import Judge, System, system_of
 from manyheads.errors import ConfigError, UserError
-from manyheads.suites.spec import VARIANT, Condition, Suite, judges, label_of, leaves, mapped, root
+from manyheads.suites.spec import MOST_RUNS, VARIANT, Condition, Suite, judges, label_of, leaves, mapped, root
 from manyheads.systems import systems
 
 # Whether a suite, its settings and its cases fit each other: what is wrong with them is said before anything is run.
@@ -26,11 +27,7 @@ def judged_in(config: RunConfig) -> set[str]:
 
 
 def check_keys(suite: Suite, given: Iterable[str]) -> None:
-    """No key may be set in two places: which of them won would be a matter of their order.
-
-    Raises:
-        ConfigError: one is.
-    """
+    """Raises `ConfigError` where a key is set in two places: which of them won would be a matter of their order."""
     spec = suite.spec
     places = {
         "the command": given,
@@ -56,13 +53,7 @@ def check_keys(suite: Suite, given: Iterable[str]) -> None:
 def check_config(
     suite: Suite, config: RunConfig, judging: Mapping[str, RunConfig], condition: Condition, case: str
 ) -> None:
-    """Whether a cell's config has what the suite does with it.
-
-    Raises:
-        ConfigError: it begins with another's idea and has one, or cannot begin with any; it is to be judged and is a
-            judging itself, or its judge is given something else to judge; or the suite varies how runs are judged that
-            nobody judges.
-    """
+    """Raises `ConfigError` where a cell's config has not what the suite does with it."""
     where = f"{suite.name}: {f'case {case!r}' if case else label_of(condition)}"
     if suite.spec.begin_with:
         if getattr(config.inputs, "idea", None) is not None:
@@ -113,9 +104,8 @@ class Run:
     """A run of a cell. Cells that differ only in how they are judged have the same ones.
 
     Attributes:
-        name: of its folder; another run has another, the same run of another start the same.
+        name: of its folder, the same at each start.
         condition: what it shares with its repeats in all cases, in words.
-        label: what it is called where it is told of.
         begins_with: the run whose idea it begins with.
     """
 
@@ -165,9 +155,16 @@ def cells_of(suite: Suite, repeats: int, load: Load, settings: Sequence[str] = (
         load: gives the config for the suite's own settings, then `settings`, then those of a condition and a case.
 
     Raises:
-        ConfigError: a setting is what the suite varies, or what comes of a cell is no config, or lacks what the suite
-            does with it.
+        ConfigError: there are too many; a setting is what the suite varies; a cell is no config, or lacks something.
     """
+    axes = {axis: len(values) for axis, values in suite.spec.axes.items()}
+    factors = {**axes, "cases": len(suite.cases), "repeats": repeats, "ideas": suite.spec.ideas}
+    if prod(factors.values()) > MOST_RUNS:
+        product = " × ".join(f"{number:,} {of}" for of, number in factors.items() if number > 1)
+        raise ConfigError(
+            f"{suite.name}: {product}: more than {MOST_RUNS:,} runs",
+            hint="part it into several suites, or repeat less",
+        )
     check_keys(suite, [setting.partition("=")[0].strip() for setting in settings])
     cells = _Expansion(suite, load, (*_as_settings(suite.spec.set), *settings))
     return [
@@ -366,12 +363,7 @@ INPUTS = {"inputs": True}
 
 
 def need_all(suite: Suite, jobs: Iterable[Job]) -> None:
-    """Check all jobs; what only seeds set apart is looked at once.
-
-    Raises:
-        ConfigError: the config of one lacks what its system needs, or does not fit its roles and prompts, or names a
-            text that cannot be read.
-    """
+    """Raises `ConfigError` where a job lacks what its system needs; what only seeds set apart is looked at once."""
     seen = set[str]()
 
     def first(text: str) -> bool:

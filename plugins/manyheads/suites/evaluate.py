@@ -1,6 +1,6 @@
 """From a suite to its numbers: run what is not finished, measure, sum up, write, draw."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,19 +56,16 @@ async def evaluate(
     budget: JobsBudget | None = None,
     settings: Sequence[str] = (),
 ) -> Evaluation:
-    """Bring a suite to its end in its folder; called again, it goes on where it was stopped.
-
-    Processes that do so at the same time share the jobs, and each comes to the same end.
+    """Bring a suite to its end in its folder; called again, it goes on, and shares the jobs with other processes.
 
     Args:
         jobs: how many runs, or judgings of runs, there are at a time.
-        budget: what all of it may cost together.
-        settings: the `key=value` settings that were laid on the suite's own by hand, for the report to tell.
+        settings: those that were laid on the suite's own by hand, for the report.
 
     Raises:
         ChangedError: the folder was begun by another suite, config or prompts, and changes are not accepted.
-        UserError: a host, the folder, a prompt or a corpus cannot be used; a config lacks what its system needs; a
-            measure that no result can have. A cell that fails raises nothing: it is told of.
+        UserError: a host, the folder, a prompt, a corpus, a config or a measure cannot be used. Cells that fail are
+            told of instead.
     """
     spec, budget = suite.spec, budget or JobsBudget(BudgetConfig())
     plans = plans_of(cells, out)
@@ -97,25 +94,22 @@ async def evaluate(
         write(out / SUMMARY, as_lines(entries))
         write(out / TABLE, summary_table(spec, entries))
         pictures = draw_suite(spec, rows, entries, out)
-        made = list(_made_with(cells, settings))
-        text = report_text(suite, repeats, rows, entries, pictures, accepted, made)
+        text = report_text(suite, repeats, rows, entries, pictures, accepted, _made_with(cells, settings))
         write(out / REPORT, text)
     return Evaluation(tuple(rows), tuple(entries), out / REPORT, tuple(pictures))
 
 
 def _journals(folder: Path) -> dict[str, Path]:
-    """Every journal that a suite's jobs have left, earlier ones too, by the job's key."""
+    """Every journal that jobs have left, earlier ones too, by the job's key."""
     return {path.parent.relative_to(folder).as_posix(): path for path in folder.rglob(JOURNAL)}
 
 
-def _made_with(cells: Sequence[Cell], settings: Sequence[str]) -> Iterator[str]:
+def _made_with(cells: Sequence[Cell], settings: Sequence[str]) -> list[str]:
     """The host, the models and the settings that a reader of the numbers has to know of."""
     configs = [cell.config for cell in cells]
-    models = {
-        f"{alias} {model.provider}/{model.name}": None
-        for each in configs
-        for alias, model in each.models.items()
-    }
-    yield f"Host: {', '.join(sorted({each.host for each in configs}))}; models: {', '.join(models)}"
-    if settings:
-        yield f"Set by hand: {'; '.join(settings)}"
+    models = dict.fromkeys(
+        f"{alias} {model.provider}/{model.name}" for each in configs for alias, model in each.models.items()
+    )
+    hosts = ", ".join(sorted({each.host for each in configs}))
+    by_hand = [f"Set by hand: {'; '.join(settings)}"] if settings else []
+    return [f"Host: {hosts}; models: {', '.join(models)}", *by_hand]

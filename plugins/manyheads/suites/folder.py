@@ -23,13 +23,13 @@ from manyheads.bank.corpora import resolve_corpus
 from manyheads.bank.meta import read_meta
 from manyheads.config import RunConfig
 from manyheads.core.results import RESULT
-from manyheads.disk import FileLock, replace_text
+from manyheads.disk import FileLock, read_text, replace_text
 from manyheads.engine.folder import writing
 from manyheads.engine.jobs import Job
 from manyheads.engine.jobtable import in_use
 from manyheads.engine.system import system_of
 from manyheads.errors import ChangedError, JournalError
-from manyheads.resources import Resources
+from manyheads.resources import Resources, parse_json
 from manyheads.roles import Roles
 from manyheads.suites.cells import CELLS, RUN, Cell, Plan, jobs_of, judged_in
 from manyheads.suites.spec import Suite, leaves, mapped, root
@@ -52,11 +52,8 @@ MARK = 8
 def record_of(suite: Suite, plans: Sequence[Plan]) -> Record:
     """What must stay the same for results to be comparable: not budgets, prices or addresses.
 
-    What is varied stands in the suite. One config tells the rest, and of others what that one sets itself. How runs
-    are judged stands by itself: it may come later.
-
-    Raises:
-        UserError: a prompt, or a corpus that results hang on, is not to be had.
+    What is varied stands in the suite. One config tells the rest. How runs are judged stands by itself: it may come
+    later. Raises `UserError` where a prompt or a corpus is not to be had.
     """
     jobs, cells = list(jobs_of(plans).values()), [plan.cell for plan in plans]
     judged = set[str].intersection(*(judged_in(cell.config) for cell in cells))
@@ -210,6 +207,8 @@ def _mark(content: bytes) -> str:
 
 
 RECORD = "suite.json"
+LARGEST = 200_000_000
+"""Bytes of the record: a case may bring a text."""
 NAMED = 5
 """Changes that a message names."""
 _LOCK = ".lock"
@@ -222,23 +221,19 @@ def write(path: Path, text: str) -> None:
 
 
 def begin(folder: Path, record: Record, *, accept_changes: bool) -> list[str]:
-    """Make a folder one of what is made from this, new or begun.
-
-    Other repeats are no change: finished cells stand beside new ones. Nor are other measures, plots or words:
-    all cells are measured anew each time.
+    """Make a folder one of what is made from this, new or begun. Other repeats, measures, plots or words are no change.
 
     Returns:
         Changes that were accepted, now or before: results of both sides stand in it.
 
     Raises:
-        ChangedError: it was begun by another suite, config or prompts, and changes are not accepted, or a process
-            is at work that knows nothing of them.
+        ChangedError: it was begun otherwise, and changes are not accepted, or a process is at work that does not know.
         JournalError: it holds something else.
     """
     path, accepted = folder / RECORD, list[str]()
     if path.exists():
         try:
-            read: object = json.loads(path.read_text(encoding="utf-8"))
+            read: object = parse_json(read_text(path, LARGEST))
         except (OSError, ValueError) as error:
             raise JournalError(f"{path}: damaged: {error}", hint="name another --out") from error
         before = cast(Record, read) if isinstance(read, dict) else {}
@@ -267,11 +262,7 @@ def begin(folder: Path, record: Record, *, accept_changes: bool) -> list[str]:
 
 @contextmanager
 def locked(path: Path) -> Generator[None]:
-    """A folder, made when missing, in which no other process begins or writes until the end of the block.
-
-    Raises:
-        JournalError: the folder cannot be written.
-    """
+    """A folder, made when missing, in which no other process begins or writes; raises `JournalError`."""
     while True:
         with writing(path):
             path.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
-from manyheads.config import RunConfig
 from manyheads.core.results import result_data
 from manyheads.engine.jobs import Failure, Job, JobNews, Listener
 from manyheads.errors import ConfigError, SubjectError
@@ -53,19 +52,16 @@ class Row(BaseModel):
 
 
 def open_corpora(spec: SuiteSpec, cells: Sequence[Cell]) -> Corpora:
-    """The corpora that the cells' texts are measured against; none where nothing is.
-
-    A text is measured in each: what cannot be had is known before the first cell is paid for.
+    """The corpora that the cells' texts are measured against; a text is measured in each before any cell is paid for.
 
     Raises:
-        CorpusError, EmbeddingError: one cannot be opened.
-        MeasureError: one has too few papers.
+        CorpusError, EmbeddingError, MeasureError: one cannot be opened, or has too few papers.
     """
     measures = [each.path[0] for each in spec.measure_paths if each.of == "novelty"]
     if not measures:
         return {}
     found: Corpora = {}
-    for corpus, model in dict.fromkeys(_corpus_of(cell.config) for cell in cells):
+    for corpus, model in dict.fromkeys((cell.config.corpus, cell.config.embedding) for cell in cells):
         found[corpus, model] = measuring_corpus([], corpus, None if model == "auto" else model)
         _novelty_of(found[corpus, model], {Path(): Subject("", "", spec.title)}, measures, spec.measuring)
     return found
@@ -78,10 +74,6 @@ def rows_of(
     runs = {job.folder: job for plan in plans for job in plan.runs if job.key not in failures}
     novelty = _novelty(spec, runs.values(), corpora)
     return [_row(spec, plan, failures, novelty) for plan in plans]
-
-
-def _corpus_of(config: RunConfig) -> tuple[str, str]:
-    return config.corpus, config.embedding
 
 
 def _row(spec: SuiteSpec, plan: Plan, failures: Mapping[str, Failure], novelty: Novelty) -> Row:
@@ -151,7 +143,7 @@ def _novelty(spec: SuiteSpec, runs: Iterable[Job], corpora: Corpora) -> Novelty:
     texts = defaultdict[tuple[str, str], dict[Path, Subject]](dict)
     for job in runs if wanted else ():
         try:
-            texts[_corpus_of(job.config)][job.folder] = read_subject(job.folder)
+            texts[job.config.corpus, job.config.embedding][job.folder] = read_subject(job.folder)
         except SubjectError as error:
             found[job.folder] = dict.fromkeys(wanted, Absent(error.message))
     for key, subjects in texts.items():
@@ -180,10 +172,7 @@ class Coverage:
     """Listens for results, tells what they lack, and gives a measure up where nothing still to come can have it.
 
     Runs of one condition have results of one form, and all judgings of a kind have: one that lacks a key tells of all.
-
-    Args:
-        pending: keys of the jobs that are still to be paid.
-        listener: told all that this one is told, and what results lack.
+    `pending` are the keys of the jobs that are still to be paid.
     """
 
     def __init__(
@@ -201,8 +190,7 @@ class Coverage:
         """Pass news on, and look at the result of a job that has one.
 
         Raises:
-            ConfigError: a measure that no result has had, nor one to come can have; where nothing is left to be paid,
-                all of it is said at the end.
+            ConfigError: a measure that no result has had, nor one to come can have, while jobs are left to be paid.
         """
         job = news.job
         self._listener(news)

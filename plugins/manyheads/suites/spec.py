@@ -74,6 +74,8 @@ class MeasurePath:
 
 
 VARIANT = "variant"
+MOST_VALUES, MOST_RUNS = 1000, 10_000
+"""Of an axis, and of a suite."""
 
 Condition: TypeAlias = Mapping[str, Any]
 """What all cells have in common that are averaged: the value of each axis."""
@@ -127,28 +129,28 @@ class SuiteSpec(Strict):
     """Counted up when its numbers can no longer be compared with those before."""
     sources: tuple[str, ...] = Field(min_length=1)
     """Where what it measures is described."""
-    configs: tuple[str, ...] = Field(min_length=1)
+    configs: tuple[str, ...] = Field(min_length=1, max_length=20)
     """Config files or shipped names, merged in order: what every cell begins with."""
     set: dict[str, Any] = Field(default_factory=dict[str, Any])
     """Config keys such as `team.size`, laid on these."""
-    grid: dict[str, tuple[Any, ...]] = Field(default_factory=dict[str, tuple[Any, ...]])
+    grid: dict[str, Annotated[tuple[Any, ...], Field(max_length=MOST_VALUES)]] = Field(default={})
     """Config keys, each with the values that it takes: every combination is a condition. A judge's keys, such
     as `ranking.*` and `review.*`, steer how runs are judged: conditions that differ in these alone share their runs."""
-    variants: dict[str, dict[str, Any]] = Field(default_factory=dict[str, dict[str, Any]])
+    variants: dict[str, dict[str, Any]] = Field(default={}, max_length=MOST_VALUES)
     """By name, config keys that change together: one more axis, called `variant`."""
     cases: str | None = None
     """A JSON Lines file beside the suite, a case a line: its `id`, the config keys that it sets, and, where there is
     something to say of it, `about`. Files that it names are found beside it."""
-    repeats: int = Field(default=3, ge=1)
+    repeats: int = Field(default=3, ge=1, le=MOST_RUNS)
     """Cells of each condition and case, each with a seed of its own."""
-    ideas: int = Field(default=1, ge=1)
+    ideas: int = Field(default=1, ge=1, le=MOST_RUNS)
     """Runs of each cell, which a ranking judges together; those of seed s have the seeds s * ideas, s * ideas + 1, …"""
     begin_with: dict[str, Any] = Field(default_factory=dict[str, Any])
     """Values of axes: runs of all other conditions begin, through `inputs.idea`, with the idea to which the run of
     this one came, case by case, seed by seed."""
-    seeds: tuple[int, ...] = ()
+    seeds: tuple[Annotated[int, Field(ge=-(2**31), lt=2**31)], ...] = Field(default=(), max_length=MOST_RUNS)
     """Of the repeats, in their order; 0, 1, 2, … when left out. Further repeats count on from the largest."""
-    measures: tuple[MeasureName, ...] = Field(min_length=1)
+    measures: tuple[MeasureName, ...] = Field(min_length=1, max_length=MOST_VALUES)
     """`hd`, `cd`, `ci`, `on`, `rnd`; `review.overall`, or another mean of a conference review of the abstract;
     `ranking.s`, or another number of the relative quality ranking, in which the cell's ideas stand beside
     `ranking.target`; what another judge makes of runs; or the path of a number or truth value in `result.json`, such as `usage.calls` or, for how many
@@ -259,6 +261,8 @@ def label_of(condition: Condition) -> str:
 
 
 ID, ABOUT = "id", "about"
+LARGEST = 20_000_000
+"""Bytes of the file."""
 
 
 def read_cases(path: Path) -> dict[str, dict[str, Any]]:
@@ -268,7 +272,7 @@ def read_cases(path: Path) -> dict[str, dict[str, Any]]:
         ConfigError: the file cannot be read, holds no cases, or one twice.
     """
     try:
-        lines = read_text(path).split("\n")
+        lines = read_text(path, LARGEST).split("\n")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(
@@ -347,6 +351,8 @@ def _exists(base: Path, key: str, value: object) -> bool:
 # A suite, read: from `evals/<name>/` of a user's folder, a pack or ours, or from a folder that is named.
 
 FILE = "suite.yaml"
+LARGEST_SUITE = 500_000
+"""Bytes of that file."""
 KIND = "evals"
 
 
@@ -380,6 +386,10 @@ def read_suite(name: str, resources: Resources, cases: Path | None = None) -> Su
             hint=f"name a folder with a {FILE}, or one of {', '.join(suite_names(resources)) or 'none'}",
         )
     path = find(FILE)
+    if path.stat().st_size > LARGEST_SUITE:
+        raise ConfigError(
+            f"{path}: more than {LARGEST_SUITE // 1000} kB", hint="cases stand in a file of their own"
+        )
     try:
         spec = SuiteSpec.model_validate(read_yaml(path))
     except ValidationError as error:

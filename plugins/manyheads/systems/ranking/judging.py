@@ -114,8 +114,8 @@ class Bench:
             place = f"the target stood in place {orders[number - 1].target_place}"
             self.run.warn(
                 RANKING,
-                f"order {number} of {len(orders)} failed and is left out of S, {place}; manyheads resume asks for it "
-                f"once more: {why.message}",
+                f"order {number} of {len(orders)} failed and is left out of S, {place}; manyheads resume --again asks "
+                f"for it once more: {why.message}",
             )
         return orders
 

@@ -8,6 +8,7 @@ The work is linear in the text.
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NoReturn
 
 DEEPEST = 50
@@ -26,6 +27,7 @@ _MARK = re.compile(
 """Where a model begins or ends to think aloud, and where an object, or a list of them, begins; a brace in prose, as in
 "the set {a, b}", does not begin one."""
 _THOUGHT = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+_NEXT = re.compile(r"\s*,\s*\{")
 _BRACKET = re.compile(r"[{}\[\]]")
 _SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _NAME = re.compile(r"(\w[\w -]*?)\s*:")
@@ -95,6 +97,11 @@ def _value(text: str, start: int) -> tuple[Any, int]:
     except UnreadableError:
         raise
     except (ValueError, RecursionError):
+        if text[start] == "[":  # of a list that is none, the bracket is chatter before an object
+            with suppress(ValueError, RecursionError):
+                value, end = _strict.raw_decode(text, text.index("{", start))
+                if not _NEXT.match(text, end):
+                    return value, end
         reader = _Reader(text, start)
         return reader.value("item", 0), reader.at
 

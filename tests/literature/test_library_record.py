@@ -70,9 +70,17 @@ async def test_nothing_is_opened_or_asked_before_it_is_used(services: Services, 
     assert services.asked == [0, 0, 0]
 
 
-async def test_a_cache_that_cannot_be_opened_is_said(services: Services, tmp_path: Path) -> None:
-    (tmp_path / "cache.sqlite").write_text("no database, but long enough to be looked at as one" * 20)
+async def test_a_cache_that_is_broken_is_made_anew(services: Services, tmp_path: Path) -> None:
+    broken = "no database, but long enough to be looked at as one" * 20
+    (tmp_path / "cache.sqlite").write_text(broken)
     async with services.library("openalex", cache=tmp_path / "cache.sqlite") as library:
+        assert (await library.search("fruit")).papers
+    assert [path.read_text() for path in tmp_path.glob("cache.sqlite*broken*")] == [broken]
+
+
+async def test_a_cache_that_cannot_be_opened_is_said(services: Services, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    async with services.library("openalex", cache=tmp_path / "file" / "cache.sqlite") as library:
         with pytest.raises(CacheError, match=r"cache\.sqlite"):
             await library.search("fruit")
 

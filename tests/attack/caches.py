@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from attack.drive import Driver, End
+from attack.drive import WITH_MODEL, Driver, End
 from attack.figures import Figure, times
 from attack.files import flipped, papers
 from attack.storm import result
@@ -55,7 +55,7 @@ def caches(folder: Path) -> Figure:
     (folder / "idea.md").write_text("# Owls\n\nWe plan with owls, and compare them with crows.\n")
     (folder / "papers.jsonl").write_text("\n".join(map(json.dumps, papers())))
     found = (record("a" * 40, "Owls at night", year=2012), record("b" * 40, "Owls by day", year=2013))
-    with Scholar(found) as scholar, Driver(120, {"MANYHEADS_CACHE": str(cache)}) as command:
+    with Scholar(found) as scholar, Driver(120, {"MANYHEADS_CACHE": str(cache)}, WITH_MODEL) as command:
         build = ("corpus", "build", "papers.jsonl", "--bound", "2014")
         endpoint = f"literature.endpoints.semantic_scholar={scholar.url}"
         groups: dict[str, tuple[str, int, Iterable[tuple[str, ...]]]] = {

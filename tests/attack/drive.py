@@ -18,6 +18,8 @@ from golden.commands import environment
 CHILD = Path(golden.__file__).with_name("child.py")
 SECRET = "sk-attack-0123456789abcdef"
 ESCAPES = ("\x1b", "\x07", "\x00", "\u202e", "\u009b")
+WITH_MODEL = 1000
+"""MB for a command that may open the embedding model, or run it over a corpus, for the first time."""
 GROWN = 400
 """MB that one command may add to what its process has held before."""
 
@@ -28,7 +30,7 @@ class End:
 
     Attributes:
         code: its exit code; None where it did not end in time.
-        grown: MB that its process has held at most, beyond what it held before.
+        grown: MB that its process has held at most, beyond what it held before; `most` is what it may.
     """
 
     arguments: Sequence[str]
@@ -36,6 +38,7 @@ class End:
     out: str
     err: str
     grown: float
+    most: float = GROWN
 
     @property
     def faults(self) -> list[str]:
@@ -63,7 +66,7 @@ class End:
                 "a long message": len(self.err) > 4000,
                 "key": SECRET in told,
                 "escapes": any(escape in told for escape in ESCAPES),
-                "memory": self.grown > GROWN,
+                "memory": self.grown > self.most,
             }.items()
             if there
         ]
@@ -75,10 +78,15 @@ class Driver:
     Args:
         seconds: what a command may take.
         env: laid over the environment.
+        most: MB that a command may hold beyond what its process held before.
     """
 
-    def __init__(self, seconds: float = 60, env: dict[str, str] | None = None) -> None:
-        self.seconds, self.env = seconds, {**environment(), "OPENAI_API_KEY": SECRET, **(env or {})}
+    def __init__(self, seconds: float = 60, env: dict[str, str] | None = None, most: float = GROWN) -> None:
+        self.seconds, self.most, self.env = (
+            seconds,
+            most,
+            {**environment(), "OPENAI_API_KEY": SECRET, **(env or {})},
+        )
 
     def __enter__(self) -> Self:
         self._begin()
@@ -107,7 +115,7 @@ class Driver:
             self._end()
             self._begin()
             return End(words, code, "", "the process died" if code else "", 0.0)
-        return End(words, **json.loads(line), grown=_peak(self._child.pid) - before)
+        return End(words, **json.loads(line), grown=_peak(self._child.pid) - before, most=self.most)
 
     def _end(self) -> None:
         with self._child as child:

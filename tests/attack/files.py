@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as arrow
 import pyarrow.parquet as parquet
 
-from attack.drive import Driver
+from attack.drive import WITH_MODEL, Driver
 from attack.figures import Figure, times
 
 RUN = ("run", "virsci", "--set", "team.size=2", "--set", "turns=1", "--set", "embedding=lexical", "--quiet")
@@ -348,7 +348,7 @@ PROMPTS: dict[str, str] = {
 def texts(folder: Path) -> Figure:
     """Configs and prompts as nobody should write them."""
     figure = Figure("hostile configs and prompts: check, run")
-    with Driver(40) as command:
+    with Driver(40, most=WITH_MODEL) as command:
         for name, text in CONFIGS.items():
             (folder / f"{name}.yaml").write_text(text)
             figure.add(f"config {name}", command("check", f"{name}.yaml", cwd=folder).faults)

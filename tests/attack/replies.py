@@ -10,7 +10,7 @@ from attack.figures import Figure, times
 from attack.server import BEHAVIOURS, Misbehaving
 
 HOSTS = ("autogen", "agentscope")
-SECONDS = 5
+SECONDS = 3
 """What a request may take; a run of one that is never answered ends soon after."""
 INVENTED = ("scale", "minus", "alternatives", "thinkonly", "bigscore")
 """Behaviours of which no run can come to a result."""

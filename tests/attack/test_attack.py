@@ -8,6 +8,7 @@ from attack.areas import AREAS
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("area", AREAS)
 def test_nothing_breaks(area: str, tmp_path: Path) -> None:
     figure = AREAS[area](tmp_path)

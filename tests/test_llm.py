@@ -16,7 +16,8 @@ from ollama import AsyncClient as Ollama
 from openai import APIConnectionError, AsyncOpenAI, BadRequestError, RateLimitError
 
 from manyheads.engine.replying import UnusableReplyError, parse
-from manyheads.replies import REPLIES, Decision, ReplyModel, Vote, form, schema_of
+from manyheads.forms import form, schema_of
+from manyheads.replies import REPLIES, Decision, ReplyModel, Vote
 from support.faults import Fault, Kind, refuses_format
 from support.fill import fill
 from support.llm import LLM

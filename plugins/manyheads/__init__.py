@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from manyheads.engine.replying import parse as parse_reply
     from manyheads.engine.system import Judge, System
     from manyheads.errors import ConfigError, UserError
+    from manyheads.forms import form as reply_form
     from manyheads.hosts import role_agent
     from manyheads.hosts.bridge import run
     from manyheads.literature.library import Library
     from manyheads.papers import Paper
     from manyheads.replies import ReplyModel, reply_type
-    from manyheads.replies import form as reply_form
     from manyheads.systems.loading import load as load_config
     from manyheads.systems.results import load
     from manyheads.texts import FileOrText, subject_of
@@ -87,7 +87,7 @@ _HOMES = {
     "load_config": "systems.loading:load",
     "load_embedder": "bank.embedding",
     "parse_reply": "engine.replying:parse",
-    "reply_form": "replies:form",
+    "reply_form": "forms:form",
     "reply_type": "replies",
     "role_agent": "hosts",
     "run": "hosts.bridge",

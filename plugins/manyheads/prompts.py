@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any
 
 from jinja2 import (
@@ -77,6 +78,10 @@ class Prompts:
         whole = text.encode("utf-8", "replace").decode()  # no server takes half a character
         return re.sub(r"\n{3,}", "\n\n", whole).strip() + "\n"
 
+    def find(self, name: str) -> Path | None:
+        """The file `prompts/<name>` that wins, None where there is none."""
+        return self._resources.find("prompts", name)
+
     def try_out(self, name: str, variables: Iterable[str]) -> None:
         """Render a prompt with samples of its variables. Raises `ConfigError` where that fails."""
         self.render(name, {variable: Sample(variable) for variable in variables})
@@ -119,7 +124,7 @@ class Prompts:
         return source
 
     def _where(self, name: str) -> str:
-        return str(self._resources.find("prompts", name) or f"prompts/{name}")
+        return str(self.find(name) or f"prompts/{name}")
 
     def _broken(self, name: str, error: TemplateError) -> ConfigError:
         if isinstance(error, TemplateNotFound):

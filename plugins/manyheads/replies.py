@@ -1,10 +1,9 @@
-"""The typed replies that a task may ask for. Their JSON Schema is what the model is shown.
+"""The typed replies that a task may ask for; what each field is for stands in `prompts/replies/`.
 
-Scales and fields follow the papers. Scores are never clipped or filled in: a value out of range is asked for again.
+Scales, and fields in the order in which a model fills them (reasons before decisions), follow the papers. Scores are never clipped or filled in: a value out of range is asked for again.
 A pack brings its own in its module `replies`; a role card names them `pack.Reply`.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -18,13 +17,6 @@ from manyheads.errors import ConfigError
 from manyheads.resources import packs
 
 R = TypeVar("R", bound="ReplyModel")
-FORM = """\
-Answer with one JSON object that fits this schema, in a ```json fence, and nothing after it:
-
-```json schema
-{schema}
-```
-"""
 
 
 def whole_number(value: object) -> object:
@@ -61,28 +53,9 @@ class ReplyModel(BaseModel):
         return next((value for value in self.model_dump().values() if isinstance(value, str)), "")
 
 
-@cache
-def form(reply_type: type[ReplyModel]) -> str:
-    """The part of a prompt that shows the reply's JSON Schema in a fenced `json schema` block."""
-    return FORM.format(schema=json.dumps(schema_of(reply_type), ensure_ascii=False, indent=1))
-
-
-@cache
-def schema_of(reply_type: type[ReplyModel]) -> dict[str, Any]:
-    """The JSON Schema of a reply type, as a model is shown it and as `response_format` takes it; not to be changed.
-
-    Docstrings are left out of it: they are written for readers of the code.
-    """
-    schema = reply_type.model_json_schema()
-    for part in (schema, *schema.get("$defs", {}).values()):
-        part.pop("description", None)
-    return schema
-
-
 def limited(kind: type[R], field: str, of: Any, *checks: Any, **limits: Any) -> type[R]:
     """`kind` with a field that is `of` a type within limits, which its schema shows."""
-    limit = Field(description=kind.model_fields[field].description, **limits)
-    fields: dict[str, Any] = {field: (Annotated[of, limit, *checks], ...)}
+    fields: dict[str, Any] = {field: (Annotated[of, Field(**limits), *checks], ...)}
     return create_model(kind.__name__, __base__=kind, **fields)
 
 
@@ -114,17 +87,15 @@ def _scores(reply: BaseModel) -> Iterator[tuple[int, int, int]]:
 class Decision(ReplyModel):
     """Answer to an invitation to join a team (VirSci 2025, §3.2, Collaborator Selection)."""
 
-    reasoning: Text = Field(
-        description="Step by step: fit of interests, of experience, and of the team so far."
-    )
-    accept: bool = Field(description="true to join the team, false to decline.")
+    reasoning: Text
+    accept: bool
 
 
 class Remark(ReplyModel):
     """One contribution to the topic discussion (R_k,i of Eq. 1)."""
 
-    remark: Text = Field(description="What you say to the team.")
-    topic: Text = Field(description="The research topic that you favour now, in one sentence.")
+    remark: Text
+    topic: Text
 
     def spoken(self) -> str:
         return f"{self.remark}\n\nTopic I favour: {self.topic}"
@@ -135,41 +106,41 @@ class Summary(ReplyModel):
 
     verb = "sums up"
 
-    summary: Text = Field(description="What was proposed, agreed and left open in this turn.")
+    summary: Text
 
 
 class Progress(ReplyModel):
     """The leader's decision whether a stage needs another turn (App. D.3.2)."""
 
-    reasoning: Text = Field(description="What the stage still lacks, or why it is done.")
-    another_turn: bool = Field(description="true if one more turn of discussion is worth its cost.")
+    reasoning: Text
+    another_turn: bool
 
 
 class Consensus(ReplyModel):
     """A member's view on whether the team agrees on a direction."""
 
-    reasoning: Text = Field(description="Where the team agrees and where it does not.")
-    agree: bool = Field(description="true if the team shares a direction that you can support.")
+    reasoning: Text
+    agree: bool
 
 
 class Topic(ReplyModel):
     """The topic that the leader writes (R_topic)."""
 
-    topic: Text = Field(description="The research topic in one precise sentence.")
-    rationale: Text = Field(description="Why this topic, in two or three sentences.")
+    topic: Text
+    rationale: Text
 
 
 class Interest(ReplyModel):
     """Whether a member stays for the chosen topic."""
 
-    reasoning: Text = Field(description="How the topic meets your interests.")
-    stay: bool = Field(description="true to go on with the team, false to leave it.")
+    reasoning: Text
+    stay: bool
 
 
 class Advice(ReplyModel):
     """An invited scientist's one answer; the guest does not join the team."""
 
-    advice: Text = Field(description="Your answer to the question, from your own expertise.")
+    advice: Text
 
 
 class Idea(ReplyModel):
@@ -177,13 +148,13 @@ class Idea(ReplyModel):
 
     verb = "proposes"
 
-    thought: Text = Field(description="Motivation, and how the idea differs from what is published.")
-    title: Text = Field(description="A title for the paper that would come of it.")
-    idea: Text = Field(description="The idea in detail: problem, approach, significance.")
-    experiment: Text = Field(description="How to test it: design, data, measures, expected outcome.")
-    clarity: Score = Field(description="1 (unclear) to 10 (perfectly clear).")
-    feasibility: Score = Field(description="1 (out of reach) to 10 (can start tomorrow).")
-    novelty: Score = Field(description="1 (known) to 10 (unlike anything published).")
+    thought: Text
+    title: Text
+    idea: Text
+    experiment: Text
+    clarity: Score
+    feasibility: Score
+    novelty: Score
 
     def spoken(self) -> str:
         return f"{self.title}\n\n{self.idea}\n\nExperiment: {self.experiment}"
@@ -192,8 +163,8 @@ class Idea(ReplyModel):
 class Vote(ReplyModel):
     """A blind vote for the most novel idea (VirSci 2024, Fig. 13)."""
 
-    thought: Text = Field(description="Compare each idea with what is published.")
-    choice: Choice = Field(description="Number of the one idea that overlaps least with existing work.")
+    thought: Text
+    choice: Choice
 
 
 class Abstract(ReplyModel):
@@ -202,11 +173,11 @@ class Abstract(ReplyModel):
     verb = "drafts"
 
     title: Text
-    introduction: Text = Field(description="Context and gap, one or two sentences.")
-    objective: Text = Field(description="What the work sets out to do.")
-    methods: Text = Field(description="How it will be done.")
-    expected_results: Text = Field(description="What is expected to come out, and how it would be measured.")
-    conclusion: Text = Field(description="What it would mean for the field.")
+    introduction: Text
+    objective: Text
+    methods: Text
+    expected_results: Text
+    conclusion: Text
 
     def spoken(self) -> str:
         return f"{self.title}\n\n{self.as_text()}"
@@ -232,8 +203,8 @@ class Ratings(ReplyModel):
 class Judgement(ReplyModel):
     """What a member has to say of an abstract before rewriting it (Q_judgment)."""
 
-    evaluation: Ratings = Field(description="Your rating of the abstract that you were given.")
-    changes: list[Text] = Field(min_length=1, description="The changes that you make, each in a sentence.")
+    changes: list[Text] = Field(min_length=1)
+    evaluation: Ratings
 
 
 class Revision(Abstract, Judgement):
@@ -245,11 +216,9 @@ class Revision(Abstract, Judgement):
 class Overlap(ReplyModel):
     """How much an abstract shares with one published paper (VirSci 2024, Fig. 16)."""
 
-    paper: Choice = Field(description="Number of the published abstract, as listed.")
-    similarity: Percent = Field(
-        description="0 (nothing in common) to 100 (the same), over content, structure, wording."
-    )
-    reason: Text = Field(description="What the two share, and what they do not.")
+    paper: Choice
+    reason: Text
+    similarity: Percent
 
 
 class SelfReview(ReplyModel):
@@ -257,7 +226,7 @@ class SelfReview(ReplyModel):
 
     verb = "compares"
 
-    overlaps: list[Overlap] = Field(min_length=1, description="One entry for each published abstract.")
+    overlaps: list[Overlap] = Field(min_length=1)
 
     def spoken(self) -> str:
         rows = sorted(self.overlaps, key=lambda each: each.paper)
@@ -275,35 +244,31 @@ def vote_among(kind: type[Vote], count: int) -> type[Vote]:
 @cache
 def review_of(kind: type[SelfReview], count: int) -> type[SelfReview]:
     """A self-review of so many papers: its schema shows how many comparisons are asked for."""
-    return limited(kind, "overlaps", list[Overlap], min_length=count, max_length=count)
+    overlap = limited(Overlap, "paper", int, BeforeValidator(whole_number), ge=1, le=count)
+    return limited(kind, "overlaps", list[overlap], min_length=count, max_length=count)
 
 
 class Seeks(ReplyModel):
     """Mixed into a reply where the model cannot call tools: the wish to hear an outside scientist."""
 
-    invite: str | None = Field(
-        default=None,
-        description="Name of ONE listed scientist outside the team whose advice you need now, or null.",
-    )
-    question: str | None = Field(default=None, description="Your question to that scientist, or null.")
+    invite: str | None = None
+    question: str | None = None
 
 
 def seeking(kind: type[R]) -> type[R]:
-    """`kind` with the fields of `Seeks` added, under the same name."""
+    """`kind` with the fields of `Seeks` at its end, under the same name."""
     return cast(type[R], _seeking(kind))
 
 
 @cache
 def _seeking(kind: type[ReplyModel]) -> type[ReplyModel]:
-    return create_model(kind.__name__, __base__=(kind, Seeks), __doc__=kind.__doc__)
+    return create_model(kind.__name__, __base__=(Seeks, kind), __doc__=kind.__doc__)
 
 
 class Interests(ReplyModel):
     """An author's research interests, condensed from the keywords of their papers (VirSci 2025, App. C.2.2)."""
 
-    interests: Annotated[list[Text], Field(min_length=1, max_length=8)] = Field(
-        description="Research interests, each of a few words, the broadest strand of work first."
-    )
+    interests: Annotated[list[Text], Field(min_length=1, max_length=8)]
 
 
 # Baselines: a lone agent's self-reflection, and a discussion of fixed roles (VirSci 2025, App. C.3).
@@ -312,9 +277,7 @@ class Interests(ReplyModel):
 class Doubts(ReplyModel):
     """What comes before an idea is changed."""
 
-    reflection: Text = Field(
-        description="What is weak about the idea as it stands, and what you do about it."
-    )
+    reflection: Text
 
 
 class Reflection(Idea, Doubts):
@@ -322,14 +285,14 @@ class Reflection(Idea, Doubts):
 
     verb = "rethinks"
 
-    done: bool = Field(description="true if the idea as you give it here gains nothing from a further round.")
+    done: bool
 
 
 class Analysis(ReplyModel):
     """The analyst's reading of the topic."""
 
-    keywords: list[Text] = Field(min_length=1, description="The terms on which the topic turns.")
-    remark: Text = Field(description="What they suggest: tensions, open questions, where to look.")
+    keywords: list[Text] = Field(min_length=1)
+    remark: Text
 
     def spoken(self) -> str:
         return f"{self.remark}\n\nKeywords: {', '.join(self.keywords)}"
@@ -340,14 +303,14 @@ class Reading(ReplyModel):
 
     model_config = ConfigDict(title="Evidence")
 
-    remark: Text = Field(description="What the papers have, what they lack, and what follows for the idea.")
+    remark: Text
 
 
 class Critique(ReplyModel):
     """The critic's judgement of the idea on the table."""
 
-    remark: Text = Field(description="Strengths, faults, and what each of the others should do about them.")
-    approve: bool = Field(description="true if the idea can be written up as it stands.")
+    remark: Text
+    approve: bool
 
 
 # Review and Rebuttal (Figs. 5–11).
@@ -356,8 +319,8 @@ class Critique(ReplyModel):
 class FirstIdea(ReplyModel):
     """What the proposer starts from, before anybody has reviewed it (Fig. 8)."""
 
-    thought: Text = Field(description="What the abstracts leave open, and what they suggest together.")
-    idea: Text = Field(description="The hypothesis or idea, in one short paragraph.")
+    thought: Text
+    idea: Text
 
     def spoken(self) -> str:
         return self.idea
@@ -369,7 +332,7 @@ class Proposal(ReplyModel):
     verb = "revises"
 
     title: Text
-    problem: Text = Field(description="The problem and why it is open.")
+    problem: Text
     objective: Text
     hypothesis: Text
     method: Text
@@ -388,9 +351,7 @@ class Rethought(Proposal, Doubts):
 
     verb = "rethinks"
 
-    improved: bool = Field(
-        description="true only if this version is significantly better than the one before."
-    )
+    improved: bool
 
 
 class Review(ReplyModel):
@@ -400,7 +361,7 @@ class Review(ReplyModel):
 
     strengths: list[Text] = Field(min_length=1)
     weaknesses: list[Text] = Field(min_length=1)
-    suggestions: list[Text] = Field(min_length=1, description="Concrete changes, most important first.")
+    suggestions: list[Text] = Field(min_length=1)
 
     def spoken(self) -> str:
         """The points, listed under their names."""
@@ -415,8 +376,8 @@ class Verdict(ReplyModel):
 
     verb = "compares"
 
-    reasoning: Text = Field(description="What changed, and whether it matters for the indicator.")
-    improved: bool = Field(description="true only if the new idea is significantly better.")
+    reasoning: Text
+    improved: bool
 
 
 # The judge of the relative quality ranking (Figs. 12 and 13).
@@ -458,14 +419,14 @@ def as_ranked(title: str, text: str, fields: Mapping[str, str], shown: Sequence[
 class Ranked(ReplyModel):
     """One place of a ranking."""
 
-    idea: Choice = Field(description="Number of the idea, as listed.")
-    rationale: Text = Field(description="Why it stands here, in a sentence.")
+    rationale: Text
+    idea: Choice
 
 
 class Ranking(ReplyModel):
     """All ideas in order, the one with the most of the quality first; each of them once (Fig. 12)."""
 
-    ranking: list[Ranked] = Field(min_length=1, description="Every idea exactly once, the best first.")
+    ranking: list[Ranked] = Field(min_length=1)
 
     def order(self) -> tuple[int, ...]:
         """The ideas' numbers as listed, from 1, the best first."""
@@ -492,12 +453,12 @@ class ConferenceReview(ReplyModel):
 
     verb = "reviews"
 
-    summary: Text = Field(description="What the paper does, in words that its authors would agree with.")
-    strengths: list[Text] = Field(min_length=1, description="Originality, quality, clarity, significance.")
-    weaknesses: list[Text] = Field(min_length=1, description="The same four, where the paper falls short.")
-    questions: list[Text] = Field(min_length=1, description="What an answer of the authors could change.")
-    ethical_concerns: bool = Field(description="true only if an ethics review is needed.")
-    overall: Score = Field(description="1 (very strong reject) to 10 (award quality).")
+    summary: Text
+    strengths: list[Text] = Field(min_length=1)
+    weaknesses: list[Text] = Field(min_length=1)
+    questions: list[Text] = Field(min_length=1)
+    ethical_concerns: bool
+    overall: Score
 
     def spoken(self) -> str:
         return f"{self.overall} of 10. {self.summary}"
@@ -508,11 +469,11 @@ class IdeaRating(ReplyModel):
 
     verb = "rates"
 
-    novelty_reason: Text = Field(description="What exists, and what differs from it.")
+    novelty_reason: Text
     novelty: Score
-    feasibility_reason: Text = Field(description="What carrying it out would take.")
+    feasibility_reason: Text
     feasibility: Score
-    effectiveness_reason: Text = Field(description="Why it should work, or not.")
+    effectiveness_reason: Text
     effectiveness: Score
 
     def spoken(self) -> str:
@@ -523,18 +484,16 @@ class IdeaRating(ReplyModel):
 class NoveltyReport(ReplyModel):
     """A novelty reviewer's summary (MAMORX, App. A.4)."""
 
-    reasoning: Text = Field(description="Compare the work with each related paper.")
-    conflicts: list[Text] = Field(
-        description="Titles of the papers that already hold its contribution; may be empty."
-    )
+    reasoning: Text
+    conflicts: list[Text]
     verdict: Literal["NOVEL", "NOT NOVEL"]
 
 
 class FigureCritique(ReplyModel):
     """A figure critic's findings (MAMORX, App. A.3)."""
 
-    description: Text = Field(description="What the figure shows, for a reader who cannot see it.")
-    critique: Text = Field(description="Its clarity, and whether it agrees with caption and text.")
+    description: Text
+    critique: Text
 
 
 REPLIES: dict[str, type[ReplyModel]] = {

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from manyheads.disk import read_text
 from manyheads.errors import ConfigError, describe
+from manyheads.forms import Forms
 from manyheads.prompts import Prompts
 from manyheads.replies import ReplyModel, reply_type
 from manyheads.resources import Resources, parse_yaml
@@ -67,6 +68,10 @@ class Roles:
     @cached_property
     def prompts(self) -> Prompts:
         return Prompts(self.resources)
+
+    @cached_property
+    def forms(self) -> Forms:
+        return Forms(self.prompts)
 
     @cached_property
     def cards(self) -> dict[str, RoleCard]:

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from manyheads.core import Message, Place, Raw, Speaker, ToolCall, Turn, Usage
 from manyheads.engine.replying import StructuredHost, UnusableReplyError, parse
 from manyheads.errors import ReplyError
-from manyheads.replies import Decision, Idea, ReplyModel, Revision, Summary, Vote, form, schema_of, seeking
+from manyheads.forms import form, schema_of, shape_of
+from manyheads.replies import Decision, Idea, ReplyModel, Revision, Summary, Vote, seeking
 
 WORDS = st.text(min_size=1).filter(str.strip)
 TRICKY = st.text(alphabet="ab{}[]\"'\\`,: \n\u00e9🙂", min_size=1).filter(str.strip)

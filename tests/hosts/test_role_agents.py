@@ -16,7 +16,8 @@ from manyheads.engine.replying import parse
 from manyheads.errors import BudgetError, ConfigError, CorpusError, ModelError
 from manyheads.literature.library import Library
 from manyheads.papers import Paper
-from manyheads.replies import Verdict, form
+from manyheads.forms import form
+from manyheads.replies import Verdict
 from manyheads.retry import Pace
 from support.faults import Fault
 from support.llm import LLM

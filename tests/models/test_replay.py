@@ -13,7 +13,8 @@ from manyheads.engine.journal import ReplayModel
 from manyheads.engine.session import Session
 from manyheads.errors import JournalError, ModelError
 from manyheads.hosts import host_factory
-from manyheads.replies import Vote, form
+from manyheads.forms import form
+from manyheads.replies import Vote
 from support.llm import LLM
 from support.play import config_for, play
 from support.requests import Request

@@ -1,11 +1,12 @@
 """A request to a model server, read the same way whatever the wire format."""
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, cast
+
+from manyheads.forms import FENCE, shape_of
 
 Wire = Literal["openai", "ollama", "anthropic"]
 WIRES: dict[str, Wire] = {
@@ -13,7 +14,6 @@ WIRES: dict[str, Wire] = {
     "/api/chat": "ollama",
     "/v1/messages": "anthropic",
 }
-SCHEMA = re.compile(r"```json schema\s*\n(.*?)```", re.DOTALL)
 HEADING = re.compile(r"^# ", re.MULTILINE)
 
 
@@ -66,12 +66,12 @@ class Request:
 
     @cached_property
     def asking(self) -> str:
-        """The last message that shows a reply's schema, else the last user message; from its heading on, if any.
+        """The last message that shows a reply's form, else the last user message; from its heading on, if any.
 
         What a retrieval hook has put before the question is no part of it.
         """
         users = [said.text for said in self.messages if said.role == "user"]
-        last = next((text for text in reversed(users) if SCHEMA.search(text)), users[-1] if users else "")
+        last = next((text for text in reversed(users) if FENCE.search(text)), users[-1] if users else "")
         return last[heading.start() :] if (heading := HEADING.search(last)) else last
 
     @property
@@ -90,8 +90,8 @@ class Request:
     @cached_property
     def schema(self) -> dict[str, Any] | None:
         """The schema of the reply that is asked for: the one shown in the prompt, else the one sent beside it."""
-        shown = SCHEMA.findall(self.asking)
-        return json.loads(shown[-1]) if shown else self.form
+        shown = shape_of(self.asking)
+        return dict(shown) if shown else self.form
 
     @property
     def title(self) -> str:

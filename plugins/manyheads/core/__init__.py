@@ -17,6 +17,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from manyheads.errors import UserError
+from manyheads.forms import Forms
 from manyheads.replies import ReplyModel
 
 R = TypeVar("R", bound=ReplyModel)
@@ -182,6 +183,7 @@ class Turn(Generic[R]):
         tools: what the speaker may call, where its model can.
         recall: what the host's retrieval hook looks up in the author knowledge bank, None for nothing.
         check: says what is wrong with a reply that its schema lets pass, None if nothing is.
+        forms: the words in which the reply is asked for; those that ship when None.
         meter: counts the questions that are put, of a reply that is asked for anew as well.
         nested: a tool call within another turn asks; should that turn be asked again, it may ask something else.
     """
@@ -193,6 +195,7 @@ class Turn(Generic[R]):
     tools: tuple[Tool, ...] = ()
     recall: str | None = None
     check: Callable[[R], str | None] | None = None
+    forms: Forms | None = None
     meter: Meter = UNMETERED
     nested: bool = False
 

@@ -182,7 +182,17 @@ class Run(Generic[Result, C, M]):
         thread = (Message(prompt), *question.after)
         # The hook shows whom one could invite; without invitations it has nothing to show.
         recall, nested = question.recall if self.invites else None, question.nested
-        turn = Turn(place, speaker, thread, reply_type, question.tools, recall, question.check, nested=nested)
+        turn = Turn(
+            place,
+            speaker,
+            thread,
+            reply_type,
+            question.tools,
+            recall,
+            question.check,
+            self.roles.forms,
+            nested=nested,
+        )
         self.emit(Asked(stage=place.stage, turn=place.turn, speaker=speaker.name, task=place.task))
         reply = await self.host.ask(turn)
         self._account(question, reply)

@@ -120,7 +120,9 @@ class Librarian:
 
     async def _one(self, author: str, terms: Sequence[str], host: Host, total: int) -> tuple[str, ...]:
         prompt = self.roles.prompt(ROLE, TASK, {"terms": list(terms)})
-        turn = Turn(Place(STEP, 0, author, TASK), self._speaker, (Message(prompt),), Interests)
+        turn = Turn(
+            Place(STEP, 0, author, TASK), self._speaker, (Message(prompt),), Interests, forms=self.roles.forms
+        )
         request = request_of(turn, self._model.identity())
         kept = self.cache.get("local", STEP, request, _INTERESTS)
         interests = kept or (await host.ask(turn)).value

@@ -19,8 +19,9 @@ from manyheads.core import NOTHING, Host, Message, Place, Raw, Reply, ToolCall, 
 from manyheads.disk import Database, reading
 from manyheads.engine.replying import asked_at
 from manyheads.errors import ChangedError, JournalError, ModelError
+from manyheads.forms import schema_of, shipped_forms
 from manyheads.objects import printable
-from manyheads.replies import FORM, ReplyModel, schema_of
+from manyheads.replies import ReplyModel
 from manyheads.retry import in_short
 
 R = TypeVar("R", bound=ReplyModel)
@@ -347,6 +348,7 @@ def request_of(turn: Turn[Any], model: dict[str, Any]) -> dict[str, Any]:
         "system": turn.speaker.system,
         "thread": thread,
         "schema": schema_of(turn.reply_type),
+        "form": (turn.forms or shipped_forms()).form(turn.reply_type),
         "tools": sorted(tool.name for tool in turn.tools),
         "recall": turn.recall,
         "model": model,
@@ -382,9 +384,6 @@ def _load(data: dict[str, Any], reply_type: type[R]) -> Reply[R]:
         seconds,
         tuple(map(str, data["warnings"])),
     )
-
-
-FORM_BEGINS = FORM.partition("{schema}")[0]
 
 
 class ReplayModel:
@@ -424,8 +423,8 @@ class ReplayModel:
         here = asked_at.get()
         for place in (here, *self._waiting) if here in self._waiting else self._waiting:
             recorded, reply = self._waiting[place]
-            # A retrieval hook may have put a passage before a text.
-            if len(asked) == len(recorded) and all(map(str.endswith, asked, recorded)):
+            # Behind a text stand what a retrieval hook has recalled, and the reply's form.
+            if len(asked) == len(recorded) and all(map(str.startswith, asked, recorded)):
                 break
         else:
             raise ModelError(
@@ -439,5 +438,4 @@ class ReplayModel:
 
 
 def _asked(system: str, thread: Iterable[str]) -> tuple[str, ...]:
-    """A system prompt and the texts of a thread, without the reply's form."""
-    return (system.strip(), *((text.rpartition(FORM_BEGINS)[0] or text).strip() for text in thread))
+    return (system.strip(), *(text.strip() for text in thread))

@@ -1,24 +1,27 @@
-"""Structured replies: schema in the prompt, reply from text, repaired, validated, asked again when invalid.
+"""Structured replies: their form in the prompt, the reply from text, repaired, validated, asked again when invalid.
 
 The hosts' own structured output is not used: on both it loses the raw text or the usage of a failed attempt,
 or spends dozens of calls on a model that answers JSON as plain text.
 """
 
 import asyncio
+import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from pydantic import ValidationError
 
 from manyheads.core import NOTHING, Message, Place, Raw, Reply, ToolCall, Turn
 from manyheads.errors import ReplyError, describe
+from manyheads.forms import Forms, Unusable, shipped_forms
+from manyheads.models.offline import OFFLINE
 from manyheads.objects import UnreadableError, objects, printable
-from manyheads.replies import ReplyModel, form, uniform_score
+from manyheads.replies import ReplyModel, uniform_score
 
 R = TypeVar("R", bound=ReplyModel)
 
@@ -26,16 +29,17 @@ LONG = 20_000
 """Characters of a reply that is read in a thread, so that other teams of the process go on meanwhile."""
 TOOL_ROUNDS = 6
 """How often a speaker may call tools in one turn, on either host."""
-AGAIN = """\
-That reply cannot be used: {problem}
-Answer the same question again, with one complete JSON object that fits the schema."""
 
 asked_at: ContextVar[Place | None] = ContextVar("asked_at", default=None)
 """Where in the run the turn under way stands: what a model of ours may know that no framework would tell it."""
 
 
 class UnusableReplyError(ValueError):
-    """A reply that cannot be used, with the reason in words that a model can act on."""
+    """A reply that cannot be used, with the reason."""
+
+    def __init__(self, kind: str, problem: str, faults: tuple[tuple[str, object], ...] = ()) -> None:
+        self.why = Unusable(kind, problem, faults)
+        super().__init__(problem)
 
 
 def parse(text: str, reply_type: type[R], *, truncated: bool = False) -> R:
@@ -48,13 +52,37 @@ def parse(text: str, reply_type: type[R], *, truncated: bool = False) -> R:
         UnusableReplyError: with the reason.
     """
     if not text.strip():
-        raise UnusableReplyError("it was empty")
+        raise UnusableReplyError("empty", "it was empty")
     if truncated:
-        raise UnusableReplyError("it was cut off at the length limit; be briefer")
+        raise UnusableReplyError("cut", "it was cut off at the length limit")
     try:
-        return reply_type.model_validate(_answer(text, reply_type))
+        value = reply_type.model_validate(_answer(text, reply_type))
     except ValidationError as error:
-        raise UnusableReplyError(describe(error)) from error
+        items = error.errors(include_url=False, include_context=False)
+        wrote = {
+            ".".join(map(str, item["loc"])): None if item["type"] == "missing" else item["input"]
+            for item in items
+        }
+        raise UnusableReplyError("fields", describe(error), tuple(wrote.items())) from error
+    if copied := tuple(_copied(value.model_dump())):
+        fields = ", ".join(name for name, _ in copied)
+        raise UnusableReplyError("copied", f"{fields}: copied from the form", copied)
+    return value
+
+
+def _copied(value: Any, path: str = "") -> Iterator[tuple[str, object]]:
+    """The texts of a reply that are still the form's own."""
+    match value:
+        case dict():
+            for name, each in cast(dict[str, Any], value).items():
+                yield from _copied(each, f"{path}.{name}".lstrip("."))
+        case list():
+            for at, each in enumerate(cast(list[Any], value)):
+                yield from _copied(each, f"{path}.{at}")
+        case str() if re.fullmatch(r"<[^<>]{2,}>|…", value):
+            yield path, value
+        case _:
+            pass
 
 
 def _answer(text: str, reply_type: type[ReplyModel]) -> dict[str, Any]:
@@ -62,16 +90,16 @@ def _answer(text: str, reply_type: type[ReplyModel]) -> dict[str, Any]:
     try:
         values = objects(text)
     except UnreadableError as error:
-        raise UnusableReplyError(str(error)) from error
+        raise UnusableReplyError("unreadable", str(error)) from error
     lists = [[value] if isinstance(value, dict) else value for value in values]
     several = [[each for each in value if isinstance(each, dict)] for value in lists]
     if not any(several):
-        raise UnusableReplyError("it held no JSON object")
+        raise UnusableReplyError("none", "it held no JSON object")
     fields = reply_type.model_fields.keys()
     for last in reversed(several):
         answers = [each for each in last if fields & each.keys()]
         if len(answers) > 1:
-            raise UnusableReplyError(f"it gave {len(answers)} answers in a list; give one")
+            raise UnusableReplyError("several", f"it gave {len(answers)} answers in a list; give one")
         if answers:
             return answers[0]
     return next(each[-1] for each in reversed(several) if each)
@@ -112,8 +140,8 @@ class StructuredHost(ABC):
             ReplyError: no attempt gave a valid reply; keeps the last raw text.
             BudgetError: an attempt cannot be paid.
         """
-        began, warn, thread = time.monotonic(), list[str](), with_form(turn)
-        usage, calls, attempt = NOTHING, tuple[ToolCall, ...](), 0
+        forms, began, warn, thread = forms_of(turn), time.monotonic(), list[str](), with_form(turn)
+        usage, calls, attempt, lengthened = NOTHING, tuple[ToolCall, ...](), 0, False
         while True:
             attempt += 1
             at = asked_at.set(turn.place)
@@ -129,7 +157,13 @@ class StructuredHost(ABC):
                 read = partial(parse, text, turn.reply_type, truncated=raw.truncated)
                 value = await asyncio.to_thread(read) if len(text) > LONG else read()
                 if turn.check and (problem := turn.check(value)):
-                    raise UnusableReplyError(problem)
+                    raise UnusableReplyError("rule", problem)
+                if (length := forms.short(value)) and raw.model != OFFLINE:
+                    said = f"{length[0]} of about {length[1]} words"
+                    if not lengthened and attempt < self._attempts:
+                        lengthened = True
+                        raise UnusableReplyError("short", said)
+                    warn.append(f"{turn.place}: far too short, {said}")
             except UnusableReplyError as problem:
                 if attempt >= self._attempts:
                     shown = text if len(text) <= 600 else text[:600] + " …"
@@ -140,8 +174,8 @@ class StructuredHost(ABC):
                         hint="resume the run, or give this role another model: --set roles.<role>.model=<alias>",
                     ) from problem
                 warn.append(f"{turn.place}: asked again, {problem}")
-                said = Message(text.strip() or "(nothing)", sender="assistant")
-                thread = (*thread, said, Message(AGAIN.format(problem=problem)))
+                answer = Message(text.strip() or "(nothing)", sender="assistant")
+                thread = (*thread, answer, Message(forms.again(turn.reply_type, problem.why)))
                 continue
             if (score := uniform_score(value)) is not None:
                 warn.append(
@@ -151,7 +185,19 @@ class StructuredHost(ABC):
             return Reply(text, value, model, usage, calls, attempt, seconds, tuple(warn))
 
 
-def with_form(turn: Turn[R]) -> tuple[Message, ...]:
+def forms_of(turn: Turn[Any]) -> Forms:
+    return turn.forms or shipped_forms()
+
+
+def with_form(turn: Turn[Any]) -> tuple[Message, ...]:
     """The turn's thread, its last message ending with the reply's form."""
     *before, last = turn.thread
-    return (*before, replace(last, text=f"{last.text.rstrip()}\n\n{form(turn.reply_type)}"))
+    form = forms_of(turn).form(turn.reply_type)
+    return (*before, replace(last, text=f"{last.text.rstrip()}\n\n{form}\n"))
+
+
+def with_passage(turn: Turn[Any], text: str, passage: str) -> str:
+    """A message's text with what a retrieval hook recalls, behind the question and before the reply's form."""
+    form = f"\n{forms_of(turn).form(turn.reply_type)}\n"
+    question = text.removesuffix(form)
+    return f"{question.rstrip()}\n\n{passage.strip()}\n{form if question != text else ''}"

@@ -1,6 +1,6 @@
 """The offline model: deterministic, needs no key and no server, and is no language model.
 
-It finds the JSON Schema of a reply in its prompt and fills it, field by field, with sample phrases around what else the
+It finds the skeleton of a reply in its prompt and fills it, field by field, with sample phrases around what else the
 prompt shows: a profile, papers, an idea. Its text shows how a run goes; nobody should mistake it for thought.
 """
 
@@ -19,6 +19,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from manyheads.config import ModelConfig
 from manyheads.core import Message, Raw
 from manyheads.errors import ConfigError, describe
+from manyheads.forms import resolved, shape_of
 from manyheads.models.requests import usage_of
 from manyheads.replies import label
 from manyheads.resources import Resources, parse_yaml
@@ -178,7 +179,6 @@ OFFLINE = "offline"
 """Model name of every reply that no language model has written."""
 LABEL = "Written by the offline model, which is no language model: this shows how a run goes, no more."
 """Stands beside every result that it has written."""
-SCHEMA = re.compile(r"```json schema\s*\n(.*?)```", re.DOTALL)
 
 UNFORMED = """\
 [offline model: this is no language model's answer] I was asked: “{question}”. I can only fill in forms, to show how \
@@ -186,7 +186,7 @@ a run goes; name a real model to get an answer, such as openai/gpt-4o-mini."""
 
 
 class OfflineModel:
-    """Fills the schema that a prompt ends with; the same prompt and seed always give the same answer.
+    """Fills the form that a prompt ends with; the same prompt and seed always give the same answer.
 
     A word counts as a token, and costs what the config's prices say: nothing is known without them.
 
@@ -203,10 +203,9 @@ class OfflineModel:
         """See `LocalModel.complete`; this model never calls tools."""
         texts = [message.text for message in thread]
         whole = "\n\n".join([system, *texts])
-        schemas = [block for text in texts for block in SCHEMA.findall(text)]
-        if schemas:
+        if schema := shape_of("\n\n".join(texts)):
             rng = random.Random(hashlib.sha256(f"{whole}{self._salt}".encode()).digest())
-            filled = _reply(json.loads(schemas[-1]), system, "\n".join(texts), self._phrases, rng)
+            filled = _reply(schema, system, "\n".join(texts), self._phrases, rng)
             text = json.dumps(filled, ensure_ascii=False, indent=1)
         else:
             words = texts[-1].split() if texts else []
@@ -228,7 +227,7 @@ def _reply(schema: Mapping[str, Any], system: str, text: str, phrases: Phrases, 
     recorded = INTERESTS.search(system)
     known = recorded[1].split(";") if recorded and recorded[1] != "not recorded" else phrases.interests
     prompt = _Prompt(text, tuple(TITLE.findall(text)), tuple(map(str.strip, known)))
-    return Filler(prompt, phrases, rng, people, schema.get("$defs", {})).object(schema)
+    return Filler(prompt, phrases, rng, people).object(schema)
 
 
 class Filler:
@@ -236,7 +235,6 @@ class Filler:
 
     Args:
         people: who may be named in a field that is filled so.
-        defs: the schemas that references stand for.
     """
 
     def __init__(
@@ -245,9 +243,8 @@ class Filler:
         phrases: Phrases,
         rng: random.Random,
         people: Mapping[Filling, Sequence[str]],
-        defs: Mapping[str, Any],
     ) -> None:
-        self._prompt, self._phrases, self._rng, self._people, self._defs = prompt, phrases, rng, people, defs
+        self._prompt, self._phrases, self._rng, self._people = prompt, phrases, rng, people
         self._named = {
             filling: rng.choice(names) if names and rng.random() < filling.odds else None
             for filling, names in people.items()
@@ -279,7 +276,7 @@ class Filler:
 
     def _value(self, schema: Mapping[str, Any], name: str, filling: Filling, given: bool = False) -> Any:
         """A field's value; one that may be null is null now and then, unless it must be `given`."""
-        schema, optional = self._resolved(schema)
+        schema, optional = resolved(schema, {})
         if optional and not given and self._rng.random() >= filling.odds:
             return None
         if "const" in schema:
@@ -305,19 +302,11 @@ class Filler:
             case _:
                 return self._text(name, filling)
 
-    def _resolved(self, schema: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
-        """What a schema stands for, and whether it may be null."""
-        if reference := schema.get("$ref"):
-            return self._defs[str(reference).rsplit("/", 1)[-1]], False
-        options: list[Mapping[str, Any]] = schema.get("anyOf", [])
-        values = [option for option in options if option.get("type") != "null"]
-        return (self._resolved(values[0])[0] if values else schema), len(values) < len(options)
-
     def _array(self, schema: Mapping[str, Any], name: str, filling: Filling) -> list[Any]:
         """Two things, or as many as the schema asks for; what has a number is about the paper, or idea, of that number."""
         least, most = schema.get("minItems", 0), schema.get("maxItems")
         count = max(min(2, most or 2), least)
-        item, _ = self._resolved(schema["items"])
+        item = schema["items"]
         integers = [
             (field, each) for field, each in item.get("properties", {}).items() if each.get("minimum") == 1
         ]
@@ -325,7 +314,7 @@ class Filler:
             titles, parts = self._prompt.titles, list[dict[str, Any]]()
             for number in range(1, count + 1):
                 prompt = replace(self._prompt, titles=titles[number - 1 : number] or titles)
-                filler = Filler(prompt, self._phrases, self._rng, self._people, self._defs)
+                filler = Filler(prompt, self._phrases, self._rng, self._people)
                 parts.append({**filler.object(item), numbered: number})
             return parts
         filled = [self._value(item, name, filling) for _ in range(count)]

@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 from manyheads.config import ModelConfig
 from manyheads.core import Usage
 from manyheads.errors import ConfigError, ModelError
+from manyheads.forms import schema_of
 from manyheads.models.answers import count_of
-from manyheads.replies import ReplyModel, schema_of
+from manyheads.replies import ReplyModel
 from manyheads.retry import (
     GarbledError,
     Limiter,

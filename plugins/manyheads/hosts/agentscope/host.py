@@ -21,7 +21,7 @@ from agentscope.types import ReplyFinishedReason
 from pydantic import BaseModel, ValidationError
 
 from manyheads.core import Message, Raw, Speaker, Tool, ToolCall, Turn
-from manyheads.engine.replying import TOOL_ROUNDS, asked_at
+from manyheads.engine.replying import TOOL_ROUNDS, asked_at, with_passage
 from manyheads.errors import ModelError, UserError, describe
 from manyheads.hosts.agentscope.client import GovernedModel, NativeModel, to_msg
 from manyheads.hosts.clients import ClientHost, Ledger
@@ -130,24 +130,24 @@ class Whole(MiddlewareBase):
 
 
 class Recollection(MiddlewareBase):
-    """Puts a passage from the author knowledge bank before the question, in its own message, for the whole reply.
+    """Puts a passage from the author knowledge bank behind the question, in its own message, for the whole reply.
 
     AgentScope's RAG middleware would number and label the passage in its own words, take it away after the
     first tool call, and go on without it when the search fails. A failure here ends the turn.
 
     Attributes:
-        recall: gives the passage of the turn, empty for nothing; None where nothing is to be looked up.
+        recall: puts the passage of the turn behind a text; None where nothing is to be looked up.
     """
 
-    recall: Callable[[], Awaitable[str]] | None = None
+    recall: Callable[[str], Awaitable[str]] | None = None
 
     async def on_reasoning(
         self, agent: Agent, input_kwargs: dict[str, Any], next_handler: Callable[..., AsyncGenerator[Any]]
     ) -> AsyncGenerator[Any]:
-        if self.recall and agent.state.cur_iter == 0 and (passage := await self.recall()):
+        if self.recall and agent.state.cur_iter == 0:
             question = next(message for message in agent.state.context if message.role == "user")
             first = next(block for block in question.content if isinstance(block, TextBlock))
-            first.text = f"{passage}\n{first.text}"
+            first.text = await self.recall(first.text)
         async for event in next_handler(**input_kwargs):
             yield event
 
@@ -176,7 +176,7 @@ class SpeakerAgent(Agent):
         )
 
     def begin(
-        self, model: GovernedModel, tools: Sequence[Tool], recall: Callable[[], Awaitable[str]] | None
+        self, model: GovernedModel, tools: Sequence[Tool], recall: Callable[[str], Awaitable[str]] | None
     ) -> None:
         """Forget the last turn and take up another: its model, its tools, what it recalls."""
         self.model, self.recollection.recall = model, recall
@@ -199,6 +199,10 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
         """Agents whose turn is over; one is lent to one turn at a time."""
         return defaultdict(list)
 
+    async def _with_passage(self, turn: Turn[Any], text: str) -> str:
+        passage = await self._recall(turn.recall or "", turn.speaker.name)
+        return with_passage(turn, text, passage) if passage else text
+
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
         """One reply of the speaker's agent, which knows nothing but the thread.
 
@@ -211,7 +215,7 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
         model = GovernedModel(served, ledger, turn.reply_type)
         idle = self._idle[speaker]
         agent = idle.pop() if idle else SpeakerAgent(speaker, model)
-        recall = None if turn.recall is None else partial(self._recall, turn.recall, speaker.name)
+        recall = None if turn.recall is None else partial(self._with_passage, turn)
         agent.begin(model, turn.tools if served.config.calls_tools else (), recall)
         agent.state.context = [to_msg(message, speaker.name) for message in thread[:-1]]
         reply = await agent.reply(to_msg(thread[-1], speaker.name))

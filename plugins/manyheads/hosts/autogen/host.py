@@ -65,7 +65,7 @@ class AutoGenHost(ClientHost[ChatCompletionClient]):
         ledger = Ledger(model=model.config.name, warn=warn)
         memory: list[Memory] = []
         if turn.recall is not None:
-            memory.append(RecallMemory(self._recall, turn.recall, speaker.name))
+            memory.append(RecallMemory(self._recall, turn))
         *earlier, last = thread
         agent = AssistantAgent(
             speaker.name,

@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import KnowledgeBank, Years
-from manyheads.core import Recall
+from manyheads.core import Recall, Turn
+from manyheads.engine.replying import with_passage
 from manyheads.errors import ConfigError, UserError
 from manyheads.prompts import Prompts
 from manyheads.resources import Resources
@@ -40,20 +41,19 @@ class RecallMemory(ReadOnlyMemory):
 
     Args:
         recall: the author knowledge bank.
-        subject: what to look up.
-        speaker: who is asked.
+        turn: what is asked of whom.
     """
 
-    def __init__(self, recall: Recall, subject: str, speaker: str) -> None:
-        self._recall, self._subject, self._speaker = recall, subject, speaker
+    def __init__(self, recall: Recall, turn: Turn[Any]) -> None:
+        self._recall, self._turn = recall, turn
 
     async def query(self, query: str | MemoryContent = "", *args: Any, **kwargs: Any) -> MemoryQueryResult:
         """The passage of the turn, whatever is asked."""
-        text = await self._recall(self._subject, self._speaker)
+        text = await self._recall(self._turn.recall or "", self._turn.speaker.name)
         return MemoryQueryResult(results=[as_content(text)] if text else [])
 
     async def update_context(self, model_context: ChatCompletionContext) -> UpdateContextResult:
-        """Puts the passage before the question in its own message: the last words are the question's and its form's.
+        """Puts the passage behind the question in its own message: the last words are those of the reply's form.
 
         Two user messages in a row would be refused by chat templates that want turns to alternate.
         """
@@ -62,7 +62,9 @@ class RecallMemory(ReadOnlyMemory):
         question = next((message for message in messages if isinstance(message, UserMessage)), None)
         if memories.results and question:
             passage, content = str(memories.results[0].content), question.content
-            both = f"{passage}\n{content}" if isinstance(content, str) else [passage, *content]
+            first, *rest = [content] if isinstance(content, str) else content
+            text = with_passage(self._turn, str(first), passage)
+            both = text if isinstance(content, str) else [text, *rest]
             await model_context.clear()
             for message in messages:
                 asked = message is question

@@ -1,0 +1,300 @@
+"""How a reply is asked for and passed on, in the words of prompt files.
+
+A model is shown a skeleton of its reply with a line of meaning for each field; the lines are read from
+`prompts/replies/<Reply>.yaml`, what stands around them from `prompts/form.md.j2`, what is said of a reply that cannot be
+used from `prompts/again.md.j2`, and how others read a reply from `prompts/spoken/<Reply>.md.j2`. In a skeleton, `<…>`
+stands for what the model writes: `"<a text>"`, `<1–10: a number>`, `<true | false: …>`, `"<ONE | OTHER: …>"`;
+`≈350` asks for about so many words; `… ×5` after the first thing of a list says how many there are.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, cast, get_args
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from manyheads.disk import read_text
+from manyheads.errors import ConfigError, describe
+from manyheads.prompts import Prompts
+from manyheads.replies import ReplyModel
+from manyheads.resources import Resources, packs, parse_yaml
+
+Schema = Mapping[str, Any]
+SHORT = 0.6
+"""Share of the words asked for below which a reply is far too short."""
+FENCE = re.compile(r"```json (\w+)\n(\{.*?\n\})\n```", re.DOTALL)
+
+
+class Meaning(BaseModel):
+    """What a field is for, in a line; in a file, a text alone stands for itself."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    meaning: str = ""
+    words: int | None = Field(default=None, ge=1)
+    """How long it should be, if the source says so."""
+
+
+MEANINGS = TypeAdapter(dict[str, Meaning | str])
+
+
+@dataclass(frozen=True)
+class Unusable:
+    """Why a reply cannot be used.
+
+    Attributes:
+        kind: `empty`, `cut`, `none` (no JSON object), `several` (answers), `unreadable`, `fields` (some are wrong),
+            `copied` (the form's own words), `short`, or `rule` (one of the task's own).
+        problem: in words for a log.
+        faults: the fields that are wrong, each with what was written.
+    """
+
+    kind: str
+    problem: str
+    faults: tuple[tuple[str, object], ...] = ()
+
+
+@cache
+def schema_of(kind: type[ReplyModel]) -> dict[str, Any]:
+    """The JSON Schema of a reply type as `response_format` takes it, without a word; not to be changed."""
+    schema = kind.model_json_schema()
+    for part in (schema, *schema.get("$defs", {}).values()):
+        part.pop("description", None)
+        for each in part.get("properties", {}).values():
+            each.pop("description", None)
+            each.pop("title", None)
+    return schema
+
+
+@dataclass(frozen=True)
+class Forms:
+    """The words of a search path for replies."""
+
+    prompts: Prompts
+    _kept: dict[Any, Any] = field(default_factory=dict[Any, Any], compare=False, repr=False)
+
+    def form(self, kind: type[ReplyModel]) -> str:
+        """The part of a prompt that shows a reply's skeleton.
+
+        Raises:
+            ConfigError: a file of words is not valid.
+        """
+        if kind not in self._kept:
+            skeleton = "\n".join(_object(schema_of(kind), kind, schema_of(kind).get("$defs", {}), self, ""))
+            words = any(field.words for field in self.meanings(kind).values())
+            given = {"name": kind.__name__, "skeleton": skeleton, "words": words}
+            self._kept[kind] = self.prompts.render("form.md.j2", given).strip()
+        return self._kept[kind]
+
+    def again(self, kind: type[ReplyModel], why: Unusable) -> str:
+        """What a model is told of a reply that cannot be used."""
+        asked = dict(_placeholders(self.form(kind)))
+        faults = [
+            {"field": name, "wrote": _brief(wrote), "asked": asked.get(re.sub(r"\.\d+", "", name), "")}
+            for name, wrote in why.faults[:8]
+        ]
+        given = {"kind": why.kind, "problem": why.problem, "faults": faults}
+        return self.prompts.render("again.md.j2", given).strip()
+
+    def spoken(self, reply: ReplyModel) -> str:
+        """A reply as another speaker is shown it: by its template, else its first text."""
+        for each in type(reply).__mro__:
+            if self.prompts.find(name := f"spoken/{key_of(each)}.md.j2"):
+                return self.prompts.render(name, reply.model_dump()).strip()
+        return reply.spoken()
+
+    def short(self, reply: ReplyModel) -> tuple[int, int] | None:
+        """The words of a reply that is far too short, and those that its form asks for."""
+        asked = {name: each.words for name, each in self.meanings(type(reply)).items() if each.words}
+        total = sum(asked.values())
+        said = sum(len(str(getattr(reply, name)).split()) for name in asked)
+        return (said, total) if said < SHORT * total else None
+
+    def meanings(self, kind: type[BaseModel]) -> dict[str, Meaning]:
+        """What each field of a reply, or of a part of one, is for.
+
+        The file of the class itself goes before those of the classes that it narrows; a field that no file names
+        has its description in code, if it has one.
+        """
+        found = {name: Meaning(meaning=each.description or "") for name, each in kind.model_fields.items()}
+        for each in reversed(kind.__mro__):
+            found |= {name: words for name, words in self._words(key_of(each)).items() if name in found}
+        return found
+
+    def _words(self, key: str) -> dict[str, Meaning]:
+        path = self.prompts.find(f"replies/{key}.yaml")
+        if path is None:
+            return {}
+        if path not in self._kept:
+            try:
+                words = MEANINGS.validate_python(parse_yaml(read_text(path)))
+            except (yaml.YAMLError, UnicodeDecodeError) as error:
+                raise ConfigError(f"{path}: not valid YAML: {error}") from error
+            except ValidationError as error:
+                hint = "a line for each field of the reply: `field: what it is for`"
+                raise ConfigError(f"{path}: {describe(error)}", hint=hint) from error
+            self._kept[path] = {
+                name: each if isinstance(each, Meaning) else Meaning(meaning=each)
+                for name, each in words.items()
+            }
+        return self._kept[path]
+
+
+@cache
+def shipped_forms() -> Forms:
+    """Those of the default search path."""
+    return Forms(Prompts(Resources.of()))
+
+
+def form(kind: type[ReplyModel]) -> str:
+    """The part of a prompt that shows a reply's skeleton, for a role that is asked outside of a run."""
+    return shipped_forms().form(kind)
+
+
+@cache
+def key_of(kind: type) -> str:
+    """The name under which a class's words are filed, as role cards name it."""
+    pack = next((name for name, package in packs().items() if kind.__module__ == f"{package}.replies"), None)
+    return f"{pack}.{kind.__name__}" if pack else kind.__name__
+
+
+def _brief(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 80 else text[:79] + "…"
+
+
+# The skeleton.
+
+
+def _object(schema: Schema, kind: type[BaseModel], defs: Schema, forms: Forms, indent: str) -> Iterator[str]:
+    yield "{"
+    meanings = forms.meanings(kind)
+    last = len(schema["properties"]) - 1
+    for at, (name, part) in enumerate(schema["properties"].items()):
+        inner = _model_in(kind.model_fields[name].annotation)
+        first, *rest = _value(part, meanings[name], inner, defs, forms, indent + "  ")
+        lines = [f'{indent}  "{name}": {first}', *rest]
+        yield from lines[:-1]
+        yield lines[-1] + "," * (at < last)
+    yield indent + "}"
+
+
+def _value(
+    part: Schema, field: Meaning, inner: type[BaseModel] | None, defs: Schema, forms: Forms, indent: str
+) -> Iterator[str]:
+    """The lines of a value; the first one is not indented."""
+    part, optional = resolved(part, defs)
+    meaning = re.sub(r"\s+", " ", field.meaning).translate(PLAIN).strip()
+    options = [part["const"]] if "const" in part else part.get("enum")
+    match part.get("type"):
+        case _ if options:
+            yield json.dumps(options[0]) if len(options) == 1 else f'"{_slot(" | ".join(options), meaning)}"'
+        case "object" if inner:
+            yield from _object(part, inner, defs, forms, indent)
+        case "array":
+            yield "["
+            first, *rest = _value(part["items"], field, inner, defs, forms, indent + "  ")
+            lines = [indent + "  " + first, *rest]
+            yield from lines[:-1]
+            yield lines[-1] + ","
+            least, most = part.get("minItems", 0), part.get("maxItems")
+            yield f"{indent}  …" + (
+                f" ×{least}" if least == most else f" ×{least}–{most}" if most else "" if least else " ×0+"
+            )
+            yield indent + "]"
+        case "boolean":
+            yield _slot("true | false", meaning)
+        case "integer" | "number":
+            low, high = part.get("minimum", 0), part.get("maximum")
+            yield _slot(f"{low}, {low + 1}, …" if high is None else f"{low}–{high}", meaning)
+        case _:
+            asked = f"≈{field.words}: " if field.words else ""
+            yield f'"<{asked}{meaning or "…"}>"' + " | null" * optional
+
+
+PLAIN = str.maketrans({'"': "'", "<": "‹", ">": "›", "|": "/", "\\": "/"})
+
+
+def _slot(choice: str, meaning: str) -> str:
+    return f"<{choice}: {meaning}>" if meaning else f"<{choice}>"
+
+
+def resolved(part: Schema, defs: Schema) -> tuple[Schema, bool]:
+    """What a schema stands for, and whether it may be null."""
+    if reference := part.get("$ref"):
+        return defs[str(reference).rsplit("/", 1)[-1]], False
+    options: list[Schema] = part.get("anyOf", [])
+    values = [option for option in options if option.get("type") != "null"]
+    return (resolved(values[0], defs)[0] if values else part), len(values) < len(options)
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next(filter(None, map(_model_in, get_args(annotation))), None)
+
+
+# Reading a skeleton: what the offline model goes by.
+
+
+def shape_of(text: str) -> Schema | None:
+    """What the last skeleton of a text asks for, as a JSON Schema; None where the text shows none."""
+    return _shape(shown[-1]) if (shown := FENCE.findall(text)) else None
+
+
+@cache
+def _shape(shown: tuple[str, str]) -> Schema:
+    title, skeleton = shown
+    return {**_schema(_loaded(skeleton)), "title": title}
+
+
+def _loaded(skeleton: str) -> Any:
+    text = re.sub(r'(?<!")<([^<>"]*)>', r'"#\1"', skeleton)
+    text = re.sub(r"^( *)(….*)$", r'\1"\2"', text, flags=re.MULTILINE)
+    return json.loads(re.sub(r'>" \| null', r'>?"', text))
+
+
+def _schema(value: Any) -> dict[str, Any]:
+    match value:
+        case dict():
+            properties = {name: _schema(each) for name, each in cast(dict[str, Any], value).items()}
+            return {"type": "object", "properties": properties}
+        case [item, str(count)]:
+            least, _, most = count.removeprefix("…").strip().removeprefix("×").partition("–")
+            limits = {"minItems": int(least), "maxItems": int(most or least)} if least.isdigit() else {}
+            limits = limits or {"minItems": 0 if least else 1}
+            return {"type": "array", "items": _schema(item), **limits}
+        case _:
+            return _plain(str(value))
+
+
+def _plain(text: str) -> dict[str, Any]:
+    choice = text.lstrip("#<").rstrip(">?").partition(": ")[0]
+    if choice == "true | false":
+        return {"type": "boolean"}
+    if text.startswith("#"):
+        low, high = re.findall(r"-?\d+(?:\.\d+)?", choice.replace("–", " "))[:2]
+        kind, read = ("number", float) if "." in choice else ("integer", int)
+        limits = {"minimum": read(low)} | ({} if choice.endswith("…") else {"maximum": read(high)})
+        return {"type": kind, **limits}
+    if not text.startswith("<"):
+        return {"const": text}
+    if " | " in choice:
+        return {"enum": choice.split(" | ")}
+    length = {"words": int(choice[1:])} if re.fullmatch(r"≈\d+", choice) else {}
+    either = [{"type": "string"}, {"type": "null"}]
+    return {"anyOf": either} if text.endswith(">?") else {"type": "string", **length}
+
+
+def _placeholders(form: str) -> Iterator[tuple[str, str]]:
+    """What stands for each field in a form, by the path of its name."""
+    path: list[tuple[int, str]] = []
+    for line in form.splitlines():
+        if found := re.fullmatch(r'( *)"(\w+)": (.*?),?', line):
+            depth = len(found[1])
+            path = [(deep, name) for deep, name in path if deep < depth] + [(depth, found[2])]
+            yield ".".join(name for _, name in path), found[3]

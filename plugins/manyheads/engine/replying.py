@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from manyheads.core import NOTHING, Message, Place, Raw, Reply, ToolCall, Turn
 from manyheads.errors import ReplyError, describe
-from manyheads.forms import Forms, Unusable, shipped_forms
+from manyheads.forms import MISSING, Forms, Unusable, shipped_forms
 from manyheads.models.offline import OFFLINE
 from manyheads.objects import UnreadableError, objects, printable
 from manyheads.replies import ReplyModel, uniform_score
@@ -60,7 +60,7 @@ def parse(text: str, reply_type: type[R], *, truncated: bool = False) -> R:
     except ValidationError as error:
         items = error.errors(include_url=False, include_context=False)
         wrote = {
-            ".".join(map(str, item["loc"])): None if item["type"] == "missing" else item["input"]
+            ".".join(map(str, item["loc"])): MISSING if item["type"] == "missing" else item["input"]
             for item in items
         }
         raise UnusableReplyError("fields", describe(error), tuple(wrote.items())) from error

@@ -54,11 +54,13 @@ class Unusable:
             `copied` (the form's own words), `short`, or `rule` (one of the task's own).
         problem: in words for a log.
         faults: the fields that are wrong, each with what was written.
+        words: of a reply that is too short, and as many as are asked for.
     """
 
     kind: str
     problem: str
     faults: tuple[tuple[str, object], ...] = ()
+    words: tuple[int, int] = (0, 0)
 
 
 @cache
@@ -100,7 +102,8 @@ class Forms:
             {"field": name, "wrote": _brief(wrote), "asked": asked.get(re.sub(r"\.\d+", "", name), "")}
             for name, wrote in why.faults[:8]
         ]
-        given = {"kind": why.kind, "problem": why.problem, "faults": faults}
+        said, wanted = why.words
+        given = {"kind": why.kind, "problem": why.problem, "faults": faults, "said": said, "asked": wanted}
         return self.prompts.render("again.md.j2", given).strip()
 
     def spoken(self, reply: ReplyModel) -> str:

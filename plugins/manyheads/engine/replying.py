@@ -37,8 +37,10 @@ asked_at: ContextVar[Place | None] = ContextVar("asked_at", default=None)
 class UnusableReplyError(ValueError):
     """A reply that cannot be used, with the reason."""
 
-    def __init__(self, kind: str, problem: str, faults: tuple[tuple[str, object], ...] = ()) -> None:
-        self.why = Unusable(kind, problem, faults)
+    def __init__(
+        self, kind: str, problem: str, faults: tuple[tuple[str, object], ...] = (), **more: Any
+    ) -> None:
+        self.why = Unusable(kind, problem, faults, **more)
         super().__init__(problem)
 
 
@@ -162,7 +164,7 @@ class StructuredHost(ABC):
                     said = f"{length[0]} of about {length[1]} words"
                     if not lengthened and attempt < self._attempts:
                         lengthened = True
-                        raise UnusableReplyError("short", said)
+                        raise UnusableReplyError("short", said, words=length)
                     warn.append(f"{turn.place}: far too short, {said}")
             except UnusableReplyError as problem:
                 if attempt >= self._attempts:

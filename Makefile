@@ -10,6 +10,9 @@ run: $(READY)  ## one VirSci run on the embedded defaults; prints the path of it
 	$(BIN)/manyheads run virsci
 	@echo 'Next      source $(BIN)/activate && manyheads run virsci --topic "Robust retrieval for robots"'
 
+# Without bytecode on the disk, the modules of tests are compiled anew in each worker.
+test test-slow test-all: export PYTHONDONTWRITEBYTECODE =
+
 test: $(READY)  ## the default suite
 	$(BIN)/python -m pytest -n auto --dist worksteal
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer.main
+import typer.testing
 from hypothesis import HealthCheck, settings
 
 from manyheads.models import requests
@@ -27,6 +29,9 @@ OURS = (
     "OPENALEX_API_KEY",
     "OPENALEX_MAILTO",
 )
+
+# The workers and each process that a test starts would compile all anew, which takes longer than most tests.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # How long an example takes says more of who else uses the machine. On top of what Hypothesis takes up by itself: in CI,
 # examples that are the same in every run.
@@ -61,6 +66,16 @@ def certificates_read_once() -> Iterator[None]:
     """No test speaks TLS, and each client of a model server would read them anew for 25 ms."""
     patch = pytest.MonkeyPatch()
     patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
+    yield
+    patch.undo()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def commands_put_together_once() -> Iterator[None]:
+    """A process has one command as a rule; here each of hundreds would read all signatures again."""
+    patch, once = pytest.MonkeyPatch(), cache(typer.main.get_command)
+    patch.setattr(typer.main, "get_command", once)
+    patch.setattr(typer.testing, "_get_command", once)
     yield
     patch.undo()
 

@@ -221,6 +221,15 @@ class Resources:
             }
         return found
 
+    def state(self, kind: str) -> "State":
+        """The winning files of a kind as they lie on the disk; equal as long as none of them changes."""
+        files = ((name, path, path.stat()) for name, path in self.names(kind).items())
+        return tuple((name, path, stat.st_ino, stat.st_mtime_ns, stat.st_size) for name, path, stat in files)
+
+
+State = tuple[tuple[str, Path, int, int, int], ...]
+"""Files by their names, with what changes when they are written."""
+
 
 def copy_out(resources: Resources, folder: Path, kinds: Sequence[str]) -> list[Path]:
     """Copy every winning file of some kinds into a user's folder; files that are there already are kept.

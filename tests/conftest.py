@@ -34,9 +34,10 @@ OURS = (
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # How long an example takes says more of who else uses the machine. On top of what Hypothesis takes up by itself: in CI,
-# examples that are the same in every run.
-settings.register_profile("untimed", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("untimed")
+# examples that are the same in every run. `make test-slow` tries a hundred of each.
+settings.register_profile("thorough", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("thorough"), max_examples=25)
+settings.load_profile("quick")
 
 
 @pytest.fixture(scope="session", autouse=True)

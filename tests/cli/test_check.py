@@ -10,7 +10,8 @@ from support.llm import LLM
 
 
 def test_all_is_well(tmp_path: Path, llm: LLM) -> None:
-    checked = manyheads_process("check", "virsci", *served_by(llm), "--host", "agentscope", cwd=tmp_path)
+    flags = (*served_by(llm), "--set", "embedding=lexical", "--host", "agentscope")
+    checked = manyheads_process("check", "virsci", *flags, cwd=tmp_path)
     assert (checked.code, checked.err) == (0, "")
     assert [line.split()[:2] for line in checked.out.splitlines()] == [
         ["ok", "host:"],

@@ -8,7 +8,6 @@ import pytest
 from golden.commands import alone
 from golden.runs import CASES, HERE, HOSTS, RESULTS, Runs, differences, golden, result_of
 
-
 QUICK = ("virsci-every-mechanism", "virsci-replayed", "rebuttal-of-a-run")
 """What the quick suite runs on the second host as well; hosts/test_native_teams.py holds the hosts beside each other."""
 ON_HOSTS = [

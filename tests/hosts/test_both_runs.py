@@ -78,7 +78,7 @@ async def test_a_paused_run_asks_nobody(made: Made, llm: LLM) -> None:
     research = made()
     await research.pause()
     running = asyncio.create_task(research.run(TOPIC))
-    await asyncio.sleep(1)
+    await asyncio.sleep(0.4)
     assert (running.done(), llm.calls) == (False, 0)
     await research.resume()
     assert result_of(await running)["finished"]

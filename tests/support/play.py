@@ -54,12 +54,12 @@ class Played:
 
 
 def config_for(llm: LLM, *sets: str) -> RunConfig:
-    """A small run of three scientists and two turns, with its model on `llm`."""
+    """A small run of three scientists and one turn, with its model on `llm`."""
     data: dict[str, Any] = {
         "host": "agentscope",
         "seed": 3,
         "team": {"size": 3},
-        "turns": 2,
+        "turns": 1,
         "models": {
             "default": {"provider": "openai", "name": "test", "base_url": llm.base_url, "tools": False}
         },

@@ -251,7 +251,7 @@ class SystemCommand(Command):
                     f"{', '.join(systems())}. Each has options of its own: {ctx.command_path} NAME --help"
                 )
         elif system.slots:
-            from manyheads.config.run import documented
+            from manyheads.config import documented
 
             rows: list[tuple[str, str]] = []
             for name, slot in system.slots.items():

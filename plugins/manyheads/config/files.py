@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from manyheads.config.run import RunConfig
+from manyheads.config import RunConfig
 from manyheads.disk import expanded, read_text
 from manyheads.errors import ConfigError, describe
 from manyheads.escaping import is_secret, scrubbed, shortened

@@ -84,7 +84,7 @@ class Clock:
 
 
 def test_quiet_shows_nothing_but_warnings(capsys: pytest.CaptureFixture[str]) -> None:
-    with make_progress("quiet") as progress:
+    with make_progress(quiet=True) as progress:
         for event in STORY:
             progress.show(event)
     out, err = capsys.readouterr()
@@ -92,13 +92,13 @@ def test_quiet_shows_nothing_but_warnings(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_auto_is_quiet_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
-    with make_progress("auto") as progress:
+    with make_progress() as progress:
         progress.show(STORY[0])
     assert capsys.readouterr() == ("", "")
 
 
 def test_json_gives_every_event_on_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    with make_progress("json") as progress:
+    with make_progress(json=True) as progress:
         for event in STORY:
             progress.show(event)
     out, err = capsys.readouterr()
@@ -234,7 +234,7 @@ SCRIPT = """
 import time
 from manyheads.cli.progress import make_progress
 from manyheads.core.events import Asked, Stage
-with make_progress("auto") as progress:
+with make_progress() as progress:
     progress.show(Stage(stage="topic", title="Topic discussion", number=2, total=5))
     progress.show(Asked(stage="topic", turn=1, speaker="Scientist4", task="topic"))
     time.sleep(30)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from manyheads.cli.options import Budget, HostName, Model, Paths, Sets, configured, going_on_later, settings
+from manyheads.cli.options import Budget, Changes, configured, going_on_later
 from manyheads.cli.printing import safe_console, say
 from manyheads.cli.progress import jobs_progress
 from manyheads.escaping import plain
@@ -25,16 +25,13 @@ if TYPE_CHECKING:
 
 def evaluate(
     name: Annotated[str, typer.Argument(help="A shipped suite such as team-size, or a suite's folder.")],
+    changes: Changes,
     repeats: Annotated[
         int | None,
         typer.Option(
             min=1, help="Runs of each condition and case. [default: the suite's]", show_default=False
         ),
     ] = None,
-    host: HostName = None,
-    model: Model = None,
-    sets: Sets = None,
-    path: Paths = None,
     out: Annotated[
         Path | None,
         typer.Option(help="The suite's folder. [default: runs/eval-<name>]", show_default=False),
@@ -59,14 +56,13 @@ def evaluate(
     from manyheads.suites.spec import read_suite
 
     limits = JobsBudget.parse(budget or ())
-    suite = read_suite(name, Resources.of(path or ()), cases)
-    flags = settings(sets, host, model)
+    suite = read_suite(name, Resources.of(changes.path or ()), cases)
     times = repeats or suite.spec.repeats
 
     def load(keys: tuple[str, ...], system: str | None) -> "RunConfig":
-        return configured(list(suite.spec.configs), keys, path, system=system, strict=False)
+        return configured(list(suite.spec.configs), keys, changes.path, system=system, strict=False)
 
-    cells = cells_of(suite, times, load, flags)
+    cells = cells_of(suite, times, load, changes.settings())
     folder = out or Path("runs") / "-".join(["eval", suite.name, *([cases.stem] if cases else [])])
     with (
         going_on_later(),
@@ -74,7 +70,7 @@ def evaluate(
     ):
         work = evaluate(
             suite, cells, folder, repeats=times, jobs=jobs, accept_changes=accept_changes, listener=listener,
-            budget=limits, settings=sets or (),
+            budget=limits, settings=changes.sets or (),
         )  # fmt: skip
         evaluation = asyncio.run(work)
     _show(suite, evaluation)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from manyheads.cli.options import Json
 from manyheads.cli.printing import say, say_json
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def rating_agreement(
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw a scatter plot: .png, .svg or .pdf.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap.")] = 0,
-    json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Say how far raters agree with each other, and a measure with the raters: correlations with intervals."""
     from dataclasses import asdict
@@ -164,7 +165,7 @@ def ranking_agreement(
             metavar="[FILE:]ROW", help="Leave out the set in which a row stands, of that rater. Repeatable."
         ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Say how far the judge ranks as people do: D(S), whole rankings, first places; and people among themselves."""
     from manyheads.measures.alignment import alignments, as_data, as_lines

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Group
 from rich.live import Live
@@ -191,12 +191,12 @@ class LiveProgress(Progress):
         return Group(Text(), head, rows, Text(figures, style="dim"))
 
 
-def make_progress(mode: Literal["auto", "json", "quiet"]) -> Progress:
-    """The progress for a mode; `auto` is live where stderr is a terminal that can move its cursor."""
-    if mode == "json":
+def make_progress(*, json: bool = False, quiet: bool = False) -> Progress:
+    """The progress that was asked for; else live, where stderr is a terminal that can move its cursor."""
+    if json:
         return JsonProgress()
     console = safe_console(stderr=True)
-    if mode == "quiet" or not sys.stderr.isatty() or console.is_dumb_terminal:
+    if quiet or not sys.stderr.isatty() or console.is_dumb_terminal:
         return Progress()
     return LiveProgress(console)
 

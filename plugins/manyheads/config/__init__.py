@@ -145,7 +145,7 @@ def _address(text: str) -> str:
     except ValueError:
         whole = False
     if not whole:
-        raise ValueError("this is no address; write it with http:// or https://")
+        raise ValueError("write it with http:// or https://")
     if scrubbed(text) != text:
         raise ValueError(
             "holds a login or key, and would be kept in the run folder; put that into an environment variable and "

@@ -90,7 +90,7 @@ def _outcomes(texts: int, shows: Show) -> "Generator[Listener]":
 
     Below a bar where that is shown, else as they end; warnings at once.
     """
-    from manyheads.cli.progress import JsonProgress, Progress, jobs_bars
+    from manyheads.cli.progress import jobs_bars, show_json, show_warning
 
     notes: dict[str, list[JobNews]] = {}
 
@@ -101,7 +101,7 @@ def _outcomes(texts: int, shows: Show) -> "Generator[Listener]":
                 return
             for news in notes.pop(key):
                 if news.event:
-                    JsonProgress().show(news.event)
+                    show_json(news.event)
                 elif news.failure:
                     text = f"manyheads: {news.job.config.inputs.subject}: {news.failure.reason}"
                     say(text, err=True)
@@ -113,7 +113,7 @@ def _outcomes(texts: int, shows: Show) -> "Generator[Listener]":
         def listener(news: "JobNews") -> None:
             kept = notes.setdefault(news.job.key, [])
             if news.event and not shows.json:
-                Progress().show(news.event)
+                show_warning(news.event)
             else:
                 kept.append(news)
             if bars:

@@ -49,7 +49,7 @@ def resume(
     ] = False,
 ) -> None:
     """Go on with a run that was stopped; finished turns are not asked again."""
-    from manyheads.cli.progress import JsonProgress
+    from manyheads.cli.progress import show_json
     from manyheads.core.events import Result
     from manyheads.core.results import result_data
     from manyheads.engine.session import Session
@@ -61,7 +61,7 @@ def resume(
     with suppress(SubjectError):
         if not changed and getattr(load(folder, unfinished=False).result, "failed", 0):
             if show.json:
-                JsonProgress().show(Result(data=result_data(folder)))
+                show_json(Result(data=result_data(folder)))
             else:
                 say(closing(folder))
             say("finished, but for what has failed; manyheads resume RUN --again asks for that", err=True)
@@ -92,14 +92,14 @@ def go(session: Any, show: Show) -> None:
 
 
 async def _drive(session: Any, show: Show) -> None:
-    from manyheads.cli.progress import make_progress
+    from manyheads.cli.progress import run_progress
     from manyheads.hosts import host_factory
 
     factory = host_factory(session.config.host)
-    with make_progress(json=show.json, quiet=show.quiet) as progress:
+    with run_progress(as_json=show.json, quiet=show.quiet) as note:
         async with aclosing(session.events(factory)) as events:
             async for event in events:
-                progress.show(event)
+                note(event)
     if not show.json:
         say(closing(session.folder))
 

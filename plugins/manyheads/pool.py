@@ -33,10 +33,6 @@ class Pool(Generic[T]):
         self._lock = threading.Lock()
         self._entries: dict[Hashable, _Entry[T]] = {}
 
-    def __len__(self) -> int:
-        """How many things are open."""
-        return len(self._entries)
-
     def take(self, key: Hashable, make: Callable[[], T]) -> T:
         """The thing of a key, made by the first who asks while the others wait; `give_back` must follow.
 

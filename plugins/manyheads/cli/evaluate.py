@@ -13,8 +13,6 @@ from manyheads.cli.progress import jobs_progress
 from manyheads.escaping import plain
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rich.console import Console
     from rich.table import Table
 

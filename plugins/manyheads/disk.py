@@ -420,11 +420,7 @@ def has_checksums(folder: Path) -> bool:
 
 
 def damaged_files(folder: Path, *, whole: bool = False) -> list[str]:
-    """Files that are not as `record_checksums` found them; none where nothing was recorded.
-
-    Args:
-        whole: every file is read, however large.
-    """
+    """Files that are not as `record_checksums` found them; every file is read to its end only for `whole`."""
     if not has_checksums(folder):
         return []
     try:
@@ -475,11 +471,7 @@ def sha256_of(path: Path) -> str:
 
 
 def cache_folder() -> Path:
-    """The user's cache folder, made if it is not there: `MANYHEADS_CACHE`, else the system's place for caches.
-
-    Raises:
-        CacheError: the folder cannot be made.
-    """
+    """The user's cache folder, `MANYHEADS_CACHE` or the system's, made if need be; raises `CacheError` if it cannot be."""
     import platformdirs
 
     named = os.environ.get("MANYHEADS_CACHE")

@@ -137,11 +137,7 @@ def with_folders(config: "RunConfig", paths: Sequence[Path] | None) -> "RunConfi
 
 @contextmanager
 def going_on_later(*, kept: bool = True) -> Generator[None]:
-    """An interrupt says how to go on, and exits with 130.
-
-    Args:
-        kept: whether anything of what was done serves the next time.
-    """
+    """An interrupt says how to go on, and whether what was done serves the next time, and exits with 130."""
     try:
         yield
     except KeyboardInterrupt:

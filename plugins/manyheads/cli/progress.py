@@ -117,12 +117,7 @@ class Standing:
 
 
 class LiveView:
-    """What happens scrolls by in one line each, below it stands where the run is.
-
-    Args:
-        console: where to; a terminal.
-        clock: seconds, for the elapsed time.
-    """
+    """What happens scrolls by in one line each, below it stands where the run is."""
 
     def __init__(self, console: "Console", clock: Callable[[], float] = time.monotonic) -> None:
         self._console, self._clock, self._began = console, clock, clock()

@@ -123,11 +123,7 @@ class Inputs(Strict):
 
 
 def with_environment(address: str) -> str:
-    """An address with `${NAME}` written out.
-
-    Raises:
-        ConfigError: the variable is not set.
-    """
+    """An address with `${NAME}` written out; raises `ConfigError` where that variable is not set."""
 
     def value(named: re.Match[str]) -> str:
         if found := os.environ.get(named[1]):
@@ -223,11 +219,7 @@ class ModelConfig(Strict):
 
     @classmethod
     def parse(cls, text: str) -> "ModelConfig":
-        """The model that `provider/name` stands for; `offline` needs no name.
-
-        Raises:
-            ConfigError: an unknown provider, or no name.
-        """
+        """The model that `provider/name` stands for; `offline` needs no name. Raises `ConfigError` for any other."""
         provider, _, name = text.partition("/")
         name = name or ("offline" if provider == "offline" else "")
         known = provider in get_args(Provider)

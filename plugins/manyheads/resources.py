@@ -208,17 +208,14 @@ class Resources:
 
 
 def copy_out(resources: Resources, folder: Path, kinds: Sequence[str]) -> list[Path]:
-    """Copy the winning files of some kinds into a user's folder; those that are there stay. Raises `ConfigError`."""
+    """Copy the winning files of some kinds into a user's folder; those that are there stay. Raises OSError."""
     written: list[Path] = []
     for kind in kinds:
         for name, source in resources.names(kind).items():
             target = folder / kind / name
             if target.exists():
                 continue
-            try:
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(source.read_bytes())
-            except OSError as error:
-                raise ConfigError(f"{target}: {error.strerror}") from error
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(source.read_bytes())
             written.append(target)
     return written

@@ -10,7 +10,6 @@ import typer
 
 from manyheads.cli.options import (
     Changes,
-    Corpus,
     Sets,
     building,
     configured,
@@ -27,6 +26,15 @@ if TYPE_CHECKING:
     from manyheads.config import RunConfig
     from manyheads.engine.interests import Librarian
     from manyheads.literature.targets import Targets
+
+
+Columns = Annotated[
+    str | None, typer.Option(metavar="FIELD=COLUMN,...", help="Of a table, such as title=Title,year=Year.")
+]
+Corpus = Annotated[str, typer.Argument(help="A built corpus's folder, or a shipped corpus's name.")]
+Count = Annotated[int | None, typer.Option(min=0, show_default=False)]
+Embedding = Annotated[str, typer.Option(help="auto, lexical, a fastembed model, or a model's folder.")]
+Format = Annotated[str, typer.Option("--format", help="One that `manyheads corpus formats` lists.")]
 
 
 # `manyheads corpus targets`: real papers as the targets of a ranking, written as the cases of a suite.
@@ -60,13 +68,9 @@ def targets(
         int | None, typer.Option(min=0, help="Only papers cited so often.", show_default=False)
     ] = None,
     seed: Annotated[int, typer.Option(help="Of what is drawn.")] = 0,
-    format: Annotated[str, typer.Option(help="One that `manyheads corpus formats` lists.")] = "auto",  # noqa: A002
-    columns: Annotated[
-        str | None, typer.Option(metavar="FIELD=COLUMN,...", help="Of a table, such as references=Cited.")
-    ] = None,
-    embedding: Annotated[
-        str, typer.Option(help="Of a shipped corpus: auto, lexical, a fastembed model, or a model's folder.")
-    ] = "auto",
+    format: Format = "auto",  # noqa: A002
+    columns: Columns = None,
+    embedding: Embedding = "auto",
     config: Annotated[
         str, typer.Option(help="The config whose `literature` section tells the services.")
     ] = "virsci",
@@ -125,9 +129,6 @@ app = typer.Typer(
 )
 app.command("targets")(targets)
 
-Count = Annotated[int | None, typer.Option(min=0, show_default=False)]
-Embedding = Annotated[str, typer.Option(help="auto, lexical, a fastembed model, or a model's folder.")]
-
 
 @dataclass(frozen=True)
 class Filters:
@@ -167,11 +168,8 @@ def build(
         ),
     ] = None,
     name: Annotated[str | None, typer.Option(help="[default: the source's name]", show_default=False)] = None,
-    format: Annotated[str, typer.Option(help="One that `manyheads corpus formats` lists.")] = "auto",  # noqa: A002
-    columns: Annotated[
-        str | None,
-        typer.Option(metavar="FIELD=COLUMN,...", help="Of a table, such as title=Title,year=Year."),
-    ] = None,
+    format: Format = "auto",  # noqa: A002
+    columns: Columns = None,
     interests: Annotated[
         str, typer.Option(help="Where a dataset has none: keywords, or a model condenses them: model.")
     ] = "keywords",

@@ -68,7 +68,6 @@ Budget = Annotated[
 ]
 Seed = Annotated[int | None, typer.Option("--seed", help="Seed of the run's one random generator.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
-Corpus = Annotated[str, typer.Argument(help="A built corpus's folder, or a shipped corpus's name.")]
 
 
 @dataclass(frozen=True)

@@ -310,7 +310,7 @@ class RunResult(Part, Generic[R]):
     @property
     def tokens(self) -> int:
         """Input and output together."""
-        return self.usage.input_tokens + self.usage.output_tokens
+        return self.usage.tokens
 
 
 def read_result(folder: Path, kind: type[R], *, unfinished: bool = False) -> RunResult[R]:

@@ -1,7 +1,6 @@
 """`manyheads eval`: a suite of runs, and what they come to."""
 
 import asyncio
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -100,31 +99,25 @@ def _show(suite: "Suite", evaluation: "Evaluation") -> None:
 
 def _explain(suite: "Suite", evaluation: "Evaluation") -> None:
     """What is not in the means, and why; the same reason once."""
-    cells, rows = len(evaluation.rows), evaluation.rows
-    for why, named in _by_reason((row.error or "", row.cell) for row in evaluation.failed).items():
-        say(f"failed: {named}: {why}", err=True)
-    lacking = (
-        (f"no {name}: {why}", row.cell) for row in evaluation.lacking for name, why in row.missing.items()
-    )
-    for why, named in _by_reason(lacking).items():
-        say(f"not measured: {named}: {why}", err=True)
-    if bad := len(evaluation.failed) + len(evaluation.lacking):
-        say(f"{bad} of {cells} cells are left out of means, see above", err=True)
-    if evaluation.failed:
-        say("The same command goes on, with what has failed and what was not tried.", err=True)
-    for name in suite.spec.measures:
-        if unknown := sum(name in row.unknown for row in rows):
-            say(f"unknown: {name}: null in the results of {unknown} of {cells} cells", err=True)
-
-
-def _by_reason(said: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Of what was said of cells, for what reason which."""
     from manyheads.suites.report import cells_by
 
-    return {
-        why: f"{cells[0]} and {len(cells) - 1} more" if cells[1:] else cells[0]
-        for why, cells in cells_by((plain(why), cell) for why, cell in said).items()
-    }
+    failed = [(row.error or "", row.cell) for row in evaluation.failed]
+    lacking = [
+        (f"no {name}: {why}", row.cell) for row in evaluation.lacking for name, why in row.missing.items()
+    ]
+    for what, reasons in (("failed", failed), ("not measured", lacking)):
+        for why, cells in cells_by((plain(why), cell) for why, cell in reasons).items():
+            more = f" and {len(cells) - 1} more" if cells[1:] else ""
+            say(f"{what}: {cells[0]}{more}: {why}", err=True)
+    if bad := len(evaluation.failed) + len(evaluation.lacking):
+        say(f"{bad} of {len(evaluation.rows)} cells are left out of means, see above", err=True)
+    if failed:
+        say("The same command goes on, with what has failed and what was not tried.", err=True)
+    for name in suite.spec.measures:
+        if unknown := sum(name in row.unknown for row in evaluation.rows):
+            say(
+                f"unknown: {name}: null in the results of {unknown} of {len(evaluation.rows)} cells", err=True
+            )
 
 
 # A suite's means as a table: a column for each measure where the terminal is wide enough, else a line.

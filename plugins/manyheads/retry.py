@@ -7,7 +7,6 @@ of the clients need be imported.
 import asyncio
 import heapq
 import math
-import random
 import threading
 import time
 from collections import deque
@@ -18,6 +17,8 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any, TypeVar
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_random_exponential
 
 from manyheads.escaping import scrubbed
 
@@ -272,26 +273,19 @@ class Retry:
     tries: int = field(default=0, init=False)
     failure: Exception | None = field(default=None, init=False)
     """The last of a try: what to tell when time runs out while waiting for another."""
+    _mended: bool = field(default=False, init=False)
+    _free: int = field(default=0, init=False)
 
     async def send(self, request: Callable[[], Awaitable[T]]) -> T:
         """The answer to a request, or the exception of its last try. Raises `OverdueError` and `SlowError` too."""
-        free = 0
-        while True:
-            try:
-                return await self._once(request)
-            except (OverdueError, SlowError):
-                raise
-            except Exception as error:
-                self.failure, mended = error, self.mend is not None and self.mend(error)
-                free += mended
-                if not mended and not self._may_help(error):
-                    raise
-                pause = 0.0 if mended else self._pause(error)
-                if self.tries > self.retries + free or pause > self.until - time.monotonic():
-                    raise
-                if self.before_wait:
-                    self.before_wait(error, mended)
-            await asyncio.sleep(pause)
+        retrying = AsyncRetrying(
+            stop=self._is_spent,
+            wait=self._pause,
+            retry=retry_if_exception(self._may_help),
+            before_sleep=self._note,
+            reraise=True,
+        )
+        return await retrying(self._once, request)
 
     async def _once(self, request: Callable[[], Awaitable[T]]) -> T:
         async with self.limiter.turn(self.until):
@@ -307,18 +301,34 @@ class Retry:
                     self.limiter.pause(seconds)
                 raise
 
-    def _may_help(self, error: Exception) -> bool:
+    def _may_help(self, error: BaseException) -> bool:
+        if isinstance(error, OverdueError | SlowError) or not isinstance(error, Exception):
+            return False
+        self.failure, self._mended = error, self.mend is not None and self.mend(error)
+        if self._mended:
+            self._free += 1
+            return True
         asked, status = retry_after(error), status_of(error)
         if asked is not None and asked > self.longest_asked:
             return False
         return is_passing(status) if status else is_failure(error) and not _names(error) & _HOPELESS
 
-    def _pause(self, error: Exception) -> float:
+    def _pause(self, state: RetryCallState) -> float:
         """Seconds to sleep: what Retry-After says, which the limiter may wait for, else a growing, random time."""
-        asked = retry_after(error)
+        if self._mended:
+            return 0.0
+        asked = retry_after(self.failure)
         if asked is not None:
             return 0.0 if self.together else asked
-        seconds = random.uniform(0, min(self.longest, self.backoff * 2.0 ** min(self.tries - 1, 60)))
-        if self.together and status_of(error) == 429:
+        seconds = wait_random_exponential(multiplier=self.backoff, max=self.longest)(state)
+        if self.together and status_of(self.failure) == 429:
             self.limiter.pause(seconds)
         return seconds
+
+    def _note(self, state: RetryCallState) -> None:
+        if self.before_wait and self.failure:
+            self.before_wait(self.failure, self._mended)
+
+    def _is_spent(self, state: RetryCallState) -> bool:
+        late = state.upcoming_sleep > self.until - time.monotonic()
+        return late or state.attempt_number > self.retries + self._free

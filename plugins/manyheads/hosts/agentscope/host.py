@@ -174,10 +174,9 @@ class SpeakerAgent(Agent):
             injection_config=NO_CLOCK,
         )
 
-    def play(self, speaker: Speaker) -> "SpeakerAgent":
+    def play(self, speaker: Speaker) -> None:
         """Be another speaker."""
         self.name, self._system_prompt = speaker.name, speaker.system
-        return self
 
     def begin(
         self, model: GovernedModel, tools: Sequence[Tool], recall: Callable[[], Awaitable[str]] | None
@@ -213,9 +212,11 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
         speaker, served, ledger = turn.speaker, self.model(turn.speaker.model), Ledger(warn=warn)
         refuse_unseen(served.alias, served.config, images=any(message.images for message in thread))
         model = GovernedModel(served, ledger, turn.reply_type)
-        agent = self._idle.pop().play(speaker) if self._idle else SpeakerAgent(speaker, model)
+        idle = self._idle
+        agent = idle.pop() if idle else SpeakerAgent(speaker, model)
         recall = None if turn.recall is None else partial(self._recall, turn.recall, speaker.name)
         agent.begin(model, turn.tools if served.config.calls_tools else (), recall)
+        agent.play(speaker)
         agent.state.context = [to_msg(message, speaker.name) for message in thread[:-1]]
         reply = await agent.reply(to_msg(thread[-1], speaker.name))
         ledger.stop_if_failed()
@@ -229,7 +230,7 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
                 hint="try another model, or resume the run",
             )
         calls = calls_in(agent.state.context, agent.state.reply_id)
-        self._idle.append(agent)
+        idle.append(agent)
         return Raw(reply.get_text_content() or "", ledger.model, ledger.usage, calls, ledger.truncated)
 
 

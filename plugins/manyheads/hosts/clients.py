@@ -17,7 +17,7 @@ from manyheads.engine.replying import StructuredHost
 from manyheads.errors import ConfigError, ModelError
 from manyheads.models.answers import SoundTransport, plain
 from manyheads.models.offline import LocalModel, OfflineModel
-from manyheads.models.requests import Governor, form_of, key_variable
+from manyheads.models.requests import CLOCK, Clock, Governor, form_of, key_variable
 from manyheads.pool import Pool
 from manyheads.replies import ReplyModel
 
@@ -276,9 +276,11 @@ class ClientHost(StructuredHost, Generic[C]):
         """
         alias, config = turn.speaker.model, self.model(turn.speaker.model).config
         limit = asyncio.timeout(seconds := config.turn_timeout or 30 * config.timeout)
+        outer, token = CLOCK.get(), CLOCK.set(Clock(limit))
         try:
-            async with limit:
-                return await super().ask(turn)
+            with outer.stopped():
+                async with limit:
+                    return await super().ask(turn)
         except TimeoutError as error:
             if not limit.expired():
                 raise
@@ -287,6 +289,8 @@ class ClientHost(StructuredHost, Generic[C]):
                 "tool calls of the turn together",
                 hint=f"mend what is slow, or set models.{alias}.turn_timeout higher, then: manyheads resume RUN",
             ) from error
+        finally:
+            CLOCK.reset(token)
 
     async def close(self) -> None:
         """Close the connections of the clients that were made here."""

@@ -14,7 +14,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Annotated, Any, Protocol, cast
+from typing import IO, Annotated, Any, ClassVar, Protocol, cast
 
 from pydantic import (
     AfterValidator,
@@ -261,9 +261,13 @@ def at_fault(wrong: ValidationError) -> tuple[str, str]:
     return ".".join(map(str, first["loc"])) or "json", told
 
 
+Record = tuple[int, RawPaper | tuple[str, str]]
+"""A record's number in its file, and the paper in it or the field at fault and why."""
+
+
 def sift(
     source: object,
-    records: Iterable[tuple[int, RawPaper | tuple[str, str]]],
+    records: Iterable[Record],
     rejects: Rejects,
     *,
     example: str,
@@ -407,47 +411,85 @@ def _files_of(archive: zipfile.ZipFile) -> list[str]:
     ]
 
 
-# JSON Lines of papers, plain or gzip: the format of corpora that are not a dataset's own.
-
-EXAMPLE = (
-    'JSON Lines, one paper a line: {"id": "…", "title": "…", "abstract": "…", "authors": ["…"], '
-    '"year": 2015, "citations": 3}'
-)
+# Datasets: records in a file, or in all such files of a folder.
 
 
-class JsonLines:
-    """A file whose lines are objects with `id, title, abstract, authors, year`.
+class Dataset:
+    """A `Reader` of a file, or of all such files in a folder; a format says what their `records` are."""
 
-    Where known, they have `citations, venue, keywords, affiliations, author_ids, references` too.
-    """
+    kind: ClassVar[str] = ""
+    endings: ClassVar[tuple[str, ...]] = ()
+    unit: ClassVar[str] = "line"
+    """What the numbers of records count."""
+    example: ClassVar[str]
+    """What a record should look like, or what to do where there are none."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-
-    @property
-    def name(self) -> str:
-        return self.path.name
+        self.name, self.path = path.resolve().name, path
 
     def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
-        """The papers with their line numbers; broken lines go to `rejects`.
-
-        Raises:
-            CorpusError: the file is missing, no gzip although named so, cut off, not JSON Lines, not UTF-8, or
-                more than half of its lines are broken.
-        """
-
-        def parsed(line: bytes) -> RawPaper | tuple[str, str]:
-            try:
-                return crowded(line) or RawPaper.model_validate_json(line.decode("utf-8"))
-            except UnicodeDecodeError as wrong:
-                return "encoding", f"byte {wrong.start} is not UTF-8"
-            except ValidationError as wrong:
-                return at_fault(wrong)
-
-        with closing(lines(self.path)) as numbered:
-            records = ((number, parsed(line)) for number, line in numbered)
-            yield from sift(self.path, records, rejects, example=EXAMPLE)
+        """See `Reader.papers`; a record's number counts the `unit`s of its file."""
+        rejects.unit = self.unit
+        yield from sift(self.path, self.records(rejects), rejects, example=self.example)
 
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
         """Nothing but what the papers say."""
         return {}
+
+    def records(self, rejects: Rejects) -> Iterator[Record]:
+        for file in self.each(shards(self.path, self.endings, self.kind), rejects):
+            yield from self.records_of(file)
+
+    def records_of(self, file: Path) -> Iterator[Record]:
+        raise NotImplementedError
+
+    def each(self, files: Iterable[Path], rejects: Rejects) -> Generator[Path]:
+        """Each file in turn; from then on rejects are of that file, named where the dataset is a folder."""
+        for file in files:
+            if file != self.path:
+                rejects.file = str(file.relative_to(self.path))
+            yield file
+
+
+def shards(path: Path, endings: Collection[str], kind: str) -> list[Path]:
+    """The files of a dataset: the path itself, or those in the folder with one of these endings, by name.
+
+    Raises:
+        CorpusError: nothing is there.
+    """
+    if not path.exists():
+        raise CorpusError(
+            f"{path}: no such file or folder", hint=f"name a file of {kind}, or a folder of them"
+        )
+    if path.is_file():
+        return [path]
+    files = sorted(file for file in path.rglob("*") if file.name.lower().endswith(tuple(endings)))
+    if not files:
+        raise CorpusError(
+            f"{path}: no file of {kind} in it", hint=f"their names end in {' or '.join(endings)}"
+        )
+    return files
+
+
+class JsonLines(Dataset):
+    """A `Reader` of objects with `id, title, abstract, authors, year`, for corpora that are not a dataset's own.
+
+    Where known, they have `citations, venue, keywords, affiliations, author_ids, references` too.
+    """
+
+    kind = "JSON Lines"
+    endings = (".jsonl", ".jsonl.gz", ".json", ".json.gz")
+    example = (
+        'JSON Lines, one paper a line: {"id": "…", "title": "…", "abstract": "…", "authors": ["…"], '
+        '"year": 2015, "citations": 3}'
+    )
+
+    def records_of(self, file: Path) -> Iterator[Record]:
+        with closing(lines(file)) as stream:
+            for number, line in stream:
+                try:
+                    yield number, crowded(line) or RawPaper.model_validate_json(line.decode("utf-8"))
+                except UnicodeDecodeError as wrong:
+                    yield number, ("encoding", f"byte {wrong.start} is not UTF-8")
+                except ValidationError as wrong:
+                    yield number, at_fault(wrong)

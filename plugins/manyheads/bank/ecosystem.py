@@ -39,8 +39,8 @@ class Ecosystem(Closing):
         self.folder, self.meta, self.papers = folder, meta, papers
         """`papers` has B_past and B_con, told apart by `where={"period": "past"}`."""
         self._authors = authors
-        self._queries = QueryEmbedder(papers.collection.embedder)
-        papers.collection.queries = authors.queries = self._queries
+        self._queries = QueryEmbedder(papers.embedder)
+        papers.queries = authors.queries = self._queries
         try:
             scientists = _SCIENTISTS.validate_python(read_json(folder, SCIENTISTS))
         except ValidationError as wrong:
@@ -68,7 +68,7 @@ class Ecosystem(Closing):
     @property
     def embedder(self) -> Embedder:
         """The model of all its vectors."""
-        return self.papers.collection.embedder
+        return self.papers.embedder
 
     @property
     def scientists(self) -> list[Scientist]:
@@ -102,7 +102,7 @@ class Ecosystem(Closing):
 
     async def find_scientists(self, query: str, k: int, *, exclude: Names[str] = ()) -> list[Scientist]:
         """The k scientists whose profiles are nearest to the query, best first."""
-        [found] = await self._authors.search([query], k, Filter(exclude=frozenset(exclude)))
+        [found] = await self._authors.find([query], k, Filter(exclude=frozenset(exclude)))
         return [self.scientist(one.id) for one in found]
 
     def expect(self, *queries: str) -> None:

@@ -10,7 +10,6 @@ from typing import Literal, Protocol
 
 from manyheads.bank.corpus import RawAuthor, RawPaper
 from manyheads.bank.lexical import some_texts, standout_phrases
-from manyheads.bank.selection import Team
 from manyheads.papers import Paper, Scientist
 
 # Who has written with whom, and whom a leader asks next (VirSci 2025, §3.1, §3.2, App. D.4).
@@ -228,11 +227,13 @@ Spellings = Mapping[str, Counter[str]]
 """Key to each name that stands for it, with the number of papers where it does."""
 
 
-def spellings(authors: Iterable[str], teams: Iterable[Team], known: Mapping[str, RawAuthor]) -> Spellings:
+def spellings(
+    authors: Iterable[str], papers: Iterable[RawPaper], known: Mapping[str, RawAuthor]
+) -> Spellings:
     """Every name under which these authors (by key) stand in papers and in the dataset's own records."""
     found = {key: Counter[str]() for key in authors}
-    for team in teams:
-        for key, name in zip(team.keys, team.names, strict=True):
+    for paper in papers:
+        for key, name in zip(paper.keys, paper.byline, strict=True):
             if key in found:
                 found[key][name] += 1
     for key, author in known.items():

@@ -51,21 +51,14 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A record found by a query, with its cosine similarity (-1…1)."""
-
-    id: str
-    score: float
-    payload: Payload
-
-
-@dataclass(frozen=True, slots=True)
 class Record:
-    """A stored record; `vector` is (dim,) float32 where it was asked for."""
+    """A stored record, with its cosine similarity (-1…1) to what it was found by; `vector` is (dim,) float32 where it
+    was asked for."""
 
     id: str
     payload: Payload
     vector: "np.ndarray[Any, np.dtype[np.float32]] | None" = None
+    score: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +92,14 @@ class VectorStore(Closing):
 
     def query(
         self, vectors: "Vectors", k: int, where: Filter = EVERYTHING, *, exact: bool = True
-    ) -> list[list[Found]]:
+    ) -> list[list[Record]]:
         """The k records nearest to each of (q, dim) vectors, best first, ties by id.
 
         Not `exact`, the engine's index may be used, where there is one: quicker, and may miss some.
         """
         self._check(vectors)
         answers = self._nearest(vectors.tolist(), k, where, exact) if len(vectors) else []
-        return [sorted(map(_found, points), key=lambda one: (-one.score, one.id)) for points in answers]
+        return [sorted(map(_record, points), key=lambda one: (-one.score, one.id)) for points in answers]
 
     def get(self, ids: Sequence[str], *, vectors: bool = False) -> dict[str, Record]:
         """The records of these ids; unknown ids are not in the result."""
@@ -157,27 +150,17 @@ def point_id(record_id: str) -> str:
     return str(uuid.uuid5(_NAMESPACE, record_id))
 
 
-def _own(point: Any) -> tuple[str, Payload]:
-    payload = dict(point.payload or {})
-    try:
-        return str(payload.pop(ID_FIELD)), payload
-    except KeyError as error:
-        raise CorpusError(
-            f"the store holds a point without {ID_FIELD}: it was written by something else"
-        ) from error
-
-
-def _found(point: Any) -> Found:
-    record_id, payload = _own(point)
-    return Found(record_id, max(-1.0, min(1.0, point.score)), payload)  # rounding can pass 1
-
-
 def _record(point: Any) -> Record:
     import numpy as np
 
+    payload = dict(point.payload or {})
+    if ID_FIELD not in payload:
+        raise CorpusError(f"the store holds a point without {ID_FIELD}: it was written by something else")
+    vector = getattr(point, "vector", None)
     # of a vector that its files call deleted, the engine gives an empty object
-    vector = np.asarray(point.vector, dtype=np.float32) if isinstance(point.vector, list) else None
-    return Record(*_own(point), vector)
+    array = np.asarray(vector, dtype=np.float32) if isinstance(vector, list) else None
+    score = max(-1.0, min(1.0, getattr(point, "score", 0.0)))  # rounding can pass 1
+    return Record(str(payload.pop(ID_FIELD)), payload, array, score)
 
 
 def filter_of(where: Filter, api: Any, range_of: Any, is_one_of: Callable[[list[str]], Any]) -> Any:

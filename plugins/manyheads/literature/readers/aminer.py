@@ -13,16 +13,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, lines, members, sift
+from manyheads.bank.corpus import Dataset, RawAuthor, RawPaper, Record, Rejects, lines, members, shards
 from manyheads.errors import CorpusError
 from manyheads.literature.readers.common import (
-    Dataset,
-    Record,
     mapping,
     objects,
     paper,
     sequence,
-    shards,
     terms,
     whole,
 )
@@ -212,12 +209,9 @@ def blocks(file: Path) -> Iterator[Block]:
 
 
 PAPER, AUTHOR, COAUTHOR, AUTHORSHIP = "paper", "author", "coauthor", "author2paper"
-EXAMPLE = (
-    "records that begin with a line `#index NUMBER`, then `#* title`, `#@ names;…`, `#t year`, `#! abstract`"
-)
 
 
-class AMiner:
+class AMiner(Dataset):
     """A `Reader` of the dataset.
 
     Papers carry no citation count: how often each is cited is counted over all of the file first. An author's key
@@ -227,17 +221,16 @@ class AMiner:
         path: the folder, or a file of papers in it, whatever its name.
     """
 
+    unit = "record"
+    example = "records that begin with a line `#index NUMBER`, then `#* title`, `#@ names;…`, `#t year`, `#! abstract`"
+
     def __init__(self, path: Path) -> None:
         self._folder = path if path.is_dir() else path.parent
+        super().__init__(self._folder)
         self._papers = None if path.is_dir() else path
-        self.name = self._folder.resolve().name
 
-    def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
-        """See `Reader.papers`; a record's number counts the file's papers.
-
-        Raises:
-            CorpusError: there are no papers, or a file cannot be read.
-        """
+    def records(self, rejects: Rejects) -> Iterator[Record]:
+        """Raises `CorpusError` where there are no papers, or a file cannot be read."""
         if (file := self._papers or self._file(PAPER)) is None:
             packed = any(self._folder.glob("*.rar"))
             raise CorpusError(
@@ -249,11 +242,9 @@ class AMiner:
         ties = self._file(AUTHORSHIP)
         cited = CitationCounts(file)
         authorships = Authorships(ties, rejects) if ties else None
-        rejects.file, rejects.unit = file.name if ties else "", "record"
-        records = (
-            (number, _paper(block, cited, authorships)) for number, block in enumerate(blocks(file), 1)
-        )
-        yield from sift(file, records, rejects, example=EXAMPLE)
+        rejects.file, rejects.unit = file.name if ties else "", self.unit
+        for number, block in enumerate(blocks(file), 1):
+            yield number, _paper(block, cited, authorships)
 
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
         """See `Reader.authors`. By name, only authors are known whose name nobody else has."""
@@ -352,7 +343,6 @@ class Oag(Dataset):
         files = [file for file in self._files() if not any(other in file.name.lower() for other in OTHERS)]
         if not files and self.path.is_dir():
             raise CorpusError(f"{self.path}: no publications in it", hint="name the folder of the downloads")
-        rejects.unit = self.unit
         for file in files or [self.path]:
             where, inside = "" if file == self.path else str(file.relative_to(self.path)), members(file)
             for member in inside:

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import IO
 from xml.etree.ElementTree import Element, ParseError
 
-from manyheads.bank.corpus import open_file, reading
+from manyheads.bank.corpus import Dataset, Record, open_file, reading
 from manyheads.errors import CorpusError
-from manyheads.literature.readers.common import Dataset, Record, paper
+from manyheads.literature.readers.common import paper
 
 OLD_STYLE = re.compile(r"[A-Z]\d\d")
 TWO_DIGIT_VOLUMES = re.compile(r"W\d\d|C69|D19")

@@ -8,9 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manyheads.bank.corpus import RawPaper, lines
+from manyheads.bank.corpus import Dataset, RawPaper, Record, lines
 from manyheads.errors import CorpusError
-from manyheads.literature.readers.common import Dataset, Record, paper, terms
+from manyheads.literature.readers.common import paper, terms
 
 if TYPE_CHECKING:
     from bibtexparser.model import Entry

@@ -28,7 +28,6 @@ from manyheads.literature.library import connect
 from manyheads.literature.readers.aminer import AMiner, Oag
 from manyheads.literature.readers.anthology import Anthology
 from manyheads.literature.readers.bibtex import BEGIN, BibTeX
-from manyheads.literature.readers.common import shards
 from manyheads.literature.readers.semantic_scholar import AcademicGraph, Search, part_files
 from manyheads.literature.readers.table import NEEDED, Delimited, Parquet, columns_of, header_of
 from manyheads.literature.readers.unarxive import UnArXive
@@ -84,15 +83,6 @@ class Format:
     open: Callable[[str, Opening], Reader]
 
 
-def _json_lines(source: str, opening: Opening) -> Reader:
-    path, endings = Path(source), (".jsonl", ".jsonl.gz", ".json", ".json.gz")
-    return (
-        _as_one([JsonLines(file) for file in shards(path, endings, "JSON Lines")])
-        if path.is_dir()
-        else JsonLines(path)
-    )
-
-
 def _search(source: str, opening: Opening) -> Reader:
     config = opening.literature
     return Search(
@@ -112,7 +102,7 @@ def _dumps(source: str, how: Opening) -> Reader:
 FORMATS = {
     one.name: one
     for one in (
-        Format("jsonl", "JSON Lines, one paper a line", "papers.jsonl.gz", _json_lines),
+        Format("jsonl", "JSON Lines, one paper a line", "papers.jsonl.gz", lambda source, _: JsonLines(Path(source))),
         Format("aminer", "AMiner's text files of papers, authors and co-authors", "aminer/ with AMiner-Paper.txt",
                lambda source, _: AMiner(Path(source))),
         Format("oag", "Open Academic Graph: JSON Lines with n_citation and author ids", "oag/ with v3.1_oag_publication_1.json",

@@ -11,11 +11,11 @@ from typing import Any
 
 from pydantic import JsonValue, TypeAdapter
 
-from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, sift
+from manyheads.bank.corpus import Dataset, RawAuthor, RawPaper, Record, Rejects
 from manyheads.disk import Database
 from manyheads.errors import CorpusError, LiteratureError
 from manyheads.literature.cache import LookupCache
-from manyheads.literature.readers.common import Record, each, mapping, objects, paper, sequence, whole
+from manyheads.literature.readers.common import mapping, objects, paper, sequence, whole
 from manyheads.literature.source import Part, Request, Source
 from manyheads.papers import Paper, Window
 
@@ -27,10 +27,9 @@ _TABLES = (
 
 
 Years = tuple[int | None, int | None]
-EXAMPLE = 'lines such as {"corpusid": 1, "title": "…", "authors": [{"authorId": "2", "name": "…"}], "year": 2015, …}'
 
 
-class AcademicGraph:
+class AcademicGraph(Dataset):
     """A `Reader` of the dumps: a folder with the parts as folders, or as files whose names begin so.
 
     Abstracts stand in files of their own. Papers wait for theirs in a database on the disk, which takes about as
@@ -44,6 +43,8 @@ class AcademicGraph:
             the database takes as much more room as the unpacked citations.
     """
 
+    example = 'lines such as {"corpusid": 1, "title": "…", "authors": [{"authorId": "2", "name": "…"}], "year": 2015, …}'
+
     def __init__(
         self,
         folder: Path,
@@ -52,19 +53,16 @@ class AcademicGraph:
         *,
         references: bool = False,
     ) -> None:
-        self.name, self._folder, self._years, self._scratch = folder.resolve().name, folder, years, scratch
+        super().__init__(folder)
+        self._years, self._scratch = years, scratch
         self._citations = part_files(folder, "citations") if references else []
 
-    def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
-        """See `Reader.papers`; a record's number is its line's. Papers come in the order of their abstracts.
-
-        Raises:
-            CorpusError: papers or abstracts are missing, or cannot be read.
-        """
+    def records(self, rejects: Rejects) -> Iterator[Record]:
+        """In the order of their abstracts; raises `CorpusError` where papers or abstracts are missing or unreadable."""
         for part in ("papers", "abstracts"):
-            if not part_files(self._folder, part):
+            if not part_files(self.path, part):
                 raise CorpusError(
-                    f"{self._folder}: no {part} of Semantic Scholar in it",
+                    f"{self.path}: no {part} of Semantic Scholar in it",
                     hint="name the folder that holds papers/, abstracts/ and authors/, as downloaded from the datasets API",
                 )
         try:
@@ -73,10 +71,8 @@ class AcademicGraph:
                 closing(Database(Path(place) / "papers.sqlite", *_TABLES, safety="none")) as join,
             ):
                 join.change_all("INSERT INTO cites VALUES (?, ?)", self._pairs(rejects))
-                for number, made in sift(
-                    self._folder, self._records(join, rejects), rejects, example=EXAMPLE
-                ):
-                    if self._citations:
+                for number, made in self._joined(join, rejects):
+                    if self._citations and isinstance(made, RawPaper):
                         cited = join.rows("SELECT cited FROM cites WHERE citing = ? ORDER BY rowid", made.id)
                         made = made.model_copy(update={"references": tuple(one for (one,) in cited)})
                     yield number, made
@@ -88,7 +84,7 @@ class AcademicGraph:
 
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
         """See `Reader.authors`; {} where the dump was downloaded without authors."""
-        rows = (row for file in part_files(self._folder, "authors") for _, row in objects(file))
+        rows = (row for file in part_files(self.path, "authors") for _, row in objects(file))
         authors = (
             _author(row) for row in rows if isinstance(row, dict) and str(row.get("authorid")) in wanted
         )
@@ -96,17 +92,17 @@ class AcademicGraph:
 
     def _pairs(self, rejects: Rejects) -> Iterator[tuple[str, str]]:
         """Who cites whom, of those of whom the dump knows both."""
-        for file in each(self._folder, self._citations, rejects, "line"):
+        for file in self.each(self._citations, rejects):
             for number, row in objects(file):
                 if not isinstance(row, dict):
                     rejects.note(number, *row)
                 elif row.get("citingcorpusid") is not None and row.get("citedcorpusid") is not None:
                     yield str(row["citingcorpusid"]), str(row["citedcorpusid"])
 
-    def _records(self, join: Database, rejects: Rejects) -> Iterator[Record]:
+    def _joined(self, join: Database, rejects: Rejects) -> Iterator[Record]:
         """Papers wait on the disk for their abstracts; those that find none come last."""
         first, last = self._years
-        for file in each(self._folder, part_files(self._folder, "papers"), rejects, "line"):
+        for file in self.each(part_files(self.path, "papers"), rejects):
             for number, row in objects(file):
                 made = paper(_fields(row)) if isinstance(row, dict) else row
                 if isinstance(made, tuple) or not (first or made.year) <= made.year <= (last or made.year):
@@ -116,7 +112,7 @@ class AcademicGraph:
                 if not join.change("INSERT OR IGNORE INTO papers VALUES (?, ?, ?, ?)", *waiting):
                     yield number, ("corpusid", "is another paper's already")
         columns = "file, number, paper"
-        for file in each(self._folder, part_files(self._folder, "abstracts"), rejects, "line"):
+        for file in self.each(part_files(self.path, "abstracts"), rejects):
             name = rejects.file
             for number, row in objects(file):
                 if not isinstance(row, dict):
@@ -178,7 +174,7 @@ API_PARTS: tuple[Part, ...] = ("abstract", "authors", "venue", "citations", "dat
 _PAPERS = TypeAdapter(list[Paper])
 
 
-class Search:
+class Search(Dataset):
     """A `Reader` of what a service finds for a query, each year's best matches.
 
     A year that was fetched is kept in the cache: a build that was interrupted goes on from there.
@@ -195,6 +191,9 @@ class Search:
         CorpusError: no words, or no years.
     """
 
+    unit = "paper"
+    example = "use other words, or other years"
+
     def __init__(
         self,
         query: str,
@@ -204,7 +203,7 @@ class Search:
         limit: int = MOST_A_YEAR,
         address: str = "",
     ) -> None:
-        self.name = f"search: {query}"
+        self.name, self.path = f"search: {query}", Path(f"search: {query}")
         first, last = years
         if not query.strip():
             raise CorpusError(
@@ -218,21 +217,8 @@ class Search:
         self._query, self._years, self._limit = query.strip(), range(first, last + 1), limit
         self._connect, self._open_cache, self._address = connect, cache, address
 
-    def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
-        """See `Reader.papers`; a record's number is its rank in its year.
-
-        Raises:
-            LiteratureError: the service cannot be reached or refuses; the years so far are kept.
-            CorpusError: nothing was found at all.
-        """
-        yield from sift(self.name, self._records(rejects), rejects, example="use other words, or other years")
-
-    def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
-        """Nothing but what the papers say."""
-        return {}
-
-    def _records(self, rejects: Rejects) -> Iterator[Record]:
-        rejects.unit = "paper"
+    def records(self, rejects: Rejects) -> Iterator[Record]:
+        """Numbered by rank in their year; raises `LiteratureError` where the service fails: the years so far are kept."""
         source = self._connect()
         with self._open_cache() as cache, asyncio.Runner() as runner:
             try:

@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, cast
 
-from manyheads.bank.corpus import RawPaper, open_file, reading
+from manyheads.bank.corpus import Dataset, RawPaper, Record, open_file, reading
 from manyheads.errors import CorpusError
-from manyheads.literature.readers.common import Dataset, Record, paper, terms
+from manyheads.literature.readers.common import paper, terms
 from manyheads.papers import fold
 
 # Columns of tables: which holds what, by its name or the user's word.

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from manyheads.bank.corpus import RawPaper
+from manyheads.bank.corpus import Dataset, RawPaper, Record
 from manyheads.literature.readers.bibtex import NotTeXError, plain_text
-from manyheads.literature.readers.common import Dataset, Record, mapping, objects, paper, sequence
+from manyheads.literature.readers.common import mapping, objects, paper, sequence
 from manyheads.literature.readers.table import person
 
 IDS = {"doi": "doi:", "arxiv_id": "arXiv:"}

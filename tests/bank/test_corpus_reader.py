@@ -132,10 +132,10 @@ def test_a_wrong_file_gets_one_clear_message(tmp_path: Path, name: str) -> None:
     assert told.value.hint
 
 
-def test_a_missing_file_and_a_folder_are_told_apart(tmp_path: Path) -> None:
+def test_a_missing_file_and_an_empty_folder_are_told_apart(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="no such file"):
         read(tmp_path / "none.jsonl")
-    with pytest.raises(CorpusError, match="a folder"):
+    with pytest.raises(CorpusError, match="no file of JSON Lines"):
         read(tmp_path)
 
 

@@ -140,10 +140,14 @@ def fill_papers(
     imported = 0
     with KnowledgeBank.create(folder, model) as bank:
         for period in spool.years:
-            for with_vector, some in _batches(spool.masked(period), file):
-                rows = file.of([one.id for one in some]) if file and with_vector else None
-                bank.add(some, rows, count, period=period)
-                imported += len(some) * with_vector
+            papers = spool.masked(period)
+            while some := [*islice(papers, CHUNK if file else BATCH)]:
+                given = [one for one in some if file and one.id in file]
+                if file and given:
+                    bank.add(given, file.of([one.id for one in given]), count, period=period)
+                    imported += len(given)
+                rest = [one for one in some if not file or one.id not in file]
+                bank.add(rest, None, count, period=period)
     return imported
 
 
@@ -161,19 +165,6 @@ def _need_same_model(file: VectorFile, papers: Iterable[Paper], model: Embedder)
             f"{file.path}: not the vectors of {model.name}: the mean cosine of {len(some)} papers' with its own is {alike:.2f}",
             hint="name the model that made them: --set embedding=MODEL; or leave out --vectors",
         )
-
-
-def _batches(papers: Iterable[Paper], file: VectorFile | None) -> Iterator[tuple[bool, list[Paper]]]:
-    """Papers in batches, those with a vector in the file apart from the others."""
-    waiting: dict[bool, list[Paper]] = {True: [], False: []}
-    for paper in papers:
-        with_vector = file is not None and paper.id in file
-        some = waiting[with_vector]
-        some.append(paper)
-        if len(some) == (CHUNK if with_vector else BATCH):
-            yield with_vector, some
-            waiting[with_vector] = []
-    yield from ((with_vector, some) for with_vector, some in waiting.items() if some)
 
 
 def fill_scientists(folder: Path, scientists: Sequence[Scientist], model: Embedder, tell: Progress) -> None:

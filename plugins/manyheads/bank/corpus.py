@@ -326,10 +326,7 @@ def lines(source: Path, member: str | None = None) -> Generator[tuple[int, bytes
         CorpusError: missing, a folder, cut off, of another compression than its name says, UTF-16, or binary.
     """
     number = 0
-    with (
-        reading(source, lambda: f" after line {number}" if number else ""),
-        open_file(source, member) as stream,
-    ):
+    with open_file(source, member, where=lambda: f" after line {number}" if number else "") as stream:
         while line := stream.readline(LONGEST):
             if len(line) == LONGEST:
                 raise CorpusError(
@@ -350,8 +347,15 @@ def crowded(line: bytes) -> tuple[str, str] | None:
 
 
 @contextmanager
-def open_file(source: Path, member: str | None = None) -> Generator[IO[bytes]]:
-    """The file's bytes, unpacked; a file that plainly holds something else is refused here."""
+def open_file(
+    source: Path, member: str | None = None, *, where: Callable[[], str] = str
+) -> Generator[IO[bytes]]:
+    """The file's bytes, unpacked; a file that plainly holds something else is refused here.
+
+    Args:
+        member: of a zip that holds several files, the one to read.
+        where: says how far the reading came, for what goes wrong in the block.
+    """
     start = head(source)
     if source.suffix == ".gz" and not start.startswith(GZIP):
         raise CorpusError(
@@ -359,7 +363,7 @@ def open_file(source: Path, member: str | None = None) -> Generator[IO[bytes]]:
         )
     if start.startswith(UTF16):
         raise CorpusError(f"{source}: UTF-16, not UTF-8", hint=f"iconv -f utf-16 -t utf-8 {source.name}")
-    with ExitStack() as held:
+    with reading(source, where), ExitStack() as held:
         raw: IO[bytes] = held.enter_context(source.open("rb"))
         if start.startswith(GZIP):
             yield cast(IO[bytes], held.enter_context(gzip.GzipFile(fileobj=raw)))

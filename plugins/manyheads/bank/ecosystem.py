@@ -6,7 +6,7 @@ with Ecosystem.open(Path("corpora/mine")) as ecosystem:
 """
 
 from collections.abc import Collection as Names
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
@@ -86,10 +86,6 @@ class Ecosystem(Closing):
     def names(self) -> dict[str, str]:
         """Masked name to real name, for a person who asks; never for an agent."""
         return read_names(self.folder)
-
-    def collaborations(self, name: str) -> Mapping[str, int]:
-        """A scientist's row of A: papers written together, by masked name; zeros are left out."""
-        return self.scientist(name).collaborators
 
     async def past(self, queries: Sequence[str], k: int, *, before: int | None = None) -> list[list[Hit]]:
         """B_past(q): the k past papers nearest to each query, only those before a year if one is given."""

@@ -36,32 +36,24 @@ def count_collaborations(teams: Iterable[Sequence[str]]) -> dict[str, dict[str, 
     return rows
 
 
-class Peers(Protocol):
-    """What drawing needs of an ecosystem."""
-
-    @property
-    def scientists(self) -> Sequence[Scientist]: ...
-
-    def collaborations(self, name: str) -> Mapping[str, int]: ...
-
-
 def draw(
-    rng: random.Random, ecosystem: Peers, leader: str, *, exploration: Exploration = "uniform"
+    rng: random.Random,
+    scientists: Sequence[Scientist],
+    leader: Scientist,
+    *,
+    exploration: Exploration = "uniform",
 ) -> Iterator[str]:
     """Candidates for a leader's team, one at a time, no one twice, never the leader.
 
     Each comes with P_ij = A_ij / sum_j A_ij over those still left, where every A_ij was raised first: by 1
     ("uniform", §3.1), by |x| with x ~ N(1, 1) drawn for each j ("normal", App. D.4, Eq. 7), or by nothing
     ("none": past collaborators only).
-
-    Raises:
-        CorpusError: the ecosystem has no such leader.
     """
-    row, left = ecosystem.collaborations(leader), dict[str, float]()
-    for peer in ecosystem.scientists:
-        if peer.name != leader:
+    left = dict[str, float]()
+    for peer in scientists:
+        if peer.name != leader.name:
             raised = abs(rng.normalvariate(1, 1)) if exploration == "normal" else exploration == "uniform"
-            if weight := row.get(peer.name, 0) + raised:
+            if weight := leader.collaborators.get(peer.name, 0) + raised:
                 left[peer.name] = weight
     while left:
         [candidate] = rng.choices(list(left), list(left.values()))

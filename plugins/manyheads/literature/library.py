@@ -344,9 +344,6 @@ class ServiceLiterature:
     def scientist(self, name: str) -> Scientist:
         return self._ecosystem.scientist(name)
 
-    def collaborations(self, name: str) -> Mapping[str, int]:
-        return self._ecosystem.collaborations(name)
-
     async def find_scientists(self, query: str, k: int, *, exclude: Collection[str] = ()) -> list[Scientist]:
         return await self._ecosystem.find_scientists(query, k, exclude=exclude)
 

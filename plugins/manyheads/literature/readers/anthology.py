@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import IO
 from xml.etree.ElementTree import Element, ParseError
 
-from manyheads.bank.corpus import Dataset, Record, open_file, reading
+from manyheads.bank.corpus import Dataset, Record, open_file
 from manyheads.errors import CorpusError
 from manyheads.literature.readers.common import paper
 
@@ -33,7 +33,7 @@ class Anthology(Dataset):
     def records_of(self, file: Path) -> Iterator[Record]:
         """Raises `CorpusError` for a file that is no Anthology XML, is cut off, or declares entities."""
         number = 0
-        with reading(file, lambda: f" after paper {number}" if number else ""), open_file(file) as stream:
+        with open_file(file, where=lambda: f" after paper {number}" if number else "") as stream:
             try:
                 for number, fields in enumerate(_papers(file, stream), 1):
                     yield number, paper(fields)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, cast
 
-from manyheads.bank.corpus import Dataset, RawPaper, Record, open_file, reading
+from manyheads.bank.corpus import Dataset, RawPaper, Record, open_file
 from manyheads.errors import CorpusError
 from manyheads.literature.readers.common import paper, terms
 from manyheads.papers import fold
@@ -128,7 +128,7 @@ class Delimited(_Table):
     def records_of(self, file: Path) -> Iterator[Record]:
         csv.field_size_limit(LONGEST_CELL)
         number, stem = 0, file.name.partition(".")[0]
-        with reading(file, lambda: f" after row {number}" if number else ""), open_file(file) as stream:
+        with open_file(file, where=lambda: f" after row {number}" if number else "") as stream:
             text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
             first = text.readline(LONGEST_CELL)
             if not first.strip():

@@ -190,10 +190,10 @@ def test_a_log_of_rejects_ends_somewhere_though_the_count_goes_on(monkeypatch: p
 
 
 def test_a_place_names_what_is_counted_and_the_file_if_there_are_several() -> None:
-    rejects = Rejects(unit="row", file="two.csv")
+    rejects = Rejects(log := io.StringIO(), unit="row", file="two.csv")
     rejects.note(3, "year", "none")
     assert str(rejects.first[0]) == "two.csv, row 3, year: none"
-    assert rejects.first[0].record() == {"file": "two.csv", "row": 3, "field": "year", "reason": "none"}
+    assert json.loads(log.getvalue()) == {"file": "two.csv", "row": 3, "field": "year", "reason": "none"}
 
 
 def test_a_zip_of_one_file_is_read_and_one_of_several_is_refused(tmp_path: Path) -> None:

@@ -132,8 +132,8 @@ def test_presets_part_the_years_as_the_papers_do(preset: str, past: range, conte
     [
         ("acm", {}, "no such preset"),
         (None, {}, "bound"),
-        (None, {"bound": 2014, "start": 2014}, "years: start 2014 must be before"),
-        (None, {"bound": 2014, "end": 2013}, "years: end 2013 must not be before"),
+        (None, {"bound": 2014, "start": 2014}, "options, start 2014 must be before"),
+        (None, {"bound": 2014, "end": 2013}, "options, end 2013 must not be before"),
         (None, {"bound": 2014, "min_papers": 0}, "min_papers"),
     ],
 )

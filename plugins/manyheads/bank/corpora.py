@@ -12,7 +12,7 @@ from manyheads.bank.building import Progress, build_corpus
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import PAPERS
-from manyheads.bank.meta import AUTHORS, META, NAMES, BuildOptions, first_error, read_meta
+from manyheads.bank.meta import AUTHORS, META, NAMES, BuildOptions, read_meta
 from manyheads.bank.meta import damaged as damaged_file
 from manyheads.bank.qdrant import EdgeStore, loading
 from manyheads.bank.vectors import Embedder
@@ -25,7 +25,7 @@ from manyheads.disk import (
     has_checksums,
     set_aside,
 )
-from manyheads.errors import CorpusError
+from manyheads.errors import CorpusError, describe
 from manyheads.papers import Paper, Scientist
 from manyheads.pool import Pool
 from manyheads.resources import data_file
@@ -175,7 +175,7 @@ def verify_corpus(folder: Path) -> list[str]:
                 try:
                     shape.model_validate({k: v for k, v in record.payload.items() if k in shape.model_fields})
                 except ValidationError as wrong:
-                    raise damaged_file(folder / bank, f"{record.id}: {first_error(wrong)}") from wrong
+                    raise damaged_file(folder / bank, f"{record.id}: {describe(wrong)}") from wrong
         if found != total:
             raise damaged_file(folder / bank, f"{found:,} records, not {total:,}")
         lines.append(f"{bank:<13}{found:,} records with a vector of {meta.embedding.name} each")

@@ -14,7 +14,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Annotated, Any, ClassVar, Protocol, cast
+from typing import IO, Annotated, ClassVar, Protocol, cast
 
 from pydantic import (
     AfterValidator,
@@ -180,11 +180,6 @@ class Reject:
             f"{self.file + ', ' if self.file else ''}{self.unit} {self.number}, {self.field}: {self.reason}"
         )
 
-    def record(self) -> dict[str, object]:
-        """As it stands in `rejects.jsonl`."""
-        where: dict[str, object] = {"file": self.file} if self.file else {}
-        return where | {self.unit: self.number, "field": self.field, "reason": self.reason}
-
 
 @dataclass
 class Rejects:
@@ -210,14 +205,14 @@ class Rejects:
 
     def note(self, number: int, at_fault: str, reason: str) -> None:
         """Add the record of this number, of the place where the reader is."""
-        self.add(Reject(number, at_fault, reason, self.unit, self.file))
-
-    def add(self, reject: Reject) -> None:
-        self.by_field[reject.field] += 1
+        reject = Reject(number, at_fault, reason, self.unit, self.file)
+        self.by_field[at_fault] += 1
         if len(self.first) < LISTED:
             self.first.append(reject)
         if self.log and self.total <= LOGGED:
-            self.log.write(json.dumps(reject.record(), ensure_ascii=False) + "\n")
+            where: dict[str, object] = {"file": self.file} if self.file else {}
+            record = where | {self.unit: number, "field": at_fault, "reason": reason}
+            self.log.write(json.dumps(record, ensure_ascii=False) + "\n")
 
     def summary(self, most: int = TOLD) -> str:
         """The first few in one sentence, and how many more there are."""
@@ -243,14 +238,6 @@ class Reader(Protocol):
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
         """What the dataset itself knows of these authors, by key; {} where it knows nothing."""
         ...
-
-
-def as_paper(fields: Mapping[str, Any]) -> RawPaper | tuple[str, str]:
-    """A paper made of fields (`authors` for the byline), or the field at fault and why."""
-    try:
-        return RawPaper.model_validate(fields)
-    except ValidationError as wrong:
-        return at_fault(wrong)
 
 
 def at_fault(wrong: ValidationError) -> tuple[str, str]:

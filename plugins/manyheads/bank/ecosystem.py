@@ -19,14 +19,13 @@ from manyheads.bank.meta import (
     SCIENTISTS,
     Meta,
     damaged,
-    first_error,
     read_json,
     read_meta,
     read_names,
 )
 from manyheads.bank.store import Closing, Filter
 from manyheads.bank.vectors import Embedder, QueryEmbedder
-from manyheads.errors import CorpusError
+from manyheads.errors import CorpusError, describe
 from manyheads.papers import Hit, Scientist
 
 _SCIENTISTS = TypeAdapter(list[Scientist])
@@ -44,7 +43,7 @@ class Ecosystem(Closing):
         try:
             scientists = _SCIENTISTS.validate_python(read_json(folder, SCIENTISTS))
         except ValidationError as wrong:
-            raise damaged(folder / SCIENTISTS, first_error(wrong)) from wrong
+            raise damaged(folder / SCIENTISTS, describe(wrong)) from wrong
         self._scientists = {one.name: one for one in scientists}
 
     @classmethod

@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from manyheads.errors import CorpusError
+from manyheads.errors import CorpusError, describe
 
 # What goes into an ecosystem: years, filters and the two datasets of the paper as presets.
 
@@ -84,7 +84,7 @@ class BuildOptions(Frozen):
             return cls.model_validate(chosen)
         except ValidationError as wrong:
             raise CorpusError(
-                f"build options, {first_error(wrong, 'years')}", hint="manyheads corpus build --help"
+                f"build options, {describe(wrong)}", hint="manyheads corpus build --help"
             ) from wrong
 
 
@@ -181,7 +181,7 @@ def read_meta(folder: Path) -> Meta:
     try:
         return Meta.model_validate(read_json(folder, META))
     except ValidationError as wrong:
-        raise damaged(folder / META, first_error(wrong)) from wrong
+        raise damaged(folder / META, describe(wrong)) from wrong
 
 
 def read_names(folder: Path) -> dict[str, str]:
@@ -205,12 +205,6 @@ def read_json(folder: Path, name: str) -> Any:
         ) from missing
     except (OSError, ValueError) as wrong:
         raise damaged(path, str(wrong)) from wrong
-
-
-def first_error(wrong: ValidationError, nowhere: str = "") -> str:
-    """What is wrong first, and where; `nowhere` stands for no place."""
-    first = wrong.errors(include_url=False)[0]
-    return f"{'.'.join(map(str, first['loc'])) or nowhere}: {first['msg'].removeprefix('Value error, ')}"
 
 
 def damaged(path: Path, why: str) -> CorpusError:

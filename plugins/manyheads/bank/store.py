@@ -3,6 +3,7 @@
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
@@ -88,7 +89,8 @@ class VectorStore(Closing):
         self._check(vectors, len(ids))
         if ids:
             stored = [{**payload, ID_FIELD: one} for one, payload in zip(ids, payloads, strict=True)]
-            self._write([*map(point_id, ids)], vectors.tolist(), stored)
+            with self._errors():
+                self._write([*map(point_id, ids)], vectors.tolist(), stored)
 
     def query(
         self, vectors: "Vectors", k: int, where: Filter = EVERYTHING, *, exact: bool = True
@@ -98,28 +100,39 @@ class VectorStore(Closing):
         Not `exact`, the engine's index may be used, where there is one: quicker, and may miss some.
         """
         self._check(vectors)
-        answers = self._nearest(vectors.tolist(), k, where, exact) if len(vectors) else []
+        with self._errors():
+            answers = self._nearest(vectors.tolist(), k, where, exact) if len(vectors) else []
         return [sorted(map(_record, points), key=lambda one: (-one.score, one.id)) for points in answers]
 
     def get(self, ids: Sequence[str], *, vectors: bool = False) -> dict[str, Record]:
         """The records of these ids; unknown ids are not in the result."""
-        points = self._retrieve([point_id(one) for one in ids], vectors)
+        with self._errors():
+            points = self._retrieve([point_id(one) for one in ids], vectors)
         records = {record.id: record for record in map(_record, points)}
         return {one: records[one] for one in ids if one in records}
 
     def scroll(self, where: Filter = EVERYTHING, *, vectors: bool = False) -> Iterator[Record]:
         """All records that satisfy `where`, page by page, in an order that stays the same."""
-        page, following = self._page(where, None, vectors)
-        yield from map(_record, page)
-        while following is not None:
-            page, following = self._page(where, following, vectors)
+        following, begun = None, False
+        while following is not None or not begun:
+            with self._errors():
+                page, following = self._page(where, following, vectors)
+            begun = True
             yield from map(_record, page)
 
-    @abstractmethod
     def count(self, where: Filter = EVERYTHING) -> int:
         """How many records satisfy `where`."""
+        with self._errors():
+            return self._count(where)
 
     # What Qdrant's engine and its client each do in their own classes; points have `payload`, `vector` or `score`.
+
+    @abstractmethod
+    def _errors(self) -> AbstractContextManager[None]:
+        """Failures in the block come out as CorpusError."""
+
+    @abstractmethod
+    def _count(self, where: Filter) -> int: ...
 
     @abstractmethod
     def _write(self, points: Sequence[str], vectors: list[Any], payloads: Sequence[Payload]) -> None: ...

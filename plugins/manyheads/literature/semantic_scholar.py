@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, cast
 from urllib.parse import parse_qsl, quote
 
-from pydantic import AliasChoices, BaseModel, Field, TypeAdapter, model_validator
+from pydantic import AliasChoices, BaseModel, Field, model_validator
 
 from manyheads.config import SourceName
 from manyheads.errors import LiteratureError
@@ -92,9 +92,6 @@ class _Page(BaseModel):
         return self
 
 
-_PAGE = TypeAdapter(_Page)
-
-
 class _Requester:
     """What the package sends with during one look-up, in the place of its own requester.
 
@@ -140,7 +137,7 @@ class _Requester:
         if self._request.operation == "paper":
             self.papers = papers_of([read_json(body)], _fields, self._request)
             return {}
-        answer = parse(_PAGE, body)
+        answer = parse(_Page, body)
         if answer.data is None:
             raise LiteratureError(
                 f"{self._service.name}: {self._what}: withheld by the publisher",

@@ -7,7 +7,7 @@ A folder of text files: `AMiner-Paper`, and beside it, where one has them, `AMin
 
 import re
 from array import array
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 from manyheads.bank.corpus import Dataset, RawAuthor, RawPaper, Record, Rejects, lines, members, shards
 from manyheads.errors import CorpusError
 from manyheads.literature.readers.common import (
+    count_of,
     mapping,
     objects,
     paper,
     sequence,
     terms,
-    whole,
 )
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 # AMiner's network: who cites, who wrote what, and who has written with whom, in a few bytes each.
 
 
-DENSE = 2**23
-"""Below this, an index has a place of its own in one array of counts; the dataset's are below 2.1 million."""
 MOST_DIGITS = 18
 LAST_PLACE = 2**31 - 1
 
@@ -40,34 +38,22 @@ class CitationCounts:
     """How often each paper is cited: the papers that name it among their references, each counted once."""
 
     def __init__(self, papers: Path) -> None:
-        self._dense, self._sparse = array("I"), Counter[str]()
-        seen = set[bytes]()
+        import numpy as np
+
+        cited, seen = array("q"), set[bytes]()
         with closing(lines(papers)) as stream:
             for _, line in stream:
                 if line.startswith(b"#index"):
                     seen.clear()
-                elif line.startswith(b"#%") and (cited := line[2:].strip()) not in seen:
-                    seen.add(cited)
-                    self._count(cited.decode("utf-8", errors="replace"))
+                elif line.startswith(b"#%") and (index := line[2:].strip()) not in seen:
+                    seen.add(index)
+                    cited.append(hash(index))
+        self._keys, self._counts = np.unique(np.asarray(cited), return_counts=True)
 
     def times(self, index: str) -> int:
-        if (place := _place(index)) is None:
-            return self._sparse[index]
-        return self._dense[place] if place < len(self._dense) else 0
-
-    def _count(self, index: str) -> None:
-        if (place := _place(index)) is None:
-            self._sparse[index] += 1
-            return
-        if (missing := place + 1 + place // 8 - len(self._dense)) > 0 and place >= len(self._dense):
-            self._dense.frombytes(bytes(self._dense.itemsize * missing))
-        self._dense[place] += 1
-
-
-def _place(index: str) -> int | None:
-    """The index as a number; None where it is none, or written in another way than numbers are, or too large."""
-    number = int(index) if index.isdecimal() and len(index) <= MOST_DIGITS else DENSE
-    return number if number < DENSE and str(number) == index else None
+        key = hash(index.encode())
+        place = int(self._keys.searchsorted(key))
+        return int(self._counts[place]) if place < len(self._keys) and self._keys[place] == key else 0
 
 
 class Authorships:
@@ -252,7 +238,7 @@ class AMiner(Dataset):
             return {}
         by_index, by_key, shared = self._file(AUTHORSHIP) is not None, dict[str, Block](), set[str]()
         for block in blocks(file):
-            keys = [block.text("index")] if by_index else [*map(even, block.list("n"))]
+            keys = [block.text("index")] if by_index else [*map(_text, block.list("n"))]
             for key in keys:
                 if key in wanted:
                     shared |= {key} & by_key.keys()
@@ -264,11 +250,11 @@ class AMiner(Dataset):
         return {
             key: RawAuthor(
                 key=key,
-                name=next(map(even, filter(None, block.list("n"))), key),
+                name=next(map(_text, filter(None, block.list("n"))), key),
                 affiliations=tuple(filter(None, block.list("a"))) or None,
                 interests=tuple(filter(None, block.list("t"))) or None,
-                papers=_count(block.text("pc")),
-                citations=_count(block.text("cn")),
+                papers=count_of(block.text("pc")),
+                citations=count_of(block.text("cn")),
                 coauthors=None if met is None else met.get(block.text("index"), {}),
             )
             for key, block in by_key.items()
@@ -285,11 +271,6 @@ class AMiner(Dataset):
             ),
             None,
         )
-
-
-def even(name: str) -> str:
-    """A name with single blanks, as `RawPaper` has it."""
-    return " ".join(name.split())
 
 
 def _paper(
@@ -400,8 +381,8 @@ def _oag_author(row: Mapping[str, Any]) -> RawAuthor:
         name=_text(row.get("name")) or key,
         affiliations=tuple(dict.fromkeys(filter(None, map(_text, places)))) or None,
         interests=tuple(filter(None, map(_text, tags))) or None,
-        papers=_count(row.get("n_pubs")),
-        citations=_count(row.get("n_citation")),
+        papers=count_of(row.get("n_pubs")),
+        citations=count_of(row.get("n_citation")),
     )
 
 
@@ -419,10 +400,3 @@ def _text(value: object) -> str:
 def _id(value: object) -> str:
     """An id, which in some versions is a number."""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else _text(value)
-
-
-def _count(value: object) -> int | None:
-    try:
-        return whole(value)
-    except ValueError:
-        return None

@@ -7,7 +7,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
 
-from manyheads.bank.corpus import RawPaper, as_paper, crowded, lines
+from pydantic import ValidationError
+
+from manyheads.bank.corpus import RawPaper, at_fault, crowded, lines
 
 YEAR = re.compile(r"(?<!\d)(1[5-9]|20)\d\d(?!\d)")
 SHOWN = 60
@@ -48,14 +50,28 @@ def sequence(value: object) -> list[Any]:
 
 
 def paper(fields: Mapping[str, Any]) -> RawPaper | tuple[str, str]:
-    """See `as_paper`; year and citations may be written as text, a date or a float."""
+    """A paper of its fields (`authors` for the byline), or the field at fault and why.
+
+    Year and citations may be written as text, a date or a float.
+    """
     values = dict(fields)
     for name, read in (("year", year_of), ("citations", whole)):
         try:
             values[name] = read(values.get(name))
         except ValueError as wrong:
             return name, str(wrong)
-    return as_paper(values)
+    try:
+        return RawPaper.model_validate(values)
+    except ValidationError as wrong:
+        return at_fault(wrong)
+
+
+def count_of(value: object) -> int | None:
+    """A count, None for anything else; see `whole`."""
+    try:
+        return whole(value)
+    except ValueError:
+        return None
 
 
 def whole(value: object) -> int | None:

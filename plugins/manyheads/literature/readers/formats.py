@@ -10,6 +10,7 @@ from pathlib import Path
 
 from manyheads.bank.corpus import (
     GZIP,
+    LISTED,
     UTF8_MARK,
     ZIP,
     JsonLines,
@@ -270,12 +271,8 @@ class Several:
                     rejects.unit, rejects.file = own.unit, own.file
                     yield number, paper
             finally:
-                log, rejects.log = rejects.log, None  # written to it already
-                for one in own.first:
-                    rejects.add(one)
                 rejects.by_field.update(own.by_field)
-                rejects.by_field.subtract(one.field for one in own.first)
-                rejects.log = log
+                rejects.first += own.first[: LISTED - len(rejects.first)]
 
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
         """See `Reader.authors`; of an author that several know, what the first of them says."""

@@ -15,7 +15,7 @@ from manyheads.bank.corpus import Dataset, RawAuthor, RawPaper, Record, Rejects
 from manyheads.disk import Database
 from manyheads.errors import CorpusError, LiteratureError
 from manyheads.literature.cache import LookupCache
-from manyheads.literature.readers.common import mapping, objects, paper, sequence, whole
+from manyheads.literature.readers.common import count_of, mapping, objects, paper, sequence
 from manyheads.literature.source import Part, Request, Source
 from manyheads.papers import Paper, Window
 
@@ -85,10 +85,17 @@ class AcademicGraph(Dataset):
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
         """See `Reader.authors`; {} where the dump was downloaded without authors."""
         rows = (row for file in part_files(self.path, "authors") for _, row in objects(file))
-        authors = (
-            _author(row) for row in rows if isinstance(row, dict) and str(row.get("authorid")) in wanted
-        )
-        return {one.key: one for one in authors if one}
+        return {
+            key: RawAuthor(
+                key=key,
+                name=str(row.get("name") or ""),
+                affiliations=tuple(map(str, sequence(row.get("affiliations")))) or None,
+                papers=count_of(row.get("papercount")),
+                citations=count_of(row.get("citationcount")),
+            )
+            for row in rows
+            if isinstance(row, dict) and (key := str(row.get("authorid"))) in wanted
+        }
 
     def _pairs(self, rejects: Rejects) -> Iterator[tuple[str, str]]:
         """Who cites whom, of those of whom the dump knows both."""
@@ -147,20 +154,6 @@ def _fields(row: Mapping[str, Any]) -> dict[str, Any]:
         "citations": row.get("citationcount"),
         "venue": row.get("venue") or None,
     }
-
-
-def _author(row: Mapping[str, Any]) -> RawAuthor | None:
-    """None where the counts are no counts."""
-    try:
-        return RawAuthor(
-            key=str(row["authorid"]),
-            name=str(row.get("name") or ""),
-            affiliations=tuple(map(str, sequence(row.get("affiliations")))) or None,
-            papers=whole(row.get("papercount")),
-            citations=whole(row.get("citationcount")),
-        )
-    except ValueError:
-        return None
 
 
 # Papers of a literature service as a dataset: a query, asked year by year.

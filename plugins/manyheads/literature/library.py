@@ -21,7 +21,7 @@ from manyheads.literature.arxiv import Arxiv
 from manyheads.literature.cache import LookupCache, SingleFlight
 from manyheads.literature.identifiers import Identifier, Merged, identifiers_of, identify
 from manyheads.literature.local import LocalSource
-from manyheads.literature.lookup import REST, Breaker, Findings, LookUp, Member, Note
+from manyheads.literature.lookup import REST, Findings, LookUp, Member, Note
 from manyheads.literature.openalex import OpenAlex
 from manyheads.literature.queries import widen, words_of
 from manyheads.literature.semantic_scholar import SemanticScholar
@@ -176,12 +176,11 @@ class Library:
     def _members(self) -> tuple[Member, ...]:
         config, members = self._config, list[Member]()
         for name in config.cascade:
-            breaker = Breaker(self._rest)
             if name != "local":
                 source, address = connect(name, config, self._paces), config.endpoints.get(name, "")
-                members.append(Member(source, breaker, self._cache, address))
+                members.append(Member(source, self._cache, address, self._rest))
             elif self._bank is not None:
-                members.append(Member(LocalSource(self._bank), breaker))
+                members.append(Member(LocalSource(self._bank), rest=self._rest))
         if not members:
             raise ConfigError(
                 "literature.cascade: there is no corpus to look papers up in",

@@ -9,12 +9,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from pydantic import JsonValue, TypeAdapter
-
 from manyheads.bank.corpus import Dataset, RawAuthor, RawPaper, Record, Rejects
 from manyheads.disk import Database
 from manyheads.errors import CorpusError, LiteratureError
 from manyheads.literature.cache import LookupCache
+from manyheads.literature.lookup import Member
 from manyheads.literature.readers.common import count_of, mapping, objects, paper, sequence
 from manyheads.literature.source import Part, Request, Source
 from manyheads.papers import Paper, Window
@@ -159,12 +158,9 @@ def _fields(row: Mapping[str, Any]) -> dict[str, Any]:
 # Papers of a literature service as a dataset: a query, asked year by year.
 
 
-KEPT = "corpus with ids"
-"""As what years are kept; another name than before papers told of their authors' ids."""
 MOST_A_YEAR = 1000
 """Semantic Scholar's search gives no more papers than this to one query."""
-API_PARTS: tuple[Part, ...] = ("abstract", "authors", "venue", "citations", "date")
-_PAPERS = TypeAdapter(list[Paper])
+API_PARTS: frozenset[Part] = frozenset(("abstract", "authors", "venue", "citations", "date"))
 
 
 class Search(Dataset):
@@ -212,35 +208,24 @@ class Search(Dataset):
 
     def records(self, rejects: Rejects) -> Iterator[Record]:
         """Numbered by rank in their year; raises `LiteratureError` where the service fails: the years so far are kept."""
-        source = self._connect()
         with self._open_cache() as cache, asyncio.Runner() as runner:
+            service = Member(self._connect(), cache, self._address)
             try:
-                for year in self._years:
-                    key: dict[str, JsonValue] = {"query": self._query, "year": year, "limit": self._limit}
-                    key["parts"] = [*API_PARTS]
-                    faults: list[str] = []
-                    if self._address:
-                        key["address"] = self._address
-                    if (papers := cache.get(source.name, KEPT, key, _PAPERS)) is None:
-                        papers, faults = runner.run(self._ask(source, year))
-                        if not faults:
-                            cache.put(source.name, KEPT, key, _PAPERS, papers)
-                    rejects.file = f"{source.name} {year}"
-                    yield from ((0, ("answer", fault)) for fault in faults)
+                for done, year in enumerate(self._years):
+                    window = Window(dt.date(year, 1, 1), dt.date(year + 1, 1, 1))
+                    request = Request("search", self._query, self._limit, window, API_PARTS)
+                    try:
+                        papers, _ = runner.run(service.answer(request))
+                    except LiteratureError as error:
+                        kept = f"{done} of {len(self._years)} years are found, and kept"
+                        error.tried = f"{error.tried}; {kept}" if error.tried else kept
+                        raise
+                    rejects.file = f"{service.name} {year}"
+                    yield from ((0, ("answer", fault)) for fault in request.faults)
                     for rank, one in enumerate(papers, 1):
                         yield rank, paper(_fields_of_hit(one))
             finally:
-                runner.run(source.close())
-
-    async def _ask(self, source: Source, year: int) -> tuple[list[Paper], list[str]]:
-        window = Window(dt.date(year, 1, 1), dt.date(year + 1, 1, 1))
-        request = Request("search", self._query, self._limit, window, frozenset(API_PARTS))
-        try:
-            return await source.look_up(request), request.faults
-        except LiteratureError as error:
-            kept = f"{self._years.index(year)} of {len(self._years)} years are found, and kept"
-            error.tried = f"{error.tried}; {kept}" if error.tried else kept
-            raise
+                runner.run(service.source.close())
 
 
 def _fields_of_hit(one: Paper) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects
+from manyheads.bank.corpus import RawAuthor, RawPaper, Reader, Rejects
 from manyheads.bank.meta import PRESETS, BuildOptions
 from manyheads.bank.selection import Selection, period_of, select
 from manyheads.errors import CorpusError
@@ -165,11 +165,11 @@ def test_authors_are_counted_by_id() -> None:
     assert selected(records, min_papers=2).authors == ["B"]
 
 
-class Knowing:
+class Knowing(Reader):
     """A reader that knows an author."""
 
-    name = "knowing"
-    asked: Collection[str] = ()
+    def __init__(self) -> None:
+        self.name, self.asked = "knowing", set[str]()
 
     def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
         yield from numbered([paper(1, authors=["A", "B"]), paper(2, authors=["B"]), paper(3, year=2015)])

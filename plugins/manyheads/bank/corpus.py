@@ -14,7 +14,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Annotated, ClassVar, Protocol, cast
+from typing import IO, Annotated, ClassVar, cast
 
 from pydantic import (
     AfterValidator,
@@ -220,26 +220,6 @@ class Rejects:
         return "; ".join(map(str, self.first[:most])) + (f"; and {more:,} more" if more else "")
 
 
-class Reader(Protocol):
-    """A dataset of papers, whatever its format. Reads as a stream: memory does not grow with the dataset.
-
-    Both methods may be called more than once, and raise `CorpusError` when the dataset cannot be read.
-    """
-
-    @property
-    def name(self) -> str:
-        """What a corpus says it was built from."""
-        ...
-
-    def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
-        """Each paper with its record's number in its file; what is no paper goes to `rejects`."""
-        ...
-
-    def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
-        """What the dataset itself knows of these authors, by key; {} where it knows nothing."""
-        ...
-
-
 def at_fault(wrong: ValidationError) -> tuple[str, str]:
     """The first field that did not fit, and why."""
     first = wrong.errors(include_url=False, include_input=False)[0]
@@ -250,46 +230,6 @@ def at_fault(wrong: ValidationError) -> tuple[str, str]:
 
 Record = tuple[int, RawPaper | tuple[str, str]]
 """A record's number in its file, and the paper in it or the field at fault and why."""
-
-
-def sift(
-    source: object,
-    records: Iterable[Record],
-    rejects: Rejects,
-    *,
-    example: str,
-) -> Iterator[tuple[int, RawPaper]]:
-    """The papers among numbered records; the others, given as field and reason, go to `rejects`.
-
-    Args:
-        source: names the dataset in errors.
-        example: what a record should look like, for the hint.
-
-    Raises:
-        CorpusError: no record at all, too many that are not UTF-8 (field `encoding`), or most are broken.
-    """
-    good = 0
-    for number, record in records:
-        if isinstance(record, RawPaper):
-            good += 1
-            yield number, record
-            continue
-        rejects.note(number, *record)
-        if not good and rejects.total >= GIVE_UP_AFTER:
-            break
-    total, units = good + rejects.total, f"{rejects.unit}s"
-    if not total:
-        raise CorpusError(f"{source}: no {rejects.unit} in it", hint=example)
-    if (undecodable := rejects.by_field["encoding"]) > MOST_UNDECODABLE * total:
-        raise CorpusError(
-            f"{source}: {undecodable:,} of {total:,} {units} are not UTF-8: {rejects.summary()}",
-            hint="convert it first, for example: iconv -f latin1 -t utf-8 FILE",
-        )
-    if rejects.total > MOST_BROKEN * total:
-        raise CorpusError(
-            f"{source}: {rejects.total:,} of {total:,} {units} are no papers: {rejects.summary()}",
-            hint=example,
-        )
 
 
 # Files of text as streams of lines: plain, gzip, or inside a zip; a clear word on what cannot be read.
@@ -405,26 +345,53 @@ def _files_of(archive: zipfile.ZipFile) -> list[str]:
 # Datasets: records in a file, or in all such files of a folder.
 
 
-class Dataset:
-    """A `Reader` of a file, or of all such files in a folder; a format says what their `records` are."""
+class Reader:
+    """A dataset of papers: a file, or all files of a format in a folder; the format says what their `records` are.
+
+    Reads as a stream: memory does not grow with the dataset. `papers` and `authors` may be called more than once, and raise
+    `CorpusError` when the dataset cannot be read.
+    """
 
     kind: ClassVar[str] = ""
     endings: ClassVar[tuple[str, ...]] = ()
     unit: ClassVar[str] = "line"
     """What the numbers of records count."""
-    example: ClassVar[str]
+    example: ClassVar[str] = ""
     """What a record should look like, or what to do where there are none."""
 
     def __init__(self, path: Path) -> None:
         self.name, self.path = path.resolve().name, path
+        """`name` is what a corpus says it was built from."""
 
     def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
-        """See `Reader.papers`; a record's number counts the `unit`s of its file."""
-        rejects.unit = self.unit
-        yield from sift(self.path, self.records(rejects), rejects, example=self.example)
+        """Each paper with its record's number in its file; what is no paper goes to `rejects`.
+
+        Raises:
+            CorpusError: no record at all, too many that are not UTF-8 (field `encoding`), or most are broken.
+        """
+        rejects.unit, good = self.unit, 0
+        for number, record in self.records(rejects):
+            if isinstance(record, RawPaper):
+                good += 1
+                yield number, record
+                continue
+            rejects.note(number, *record)
+            if not good and rejects.total >= GIVE_UP_AFTER:
+                break
+        total, units, hint = good + rejects.total, f"{rejects.unit}s", self.example
+        if not total:
+            raise CorpusError(f"{self.path}: no {rejects.unit} in it", hint=hint)
+        if (undecodable := rejects.by_field["encoding"]) > MOST_UNDECODABLE * total:
+            raise CorpusError(
+                f"{self.path}: {undecodable:,} of {total:,} {units} are not UTF-8: {rejects.summary()}",
+                hint="convert it first, for example: iconv -f latin1 -t utf-8 FILE",
+            )
+        if rejects.total > MOST_BROKEN * total:
+            problem = f"{rejects.total:,} of {total:,} {units} are no papers"
+            raise CorpusError(f"{self.path}: {problem}: {rejects.summary()}", hint=hint)
 
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
-        """Nothing but what the papers say."""
+        """What the dataset itself knows of these authors, by key; {} where it knows nothing but what its papers say."""
         return {}
 
     def records(self, rejects: Rejects) -> Iterator[Record]:
@@ -462,7 +429,7 @@ def shards(path: Path, endings: Collection[str], kind: str) -> list[Path]:
     return files
 
 
-class JsonLines(Dataset):
+class JsonLines(Reader):
     """A `Reader` of objects with `id, title, abstract, authors, year`, for corpora that are not a dataset's own.
 
     Where known, they have `citations, venue, keywords, affiliations, author_ids, references` too.

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import JsonValue, TypeAdapter
@@ -163,9 +162,7 @@ class Library:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *ended: object) -> None:
         await self.close()
 
     @cached_property

@@ -13,7 +13,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manyheads.bank.corpus import Dataset, RawAuthor, RawPaper, Record, Rejects, lines, members, shards
+from manyheads.bank.corpus import RawAuthor, RawPaper, Reader, Record, Rejects, lines, members, shards
 from manyheads.errors import CorpusError
 from manyheads.literature.readers.common import (
     count_of,
@@ -197,7 +197,7 @@ def blocks(file: Path) -> Iterator[Block]:
 PAPER, AUTHOR, COAUTHOR, AUTHORSHIP = "paper", "author", "coauthor", "author2paper"
 
 
-class AMiner(Dataset):
+class AMiner(Reader):
     """A `Reader` of the dataset.
 
     Papers carry no citation count: how often each is cited is counted over all of the file first. An author's key
@@ -309,7 +309,7 @@ OTHERS = ("author", "venue", "affiliation", "linking")
 """What stands in the names of files that hold no papers."""
 
 
-class Oag(Dataset):
+class Oag(Reader):
     """A `Reader` of the dataset: a file of publications, or the folder with all of them and those of authors.
 
     Plain, gzip or zip. An author's key is the dataset's id where it has one, else the name. The dataset knows

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import IO
 from xml.etree.ElementTree import Element, ParseError
 
-from manyheads.bank.corpus import Dataset, Record, open_file
+from manyheads.bank.corpus import Reader, Record, open_file
 from manyheads.errors import CorpusError
 from manyheads.literature.readers.common import paper
 
@@ -19,7 +19,7 @@ BROKEN = (ParseError, LookupError, ValueError)
 """What a parser raises of XML that is none, in an unknown encoding, or with entities of its own."""
 
 
-class Anthology(Dataset):
+class Anthology(Reader):
     """A `Reader` of ACL Anthology XML.
 
     It has no citation counts and no keywords. An author's `id`, given where a name is shared, keeps people apart.

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manyheads.bank.corpus import Dataset, RawPaper, Record, lines
+from manyheads.bank.corpus import RawPaper, Reader, Record, lines
 from manyheads.errors import CorpusError
 from manyheads.literature.readers.common import paper, terms
 
@@ -88,7 +88,7 @@ MOST_LINES, MOST_BYTES = 5000, 2**20
 """Of one entry: what is longer has lost its closing brace, or is none."""
 
 
-class BibTeX(Dataset):
+class BibTeX(Reader):
     """A `Reader` of `.bib` files; a paper's id is its entry's key. No citation counts."""
 
     kind = "BibTeX"

@@ -84,20 +84,10 @@ class Format:
     open: Callable[[str, Opening], Reader]
 
 
-def _search(source: str, opening: Opening) -> Reader:
-    config = opening.literature
-    return Search(
-        source.removeprefix(SEARCH),
-        opening.years,
-        partial(connect, "semantic_scholar", config),
-        opening.cache,
-        opening.limit,
-        config.endpoints.get("semantic_scholar", ""),
-    )
-
-
-def _dumps(source: str, how: Opening) -> Reader:
-    return AcademicGraph(Path(source), how.years, how.scratch, references=how.references)
+def _search(source: str, how: Opening) -> Reader:
+    connecting = partial(connect, "semantic_scholar", how.literature)
+    address = how.literature.endpoints.get("semantic_scholar", "")
+    return Search(source.removeprefix(SEARCH), how.years, connecting, how.cache, how.limit, address)
 
 
 FORMATS = {
@@ -108,7 +98,8 @@ FORMATS = {
                lambda source, _: AMiner(Path(source))),
         Format("oag", "Open Academic Graph: JSON Lines with n_citation and author ids", "oag/ with v3.1_oag_publication_1.json",
                lambda source, _: Oag(Path(source))),
-        Format("semantic-scholar", "Semantic Scholar's dumps", "s2ag/ with papers/, abstracts/ and authors/", _dumps),
+        Format("semantic-scholar", "Semantic Scholar's dumps", "s2ag/ with papers/, abstracts/ and authors/",
+               lambda source, how: AcademicGraph(Path(source), how.years, how.scratch, references=how.references)),
         Format(API, "Semantic Scholar's search, year by year", '"s2:graph retrieval" --start 2010 --end 2018', _search),
         Format("unarxive", "unarXive: arXiv's papers in full, with their bibliographies", "unarxive/ with 2212/arXiv_src_2212_001.jsonl",
                lambda source, _: UnArXive(Path(source))),
@@ -255,7 +246,7 @@ def _of_json(line: bytes) -> str:
 # Several datasets read as one, whatever their formats.
 
 
-class Several:
+class Several(Reader):
     """A `Reader` of readers, one after the other; rejects name the dataset that they are of."""
 
     def __init__(self, readers: Sequence[Reader]) -> None:

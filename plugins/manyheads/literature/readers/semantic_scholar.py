@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from manyheads.bank.corpus import Dataset, RawAuthor, RawPaper, Record, Rejects
+from manyheads.bank.corpus import RawAuthor, RawPaper, Reader, Record, Rejects
 from manyheads.disk import Database
 from manyheads.errors import CorpusError, LiteratureError
 from manyheads.literature.cache import LookupCache
@@ -28,7 +28,7 @@ _TABLES = (
 Years = tuple[int | None, int | None]
 
 
-class AcademicGraph(Dataset):
+class AcademicGraph(Reader):
     """A `Reader` of the dumps: a folder with the parts as folders, or as files whose names begin so.
 
     Abstracts stand in files of their own. Papers wait for theirs in a database on the disk, which takes about as
@@ -163,7 +163,7 @@ MOST_A_YEAR = 1000
 API_PARTS: frozenset[Part] = frozenset(("abstract", "authors", "venue", "citations", "date"))
 
 
-class Search(Dataset):
+class Search(Reader):
     """A `Reader` of what a service finds for a query, each year's best matches.
 
     A year that was fetched is kept in the cache: a build that was interrupted goes on from there.

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, cast
 
-from manyheads.bank.corpus import Dataset, RawPaper, Record, open_file
+from manyheads.bank.corpus import RawPaper, Reader, Record, open_file
 from manyheads.errors import CorpusError
 from manyheads.literature.readers.common import paper, terms
 from manyheads.papers import fold
@@ -87,7 +87,7 @@ def header_of(line: str, columns: Mapping[str, str]) -> tuple[str, list[str]]:
     return max(headers, key=lambda one: (len(columns_of(one[1], columns)), len(one[1])))
 
 
-class _Table(Dataset):
+class _Table(Reader):
     """What both kinds of tables share.
 
     Args:

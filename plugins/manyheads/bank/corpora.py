@@ -2,8 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Generator
-from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, ExitStack, suppress
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -24,6 +23,7 @@ from manyheads.disk import (
     expanded,
     has_checksums,
     set_aside,
+    unwritable,
 )
 from manyheads.errors import CorpusError, describe
 from manyheads.papers import Paper, Scientist
@@ -87,10 +87,15 @@ def resolve_corpus(
         model = re.sub(r"[^A-Za-z0-9.]+", "-", embedder.name)
         folder = (cache_dir or cache_folder()) / "corpora" / f"{name_or_path}-{digest}-{model}"
         if not _is_sound(folder):
-            with _only_one(folder):
+            try:
+                folder.parent.mkdir(parents=True, exist_ok=True)
+                one_builder = FileLock(folder.with_name(folder.name + ".lock"), wait=True)
+                if folder.exists() and not _is_sound(folder):
+                    set_aside(folder, "its files are not as they were built")
+            except OSError as wrong:
+                raise unwritable(folder.parent, wrong) from wrong
+            with one_builder:
                 if not _is_sound(folder):
-                    if folder.exists():
-                        set_aside(folder, "its files are not as they were built")
                     options = SHIPPED[name_or_path]
                     build_corpus(
                         source, folder, options, embedder, name=name_or_path, progress=progress
@@ -142,11 +147,8 @@ def _damaged(folder: Path, whole: bool = False) -> list[str]:
 
 
 def verify_corpus(folder: Path) -> list[str]:
-    """Read every file of a built corpus and every record of its banks; what was looked at, a line each.
-
-    Raises:
-        CorpusError: the folder holds no built corpus, or something in it is damaged.
-    """
+    """Read every file of a built corpus and every record of its banks; what was looked at, a line each. Raises
+    `CorpusError` where the folder holds no built corpus, or something in it is damaged."""
     import numpy as np
 
     meta = read_meta(folder)
@@ -180,17 +182,3 @@ def verify_corpus(folder: Path) -> list[str]:
             raise damaged_file(folder / bank, f"{found:,} records, not {total:,}")
         lines.append(f"{bank:<13}{found:,} records with a vector of {meta.embedding.name} each")
     return lines
-
-
-@contextmanager
-def _only_one(folder: Path) -> Generator[None]:
-    """Processes that want the same corpus wait for the one that builds it."""
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder.with_name(folder.name + ".lock"), wait=True):
-            yield
-    except OSError as wrong:
-        raise CorpusError(
-            f"{folder.parent} cannot be written: {wrong.strerror or wrong}",
-            hint="set MANYHEADS_CACHE to a folder that can be written",
-        ) from wrong

@@ -364,11 +364,8 @@ class Reader:
         """`name` is what a corpus says it was built from."""
 
     def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
-        """Each paper with its record's number in its file; what is no paper goes to `rejects`.
-
-        Raises:
-            CorpusError: no record at all, too many that are not UTF-8 (field `encoding`), or most are broken.
-        """
+        """Each paper with its record's number in its file; what is no paper goes to `rejects`. Raises
+        `CorpusError` where there is no record, too many are not UTF-8 (field `encoding`), or most are broken."""
         rejects.unit, good = self.unit, 0
         for number, record in self.records(rejects):
             if isinstance(record, RawPaper):
@@ -410,11 +407,8 @@ class Reader:
 
 
 def shards(path: Path, endings: Collection[str], kind: str) -> list[Path]:
-    """The files of a dataset: the path itself, or those in the folder with one of these endings, by name.
-
-    Raises:
-        CorpusError: nothing is there.
-    """
+    """The files of a dataset: the path itself, or those in the folder with one of these endings, by name. Raises
+    `CorpusError` where nothing is there."""
     if not path.exists():
         raise CorpusError(
             f"{path}: no such file or folder", hint=f"name a file of {kind}, or a folder of them"

@@ -116,11 +116,8 @@ class OnnxEmbedder:
         self._memory = _living.setdefault((folder.resolve(), file, max_tokens), memory)
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
-        """(n, dim) float32 with rows of length one.
-
-        Raises:
-            EmbeddingError: the model's files cannot be loaded, or give vectors of another size.
-        """
+        """(n, dim) float32 with rows of length one. Raises `EmbeddingError` where the model's files cannot be loaded,
+        or give vectors of another size."""
         import numpy as np
 
         if not texts:
@@ -135,11 +132,8 @@ class OnnxEmbedder:
         return unit_rows(rows)
 
     def unread(self, texts: Sequence[str]) -> list[int]:
-        """Tokens at the end of each text that the model does not read, as texts are cut at its longest.
-
-        Raises:
-            EmbeddingError: the model's files cannot be loaded.
-        """
+        """Tokens at the end of each text that the model does not read, as texts are cut at its longest. Raises
+        `EmbeddingError` where the model's files cannot be loaded."""
         with self._memory.lock:
             encoded: list[Any] = self._load()[1].encode_batch(list(texts))
         return [sum(rest.special_tokens_mask.count(0) for rest in text.overflowing) for text in encoded]

@@ -61,11 +61,8 @@ class Collection(Closing):
 
     @classmethod
     def create(cls, place: str | Path, embedder: Embedder, *, name: str = PAPERS) -> Self:
-        """A new collection in a folder, on a Qdrant server (URL) or in `:memory:`.
-
-        Raises:
-            CorpusError: there is one already, or the place cannot be written or reached.
-        """
+        """A new collection in a folder, on a Qdrant server (URL) or in `:memory:`. Raises `CorpusError` where there
+        is one already, or the place cannot be written or reached."""
         schema = Schema(embedder.name, embedder.dim, cls.integers, cls.keywords)
         if address := _address(place):
             return cls(ClientStore.create(address, name, schema), embedder)

@@ -68,11 +68,8 @@ class BuildOptions(Frozen):
 
     @classmethod
     def of(cls, preset: str | None = None, **given: int | str | None) -> "BuildOptions":
-        """A preset's options, overridden by those given (None is not given).
-
-        Raises:
-            CorpusError: no such preset, no bound, or an option is out of range.
-        """
+        """A preset's options, overridden by those given (None is not given). Raises `CorpusError` for no such
+        preset, no bound, or an option out of range."""
         if preset is not None and preset not in PRESETS:
             raise CorpusError(f"preset {preset!r}: no such preset", hint=f"there are: {', '.join(PRESETS)}")
         chosen = {**PRESETS.get(preset or "", {}), **{key: v for key, v in given.items() if v is not None}}

@@ -198,11 +198,8 @@ def filter_of(where: Filter, api: Any, range_of: Any, is_one_of: Callable[[list[
 
 
 def lock_folder(folder: Path, *, shared: bool = False) -> FileLock:
-    """A folder that one process writes to, or several read from; the system frees the lock of a dead process.
-
-    Raises:
-        CorpusError: somebody else has it, or it cannot be used.
-    """
+    """A folder that one process writes to, or several read from; the system frees the lock of a dead process. Raises
+    `CorpusError` where somebody else has it, or it cannot be used."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return FileLock(folder / "use.lock", shared=shared)

@@ -123,11 +123,8 @@ class Library:
         return self
 
     async def search(self, query: str, limit: int = 10, *, parts: Collection[Part] = ALL) -> Findings:
-        """Papers that match words; a query that finds too little is asked again in wider forms, whose finds come last.
-
-        Raises:
-            LiteratureError: no source could be asked, or the query says nothing.
-        """
+        """Papers that match words; a query that finds too little is asked again in wider forms, whose finds come
+        last. Raises `LiteratureError` where no source could be asked, or the query says nothing."""
         if not words_of(query):
             raise LiteratureError("the query has no words", source="literature", hint="name a few keywords")
         return await self._findings(self._search, "search", query, limit, parts)
@@ -347,11 +344,8 @@ class ServiceLiterature:
         self._ecosystem.expect(*queries)
 
     async def past(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """The k papers nearest to each query, best first; fewer where the services know fewer.
-
-        Raises:
-            LiteratureError: no source could be asked.
-        """
+        """The k papers nearest to each query, best first; fewer where the services know fewer. Raises
+        `LiteratureError` where no source could be asked."""
         return [await self._near(query, k) for query in queries]
 
     async def _near(self, query: str, k: int) -> list[Hit]:

@@ -83,11 +83,8 @@ class Source:
         return math.inf
 
     async def look_up(self, request: Request) -> list[Paper]:
-        """The papers; an empty list means that the source was asked and knows nothing.
-
-        Raises:
-            LiteratureError: it cannot be reached, refuses, answers nonsense, or has no such look-up.
-        """
+        """The papers; an empty list means that the source was asked and knows nothing. Raises `LiteratureError` where
+        it cannot be reached, refuses, answers nonsense, or has no such look-up."""
         if why := self.lacking.get(request.operation):
             raise LackingError(why, source=self.name)
         operation: Callable[[Request], Awaitable[list[Paper]]] = getattr(self, request.operation)
@@ -315,11 +312,8 @@ def _certificates() -> "ssl.SSLContext":
 
 
 async def body_of(response: "httpx.Response", most: int = MOST_BYTES) -> bytes:
-    """An answer's bytes, unpacked as they come: one that grows or never ends is left at `most`.
-
-    Raises:
-        GarbledError: it is longer, or packed in a way that nobody asked for.
-    """
+    """An answer's bytes, unpacked as they come: one that grows or never ends is left at `most`. Raises `GarbledError`
+    where it is longer, or packed in a way that nobody asked for."""
     packing = response.headers.get("content-encoding", "").strip().lower()
     if packing not in ("", "identity", "gzip", "x-gzip"):
         raise GarbledError(f"packed as {packing[:40]!r}, which was not asked for")

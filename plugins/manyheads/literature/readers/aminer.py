@@ -165,11 +165,7 @@ class Block:
 
 
 def blocks(file: Path) -> Iterator[Block]:
-    """The blocks of a file.
-
-    Raises:
-        CorpusError: the file cannot be read, or does not begin with `#index`.
-    """
+    """The blocks of a file. Raises `CorpusError` where the file cannot be read, or does not begin with `#index`."""
     block, tag = Block(), ""
     with closing(lines(file)) as stream:
         for number, raw in stream:

@@ -115,11 +115,8 @@ FORMATS = {
 
 
 def open_sources(sources: Sequence[str], opening: Opening) -> Reader:
-    """The reader of a dataset, or of several as one; a source is a path, or `s2:` and the words of a search.
-
-    Raises:
-        CorpusError: nothing is there, its format is not known, or the format has no use for an option.
-    """
+    """The reader of a dataset, or of several as one; a source is a path, or `s2:` and the words of a search. Raises
+    `CorpusError` where nothing is there, its format is not known, or the format has no use for an option."""
     return _as_one([open_corpus(source, opening) for source in sources])
 
 
@@ -162,11 +159,8 @@ def format_examples() -> str:
 
 
 def detect(path: Path) -> str:
-    """The format of a file or a folder.
-
-    Raises:
-        CorpusError: there is nothing, it cannot be read, or it is of no known format.
-    """
+    """The format of a file or a folder. Raises `CorpusError` where there is nothing, it cannot be read, or it is of
+    no known format."""
     if not path.exists():
         raise CorpusError(
             f"{path}: no such file or folder", hint=f"name a dataset, or a search: {SEARCH}WORDS"

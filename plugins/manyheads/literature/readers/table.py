@@ -47,11 +47,8 @@ BATCH, LONGEST_LIST = 500, 1000
 
 
 def column_option(text: str) -> dict[str, str]:
-    """What `--columns title=Title,year=Year` says: field to column.
-
-    Raises:
-        CorpusError: an unknown field, or no `field=column`.
-    """
+    """What `--columns title=Title,year=Year` says: field to column. Raises `CorpusError` for an unknown field, or no
+    `field=column`."""
     pairs = [part.partition("=") for part in text.split(",")]
     columns = {field.strip(): column.strip() for field, _, column in pairs}
     if wrong := [field for field, column in columns.items() if field not in NAMES or not column]:
@@ -267,11 +264,8 @@ def _paper(row: Mapping[str, Any], columns: Mapping[str, str], number: str) -> R
 
 
 def fields(row: Mapping[str, Any], columns: Mapping[str, str], number: str) -> dict[str, Any]:
-    """A row as the fields of a paper; without a column of ids, `number` is its id.
-
-    Raises:
-        ValueError: the authors cannot be told apart.
-    """
+    """A row as the fields of a paper; without a column of ids, `number` is its id. Raises `ValueError` where the
+    authors cannot be told apart."""
     cells = {field: row.get(column) for field, column in columns.items()}
     people = _people(cells["authors"])
     authors = [*map(person, people)] if people is not None else _names(_text(cells["authors"]))
@@ -332,10 +326,7 @@ def _literal(cell: object) -> object:
 
 def _people(cell: object) -> list[Any] | None:
     """A list of authors, which Hugging Face's data sets may turn into an object of lists; None for a text of names.
-
-    Raises:
-        ValueError: a text that begins as a list, but is none.
-    """
+    Raises `ValueError` for a text that begins as a list, but is none."""
     value = _literal(cell)
     if isinstance(value, Mapping):
         about = cast("Mapping[str, Any]", value)

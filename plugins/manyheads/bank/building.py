@@ -48,15 +48,8 @@ if TYPE_CHECKING:
 
 
 class VectorFile:
-    """Vectors made elsewhere, a NumPy matrix and the ids of its rows: read from the disk when they are asked for.
-
-    Args:
-        vectors: a `.npy` file of shape (n, dim), any float type; rows are brought to length one.
-        ids: a text file, UTF-8, n lines, one id a line.
-        dim: the size of the vectors of the model in use.
-
-    Raises:
-        EmbeddingError: a file cannot be read, shapes do not fit, or an id stands twice.
+    """Vectors made elsewhere, read from the disk when they are asked for: a `.npy` file (n, dim) of any float type, and a text
+    file of the n ids, one a line. Raises `EmbeddingError` where they cannot be read, do not fit, or an id stands twice.
     """
 
     def __init__(self, vectors: Path, ids: Path, *, dim: int) -> None:
@@ -127,12 +120,7 @@ def fill_papers(
     vectors: tuple[Path, Path] | None,
     tell: Progress,
 ) -> int:
-    """Write the knowledge bank of papers, batch by batch; the number whose vectors were imported.
-
-    Raises:
-        EmbeddingError: the vectors do not fit, belong to none of the papers, are another model's, or texts cannot
-            be embedded.
-    """
+    """Write the knowledge bank of papers, batch by batch; the number whose vectors were imported. Raises `EmbeddingError`."""
     file = None if vectors is None else VectorFile(*vectors, dim=model.dim)
     if file is not None:
         _need_same_model(file, chain.from_iterable(map(spool.masked, spool.years)), model)

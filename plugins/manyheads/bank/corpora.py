@@ -44,9 +44,7 @@ _open: Pool[Ecosystem] = Pool(Ecosystem.close)
 def open_corpus(name_or_path: str, embedding: str = "auto") -> AbstractAsyncContextManager[Ecosystem]:
     """A corpus, warm, for the length of a block; all runs of the process that name the same one share it.
 
-    Args:
-        name_or_path: see `resolve_corpus`, where errors are told of too.
-        embedding: a choice for `load_embedder`; `auto` is the model that the corpus was built with.
+    See `resolve_corpus`, for errors too; the `embedding` `auto` is the model that the corpus was built with.
     """
     name = name_or_path if name_or_path in SHIPPED else str(expanded(name_or_path).absolute())
 
@@ -118,11 +116,7 @@ def resolve_corpus(
 
 
 def need_sound(folder: Path, *, whole: bool = False) -> None:
-    """Raises CorpusError where files of a built corpus are not as its build has left them.
-
-    Args:
-        whole: every file is read, however large; see `damaged_files`.
-    """
+    """Raises CorpusError where files are not as the corpus's build has left them; `whole`: every file is read, however large."""
     if damaged := _damaged(folder, whole):
         more = f" and {len(damaged) - NAMED:,} more" if len(damaged) > NAMED else ""
         raise CorpusError(

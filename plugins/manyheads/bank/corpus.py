@@ -244,13 +244,10 @@ UTF8_MARK = b"\xef\xbb\xbf"
 
 
 def lines(source: Path, member: str | None = None) -> Generator[tuple[int, bytes], None, None]:
-    """The lines of a file that are not blank, with their numbers from 1, and without the byte order mark.
+    """The lines of a file (of a zip with several files, of one `member`) that are not blank, with their numbers from 1.
 
-    Args:
-        member: of a zip that holds several files, the one to read.
-
-    Raises:
-        CorpusError: missing, a folder, cut off, of another compression than its name says, UTF-16, or binary.
+    The byte order mark is left out. Raises `CorpusError` where it is missing, a folder, cut off, of another compression than
+    its name says, UTF-16, or binary.
     """
     number = 0
     with open_file(source, member, where=lambda: f" after line {number}" if number else "") as stream:
@@ -279,9 +276,7 @@ def open_file(
 ) -> Generator[IO[bytes]]:
     """The file's bytes, unpacked; a file that plainly holds something else is refused here.
 
-    Args:
-        member: of a zip that holds several files, the one to read.
-        where: says how far the reading came, for what goes wrong in the block.
+    Of a zip with several files, `member` is read. `where` says how far the reading came, for what goes wrong in the block.
     """
     start = head(source)
     if source.suffix == ".gz" and not start.startswith(GZIP):

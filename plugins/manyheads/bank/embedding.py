@@ -217,13 +217,10 @@ def from_weights(source: Path) -> OnnxEmbedder:
 
 
 def from_folder(folder: Path) -> OnnxEmbedder:
-    """A folder with `model.onnx` (or `onnx/model.onnx`), `config.json`, `tokenizer.json` and
-    `tokenizer_config.json`, or with the original weights of all-MiniLM-L6-v2.
+    """A folder with `model.onnx` (or `onnx/model.onnx`), `config.json`, `tokenizer.json` and `tokenizer_config.json`, or with
+    the original weights of all-MiniLM-L6-v2. Raises `EmbeddingError` where it holds no such model.
 
     Pooling is read from `1_Pooling/config.json` where there is one, else it is the mean.
-
-    Raises:
-        EmbeddingError: the folder holds no such model.
     """
     file = next((name for name in FILES if (folder / name).is_file()), None)
     if file is None and (folder / WEIGHTS).is_file():
@@ -284,10 +281,9 @@ def _fastembed() -> "type[TextEmbedding]":
 def from_cache(model: str) -> Embedder:
     """A model that fastembed has downloaded before, into its own cache or into ours."""
     _description(model)
-    with suppress(EmbeddingError):
-        return FastEmbedder(model, None)
-    with suppress(EmbeddingError):
-        return FastEmbedder(model, _downloads())
+    for folder in (None, _downloads()):
+        with suppress(EmbeddingError):
+            return FastEmbedder(model, folder)
     raise EmbeddingError("not there")
 
 

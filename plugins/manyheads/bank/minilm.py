@@ -172,12 +172,8 @@ _GELU = """
 
 
 def bert_model(weights: "dict[str, NDArray[Any]]", config: dict[str, Any]) -> "ModelProto":
-    """The encoder of Devlin et al. (NAACL 2019): `input_ids`, `attention_mask`, `token_type_ids`, each
-    (batch, tokens) int64, to `last_hidden_state`, (batch, tokens, width) float32.
-
-    Args:
-        weights: of a checkpoint, by name.
-        config: its `config.json`.
+    """The encoder of Devlin et al. (NAACL 2019), from a checkpoint's weights by name and its `config.json`: `input_ids`,
+    `attention_mask`, `token_type_ids`, each (batch, tokens) int64, to `last_hidden_state`, (batch, tokens, width) float32.
     """
     import numpy as np
     from onnx import checker, numpy_helper, parser

@@ -19,10 +19,9 @@ Exploration = Literal["uniform", "normal", "none"]
 
 
 def count_collaborations(teams: Iterable[Sequence[str]]) -> dict[str, dict[str, int]]:
-    """The rows of A: how many papers each pair wrote together. Symmetric, no diagonal, zeros left out.
+    """The rows of A: how many papers each pair wrote together, from the authors of each paper, no one twice.
 
-    Args:
-        teams: the authors of each paper, no one twice.
+    Symmetric, no diagonal, zeros left out.
     """
     rows: dict[str, dict[str, int]] = {}
     counts = defaultdict[str, Counter[str]](Counter)
@@ -183,12 +182,8 @@ def _interests(
     known: Mapping[str, RawAuthor],
     condense: Condense | None,
 ) -> tuple[dict[str, tuple[str, ...]], Counter[str]]:
-    """The dataset's own; else by a model if there is one; else the keywords, filled up from the texts.
-
-    Also for how many authors they come from where.
-
-    Args:
-        texts: of all papers, and how many there are.
+    """The dataset's own; else by a model if there is one; else the keywords, filled up from the `texts` of all papers, which
+    come with their number. Also for how many authors they come from where.
     """
     found = {
         key: own[:TOP_INTERESTS] for key in works if key in known and (own := known[key].interests or ())

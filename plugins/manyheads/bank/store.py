@@ -177,13 +177,7 @@ def _record(point: Any) -> Record:
 
 
 def filter_of(where: Filter, api: Any, range_of: Any, is_one_of: Callable[[list[str]], Any]) -> Any:
-    """A filter in the classes of Qdrant's engine or of its client; None where it holds everything.
-
-    Args:
-        api: the module with the classes.
-        range_of: its class of ranges.
-        is_one_of: its condition that a point is one of these.
-    """
+    """A filter in the classes of `api`, which is Qdrant's engine or its client; None where it holds everything."""
     if where == EVERYTHING:
         return None
     must = [

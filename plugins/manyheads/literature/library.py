@@ -44,11 +44,7 @@ _Work = Callable[[LookUp], Coroutine[Any, Any, Findings]]
 def connect(
     name: SourceName, config: LiteratureConfig, paces: Mapping[SourceName, Pace] | None = None
 ) -> Source:
-    """A service as a source; nothing is contacted before it is asked.
-
-    Args:
-        paces: other paces than the services ask for.
-    """
+    """A service as a source, at other `paces` than it asks for if given; nothing is contacted before it is asked."""
 
     options: dict[str, Any] = {"retries": config.retries, "patience": config.patience}
     if address := config.endpoints.get(name):
@@ -288,10 +284,7 @@ async def _by_name(
 
 
 def window(config: LiteratureConfig, bound: int | None = None) -> Window:
-    """What `before` means: `bound`, `any`, a year, or a date; raises `ConfigError` for anything else.
-
-    A year stands for its 1 January.
-    """
+    """What `before` means: `bound`, `any`, a year (its 1 January) or a date; raises `ConfigError` for anything else."""
     before = config.before.strip()
     if before == "bound":
         return Window(before=None if bound is None else dt.date(bound, 1, 1))

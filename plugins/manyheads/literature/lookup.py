@@ -126,12 +126,9 @@ class LookUp:
         limit: int | None = None,
         counts: bool = True,
     ) -> tuple[Paper, ...] | None:
-        """Ask one source once; its papers inside the window, None when it gave no answer.
+        """Ask one source once, until its patience ends; its papers inside the window, None when it gave no answer.
 
-        Args:
-            query: the request's query, or another form of it.
-            until: when the source's patience ends.
-            counts: whether an answer answers what the caller wants to know.
+        The `query` may be another form of the request's; an answer that does not `count` is none to what the caller asks.
         """
         began, whole = time.monotonic(), self.request
         limit = whole.limit if limit is None else limit

@@ -128,7 +128,10 @@ class OpenAlex(Service):
         """Works that hold all the words in title, abstract or full text, most relevant first."""
         from pyalex import Works
 
-        if not (words := _words(request.query)):
+        # quotes, wildcards and capital operators would make it another query
+        operators = ("AND", "OR", "NOT")
+        words = " ".join(word.lower() if word in operators else word for word in words_of(request.query))
+        if not words:
             return []
         return await self._works(Works().search(words), request)
 
@@ -246,11 +249,6 @@ class OpenAlex(Service):
 def _select(request: Request) -> str:
     """The fields to ask for; the date holds the bound, whether it is asked for or not."""
     return ",".join([*_ALWAYS, *(field for part, field in _FIELDS.items() if part in request.parts)])
-
-
-def _words(query: str) -> str:
-    """The words alone: quotes, wildcards and capital operators would make it another query."""
-    return " ".join(word.lower() if word in ("AND", "OR", "NOT") else word for word in words_of(query))
 
 
 def _identifier(paper_id: str) -> str | None:

@@ -13,7 +13,7 @@ from pydantic import AliasChoices, BaseModel, Field, model_validator
 from manyheads.config import SourceName
 from manyheads.errors import LiteratureError
 from manyheads.literature.source import Part, Request, Service, papers_of, parse, read_json
-from manyheads.papers import ANY_TIME, Paper, Window, year_of
+from manyheads.papers import ANY_TIME, Paper, year_of
 from manyheads.retry import Pace, RefusedError
 
 if TYPE_CHECKING:
@@ -126,12 +126,13 @@ class SemanticScholar(Service):
         words = " ".join(_HYPHENS.sub(" ", request.query).split())
         if not words or _is_empty(request):
             return []
-        size = min(request.limit, _SEARCH_PAGE)
+        size, window = min(request.limit, _SEARCH_PAGE), request.window
+        last = window.before - dt.timedelta(days=1) if window.before else ""
         client, papers = self._package("search", request)
         first = client.search_paper(
             quote(words, safe="", errors="replace"),
             fields=_names(request),
-            publication_date_or_year=_range(request.window),
+            publication_date_or_year="" if window == ANY_TIME else f"{window.after or ''}:{last}",
             limit=size,
         )
         first = cast("Awaitable[PaginatedResults]", first)  # it would be one paper for `match_title` alone
@@ -255,14 +256,6 @@ def _path(paper_id: str) -> str | None:
     if known is None or {"", ".", ".."} & {*rest.split("/")}:
         return None
     return f"{known}:{quote(rest, safe='/', errors='replace')}"
-
-
-def _range(window: Window) -> str:
-    """Days in the service's form, `first:last`, both included; empty for all."""
-    if window == ANY_TIME:
-        return ""
-    last = window.before - dt.timedelta(days=1) if window.before else ""
-    return f"{window.after or ''}:{last}"
 
 
 def _is_empty(request: Request) -> bool:

@@ -59,9 +59,7 @@ class CitationCounts:
 class Authorships:
     """Which authors wrote a paper: parallel arrays, sorted by paper and, within one, by place in the byline.
 
-    Args:
-        file: lines of four numbers: the line's, the author's index, the paper's, the place in the byline.
-        rejects: takes lines that are anything else.
+    Lines of the file have four numbers: the line's, the author's, the paper's, the place; others go to `rejects`.
     """
 
     def __init__(self, file: Path, rejects: Rejects) -> None:
@@ -194,13 +192,10 @@ PAPER, AUTHOR, COAUTHOR, AUTHORSHIP = "paper", "author", "coauthor", "author2pap
 
 
 class AMiner(Reader):
-    """A `Reader` of the dataset.
+    """A `Reader` of the dataset: a folder, or a file of papers in it, whatever its name.
 
     Papers carry no citation count: how often each is cited is counted over all of the file first. An author's key
     is the dataset's index where `AMiner-Author2Paper` is there, else the name.
-
-    Args:
-        path: the folder, or a file of papers in it, whatever its name.
     """
 
     unit = "record"

@@ -16,12 +16,7 @@ SHOWN = 60
 
 
 def objects(file: Path, member: str | None = None) -> Generator[tuple[int, dict[str, Any] | tuple[str, str]]]:
-    """The object of each line of JSON, or why it holds none; broken Unicode in an escape is none.
-
-    Args:
-        file: may be packed, see `lines`.
-        member: of a zip that holds several files, the one to read.
-    """
+    """The object of each line of a file (of a `member` of a zip), or why it holds none, as does broken Unicode in an escape."""
     from pydantic_core import from_json
 
     with closing(lines(file, member)) as stream:

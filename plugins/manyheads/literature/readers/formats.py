@@ -117,7 +117,8 @@ FORMATS = {
 def open_sources(sources: Sequence[str], opening: Opening) -> Reader:
     """The reader of a dataset, or of several as one; a source is a path, or `s2:` and the words of a search. Raises
     `CorpusError` where nothing is there, its format is not known, or the format has no use for an option."""
-    return _as_one([open_corpus(source, opening) for source in sources])
+    readers = [open_corpus(source, opening) for source in sources]
+    return readers[0] if len(readers) == 1 else Several(readers)
 
 
 def open_corpus(source: str | Path, opening: Opening | None = None) -> Reader:
@@ -265,7 +266,3 @@ class Several(Reader):
         for reader in reversed(self._readers):
             authors.update(reader.authors(wanted))
         return authors
-
-
-def _as_one(readers: Sequence[Reader]) -> Reader:
-    return readers[0] if len(readers) == 1 else Several(readers)

@@ -31,15 +31,9 @@ Years = tuple[int | None, int | None]
 class AcademicGraph(Reader):
     """A `Reader` of the dumps: a folder with the parts as folders, or as files whose names begin so.
 
-    Abstracts stand in files of their own. Papers wait for theirs in a database on the disk, which takes about as
-    much room as the unpacked papers of these years.
-
-    Args:
-        folder: of the dump.
-        years: the first and the last year of interest; papers of others do not wait, and come without abstracts.
-        scratch: folder for the database; the system's for temporary files if not given.
-        references: whether papers tell what they cite, where `citations` was downloaded too; corpora need it not, and
-            the database takes as much more room as the unpacked citations.
+    Abstracts stand in files of their own. Papers of the years of interest wait for theirs in a database on the disk (in
+    `scratch`), which takes about as much room as they do unpacked; those of other years come without. With `references`,
+    the database holds `citations` too.
     """
 
     example = 'lines such as {"corpusid": 1, "title": "…", "authors": [{"authorId": "2", "name": "…"}], "year": 2015, …}'
@@ -164,20 +158,10 @@ API_PARTS: frozenset[Part] = frozenset(("abstract", "authors", "venue", "citatio
 
 
 class Search(Reader):
-    """A `Reader` of what a service finds for a query, each year's best matches.
+    """A `Reader` of what a service finds for a query, each year's best matches, at most `limit`; both `years` are asked.
 
-    A year that was fetched is kept in the cache: a build that was interrupted goes on from there.
-
-    Args:
-        query: words to search for.
-        years: the first and the last year, both asked.
-        connect: opens the service; it is closed when the papers have been read.
-        cache: opens where years are kept.
-        limit: papers of one year, at most.
-        address: of the service if it is not its own.
-
-    Raises:
-        CorpusError: no words, or no years.
+    A year that was fetched is kept in the cache: a build that was interrupted goes on from there. Raises `CorpusError` for
+    no words, or no years.
     """
 
     unit = "paper"

@@ -85,12 +85,7 @@ def header_of(line: str, columns: Mapping[str, str]) -> tuple[str, list[str]]:
 
 
 class _Table(Reader):
-    """What both kinds of tables share.
-
-    Args:
-        path: a file, or a folder of them.
-        columns: field to column, where the header's names do not say it.
-    """
+    """What both kinds of tables share; `columns` says field to column where the header's names do not."""
 
     unit = "row"
     example = "a header and rows such as: id,title,abstract,authors,year,citations"

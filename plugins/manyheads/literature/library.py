@@ -13,7 +13,6 @@ from pydantic import JsonValue, TypeAdapter
 from manyheads.bank.vectors import Embedder
 from manyheads.config import LiteratureConfig, SourceName
 from manyheads.config.run import with_environment
-from manyheads.core.events import Searched
 from manyheads.errors import ConfigError, LiteratureError
 from manyheads.literature import openalex, semantic_scholar
 from manyheads.literature.arxiv import Arxiv
@@ -65,10 +64,6 @@ def _secret(variable: str) -> str | None:
     return os.environ.get(variable, "").strip() or None
 
 
-def ignore(entry: Searched) -> None:
-    """Tell nobody."""
-
-
 class Library:
     """The sources of a config's cascade, asked in their order: the next one where the ones before found too little.
 
@@ -96,7 +91,7 @@ class Library:
         *,
         bank: "KnowledgeBank | None" = None,
         bound: int | None = None,
-        note: Note = ignore,
+        note: Note = lambda entry: None,
         cache: Path | None = None,
         record: Path | None = None,
         paces: Mapping[SourceName, Pace] | None = None,

@@ -40,7 +40,7 @@ def test_they_are_those_of_the_bank_by_year_and_id(corpus: Path) -> None:
     assert {period: len(some) for period, some in found.items()} == {"past": 40, "contemporary": 40}
     with KnowledgeBank.open(corpus, MODEL, read_only=True) as bank:
         stored = sorted(bank.papers(where={"period": "past"}), key=lambda one: (one.year, one.id))
-        records = bank.collection.store.get([one.id for one in stored], vectors=True)
+        records = bank.store.get([one.id for one in stored], vectors=True)
     past = found["past"]
     assert list(past.ids) == [one.id for one in stored]
     assert list(zip(past.titles, past.years, past.citations, strict=True)) == [

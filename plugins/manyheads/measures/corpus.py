@@ -146,7 +146,7 @@ class MeasuringCorpus:
 
         with KnowledgeBank.open(self.folder, self.model, read_only=True) as bank:
             where = Filter(equals={"period": period})
-            found = bank.collection.store.query(vectors, k + len(exclude), where, exact=False)
+            found = bank.store.query(vectors, k + len(exclude), where, exact=False)
         return [[one.id for one in some if one.id not in exclude][:k] for some in found]
 
 

@@ -246,8 +246,8 @@ def _read_bank(folder: Path, model: Embedder, progress: "Progress | None") -> di
     with KnowledgeBank.open(folder, model, read_only=True) as bank:
         for period in PERIODS:
             where = Filter(equals={"period": period})
-            total, rows, vectors = bank.collection.store.count(where), list[tuple[Any, ...]](), list[Floats]()
-            for done, record in enumerate(bank.collection.store.scroll(where, vectors=True), 1):
+            total, rows, vectors = bank.store.count(where), list[tuple[Any, ...]](), list[Floats]()
+            for done, record in enumerate(bank.store.scroll(where, vectors=True), 1):
                 if record.vector is None:
                     raise CorpusError(f"the paper {record.id} has no vector", hint="build the corpus anew")
                 known = record.payload

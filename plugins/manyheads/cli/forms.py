@@ -18,7 +18,7 @@ def _write(form: "Form", out: Path, things: str) -> None:
     Args:
         things: what is rated, with its number, such as `3 texts`.
     """
-    from manyheads.measures.forms import count
+    from manyheads.texts import count
 
     *tables, guide, key = form.write(out)
     say(f"{things} for {count(len(tables), 'rater')}")
@@ -47,9 +47,8 @@ def rating_form(
     seed: Annotated[int, typer.Option(help="Of the order of the texts.")] = 0,
 ) -> None:
     """Write blind rating forms: a table for each rater, a guideline, and the key, which is not for raters."""
-    from manyheads.measures.forms import count
     from manyheads.measures.ratings import rating_form as blind_form
-    from manyheads.texts import read_subjects
+    from manyheads.texts import count, read_subjects
 
     subjects = [subject for path in texts for subject in read_subjects(path)]
     _write(blind_form(subjects, raters, seed), out, count(len(subjects), "text"))
@@ -88,7 +87,6 @@ def rating_agreement(
         LAYOUT,
         as_lines,
         compare,
-        describe_ratings,
         identities,
         read_ratings,
         read_reviews,
@@ -113,10 +111,7 @@ def rating_agreement(
     else:
         ids = Key.read(key, LAYOUT) if key else None
         given, known = read_ratings(ratings, exclude or (), ids), identities(ids) if ids else {}
-    if scores:
-        found = compare(given, read_scores(scores, by), by, on, known, seed=seed)
-    else:
-        found = describe_ratings(given)
+    found = compare(given, read_scores(scores, by) if scores else None, by, on, known, seed=seed)
     if plot:
         scatter_plot(found, plot)
     if json:
@@ -144,9 +139,9 @@ def ranking_form(
     seed: Annotated[int, typer.Option(help="Of the order of the sets and of their ideas.")] = 0,
 ) -> None:
     """Write blind forms for people to rank the same ideas by hand: a table each, a guideline, and the key."""
-    from manyheads.measures.forms import count
     from manyheads.measures.ranking import doubts, read_ranked_set
     from manyheads.measures.ranking import ranking_form as blind_form
+    from manyheads.texts import count
 
     made = blind_form([read_ranked_set(path) for path in runs], raters, seed)
     for doubt in doubts(made):

@@ -12,9 +12,9 @@ from math import nan
 from statistics import fmean
 from typing import Any
 
-from manyheads.measures.forms import count
 from manyheads.measures.ranking import TARGET, JudgedSet, Rankings, relative_quality
 from manyheads.measures.statistics import Mean, by_group, kendall_tau, kendall_w, mean_of
+from manyheads.texts import count
 
 FIGURES: Mapping[str, str] = {
     "s_judge": "S of the judge, the mean of its orders",

@@ -10,9 +10,9 @@ from string import ascii_uppercase
 
 from pydantic import Field, model_validator
 
-from manyheads.core.results import Part, RankedItem, RankedOrder, read_result, result_data
-from manyheads.errors import MeasureError, RatingError, SubjectError
-from manyheads.measures.forms import Filled, Form, Key, Layout, Row, anonymous
+from manyheads.core.results import Part, RankedItem, RankedOrder
+from manyheads.errors import MeasureError, RatingError
+from manyheads.measures.forms import Filled, Form, Key, Layout, Row, anonymous, judged_run
 from manyheads.measures.statistics import kendall_w
 from manyheads.prompts import Prompts
 from manyheads.replies import as_ranked
@@ -208,17 +208,7 @@ class _Result(Part):
 
 def read_ranked_set(folder: Path) -> RankedSet:
     """A finished run that ranked ideas beside a target; raises `RatingError` where the folder holds none."""
-    begun, hint = (folder / "config.yaml").is_file(), f"name runs of {JUDGED}"
-    try:
-        run = result_data(folder)
-    except SubjectError as error:
-        raise RatingError(error.message, hint=error.hint if begun else hint) from error
-    if not {"target", "orders"} <= run["result"].keys():
-        raise RatingError(f"{folder}: a run of {run.get('system')}, not of a ranking", hint=JUDGED)
-    try:
-        result = read_result(folder, _Result).result
-    except SubjectError as error:
-        raise RatingError(error.message, hint=f"run it anew: {JUDGED}") from error
+    result = judged_run(folder, _Result, {"target", "orders"}, "a ranking", JUDGED)
     size = len(result.items)
     ranks = [ranks_of(order.ranked) for order in result.orders if order.ranked is not None]
     if not ranks:

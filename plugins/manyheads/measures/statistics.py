@@ -170,20 +170,32 @@ def bootstrap_interval(
     sample. The same values and seed give the same interval; values that hardly differ, or are no numbers, have none.
     """
     import numpy as np
+
+    data = np.asarray(values, dtype=np.float64)
+    interval = _bootstrap((data,), np.mean, "BCa", level, resamples, seed).confidence_interval
+    low, high = map(float, interval)
+    return (low, high) if np.isfinite([low, high]).all() else None
+
+
+def _bootstrap(
+    data: tuple["Floats", ...],
+    statistic: Any,
+    method: str,
+    level: float,
+    resamples: int,
+    seed: int,
+    **how: Any,
+) -> Any:
+    import numpy as np
     from scipy.stats import bootstrap
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of values that hardly differ: they have no interval
-        found: Any = bootstrap(
-            (np.asarray(values, dtype=np.float64),),
-            np.mean,
-            confidence_level=level,
-            n_resamples=resamples,
-            batch=max(1, BATCH // len(values)),
-            rng=np.random.default_rng(seed),
-        )
-    low, high = map(float, found.confidence_interval)
-    return (low, high) if np.isfinite([low, high]).all() else None
+        # Of values that hardly differ, which have no interval, and of constant resamples, which are counted.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return bootstrap(
+            data, statistic, method=method, confidence_level=level, n_resamples=resamples,
+            batch=max(1, BATCH // len(data[0])), rng=np.random.default_rng(seed), **how,
+        )  # fmt: skip
 
 
 Floats: TypeAlias = "NDArray[np.float64]"
@@ -294,19 +306,14 @@ def _correlation(
     scipy's own interval is none as soon as one resample is constant, which among few texts one always is.
     """
     import numpy as np
-    from scipy.stats import bootstrap, pearsonr, rankdata
+    from scipy.stats import pearsonr, rankdata
 
     def correlate(x: Floats, y: Floats, axis: int = -1) -> Floats:
         one, other = (rankdata(x, axis=axis), rankdata(y, axis=axis)) if ranks else (x, y)
         found: Any = pearsonr(one, other, axis=axis)
         return found.statistic
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of constant resamples, which are counted
-        found: Any = bootstrap(
-            (x, y), correlate, paired=True, vectorized=True, method="percentile", confidence_level=level,
-            n_resamples=resamples, batch=max(1, BATCH // len(x)), rng=np.random.default_rng(seed),
-        )  # fmt: skip
+    found = _bootstrap((x, y), correlate, "percentile", level, resamples, seed, paired=True, vectorized=True)
     drawn = found.bootstrap_distribution
     usable = drawn[np.isfinite(drawn)]
     if not len(usable):

@@ -43,7 +43,7 @@ def run(
 ) -> tuple[Evaluation, Counter[State]]:
     suite = read_suite(str(suite_folder), Resources.of())
     repeats, told = repeats or suite.spec.repeats, Told()
-    cells = cells_of(suite, repeats, loader(suite.spec.configs), settings)
+    cells = cells_of(suite, repeats, loader(suite.spec.configs), out, settings)
     work = evaluate(suite, cells, out, repeats=repeats, jobs=2, accept_changes=accept, listener=told)
     return asyncio.run(work), told.states
 
@@ -248,7 +248,7 @@ def test_means_stay_with_their_errors_however_narrow_a_terminal(wide: Path, colu
 def test_a_corpus_is_opened_once_for_all_cells(tmp_path: Path) -> None:
     grid = {"team.size": [2, 3], "embedding": ["lexical", "auto"]}
     suite = read_suite(str(write_suite(tmp_path, "mine", grid=grid, set={"turns": 1})), Resources.of())
-    cells = cells_of(suite, 3, loader(suite.spec.configs))
+    cells = cells_of(suite, 3, loader(suite.spec.configs), tmp_path)
     assert len(cells) == 12
     assert list(open_corpora(suite.spec, cells)) == [("sample", "lexical"), ("sample", "auto")]
 

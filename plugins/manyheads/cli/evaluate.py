@@ -54,7 +54,7 @@ def evaluate(
     """Run a suite: every condition, case and seed; measured, averaged, drawn. The same command again goes on."""
     from manyheads.engine.budget import JobsBudget
     from manyheads.resources import Resources
-    from manyheads.suites.cells import cells_of, jobs_of, plans_of
+    from manyheads.suites.cells import cells_of, jobs_of
     from manyheads.suites.evaluate import evaluate
     from manyheads.suites.spec import read_suite
 
@@ -66,11 +66,11 @@ def evaluate(
     def load(keys: tuple[str, ...], system: str | None) -> "RunConfig":
         return configured(list(suite.spec.configs), keys, path, system=system, strict=False)
 
-    cells = cells_of(suite, times, load, flags)
     folder = out or Path("runs") / "-".join(["eval", suite.name, *([cases.stem] if cases else [])])
+    cells = cells_of(suite, times, load, folder, flags)
     with (
         going_on_later(),
-        jobs_progress("runs", len(jobs_of(plans_of(cells, folder)))) as listener,
+        jobs_progress("runs", len(jobs_of(cells))) as listener,
     ):
         work = evaluate(
             suite, cells, folder, repeats=times, jobs=jobs, accept_changes=accept_changes, listener=listener,

@@ -12,7 +12,7 @@ from manyheads.engine.jobs import Listener, Local, Scheduler, finished_jobs
 from manyheads.engine.jobtable import JobTable
 from manyheads.hosts import host_factory, need_framework
 from manyheads.measures.scores import as_lines
-from manyheads.suites.cells import Cell, jobs_of, need_all, plans_of
+from manyheads.suites.cells import Cell, jobs_of, need_all
 from manyheads.suites.folder import begin, locked, record_of, write
 from manyheads.suites.measuring import Coverage, Row, open_corpora, rows_of
 from manyheads.suites.report import Entry, draw_suite, report_text, summarise, summary_table
@@ -59,6 +59,7 @@ async def evaluate(
     """Bring a suite to its end in its folder; called again, it goes on, and shares the jobs with other processes.
 
     Args:
+        cells: whose jobs have their folders below `out`.
         jobs: how many runs, or judgings of runs, there are at a time.
         settings: those that were laid on the suite's own by hand, for the report.
 
@@ -68,13 +69,12 @@ async def evaluate(
             told of instead.
     """
     spec, budget = suite.spec, budget or JobsBudget(BudgetConfig())
-    plans = plans_of(cells, out)
-    graph = jobs_of(plans)
+    graph = jobs_of(cells)
     for host in {job.config.host for job in graph.values()}:
         need_framework(host)
     need_all(suite, graph.values())
     budget.need_prices(job.config for job in graph.values())
-    record = record_of(suite, plans)
+    record = record_of(suite, cells)
     with ExitStack() as stack:
         with locked(out):
             accepted = begin(out, record, accept_changes=accept_changes)
@@ -87,7 +87,7 @@ async def evaluate(
         coverage = Coverage(spec, graph, {key for key, ended in finished.items() if not ended}, listener)
         executor = Local(host_factory, accept_changes, AGAIN)
         failures = await Scheduler(table, executor, budget, coverage, at_once=jobs).run(graph)
-    rows = rows_of(spec, plans, failures, corpora)
+    rows = rows_of(spec, cells, failures, corpora)
     entries = summarise(spec, rows)
     with locked(out):
         write(out / RESULTS, as_lines(rows))

@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import Any
 
 from manyheads.measures.ranking import TARGET, JudgedSet, Rankings, relative_quality
-from manyheads.measures.statistics import Mean, by_group, kendall_tau, kendall_w, mean_of
+from manyheads.measures.statistics import Mean, group_means, kendall_tau, kendall_w, mean_of
 from manyheads.texts import count
 
 FIGURES: Mapping[str, str] = {
@@ -190,7 +190,7 @@ def _alignment(indicator: str, sets: Sequence[SetAgreement]) -> Alignment:
     def mean(figure: str) -> Mean | None:
         values = {each.name: value for each in sets if (value := each.figures[figure]) is not None}
         ends = (-1, 1) if figure.startswith("tau") else (0, 1)
-        return mean_of(list(by_group(values, targets.__getitem__).values()), within=ends)
+        return mean_of(group_means(values, targets.__getitem__), within=ends)
 
     return Alignment(
         indicator=indicator,

@@ -20,7 +20,7 @@ from manyheads.measures.statistics import (
     Ends,
     Mean,
     Method,
-    by_group,
+    group_means,
     mean_difference,
     mean_of,
     student_interval,
@@ -170,7 +170,7 @@ class Results:
         """
         values = {(row.case if self.unit == "cases" else row.seed, row.cell): row.values[measure]
                   for row in self.rows if measure in row.values}  # fmt: skip
-        return self._mean(by_group(values, lambda place: place[0]).values(), measure)
+        return self._mean(group_means(values, lambda place: place[0]), measure)
 
     def _mean(self, values: Iterable[float], measure: str) -> Mean | None:
         share, within = measure in self.shares, self._ends(measure)
@@ -182,7 +182,7 @@ class Results:
 
     def _independent(self, values: Values) -> list[float]:
         """Where there are several cases, the mean of each: the runs of one case are not independent."""
-        return list((by_group(values, lambda place: place[0]) if self.unit == "cases" else values).values())
+        return group_means(values, lambda place: place[0]) if self.unit == "cases" else list(values.values())
 
     def _entry(self, condition: Condition, measure: str) -> Entry:
         level, within, other = self.spec.level, self._ends(measure), self.spec.counterpart(condition)

@@ -159,8 +159,7 @@ class Papers:
     ) -> "Papers":
         """From columns of equal length, in any order."""
         order = sorted(range(len(ids)), key=lambda row: (years[row], ids[row]))
-        columns: Any = [tuple(column[row] for row in order) for column in (ids, titles, years, citations)]
-        return cls(*columns, vectors=np.ascontiguousarray(vectors[order], dtype=np.float32))
+        return cls(tuple(ids), tuple(titles), tuple(years), tuple(citations), vectors)._at(order)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -168,21 +167,18 @@ class Papers:
     def without(self, ids: Collection[str]) -> "Papers":
         """The papers but for some; the same object where it has none of them."""
         rows = [row for row, one in enumerate(self.ids) if one not in ids]
-        if len(rows) == len(self):
-            return self
-        columns: Any = {name: [getattr(self, name)[row] for row in rows] for name in _COLUMNS}
-        return Papers.of(**columns, vectors=self.vectors[rows])
+        return self if len(rows) == len(self) else self._at(rows)
+
+    def _at(self, rows: list[int]) -> "Papers":
+        columns: Any = {name: tuple(getattr(self, name)[row] for row in rows) for name in _COLUMNS}
+        return Papers(**columns, vectors=np.ascontiguousarray(self.vectors[rows], dtype=np.float32))
 
     @cached_property
     def by_year(self) -> dict[int, slice]:
         """The rows of each year, in order."""
-        years = np.array(self.years)
-        found, starts = np.unique(years, return_index=True)
-        ends = [*starts[1:].tolist(), len(years)]
-        return {
-            int(year): slice(int(start), int(end))
-            for year, start, end in zip(found, starts, ends, strict=True)
-        }
+        years, starts = (each.tolist() for each in np.unique(self.years, return_index=True))
+        ends = [*starts[1:], len(self)]
+        return {year: slice(start, end) for year, start, end in zip(years, starts, ends, strict=True)}
 
 
 def load_papers(
@@ -197,11 +193,7 @@ def load_papers(
     kept = folder / FOLDER
     if (broken := bool(damaged_files(kept))) or _fingerprint(kept) != meta.fingerprint:
         _keep(kept, _read_bank(folder, model, progress), meta.fingerprint, broken)
-    papers: dict[Period, Papers] = {period: _mapped(kept / period) for period in PERIODS}
-    for period, some in papers.items():
-        if not len(some):
-            raise CorpusError(f"{folder}: the corpus has no {period} papers to measure against")
-    return papers
+    return {period: _mapped(kept / period) for period in PERIODS}
 
 
 def _read_bank(folder: Path, model: Embedder, progress: "Progress | None") -> dict[Period, Papers]:
@@ -221,9 +213,10 @@ def _read_bank(folder: Path, model: Embedder, progress: "Progress | None") -> di
                 vectors.append(record.vector)
                 if progress is not None and (done % TOLD_EVERY == 0 or done == total):
                     progress(f"reading {period} papers", done, total)
-            columns: Any = zip(*rows, strict=True) if rows else ((), (), (), ())
-            stacked = np.stack(vectors) if vectors else np.zeros((0, model.dim), dtype=np.float32)
-            papers[period] = Papers.of(*columns, vectors=stacked)
+            if not rows:
+                raise CorpusError(f"{folder}: the corpus has no {period} papers to measure against")
+            columns: Any = zip(*rows, strict=True)
+            papers[period] = Papers.of(*columns, vectors=np.stack(vectors))
     return papers
 
 

@@ -2,15 +2,17 @@
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import floor, inf, log10
 from pathlib import Path
 from statistics import fmean, median, stdev
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict
 
 from manyheads.engine.system import Number
@@ -172,6 +174,28 @@ class Results:
                   for row in self.rows if measure in row.values}  # fmt: skip
         return self._mean(group_means(values, lambda place: place[0]), measure)
 
+    def sign(self, measure: str) -> str:
+        """What it means that a measure lies above or below 0, over all conditions; nothing of most measures."""
+        number = numbers().get(measure)
+        if not number or not number.signs:
+            return ""
+        mean, (above, below, neither) = self.pooled(measure), number.signs
+        if mean is None or mean.se is None:
+            return f"Over all conditions the {number.title} cannot be told from these cells."
+        over = f"Over all conditions the {number.title} is {with_error(mean.mean, mean.se)}"
+        n = f"n = {mean.n} {'cases' if self.unit == 'cases' else 'seeds'}"
+        sign = above if mean.mean > 0 else below
+        if mean.low is None or mean.high is None:
+            return f"{over}, the same everywhere ({n}): {sign if mean.mean else neither}."
+        inside = mean.low <= 0 <= mean.high
+        place = f"0 lies inside the interval: {neither}" if inside else f"0 lies outside the interval: {sign}"
+        return f"{over} ({mean.level:.0%} interval {ends(mean.low, mean.high)}, {n}). {place}."
+
+    @property
+    def methods(self) -> set[Method | None]:
+        """Whose intervals there are."""
+        return {method for each in self.entries for method in (each.method, each.difference_method)}
+
     def _mean(self, values: Iterable[float], measure: str) -> Mean | None:
         share, within = measure in self.shares, self._ends(measure)
         return mean_of(list(values), level=self.spec.level, share=share, within=within)
@@ -244,14 +268,10 @@ def _repeats_of(values: Values, seeds: Collection[int], level: float, within: En
     return {**repeats, "repeat_low": low, "repeat_high": high}
 
 
-Column: TypeAlias = tuple[str, Callable[[Entry], object]]
-"""The head of a table, and what stands below it of an entry."""
 ABSENT = "–"
 OFFLINE_NOTE = (
     "Written by the offline model, which is no language model: the numbers show how a suite goes, no more"
 )
-NAMED = 3
-"""Cells that are named where several have the same trouble."""
 ROUNDING = 1e-9
 """Part of a mean, below which an error comes of how numbers are added up."""
 NOTHING = 1e-14
@@ -273,22 +293,34 @@ def report_text(
         accepted: changes since the suite was begun.
         made: what its cells were made with, a line each.
     """
-    spec = suite.spec
-    parts = [*_head(suite, repeats, results, made)]
-    if accepted:
-        parts += [
-            "**Changes that were accepted: what was finished before them is in the numbers below all the same.**",
-            "\n".join(f"- {unmarked(change)}" for change in accepted),
-        ]
-    if pictures:
-        parts.append(f"![{unmarked(spec.title)}]({pictures[0].name})")
-    elif spec.plot:
-        parts.append(f"Nothing is drawn: {WITHOUT}.")
-    for measure in spec.measures:
-        own = [entry for entry in results.entries if entry.measure == measure]
-        parts += [f"## {unmarked(title_of(measure))}", _means(results, own)]
-        parts += [*_repeats(results, own), *_sign(measure, results)]
-    return "\n\n".join([*parts, *_trouble(results.rows), *_reading(results)]) + "\n"
+    rows, spec = results.rows, suite.spec
+    measured = {each.of for each in spec.measure_paths}
+    apart = [name for name, system in judges().items() if name in measured and together(system)]
+    unknown = "These runs did not fail; nobody knows the value, such as a cost without prices."
+    troubles = (
+        ("Failed", "In none of the numbers above.", [(row.error, row.cell) for row in rows if row.error]),
+        ("Not to be measured", "",
+         [(f"no {name}: {why}", row.cell) for row in rows for name, why in row.missing.items()]),
+        ("Unknown", unknown, [(name, row.cell) for row in rows for name in row.unknown]),
+        ("Warnings", "These cells are in the numbers above.",
+         [(warning, row.cell) for row in rows for warning in row.warnings]),
+    )  # fmt: skip
+    env = Environment(
+        loader=PackageLoader("manyheads.suites", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_escaped,
+    )
+    filters = (count, title_of, figure, with_error, ends)
+    cast(dict[str, Any], env.filters).update({each.__name__: each for each in filters})
+    template = env.get_template("report.md.j2")
+    return template.render(
+        suite=suite, repeats=repeats, results=results, pictures=pictures, accepted=accepted, made=made,
+        troubles=troubles, cells_by=cells_by, label_of=label_of, ABSENT=ABSENT, FEW=FEW, WITHOUT=WITHOUT,
+        OFFLINE_NOTE=OFFLINE_NOTE, places=[f"{CELLS}/", *(f"the {name}s in {name}s/" for name in apart)],
+    ) + "\n"  # fmt: skip
 
 
 def figure(value: float | None) -> str:
@@ -310,100 +342,14 @@ def with_error(value: float | None, error: float | None) -> str:
     return f"{value:z.{decimals}f} ± {error:.{decimals}f}"
 
 
-def unmarked(text: object) -> str:
+def _escaped(value: object) -> Markup:
     """A text in one line, without any markup in it."""
-    return SPECIAL.sub(r"\\\1", plain(text))
+    return value if isinstance(value, Markup) else Markup(SPECIAL.sub(r"\\\1", plain(value)))
 
 
-def _head(suite: Suite, repeats: int, results: Results, made: Sequence[str]) -> Iterator[str]:
-    spec = suite.spec
-    yield f"# {unmarked(spec.title)}"
-    if spec.description:
-        yield unmarked(spec.description)
-    if results.offline:
-        yield f"**{OFFLINE_NOTE}.**"
-    parts = [count(len(list(spec.conditions())), "condition")]
-    parts += [count(len(suite.cases), "case")] if len(suite.cases) > 1 else []
-    parts += [count(repeats, "repeat")] + ([f"{spec.ideas} runs each"] if spec.ideas > 1 else [])
-    yield "\n".join([
-        f"- Suite: {unmarked(suite.name)}, version {spec.version}",
-        f"- Sources: {'; '.join(map(unmarked, spec.sources))}",
-        f"- Cells: {len(results.rows)} ({', '.join(parts)}); failed: {len(results.failed)}",
-        *(f"- {unmarked(line)}" for line in made),
-    ])  # fmt: skip
-
-
-def _means(results: Results, entries: Sequence[Entry]) -> str:
-    interval = f"{results.spec.level:.0%} interval"
-    columns: list[Column] = [
-        ("n", lambda each: each.n),
-        ("mean ± SE", lambda each: with_error(each.mean, each.se)),
-        (interval, lambda each: _ends(each.low, each.high)),
-        ("median", lambda each: figure(each.median)),
-        ("difference ± SE", lambda each: with_error(each.difference, each.difference_se)),
-        (interval, lambda each: _ends(each.difference_low, each.difference_high)),
-        ("pairs", lambda each: each.pairs or ABSENT),
-        ("left out", lambda each: each.left_out),
-        ("unknown", lambda each: each.unknown),
-    ]
-    optional = {
-        "median": entries[0].measure not in results.shares,
-        "unknown": any(entry.unknown for entry in entries),
-    }
-    return _table(results.spec, entries, [column for column in columns if optional.get(column[0], True)])
-
-
-def _table(spec: SuiteSpec, entries: Sequence[Entry], columns: Sequence[Column]) -> str:
-    """A line each condition: the values of its axes, then these columns."""
-    head = [*spec.axes, *(name for name, _ in columns)]
-    lines = (
-        [*(entry.condition[axis] for axis in spec.axes), *(told(entry) for _, told in columns)]
-        for entry in entries
-    )
-    told = [head, ["---"] * len(head), *(map(unmarked, line) for line in lines)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in told)
-
-
-def _ends(low: float | None, high: float | None) -> str:
+def ends(low: float | None, high: float | None) -> str:
+    """An interval."""
     return ABSENT if low is None or high is None else f"{figure(low)} to {figure(high)}"
-
-
-def _repeats(results: Results, entries: Sequence[Entry]) -> Iterator[str]:
-    """Where there is one case, repeats are what n counts, and the table above tells it all."""
-    if results.unit == "cells" or not any(entry.repeats for entry in entries):
-        return
-    if not any(entry.repeat_sd for entry in entries):
-        yield "Every repeat had the same mean over cases."
-        return
-    yield "The mean over cases, repeat by repeat:"
-    columns: list[Column] = [
-        ("repeats", lambda each: each.repeats or ABSENT),
-        ("cases in all of them", lambda each: each.repeat_cases or ABSENT),
-        ("mean", lambda each: figure(each.repeat_mean)),
-        ("SD", lambda each: figure(each.repeat_sd)),
-        (f"{results.spec.level:.0%} interval (t)", lambda each: _ends(each.repeat_low, each.repeat_high)),
-    ]
-    yield _table(results.spec, entries, columns)
-
-
-def _sign(measure: str, results: Results) -> Iterator[str]:
-    """What it means that a measure lies above or below 0, over all conditions."""
-    number = numbers().get(measure)
-    if not number or not number.signs:
-        return
-    mean, (above, below, neither) = results.pooled(measure), number.signs
-    if mean is None or mean.se is None:
-        yield f"Over all conditions the {number.title} cannot be told from these cells."
-        return
-    over = f"Over all conditions the {number.title} is {with_error(mean.mean, mean.se)}"
-    n = f"n = {mean.n} {'cases' if results.unit == 'cases' else 'seeds'}"
-    sign = above if mean.mean > 0 else below
-    if mean.low is None or mean.high is None:
-        yield f"{over}, the same everywhere ({n}): {sign if mean.mean else neither}."
-        return
-    inside = mean.low <= 0 <= mean.high
-    told = f"0 lies inside the interval: {neither}" if inside else f"0 lies outside the interval: {sign}"
-    yield f"{over} ({mean.level:.0%} interval {_ends(mean.low, mean.high)}, {n}). {told}."
 
 
 def cells_by(told: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
@@ -412,71 +358,6 @@ def cells_by(told: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     for text, cell in told:
         found.setdefault(text, []).append(cell)
     return found
-
-
-def _trouble(rows: Sequence[Row]) -> Iterator[str]:
-    """A section on each kind of what is told of some cells, a line each with the first of these."""
-    unknown = "These runs did not fail; nobody knows the value, such as a cost without prices."
-    sections: tuple[tuple[str, str, Callable[[Row], Sequence[str]]], ...] = (
-        ("Failed", "In none of the numbers above.", lambda row: [row.error] if row.error else []),
-        ("Not to be measured", "", lambda row: [f"no {name}: {why}" for name, why in row.missing.items()]),
-        ("Unknown", unknown, lambda row: row.unknown),
-        ("Warnings", "These cells are in the numbers above.", lambda row: row.warnings),
-    )
-    for title, lead, of in sections:
-        if cells := cells_by((text, row.cell) for row in rows for text in of(row)):
-            yield f"## {title}: {sum(bool(of(row)) for row in rows)} of {len(rows)} cells"
-            yield from [lead] if lead else []
-            more = {
-                text: f" and {len(names) - NAMED} more" if names[NAMED:] else ""
-                for text, names in cells.items()
-            }
-            yield "\n".join(
-                f"- {unmarked(text)} ({unmarked(', '.join(names[:NAMED]))}{more[text]})"
-                for text, names in cells.items()
-            )
-
-
-def _reading(results: Results) -> Iterator[str]:
-    spec = results.spec
-    unit = "cases, each the mean of its cells" if results.unit == "cases" else "cells"
-    against = label_of(spec.counterpart(next(spec.conditions())))
-    compared = f"where they agree with {label_of(spec.against)}" if spec.against else f"of {against}"
-    measured = {each.of for each in spec.measure_paths}
-    apart = [name for name, system in judges().items() if name in measured and together(system)]
-    places = ", ".join([f"{CELLS}/", *(f"the {name}s in {name}s/" for name in apart)])
-    yield "## How to read this"
-    yield (
-        f"n and pairs count {unit}. SE is the standard error of the mean. "
-        f"{''.join(f'{each} ' for each in _intervals(results))}Differences are from the values {unmarked(compared)}, over the cases and seeds that both have. No correction is "
-        f"made for comparing many conditions. Left out are cells that failed or whose result has no such thing. "
-        f"Each cell's runs, with reports of their own, are in {places}."
-    )
-
-
-def _intervals(results: Results) -> Iterator[str]:
-    """What the intervals are that stand in these tables."""
-    entries = results.entries
-    used = {method for entry in entries for method in (entry.method, entry.difference_method)}
-    if "t" in used:
-        yield (
-            f"Intervals of fewer than {FEW} values are Student's t, which takes them to be drawn from a bell curve; "
-            "those of shares and counts, and of what else has ends, are cut where their scales end. Bootstrapped ones are too narrow for so "
-            "few, and stand beside them in summary.csv."
-        )
-    if "BCa" in used:
-        yield f"Intervals of {FEW} values or more are bootstrapped (BCa)."
-    if "Wilson" in used:
-        yield "Intervals of shares are Wilson's where each value is all or nothing."
-    if any(entry.n > 1 and entry.low is None for entry in entries):
-        yield "Values that were all the same have no interval: they say nothing of how much others would vary."
-    if any(entry.median is not None for entry in entries):
-        yield "Medians are over all runs."
-    if results.unit == "cases" and any(entry.repeats for entry in entries):
-        yield (
-            "The interval over repeats says how the mean over these very cases would vary another time, and "
-            "nothing of other cases; that of the mean says how it would vary with other cases."
-        )
 
 
 # What a suite wants drawn, from its summary.

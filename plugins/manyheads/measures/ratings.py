@@ -19,7 +19,7 @@ from manyheads.core.results import Part
 from manyheads.disk import expanded
 from manyheads.errors import RatingError
 from manyheads.measures.forms import Filled, Form, Key, Layout, anonymous, judged_run, read_table, read_text
-from manyheads.measures.statistics import Agreement, Correlation, agreement, krippendorff_alpha
+from manyheads.measures.statistics import FEW, Agreement, Correlation, agreement, krippendorff_alpha
 from manyheads.papers import fold
 from manyheads.prompts import Prompts
 from manyheads.resources import Resources, parse_json
@@ -404,7 +404,7 @@ def as_lines(comparison: Comparison) -> Iterator[str]:
         yield from ("", f"{held.by} against {held.on}, n = {held.agreement.n}")
         yield _correlation("Pearson r", held.agreement.pearson)
         yield _correlation("Spearman ρ", held.agreement.spearman)
-        if held.agreement.few:
+        if held.agreement.n < FEW:  # Fisher's hold for any number
             yield "So few texts make the bootstrap's intervals too narrow"
         if held.pairs.unrated:
             yield f"{len(held.pairs.unrated)} scores are of texts that nobody rated"

@@ -234,11 +234,6 @@ class Agreement:
     slope: float
     intercept: float
 
-    @property
-    def few(self) -> bool:
-        """Whether the bootstrap's intervals are too narrow for want of texts; Fisher's hold for any number."""
-        return self.n < FEW
-
 
 def agreement(
     x: Sequence[float], y: Sequence[float], *, level: float = LEVEL, resamples: int = RESAMPLES, seed: int = 0

@@ -71,9 +71,7 @@ async def evaluate(
             stack.callback(table.close)
             finished = finished_jobs(graph)
             first = table.join(finished)
-            # Of every job, earlier ones too, by its key.
-            journals = {path.parent.relative_to(out).as_posix(): path for path in out.rglob(JOURNAL)}
-            budget.open(table, journals, first=first)
+            budget.open(table, _journals(out), first=first)
         corpora = open_corpora(spec, cells)
         coverage = Coverage(spec, graph, {key for key, ended in finished.items() if not ended}, listener)
         executor = Local(host_factory, accept_changes, AGAIN)
@@ -87,6 +85,11 @@ async def evaluate(
         text = report_text(suite, repeats, results, pictures, accepted, _made_with(cells, settings))
         write(out / REPORT, text)
     return Evaluation(results, out / REPORT, tuple(pictures))
+
+
+def _journals(folder: Path) -> dict[str, Path]:
+    """Every journal that jobs have left, earlier ones too, by the job's key."""
+    return {path.parent.relative_to(folder).as_posix(): path for path in folder.rglob(JOURNAL)}
 
 
 def _made_with(cells: Sequence[Cell], settings: Sequence[str]) -> list[str]:

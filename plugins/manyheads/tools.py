@@ -3,8 +3,9 @@
 from collections.abc import Awaitable, Callable, Collection, Generator
 from contextlib import contextmanager
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from manyheads.config import Strict
 from manyheads.core import Tool
 from manyheads.errors import LiteratureError
 from manyheads.literature.library import Library
@@ -28,11 +29,7 @@ MOST_LETTERS = 1200
 """Of an abstract in a list; `get_paper` shows it whole."""
 
 
-class _Arguments(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class SearchArguments(_Arguments):
+class SearchArguments(Strict):
     query: str = Field(
         min_length=1,
         description="Two to eight plain keywords, such as 'retrieval augmented dialogue safety'. No operators.",
@@ -40,13 +37,13 @@ class SearchArguments(_Arguments):
     limit: int = Field(default=8, ge=1, le=20, description="How many papers to list.")
 
 
-class PaperArguments(_Arguments):
+class PaperArguments(Strict):
     paper: str = Field(
         min_length=1, description="The id as listed, a DOI, an arXiv number, or the exact title."
     )
 
 
-class ReferencesArguments(_Arguments):
+class ReferencesArguments(Strict):
     paper: str = Field(min_length=1, description="The id of the citing paper as listed, or its DOI.")
     limit: int = Field(default=20, ge=1, le=50, description="How many of its references to list.")
 
@@ -141,14 +138,14 @@ FIND = "find_scientists"
 INVITE = "invite_scientist"
 
 
-class FindArguments(_Arguments):
+class FindArguments(Strict):
     interest: str = Field(
         description="Subject or method, in a few words, such as 'grasp planning under occlusion'."
     )
     limit: int = Field(default=5, ge=1, le=10, description="How many scientists to list.")
 
 
-class InviteArguments(_Arguments):
+class InviteArguments(Strict):
     name: str = Field(description="The scientist's name exactly as listed, such as Scientist12.")
     question: str = Field(description="One specific question, with all the context needed to answer it.")
 

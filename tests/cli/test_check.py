@@ -107,6 +107,10 @@ def test_help_and_mistyped_flags(tmp_path: Path) -> None:
     assert wrong.code == 2
     assert "No such option: --modle" in wrong.err
     assert "Traceback" not in wrong.err
+    nothing = manyheads_command("run", cwd=tmp_path)
+    assert (nothing.code, "Missing argument" in nothing.err) == (2, True)
+    swallowed = manyheads_command("check", "rebuttal", "--idea", "--host=autogen", cwd=tmp_path)
+    assert "--idea: empty" in swallowed.message
 
 
 def test_what_a_system_asks_of_its_config_is_said(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from manyheads.config import RunConfig, merge, parse_set
+from manyheads.config import RunConfig
+from manyheads.config.files import merge, parse_set
 from manyheads.core.events import AnyEvent, Event, Result, Said
 from manyheads.core.results import RunResult
 from manyheads.engine.session import Session

@@ -1,20 +1,17 @@
 """`manyheads eval`: a suite of runs, and what they come to."""
 
 import asyncio
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from manyheads.cli.options import Budget, HostName, Model, Paths, Sets, configured, going_on_later, settings
+from manyheads.cli.options import Budget, Changes, configured, going_on_later
 from manyheads.cli.printing import safe_console, say
 from manyheads.cli.progress import jobs_progress
 from manyheads.escaping import plain
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rich.console import Console
     from rich.table import Table
 
@@ -26,16 +23,13 @@ if TYPE_CHECKING:
 
 def evaluate(
     name: Annotated[str, typer.Argument(help="A shipped suite such as team-size, or a suite's folder.")],
+    changes: Changes,
     repeats: Annotated[
         int | None,
         typer.Option(
             min=1, help="Runs of each condition and case. [default: the suite's]", show_default=False
         ),
     ] = None,
-    host: HostName = None,
-    model: Model = None,
-    sets: Sets = None,
-    path: Paths = None,
     out: Annotated[
         Path | None,
         typer.Option(help="The suite's folder. [default: runs/eval-<name>]", show_default=False),
@@ -60,22 +54,21 @@ def evaluate(
     from manyheads.suites.spec import read_suite
 
     limits = JobsBudget.parse(budget or ())
-    suite = read_suite(name, Resources.of(path or ()), cases)
-    flags = settings(sets, host, model)
+    suite = read_suite(name, Resources.of(changes.path or ()), cases)
     times = repeats or suite.spec.repeats
 
     def load(keys: tuple[str, ...], system: str | None) -> "RunConfig":
-        return configured(list(suite.spec.configs), keys, path, system=system, strict=False)
+        return configured(list(suite.spec.configs), keys, changes.path, system=system, strict=False)
 
     folder = out or Path("runs") / "-".join(["eval", suite.name, *([cases.stem] if cases else [])])
-    cells = cells_of(suite, times, load, folder, flags)
+    cells = cells_of(suite, times, load, folder, changes.settings())
     with (
         going_on_later(),
         jobs_progress("runs", len(jobs_of(cells))) as listener,
     ):
         work = evaluate(
             suite, cells, folder, repeats=times, jobs=jobs, accept_changes=accept_changes, listener=listener,
-            budget=limits, settings=sets or (),
+            budget=limits, settings=changes.sets or (),
         )  # fmt: skip
         evaluation = asyncio.run(work)
     _show(suite, evaluation)
@@ -104,31 +97,23 @@ def _show(suite: "Suite", evaluation: "Evaluation") -> None:
 
 def _explain(results: "Results") -> None:
     """What is not in the means, and why; the same reason once."""
-    cells, rows = len(results.rows), results.rows
-    for why, named in _by_reason((row.error or "", row.cell) for row in results.failed).items():
-        say(f"failed: {named}: {why}", err=True)
-    lacking = (
-        (f"no {name}: {why}", row.cell) for row in results.lacking for name, why in row.missing.items()
-    )
-    for why, named in _by_reason(lacking).items():
-        say(f"not measured: {named}: {why}", err=True)
-    if bad := len(results.failed) + len(results.lacking):
-        say(f"{bad} of {cells} cells are left out of means, see above", err=True)
-    if results.failed:
-        say("The same command goes on, with what has failed and what was not tried.", err=True)
-    for name in results.spec.measures:
-        if unknown := sum(name in row.unknown for row in rows):
-            say(f"unknown: {name}: null in the results of {unknown} of {cells} cells", err=True)
-
-
-def _by_reason(said: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Of what was said of cells, for what reason which."""
     from manyheads.suites.report import cells_by
 
-    return {
-        why: f"{cells[0]} and {len(cells) - 1} more" if cells[1:] else cells[0]
-        for why, cells in cells_by((plain(why), cell) for why, cell in said).items()
-    }
+    failed = [(row.error or "", row.cell) for row in results.failed]
+    lacking = [
+        (f"no {name}: {why}", row.cell) for row in results.lacking for name, why in row.missing.items()
+    ]
+    for what, reasons in (("failed", failed), ("not measured", lacking)):
+        for why, cells in cells_by((plain(why), cell) for why, cell in reasons).items():
+            more = f" and {len(cells) - 1} more" if cells[1:] else ""
+            say(f"{what}: {cells[0]}{more}: {why}", err=True)
+    if bad := len(results.failed) + len(results.lacking):
+        say(f"{bad} of {len(results.rows)} cells are left out of means, see above", err=True)
+    if failed:
+        say("The same command goes on, with what has failed and what was not tried.", err=True)
+    for name in results.spec.measures:
+        if unknown := sum(name in row.unknown for row in results.rows):
+            say(f"unknown: {name}: null in the results of {unknown} of {len(results.rows)} cells", err=True)
 
 
 # A suite's means as a table: a column for each measure where the terminal is wide enough, else a line.

@@ -8,8 +8,7 @@ from urllib.parse import urlsplit
 
 from manyheads.bank.corpora import resolve_corpus
 from manyheads.bank.ecosystem import Ecosystem
-from manyheads.config import ModelConfig, RunConfig
-from manyheads.config.run import FRAMEWORKS
+from manyheads.config import FRAMEWORKS, ModelConfig, RunConfig
 from manyheads.discussion.team import need_members
 from manyheads.engine.journal import ReplayModel
 from manyheads.engine.system import system_of

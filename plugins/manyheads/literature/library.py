@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from pydantic import JsonValue, TypeAdapter
 
 from manyheads.bank.vectors import Embedder
-from manyheads.config import LiteratureConfig, SourceName
-from manyheads.config.run import with_environment
+from manyheads.config import LiteratureConfig, SourceName, with_environment
 from manyheads.core.events import Searched
 from manyheads.errors import ConfigError, LiteratureError
 from manyheads.literature import openalex, semantic_scholar

@@ -9,7 +9,8 @@ from manyheads.bank.corpora import SHIPPED, resolve_corpus
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.meta import Meta, read_meta
 from manyheads.bank.vectors import Embedder
-from manyheads.config import LiteratureConfig, common
+from manyheads.config import LiteratureConfig
+from manyheads.config.files import common
 from manyheads.core.results import Part, read_result
 from manyheads.errors import ConfigError, EmbeddingError, MeasureError
 from manyheads.measures.papers import Floats, Papers, load_papers

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from manyheads.config.run import BudgetConfig
+from manyheads.config import BudgetConfig
 from manyheads.engine.budget import JobsBudget
 from manyheads.engine.folder import JOURNAL
 from manyheads.engine.jobs import Listener, Local, Scheduler, finished_jobs

@@ -28,7 +28,7 @@ class Forms:
 
     def write(self, form: "Form", number: int, thing: str) -> None:
         """Write a form on so many things, and list its files: a table for each rater, the guideline and the key."""
-        from manyheads.measures.forms import count
+        from manyheads.texts import count
 
         *tables, guide, key = form.write(self.out)
         say(f"{count(number, thing)} for {count(len(tables), 'rater')}")
@@ -91,7 +91,6 @@ def rating_agreement(
         LAYOUT,
         as_lines,
         compare,
-        describe_ratings,
         identities,
         read_ratings,
         read_reviews,
@@ -116,10 +115,7 @@ def rating_agreement(
     else:
         ids = Key.read(key, LAYOUT) if key else None
         given, known = read_ratings(ratings, exclude or (), ids), identities(ids) if ids else {}
-    if scores:
-        found = compare(given, read_scores(scores, by), by, on, known, seed=seed)
-    else:
-        found = describe_ratings(given)
+    found = compare(given, read_scores(scores, by) if scores else None, by, on, known, seed=seed)
     if plot:
         scatter_plot(found, plot)
     if json:

@@ -460,9 +460,17 @@ class Ranked(ReplyModel):
     idea: Choice
 
 
-class Ranking(ReplyModel):
-    """All ideas in order, the one with the most of the quality first; each of them once (Fig. 12)."""
+class Note(ReplyModel):
+    """What a judge finds in one idea, before it puts any in order."""
 
+    idea: Choice
+    note: Text
+
+
+class Ranking(ReplyModel):
+    """A note on each idea, then all of them in order, the one with the most of the quality first (Fig. 12)."""
+
+    notes: list[Note] = Field(min_length=1)
     ranking: list[Ranked] = Field(min_length=1)
 
     def order(self) -> tuple[int, ...]:
@@ -477,9 +485,11 @@ class Ranking(ReplyModel):
 
 @cache
 def ranking_of(kind: type[Ranking], count: int) -> type[Ranking]:
-    """A ranking of so many ideas: its schema shows how many places there are and how far the numbers go."""
-    place = limited(Ranked, "idea", int, BeforeValidator(whole_number), ge=1, le=count)
-    return limited(kind, "ranking", list[place], min_length=count, max_length=count)
+    """A ranking of so many ideas: its schema shows how many notes and places there are, and how far the numbers go."""
+    for name, part in (("notes", Note), ("ranking", Ranked)):
+        numbered = limited(part, "idea", int, BeforeValidator(whole_number), ge=1, le=count)
+        kind = limited(kind, name, list[numbered], min_length=count, max_length=count)
+    return kind
 
 
 # Reviews of a whole text: a conference's form, a rating form, MAMORX.

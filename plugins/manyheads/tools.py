@@ -25,7 +25,7 @@ class Words(Strict):
     """What a model reads of a tool before it calls it."""
 
     description: str
-    arguments: dict[str, str] = {}
+    arguments: dict[str, str] = Field(default_factory=dict[str, str])
     """What each argument is."""
 
 

@@ -141,6 +141,15 @@ class Literature(Protocol):
         """Row of A: papers written together with each past collaborator."""
         ...
 
+    def works(self, name: str, k: int) -> list[Paper]:
+        """The `k` papers of B_past by a scientist that are cited most."""
+        ...
+
+    @property
+    def last_year(self) -> int | None:
+        """The last year of B_past; None where nothing bounds it."""
+        ...
+
     async def past(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """B_past(q) for each query: its `k` nearest papers, best first."""
         ...
@@ -167,6 +176,13 @@ class NoLiterature:
 
     def collaborations(self, name: str) -> Mapping[str, int]:
         return {}
+
+    def works(self, name: str, k: int) -> list[Paper]:
+        return []
+
+    @property
+    def last_year(self) -> None:
+        return None
 
     async def past(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         return [[] for _ in queries]

@@ -126,8 +126,11 @@ class Consensus(ReplyModel):
 class Topic(ReplyModel):
     """The topic that the leader writes (R_topic)."""
 
-    topic: Text
     rationale: Text
+    topic: Text
+
+    def spoken(self) -> str:
+        return self.topic
 
 
 class Interest(ReplyModel):
@@ -160,9 +163,24 @@ class Idea(ReplyModel):
         return f"{self.title}\n\n{self.idea}\n\nExperiment: {self.experiment}"
 
 
-class Vote(ReplyModel):
-    """A blind vote for the most novel idea (VirSci 2024, Fig. 13)."""
+class Lineage(ReplyModel):
+    """Mixed into an idea where there are others that it may refine."""
 
+    thought: Text
+    builds_on: Annotated[int, Field(ge=0), BeforeValidator(whole_number)]
+
+
+class Note(ReplyModel):
+    """A line on one of several ideas."""
+
+    idea: Choice
+    note: Text
+
+
+class Vote(ReplyModel):
+    """A blind vote for the most novel idea, after a line on each (VirSci 2024, Fig. 13)."""
+
+    notes: list[Note] = Field(min_length=1)
     thought: Text
     choice: Choice
 
@@ -203,7 +221,7 @@ class Ratings(ReplyModel):
 class Judgement(ReplyModel):
     """What a member has to say of an abstract before rewriting it (Q_judgment)."""
 
-    changes: list[Text] = Field(min_length=1)
+    changes: list[Text]
     evaluation: Ratings
 
 
@@ -237,8 +255,17 @@ class SelfReview(ReplyModel):
 
 @cache
 def vote_among(kind: type[Vote], count: int) -> type[Vote]:
-    """A vote among so many ideas: its schema shows how far the numbers go."""
-    return limited(kind, "choice", int, BeforeValidator(whole_number), ge=1, le=count)
+    """A vote among so many ideas, with a line on each: its schema shows how far the numbers go."""
+    note = limited(Note, "idea", int, BeforeValidator(whole_number), ge=1, le=count)
+    noted = limited(kind, "notes", list[note], min_length=count, max_length=count)
+    return limited(noted, "choice", int, BeforeValidator(whole_number), ge=1, le=count)
+
+
+@cache
+def idea_after(kind: type[Idea], count: int) -> type[Idea]:
+    """An idea that may refine one of so many: it says which, before it is worked out."""
+    later = cast(type[Idea], create_model(kind.__name__, __base__=(kind, Lineage), __doc__=kind.__doc__))
+    return limited(later, "builds_on", int, BeforeValidator(whole_number), ge=0, le=count)
 
 
 @cache

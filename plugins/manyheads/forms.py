@@ -12,16 +12,13 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, cast, get_args
+from typing import Annotated, Any, cast, get_args
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel
 
-from manyheads.disk import read_text
-from manyheads.errors import ConfigError, describe
 from manyheads.prompts import Prompts
 from manyheads.replies import ReplyModel
-from manyheads.resources import Resources, packs, parse_yaml
+from manyheads.resources import Resources, packs
 
 Schema = Mapping[str, Any]
 SHORT = 0.6
@@ -39,7 +36,11 @@ class Meaning(BaseModel):
     """How long it should be, if the source says so."""
 
 
-MEANINGS = TypeAdapter(dict[str, Meaning | str])
+Line = Annotated[Meaning, BeforeValidator(lambda line: {"meaning": line} if isinstance(line, str) else line)]
+
+
+class Meanings(RootModel[dict[str, Line]]):
+    """A line for each field of a reply."""
 
 
 @dataclass(frozen=True)
@@ -122,26 +123,9 @@ class Forms:
         """
         found = {name: Meaning(meaning=each.description or "") for name, each in kind.model_fields.items()}
         for each in reversed(kind.__mro__):
-            found |= {name: words for name, words in self._words(key_of(each)).items() if name in found}
+            if words := self.prompts.words(f"replies/{key_of(each)}.yaml", Meanings):
+                found |= {name: meaning for name, meaning in words.root.items() if name in found}
         return found
-
-    def _words(self, key: str) -> dict[str, Meaning]:
-        path = self.prompts.find(f"replies/{key}.yaml")
-        if path is None:
-            return {}
-        if path not in self._kept:
-            try:
-                words = MEANINGS.validate_python(parse_yaml(read_text(path)))
-            except (yaml.YAMLError, UnicodeDecodeError) as error:
-                raise ConfigError(f"{path}: not valid YAML: {error}") from error
-            except ValidationError as error:
-                hint = "a line for each field of the reply: `field: what it is for`"
-                raise ConfigError(f"{path}: {describe(error)}", hint=hint) from error
-            self._kept[path] = {
-                name: each if isinstance(each, Meaning) else Meaning(meaning=each)
-                for name, each in words.items()
-            }
-        return self._kept[path]
 
 
 @cache

@@ -9,8 +9,9 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import yaml
 from jinja2 import (
     BaseLoader,
     BytecodeCache,
@@ -26,15 +27,23 @@ from jinja2.bccache import Bucket
 from jinja2.loaders import FunctionLoader
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+from pydantic import BaseModel, ValidationError
 
-from manyheads.errors import ConfigError
-from manyheads.resources import Resources
+from manyheads.disk import read_text
+from manyheads.errors import ConfigError, describe
+from manyheads.resources import Resources, parse_yaml
+
+M = TypeVar("M", bound=BaseModel)
 
 
 def quoted(text: object, label: str) -> str:
     """Fence untrusted text between `<label>` lines; whatever begins like a closing fence in the text is defused."""
     body = re.sub(rf"<(\s*)/(?=\s*{re.escape(label)}\b)", r"‹\1/", str(text).strip(), flags=re.IGNORECASE)
     return f"<{label}>\n{body}\n</{label}>"
+
+
+def one_line(text: object) -> str:
+    return " ".join(str(text).split())
 
 
 class Prompts:
@@ -81,6 +90,15 @@ class Prompts:
     def find(self, name: str) -> Path | None:
         """The file `prompts/<name>` that wins, None where there is none."""
         return self._resources.find("prompts", name)
+
+    def words(self, name: str, kind: type[M]) -> M | None:
+        """What `prompts/<name>`, a YAML file, says, as a model; None where there is no such file.
+
+        Raises:
+            ConfigError: it is not YAML, or not of this form.
+        """
+        path = self.find(name)
+        return path and _words(path, path.stat().st_mtime_ns, kind)
 
     def try_out(self, name: str, variables: Iterable[str]) -> None:
         """Render a prompt with samples of its variables. Raises `ConfigError` where that fails."""
@@ -133,6 +151,16 @@ class Prompts:
         return ConfigError(
             f"{self._where(name)}{line}: {error.message}", hint="see the Jinja2 template syntax"
         )
+
+
+@lru_cache(maxsize=256)
+def _words(path: Path, changed: int, kind: type[M]) -> M:
+    try:
+        return kind.model_validate(parse_yaml(read_text(path)))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not valid YAML: {error}") from error
+    except ValidationError as error:
+        raise ConfigError(f"{path}: {describe(error)}", hint="compare it with the file that ships") from error
 
 
 def _bounded(pieces: Iterator[str]) -> Iterator[str]:
@@ -255,6 +283,7 @@ def _environment(loader: BaseLoader | None = None) -> ImmutableSandboxedEnvironm
     for name in filters.keys() - set(FILTERS):
         del filters[name]
     filters["quoted"] = quoted
+    filters["line"] = one_line
     environment.globals.clear()
     return environment
 

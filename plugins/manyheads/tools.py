@@ -1,9 +1,10 @@
-"""The tool functions, host-neutral. Their descriptions are written for the model that reads them."""
+"""The tool functions, host-neutral. What a model reads of them, and what they answer, stands in `prompts/tools/`."""
 
-from collections.abc import Awaitable, Callable, Collection, Generator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from functools import cache
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from manyheads.core import Tool
 from manyheads.errors import LiteratureError
@@ -11,21 +12,22 @@ from manyheads.literature.library import Library
 from manyheads.literature.lookup import Findings
 from manyheads.literature.source import Part
 from manyheads.papers import Literature, Paper
-from manyheads.prompts import quoted
+from manyheads.prompts import Prompts
+from manyheads.resources import Resources
 
 
 class ToolRefusedError(ValueError):
     """A tool call that cannot be met; its message tells the model why."""
 
 
-# Tools over the literature: search it, read one paper's record, follow its references.
-#
-# Authors are left out of what a model sees: scientists of an ecosystem stay masked whatever is looked up.
+class Words(BaseModel):
+    """What a model reads of a tool before it calls it."""
 
-SEARCH, PAPER, REFERENCES = "search_papers", "get_paper", "get_references"
-SHOWN: frozenset[Part] = frozenset(("abstract", "venue", "citations", "date"))
-MOST_LETTERS = 1200
-"""Of an abstract in a list; `get_paper` shows it whole."""
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    description: str
+    arguments: dict[str, str] = {}
+    """What each argument is."""
 
 
 class _Arguments(BaseModel):
@@ -33,162 +35,143 @@ class _Arguments(BaseModel):
 
 
 class SearchArguments(_Arguments):
-    query: str = Field(
-        min_length=1,
-        description="Two to eight plain keywords, such as 'retrieval augmented dialogue safety'. No operators.",
-    )
-    limit: int = Field(default=8, ge=1, le=20, description="How many papers to list.")
+    query: str = Field(min_length=1)
+    limit: int = Field(default=8, ge=1, le=20)
 
 
 class PaperArguments(_Arguments):
-    paper: str = Field(
-        min_length=1, description="The id as listed, a DOI, an arXiv number, or the exact title."
-    )
+    paper: str = Field(min_length=1)
 
 
 class ReferencesArguments(_Arguments):
-    paper: str = Field(min_length=1, description="The id of the citing paper as listed, or its DOI.")
-    limit: int = Field(default=20, ge=1, le=50, description="How many of its references to list.")
+    paper: str = Field(min_length=1)
+    limit: int = Field(default=20, ge=1, le=50)
 
 
-def literature_tools(library: Library | None, listed: Collection[str] | None = None) -> tuple[Tool, ...]:
-    """The tools over a library, if there is one; only those that a role card lists, where its list is given."""
+class FindArguments(_Arguments):
+    interest: str
+    limit: int = Field(default=5, ge=1, le=10)
+
+
+class InviteArguments(_Arguments):
+    name: str
+    question: str
+
+
+SEARCH, PAPER, REFERENCES = "search_papers", "get_paper", "get_references"
+FIND, INVITE = "find_scientists", "invite_scientist"
+ARGUMENTS: dict[str, type[_Arguments]] = {
+    SEARCH: SearchArguments,
+    PAPER: PaperArguments,
+    REFERENCES: ReferencesArguments,
+    FIND: FindArguments,
+    INVITE: InviteArguments,
+}
+LOOK_UPS = frozenset({SEARCH, PAPER, REFERENCES})
+"""Those over the literature."""
+TOOLS = frozenset(ARGUMENTS)
+"""What a role card may list."""
+SHOWN: frozenset[Part] = frozenset(("abstract", "venue", "citations", "date"))
+
+
+def shipped_prompts() -> Prompts:
+    return Prompts(Resources.of())
+
+
+def tool(name: str, prompts: Prompts, run: Callable[[Any], Awaitable[str]]) -> Tool:
+    """A tool in the words of its file.
+
+    Raises:
+        ConfigError: the file is not valid.
+    """
+    words = prompts.words(f"tools/{name}.yaml", Words) or Words(description=name)
+    return Tool(name, words.description, _described(ARGUMENTS[name], tuple(words.arguments.items())), run)
+
+
+@cache
+def _described(arguments: type[_Arguments], words: tuple[tuple[str, str], ...]) -> type[_Arguments]:
+    fields: dict[str, Any] = {}
+    for name, field in arguments.model_fields.items():
+        line = Field(description=dict(words).get(name))
+        default = ... if field.is_required() else field.default
+        fields[name] = (Annotated[field.annotation, *field.metadata, line], default)
+    return create_model(arguments.__name__, __base__=arguments, **fields)
+
+
+def literature_tools(
+    library: Library | None, listed: Collection[str] | None = None, prompts: Prompts | None = None
+) -> tuple[Tool, ...]:
+    """The tools over a library, if there is one; only those that a role card lists, where its list is given.
+
+    Authors are left out of what a model sees: scientists of an ecosystem stay masked whatever is looked up. A look-up
+    that failed says so: it must not pass for one that found nothing.
+    """
     if library is None:
         return ()
+    prompts = prompts or shipped_prompts()
+
+    async def answer(name: str, looked_up: Awaitable[Findings | Paper | None]) -> str:
+        papers: Sequence[Paper] = ()
+        degraded, problem = (), None
+        try:
+            match await looked_up:
+                case Findings() as findings:
+                    papers, degraded = findings.papers, findings.degraded
+                case paper:
+                    papers = [paper] if paper else []
+        except LiteratureError as error:
+            problem = error.message
+        text = prompts.render(
+            f"tools/{name}.md.j2", {"papers": papers, "degraded": degraded, "problem": problem}
+        )
+        if problem or (name == PAPER and not papers):
+            raise ToolRefusedError(text.strip())
+        return text.strip()
 
     async def search(arguments: SearchArguments) -> str:
-        with _failures_told():
-            findings = await library.search(arguments.query, arguments.limit, parts=SHOWN)
-        return _list(findings, "No paper matches, in narrow or in wider words.")
+        return await answer(SEARCH, library.search(arguments.query, arguments.limit, parts=SHOWN))
 
     async def paper(arguments: PaperArguments) -> str:
-        with _failures_told():
-            paper = await library.paper(arguments.paper.strip())
-        if paper is None:
-            raise ToolRefusedError("no paper of that id or title is known; search for it first")
-        return quoted(_entry(paper, whole=True), "paper")
+        return await answer(PAPER, library.paper(arguments.paper.strip()))
 
     async def references(arguments: ReferencesArguments) -> str:
-        with _failures_told():
-            findings = await library.references(arguments.paper.strip(), arguments.limit)
-        return _list(
-            findings, "No reference of this paper is on record; that does not mean that it cites nothing."
-        )
+        return await answer(REFERENCES, library.references(arguments.paper.strip(), arguments.limit))
 
-    tools = (
-        Tool(
-            SEARCH,
-            "Search published papers by keywords, best match first: id, title, year, citations, abstract. Use it "
-            "before you call anything new, and search again in other words: one query seldom finds all that is there.",
-            SearchArguments,
-            search,
-        ),
-        Tool(
-            PAPER,
-            "Read one paper's record with its whole abstract, by the id that a search has listed. Use it to check a "
-            "paper that may already hold the contribution in question.",
-            PaperArguments,
-            paper,
-        ),
-        Tool(
-            REFERENCES,
-            "List what a paper cites, with ids to read on. Use it to go from one close paper to the work behind it.",
-            ReferencesArguments,
-            references,
-        ),
-    )
-    return tuple(tool for tool in tools if listed is None or tool.name in listed)
-
-
-@contextmanager
-def _failures_told() -> Generator[None]:
-    """A look-up that failed tells the model so: it must not pass for one that found nothing."""
-    try:
-        yield
-    except LiteratureError as error:
-        raise ToolRefusedError(
-            f"the look-up failed ({error.message}); it says nothing about what has been published"
-        ) from error
-
-
-def _list(findings: Findings, nothing: str) -> str:
-    text = "\n\n".join(quoted(_entry(paper), "paper") for paper in findings.papers) or nothing
-    if findings.degraded:
-        text += f"\n\nNot asked, as they could not be reached: {', '.join(findings.degraded)}."
-        text += " There may be papers that are not listed."
-    return text
-
-
-def _entry(paper: Paper, *, whole: bool = False) -> str:
-    cited = "citations unknown" if paper.citations is None else f"cited {paper.citations} times"
-    about = [str(paper.year or "year unknown"), paper.venue or "", cited]
-    abstract = paper.abstract or "not on record"
-    if not whole and len(abstract) > MOST_LETTERS:
-        abstract = abstract[:MOST_LETTERS].rsplit(" ", 1)[0] + " …"
-    lines = (
-        f"Id: {paper.id}",
-        f"Title: {paper.title}",
-        ", ".join(filter(None, about)),
-        f"Abstract: {abstract}",
-    )
-    return "\n".join(" ".join(line.split()) for line in lines)
+    runs: dict[str, Callable[[Any], Awaitable[str]]] = {SEARCH: search, PAPER: paper, REFERENCES: references}
+    return tuple(tool(name, prompts, run) for name, run in runs.items() if listed is None or name in listed)
 
 
 # Tools over the author knowledge bank: whom to ask, and asking them (VirSci 2025, §3.2, App. D.2.1).
 
 
-FIND = "find_scientists"
-INVITE = "invite_scientist"
-
-
-class FindArguments(_Arguments):
-    interest: str = Field(
-        description="Subject or method, in a few words, such as 'grasp planning under occlusion'."
-    )
-    limit: int = Field(default=5, ge=1, le=10, description="How many scientists to list.")
-
-
-class InviteArguments(_Arguments):
-    name: str = Field(description="The scientist's name exactly as listed, such as Scientist12.")
-    question: str = Field(description="One specific question, with all the context needed to answer it.")
-
-
-def find_scientists_tool(literature: Literature, outside: Collection[str]) -> Tool:
+def find_scientists_tool(
+    literature: Literature, outside: Collection[str], prompts: Prompts | None = None
+) -> Tool:
     """Look-up in the author knowledge bank, leaving out the names in `outside`."""
+    words = prompts or shipped_prompts()
 
     async def run(arguments: FindArguments) -> str:
-        lines: list[str] = []
-        for one in await literature.find_scientists(arguments.interest, arguments.limit, exclude=outside):
-            interests = "; ".join(one.interests[:6]) or "interests not recorded"
-            cited = "" if one.citations is None else f", cited {one.citations} times"
-            lines.append(f"{one.name}: {interests} ({one.papers} papers{cited})")
-        return quoted("\n".join(lines), "scientists") if lines else "Nobody works on that."
+        scientists = await literature.find_scientists(arguments.interest, arguments.limit, exclude=outside)
+        return words.render(f"tools/{FIND}.md.j2", {"scientists": scientists}).strip()
 
-    return Tool(
-        FIND,
-        "List scientists outside your team who work on a subject, closest first: name, interests, record. "
-        "Use it before invite_scientist, to find whom to ask.",
-        FindArguments,
-        run,
-    )
+    return tool(FIND, words, run)
 
 
-def invite_scientist_tool(invite: Callable[[str, str], Awaitable[str]]) -> Tool:
-    """Ask an outside scientist, who answers once and does not join the team."""
+def invite_scientist_tool(
+    invite: Callable[[str, str], Awaitable[str]], prompts: Prompts | None = None
+) -> Tool:
+    """Ask an outside scientist, who answers once and does not join the team.
+
+    Args:
+        invite: asks whom a name belongs to a question; raises `ToolRefusedError` where it cannot, see `refused`.
+    """
 
     async def run(arguments: InviteArguments) -> str:
         return await invite(arguments.name.strip(), arguments.question)
 
-    return Tool(
-        INVITE,
-        "Ask one scientist outside your team for advice and get their answer. Use it only when the answer could "
-        "change what you say: each call costs the time of another scientist. They answer once and do not join.",
-        InviteArguments,
-        run,
-    )
+    return tool(INVITE, prompts or shipped_prompts(), run)
 
 
-LOOK_UPS = frozenset({SEARCH, PAPER, REFERENCES})
-"""Those over the literature."""
-TOOLS = LOOK_UPS | {FIND, INVITE}
-"""What a role card may list."""
+def refused(problem: str, prompts: Prompts) -> ToolRefusedError:
+    """Why nobody is heard: `member`, `unknown` or `enough`."""
+    return ToolRefusedError(prompts.render(f"tools/{INVITE}.md.j2", {"problem": problem}).strip())

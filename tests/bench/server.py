@@ -31,7 +31,7 @@ def model_server(delay: float) -> Generator[str]:
 
 async def server_alone(base_url: str, size: Size) -> Figure:
     """Whether the server is a bottleneck: as many requests at once as there are votes, by a bare client."""
-    form = '```json schema\n{"type": "object", "properties": {"text": {"type": "string"}}}\n```'
+    form = '```json Text\n{\n  "text": "<A text.>"\n}\n```'
     body = {"model": "test", "messages": [{"role": "user", "content": "word " * 1000 + form}]}
     at_once = size.members * size.turns
     async with httpx.AsyncClient(base_url=base_url, timeout=30) as client:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
+from manyheads.forms import FENCE
 from support.command import SMALL, Done, manyheads_command, manyheads_process, result_of, served_by
 from support.llm import LLM
 from support.results import but_for_the_host
@@ -97,7 +98,7 @@ def test_a_run_on_a_model_server(served: Done, llm: LLM, tmp_path: Path) -> None
     assert result["written_by_language_model"] is True
     assert result["turns"] == {"topic": 2, "idea": 1, "novelty": 2, "abstract": 2}
     assert result["usage"]["calls"] == llm.calls
-    assert all("```json schema" in request.asking for request in llm.requests)
+    assert all(FENCE.search(request.asking) for request in llm.requests)
     assert all(request.form for request in llm.requests)
     ours = [request for request in llm.requests if "Speak of owls." in request.asking]
     assert [request.title for request in ours] == ["Idea"] * 3

@@ -19,7 +19,7 @@ from manyheads.systems.loading import load
 from support.command import Done, finish, manyheads_command, start
 from support.llm import LLM
 from support.play import Played, play
-from support.requests import Request
+from support.requests import Request, question_of
 from support.results import but_for_the_host
 
 DELAY = 0.02
@@ -110,7 +110,7 @@ def recorded(folder: Path) -> Asked:
 
 
 def _question(system: str, asking: str) -> tuple[str, str]:
-    return system.strip(), asking.split("Answer with one JSON object")[0].strip()
+    return system.strip(), question_of(asking)
 
 
 def stop_after(llm: LLM, calls: int, process: subprocess.Popen[str], how: signal.Signals) -> Done:

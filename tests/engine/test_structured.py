@@ -1,7 +1,6 @@
 """What a model's text is taken for, and what a speaker is asked when it cannot be used."""
 
 import json
-import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from manyheads.core import Message, Place, Raw, Speaker, ToolCall, Turn, Usage
 from manyheads.engine.replying import StructuredHost, UnusableReplyError, parse
 from manyheads.errors import ReplyError
-from manyheads.forms import form, schema_of, shape_of
+from manyheads.forms import form
 from manyheads.replies import Decision, Idea, ReplyModel, Revision, Summary, Vote, seeking
 
 WORDS = st.text(min_size=1).filter(str.strip)
@@ -168,9 +167,12 @@ def test_absurd_json_is_refused(text: str) -> None:
         parse(text, Decision)
 
 
-def test_the_form_shows_the_schema() -> None:
-    shown = re.findall(r"```json schema\n(.*?)```", form(Vote), re.DOTALL)
-    assert [json.loads(each) for each in shown] == [schema_of(Vote)]
+def filled(kind: type[ReplyModel], words: int) -> dict[str, Any]:
+    """A reply whose texts have so many words."""
+    return {
+        name: " ".join(["word"] * words) if field.annotation is str else 5
+        for name, field in kind.model_fields.items()
+    }
 
 
 def turn(kind: type[ReplyModel] = Vote, check: Callable[[Any], str | None] | None = None) -> Turn[Any]:
@@ -204,8 +206,8 @@ async def test_a_good_reply_is_asked_once() -> None:
     assert reply.warnings == ()
     [thread] = host.threads
     assert thread[0].text == "Background."
-    assert thread[1].text.startswith("Which one?\n\nAnswer with one JSON object")
-    assert json.dumps(schema_of(Vote), indent=1) in thread[1].text
+    assert thread[1].text.startswith("Which one?\n\n## The form of your answer")
+    assert form(Vote) in thread[1].text
 
 
 async def test_a_bad_reply_is_asked_again_with_the_reason_and_all_is_paid() -> None:
@@ -219,14 +221,35 @@ async def test_a_bad_reply_is_asked_again_with_the_reason_and_all_is_paid() -> N
     asked = host.threads[2]
     assert [message.sender for message in asked] == ["user", "user", "assistant", "user", "assistant", "user"]
     assert asked[2].text == '{"thought": "x", "choice": 0}'
-    assert "choice: input should be greater than or equal to 1" in asked[3].text
+    assert "`choice`: you wrote" in asked[3].text
+    assert "<1, 2, …: " in asked[3].text
     assert asked[4].text == "(nothing)"
-    assert "it was empty" in asked[5].text
+    assert "was empty" in asked[5].text
 
 
 async def test_a_length_limit_is_asked_again() -> None:
-    reply = await Scripted(GOOD + "<length>", GOOD).ask(turn())
-    assert "be briefer" in reply.warnings[0]
+    host = Scripted(GOOD + "<length>", GOOD)
+    reply = await host.ask(turn())
+    assert "cut off" in reply.warnings[0]
+    assert "briefer" in host.threads[1][-1].text
+
+
+LONG, BRIEF = (json.dumps(filled(Idea, words)) for words in (350, 5))
+
+
+async def test_a_far_too_short_reply_is_asked_again_once_and_then_warned_of() -> None:
+    host = Scripted(BRIEF, BRIEF)
+    reply = await host.ask(turn(Idea))
+    assert (reply.attempts, reply.value.idea) == (2, json.loads(BRIEF)["idea"])
+    assert "10 of about 600 words" in host.threads[1][-1].text
+    assert "far too short, 10 of about 600 words" in reply.warnings[-1]
+    assert (await Scripted(LONG).ask(turn(Idea))).warnings == ()
+
+
+async def test_texts_of_the_form_are_no_answer() -> None:
+    host = Scripted('{"thought": "<One or two sentences.>", "choice": 1}', GOOD)
+    await host.ask(turn())
+    assert "`thought`: you wrote" in host.threads[1][-1].text
 
 
 async def test_a_reply_that_its_check_refuses_is_asked_again() -> None:

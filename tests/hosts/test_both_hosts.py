@@ -109,7 +109,7 @@ async def test_turns_share_connections_and_remember_nothing(llm: LLM, host: Host
     assert "Question 3" not in llm.requests[4].text
 
 
-async def test_the_hook_puts_its_passage_before_the_question_in_its_own_message(
+async def test_the_hook_puts_its_passage_between_the_question_and_the_form_in_its_own_message(
     llm: LLM, host: Hosting
 ) -> None:
     async def recall(query: str, speaker: str) -> str:
@@ -120,7 +120,8 @@ async def test_the_hook_puts_its_passage_before_the_question_in_its_own_message(
         await on.ask(turn())
     [system, asked] = llm.requests[0].messages
     assert (system.role, asked.role) == ("system", "user")
-    assert asked.text == f"<bank>graphs, for Scientist1</bank>\n{llm.requests[1].messages[-1].text}"
+    question, form = llm.requests[1].messages[-1].text.split("\n\n## The form")
+    assert asked.text == f"{question}\n\n<bank>graphs, for Scientist1</bank>\n\n## The form{form}"
     assert "<bank>" not in llm.requests[1].text
 
 
@@ -145,7 +146,7 @@ async def test_an_invalid_reply_is_asked_for_again(llm: LLM, host: Hosting) -> N
     async with host(model(llm)) as on:
         reply = await on.ask(turn())
     assert (reply.attempts, reply.usage.calls, llm.calls) == (2, 2, 2)
-    assert "remark: field required" in llm.requests[1].messages[-1].text
+    assert "`remark`: you wrote" in llm.requests[1].messages[-1].text
 
 
 @pytest.mark.parametrize("kind", ["empty", "prose"])

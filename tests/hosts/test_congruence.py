@@ -46,7 +46,7 @@ def one_of(request: Request, *names: str) -> str:
 def guest(request: Request) -> str | None:
     """Somebody outside the team whom the hook's passage names, now and then; the same on both hosts."""
     passage = request.text.partition("<scientists>")[2].partition("</scientists>")[0]
-    named = re.findall(r"Name: (Scientist\d+)", passage)
+    named = re.findall(r"^- (Scientist\d+):", passage, re.MULTILINE)
     return one_of(request, named[-1], "", "") or None if named else None
 
 
@@ -79,7 +79,10 @@ async def test_with_self_review(tmp_path: Path) -> None:
 
 async def test_with_replies_that_are_asked_for_again(tmp_path: Path) -> None:
     def now_and_then(request: Request) -> bool:
-        return "cannot be used" not in request.text and one_of(request, "spoil", "", "", "") == "spoil"
+        return (
+            "Answer the same question again" not in request.text
+            and one_of(request, "spoil", "", "", "") == "spoil"
+        )
 
     fault = Fault("missing", times=None, when=now_and_then)
     played = await on_both(tmp_path, faults=[fault])

@@ -14,9 +14,9 @@ from manyheads.config import LiteratureConfig
 from manyheads.core import Tool
 from manyheads.engine.replying import parse
 from manyheads.errors import BudgetError, ConfigError, CorpusError, ModelError
+from manyheads.forms import form
 from manyheads.literature.library import Library
 from manyheads.papers import Paper
-from manyheads.forms import form
 from manyheads.replies import Verdict
 from manyheads.retry import Pace
 from support.faults import Fault

@@ -13,6 +13,7 @@ from manyheads.config.run import Price
 from manyheads.core import Message
 from manyheads.engine.replying import parse
 from manyheads.errors import ConfigError
+from manyheads.forms import form
 from manyheads.models.offline import OFFLINE, OfflineModel, phrases_of
 from manyheads.replies import (
     REPLIES,
@@ -25,7 +26,6 @@ from manyheads.replies import (
     SelfReview,
     Verdict,
     Vote,
-    form,
     ranking_of,
     review_of,
     seeking,
@@ -34,7 +34,7 @@ from manyheads.resources import Resources
 
 SYSTEM = "<profile>\nName: Scientist3\nResearch interests: soft grippers; tactile sensing\n</profile>"
 REFERENCES = "[1]\n<paper>\nTitle: Feeling in the Dark: Tactile Search\nYear: 2019, cited 12 times\nAbstract: x\n</paper>"
-BANK = "From the bank:\n<scientists>\n<profile>\nName: Scientist8\n</profile>\n</scientists>"
+BANK = "From the bank:\n<scientists>\n- Scientist8: owls\n</scientists>"
 
 
 async def ask(kind: type[ReplyModel], *texts: str) -> Any:

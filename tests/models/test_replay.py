@@ -12,8 +12,8 @@ from manyheads.core.events import Result
 from manyheads.engine.journal import ReplayModel
 from manyheads.engine.session import Session
 from manyheads.errors import JournalError, ModelError
-from manyheads.hosts import host_factory
 from manyheads.forms import form
+from manyheads.hosts import host_factory
 from manyheads.replies import Vote
 from support.llm import LLM
 from support.play import config_for, play
@@ -96,7 +96,7 @@ async def test_the_whole_thread_counts_but_not_form_and_passage():
     for longer in ([Message("P"), asked], [asked, Message("no", "assistant"), Message("Again.")]):
         with pytest.raises(ModelError):
             await model.complete("system", longer)
-    behind = Message(f"A passage from the bank.\n{asked.text}")
+    behind = Message(f"Q\n\nA passage from the bank.\n\n{form(Vote)}")
     assert (await model.complete("system", [behind])).text == "yes"
 
 

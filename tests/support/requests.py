@@ -15,6 +15,8 @@ WIRES: dict[str, Wire] = {
     "/v1/messages": "anthropic",
 }
 HEADING = re.compile(r"^# ", re.MULTILINE)
+BEHIND = re.compile(r"^## (Whom you may ask|The form of your answer)$", re.MULTILINE)
+"""What stands behind a question."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,11 @@ class Request:
         """What an answer depends on: the persona, the question, and what was said last if that is not the question."""
         last = self.messages[-1].text if self.messages else ""
         return "\0".join(" ".join(part.split()) for part in (self.system, self.asking, last))
+
+
+def question_of(asking: str) -> str:
+    """A prompt without the passage of a retrieval hook and the form of the reply."""
+    return BEHIND.split(asking)[0].strip()
 
 
 def _said(message: Mapping[str, Any]) -> list[Said]:

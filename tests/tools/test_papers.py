@@ -57,7 +57,7 @@ async def test_found_papers_are_listed_each_in_a_fence_without_their_authors() -
     with Scholar(PAPERS) as scholar:
         shown = await called(SEARCH, scholar, query="tactile", limit=5)
         asked = [request.params for request in scholar.requests]
-    first, second = (part.splitlines() for part in shown.split("\n\n"))
+    first, second = (part.splitlines() for part in shown.replace("</paper>\n", "</paper>\n\n").split("\n\n"))
     assert first[:4] == [
         "<paper>",
         f"Id: semantic_scholar:{FINGERS}",
@@ -91,7 +91,7 @@ async def test_nothing_found_is_said() -> None:
         assert "does not mean that it cites nothing" in await called(
             REFERENCES, scholar, paper=f"semantic_scholar:{GRIPS}"
         )
-        with pytest.raises(ToolRefusedError, match="no paper of that id"):
+        with pytest.raises(ToolRefusedError, match="No paper of that id"):
             await called(PAPER, scholar, paper=f"semantic_scholar:{'d' * 40}")
 
 

@@ -23,6 +23,6 @@ async def test_scientists_are_listed_in_a_fence(tmp_path: Path) -> None:
     first, *listed, last = shown.splitlines()
     assert (first, last) == ("<scientists>", "</scientists>")
     assert len(listed) == 3
-    assert all(line.split(":")[0] in names and "gnore all" in line for line in listed)
+    assert all(line.removeprefix("- ").split(":")[0] in names and "gnore all" in line for line in listed)
     assert shown.count("</") == 1
     assert nobody == "Nobody works on that."

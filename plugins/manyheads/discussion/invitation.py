@@ -17,15 +17,19 @@ from manyheads.papers import fold
 from manyheads.replies import Advice, ReplyModel, Seeks, seeking
 from manyheads.tools import (
     INVITE,
-    ToolRefusedError,
     find_scientists_tool,
     invite_scientist_tool,
     literature_tools,
+    refused,
 )
 
 R = TypeVar("R", bound=ReplyModel)
 NOBODY = frozenset(("", "null", "none", "nobody", "noone"))
 """What models write in place of nothing, folded."""
+REFUSALS = {
+    "member": "that scientist is in the team already",
+    "unknown": "there is no such scientist in the author knowledge bank",
+}
 
 
 async def speak(
@@ -72,7 +76,7 @@ class _Asking:
         run, speaker = self.run, self.question.speaker
         listed = run.roles.card(speaker.role).tools
         # As it ships, no card of a team lists look-ups: a team is shown its papers.
-        tools = literature_tools(run.library, listed) if self.by_tool else ()
+        tools = literature_tools(run.library, listed, run.roles.prompts) if self.by_tool else ()
         if not run.settings.invitation.enabled:
             return await run.ask(replace(self.question, tools=tools), like)
         if not self.by_tool:
@@ -82,14 +86,18 @@ class _Asking:
             if isinstance(wish, Seeks) and wish.invite and fold(wish.invite) not in NOBODY:
                 name, words = self._named(wish.invite), wish.question or ""
                 if refusal := self._refusal(name):
-                    run.warn(self.question.stage, f"{speaker.name} wished to hear {name!r}: {refusal}")
+                    run.warn(
+                        self.question.stage, f"{speaker.name} wished to hear {name!r}: {REFUSALS[refusal]}"
+                    )
                 else:
                     said = run.roles.forms.spoken(reply.value)
                     self._note(name, words, await self._hear(name, words, said))
             return reply
-        outside = find_scientists_tool(run.literature, {speaker.name, *self.team.names})
+        outside = find_scientists_tool(run.literature, {speaker.name, *self.team.names}, run.roles.prompts)
         guests = tuple(
-            tool for tool in (outside, invite_scientist_tool(self._by_call)) if tool.name in listed
+            tool
+            for tool in (outside, invite_scientist_tool(self._by_call, run.roles.prompts))
+            if tool.name in listed
         )
         reply = await run.ask(replace(self.question, tools=(*guests, *tools)), like)
         for call in reply.tool_calls:
@@ -103,9 +111,9 @@ class _Asking:
     async def _by_call(self, name: str, words: str) -> str:
         name = self._named(name)
         if refusal := self._refusal(name):
-            raise ToolRefusedError(refusal)
+            raise refused(refusal, self.run.roles.prompts)
         if self.calls >= self.run.settings.invitation.per_turn:
-            raise ToolRefusedError("no more guests in this turn; go on with what you know")
+            raise refused("enough", self.run.roles.prompts)
         self.calls += 1
         return await self._hear(name, words, nested=True)
 
@@ -130,11 +138,11 @@ class _Asking:
         return next((known[fold(each)] for each in mentions if fold(each) in known), name.strip())
 
     def _refusal(self, name: str) -> str | None:
-        """Why a name cannot be invited, in words for the model; None when it can."""
+        """Why a name cannot be invited, see `tools.refused`; None when it can."""
         if name in self.team.names or name == self.question.speaker.name:
-            return "that scientist is in the team already"
+            return "member"
         if name not in {scientist.name for scientist in self.run.literature.scientists}:
-            return "there is no such scientist in the author knowledge bank"
+            return "unknown"
         return None
 
     def _note(self, guest: str, words: str, advice: str) -> None:

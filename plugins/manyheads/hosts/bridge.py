@@ -249,7 +249,11 @@ def cast_role(
     """
     roles = Roles(Resources.of(paths))
     card = roles.card(role)
-    return card, roles.system(role, variables), (*tools, *literature_tools(library, card.tools))
+    return (
+        card,
+        roles.system(role, variables),
+        (*tools, *literature_tools(library, card.tools, roles.prompts)),
+    )
 
 
 # A run in code, on whatever host its config names.

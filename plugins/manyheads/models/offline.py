@@ -120,7 +120,7 @@ def phrases_of(resources: Resources) -> Phrases:
 
 TITLE = re.compile(r"^<paper>\nTitle: (.+)$", re.MULTILINE)
 INTERESTS = re.compile(r"^Research interests: (.+)$", re.MULTILINE)
-NAME = re.compile(r"^Name: (\S+)$", re.MULTILINE)
+NAME = re.compile(r"^- (\S+): ", re.MULTILINE)
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 LONGEST_PHRASE, MOST_INTERESTS = 5, 5
 """Words of a term above which it is cut to a phrase, and terms that are taken for interests."""
@@ -307,21 +307,18 @@ class Filler:
         least, most = schema.get("minItems", 0), schema.get("maxItems")
         count = max(min(2, most or 2), least)
         item = schema["items"]
-        integers = [
-            (field, each) for field, each in item.get("properties", {}).items() if each.get("minimum") == 1
-        ]
-        if numbered := next((field for field, each in integers if "maximum" not in each), None):
+        limits = {
+            each["minimum"]: field for field, each in item.get("properties", {}).items() if "minimum" in each
+        }
+        if (numbered := limits.get(1)) and item["properties"][numbered].get("maximum", count) == count:
             titles, parts = self._prompt.titles, list[dict[str, Any]]()
-            for number in range(1, count + 1):
+            numbers = range(1, count + 1) if titles else self._rng.sample(range(1, count + 1), count)
+            for number in numbers:
                 prompt = replace(self._prompt, titles=titles[number - 1 : number] or titles)
                 filler = Filler(prompt, self._phrases, self._rng, self._people)
                 parts.append({**filler.object(item), numbered: number})
             return parts
-        filled = [self._value(item, name, filling) for _ in range(count)]
-        if ranked := next((field for field, each in integers if each["maximum"] == least == most), None):
-            order = self._rng.sample(range(1, count + 1), count)
-            return [{**place, ranked: number} for place, number in zip(filled, order, strict=True)]
-        return filled
+        return [self._value(item, name, filling) for _ in range(count)]
 
     def _unchanged(self, fences: Sequence[str], filled: Mapping[str, Any]) -> bool:
         compared = self._prompt.fenced(*fences)

@@ -142,7 +142,7 @@ class Desk:
         run = self.run
         if run.config.literature.references != "services" or not run.calls_tools(speaker):
             return ()
-        return literature_tools(run.library, run.roles.card(speaker.role).tools)
+        return literature_tools(run.library, run.roles.card(speaker.role).tools, run.roles.prompts)
 
     async def references(self, turn: int, query: str) -> list[Cited]:
         """Papers close to a topic or an idea, as many as a team would be shown."""

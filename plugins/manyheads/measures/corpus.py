@@ -190,6 +190,23 @@ def measuring_corpus(
     return MeasuringCorpus.open(resolve_corpus(name), model, progress)
 
 
+def normalisation(paths: Sequence[Path]) -> Normalise:
+    """What the run folders among `paths` say in their configs; `year` where there are none.
+
+    Raises:
+        MeasureError: they say different things.
+        ConfigError: a run has no readable config.
+    """
+    configs = [path / "config.yaml" for path in paths]
+    named = {common([str(config)]).normalise for config in configs if config.is_file()} or {"year"}
+    if len(named) > 1:
+        raise MeasureError(
+            f"the runs are normalised in different ways: {', '.join(sorted(named))}",
+            hint="--normalise names one",
+        )
+    return named.pop()
+
+
 def measuring_services(
     paths: Sequence[Path], embedding: str | None, sets: Sequence[str] = ()
 ) -> tuple[LiteratureConfig, Embedder]:

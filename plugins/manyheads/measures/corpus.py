@@ -198,13 +198,13 @@ def normalisation(paths: Sequence[Path]) -> Normalise:
         ConfigError: a run has no readable config.
     """
     configs = [path / "config.yaml" for path in paths]
-    named = {common([str(config)]).normalise for config in configs if config.is_file()} or {"year"}
+    named: set[Normalise] = {common([str(config)]).normalise for config in configs if config.is_file()}
     if len(named) > 1:
         raise MeasureError(
             f"the runs are normalised in different ways: {', '.join(sorted(named))}",
             hint="--normalise names one",
         )
-    return named.pop()
+    return named.pop() if named else "year"
 
 
 def measuring_services(

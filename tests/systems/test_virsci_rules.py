@@ -148,9 +148,9 @@ async def test_who_has_left_can_be_asked_for_advice(run: Play):
         invite=None,
     )
     [gone] = played.result["left"]
-    hook = "## Whom you may ask"
+    hook = "Whom you may ask"
     shown = {
-        heading: [f"- {gone}:" in each.text.split(hook)[1] for each in played.asked(heading)]
+        heading: [f"- {gone}: " in each.text.split(hook)[1] for each in played.asked(heading)]
         for heading in ("Finding a research topic", "Finding an idea")
     }
     assert shown == {"Finding a research topic": [False] * 3, "Finding an idea": [True] * 2}
@@ -260,7 +260,7 @@ async def test_a_vote_for_an_idea_that_is_not_there_is_asked_again(run: Play):
     seen: set[str] = set()
 
     def choice(request: Request) -> int:
-        again = "`choice`: you wrote" in request.text
+        again = "`choice` is `9`; the form asks for `<1–3" in request.text
         seen.add("again" if again else "first")
         return 1 if again else 9
 
@@ -391,7 +391,7 @@ async def test_a_guest_of_a_reply_sees_what_it_is_asked_about(
         for said in played.of(Said)
         if said.speaker == guest["by"] and said.data.get("invite") == "Scientist9"
     )
-    [said] = re.findall(r"<said>\n(.*?)\n</said>", request.asking, re.DOTALL)
+    [said] = re.findall(r"<remark>\n(.*?)\n</remark>", request.asking, re.DOTALL)
     assert all(asked.data[field] in said for field in fields)
     assert "<question>\nWhy?\n</question>" in request.asking
     [context] = re.findall(r"<context>\n(.*?)\n</context>", request.asking, re.DOTALL) or [""]

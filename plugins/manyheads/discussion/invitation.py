@@ -90,8 +90,8 @@ class _Asking:
                         self.question.stage, f"{speaker.name} wished to hear {name!r}: {REFUSALS[refusal]}"
                     )
                 else:
-                    said = run.roles.forms.spoken(reply.value)
-                    self._note(name, words, await self._hear(name, words, said))
+                    remark = run.roles.forms.spoken(reply.value)
+                    self._note(name, words, await self._hear(name, words, remark))
             return reply
         outside = find_scientists_tool(run.literature, {speaker.name, *self.team.names}, run.roles.prompts)
         guests = tuple(
@@ -117,15 +117,15 @@ class _Asking:
         self.calls += 1
         return await self._hear(name, words, nested=True)
 
-    async def _hear(self, name: str, words: str, said: str = "", *, nested: bool = False) -> str:
+    async def _hear(self, name: str, words: str, remark: str = "", *, nested: bool = False) -> str:
         """Spawn the guest with their own profile and ask once (App. D.2.1, Fig. 28).
 
-        `said` is the reply that came with the wish: a guest who is called by a tool is heard before there is one.
+        `remark` is the reply that came with the wish: a guest who is called by a tool is heard before there is one.
         """
         stage, turn, by = self.question.stage, self.question.turn, self.question.speaker.name
         self.run.emit(Invited(stage=stage, turn=turn, guest=name, by=by, question=words))
         guest = self.run.scientist("scientist", self.run.literature.scientist(name))
-        variables = {"asker": by, "question": words, "context": self.context, "said": said}
+        variables = {"asker": by, "question": words, "context": self.context, "remark": remark}
         question = Question(
             stage, turn, guest, "scientist", "advise", variables, "guest", asker=by, nested=nested
         )

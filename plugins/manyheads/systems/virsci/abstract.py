@@ -77,7 +77,7 @@ async def write(run: VirSciRun, team: Team, manuscript: Manuscript, opening: Ope
         for speaker in order:
             variables = {
                 "topic": manuscript.topic,
-                "idea": manuscript.idea,
+                "contribution": manuscript.idea,
                 "abstract": manuscript.current,
                 "turn": turn - before,
                 "turns": turns,

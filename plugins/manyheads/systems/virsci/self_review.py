@@ -70,7 +70,7 @@ async def _revise(run: VirSciRun, team: Team, manuscript: Manuscript, review: Co
         """Q_1,0 = ⟨Q_abstract, Q_judgement, R_review, B_past(R_abstract), R_abstract⟩."""
         variables = {
             "topic": manuscript.topic,
-            "idea": manuscript.idea,
+            "contribution": manuscript.idea,
             "abstract": current,
             "overlaps": review.overlaps,
             "threshold": review.threshold,

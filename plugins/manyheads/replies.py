@@ -177,10 +177,15 @@ class Note(ReplyModel):
     note: Text
 
 
-class Vote(ReplyModel):
-    """A blind vote for the most novel idea, after a line on each (VirSci 2024, Fig. 13)."""
+class Notes(ReplyModel):
+    """Mixed into a vote among so many ideas: a line on each comes before the choice."""
 
     notes: list[Note] = Field(min_length=1)
+
+
+class Vote(ReplyModel):
+    """A blind vote for the most novel idea (VirSci 2024, Fig. 13)."""
+
     thought: Text
     choice: Choice
 
@@ -257,7 +262,8 @@ class SelfReview(ReplyModel):
 def vote_among(kind: type[Vote], count: int) -> type[Vote]:
     """A vote among so many ideas, with a line on each: its schema shows how far the numbers go."""
     note = limited(Note, "idea", int, BeforeValidator(whole_number), ge=1, le=count)
-    noted = limited(kind, "notes", list[note], min_length=count, max_length=count)
+    noted = cast(type[Vote], create_model(kind.__name__, __base__=(kind, Notes), __doc__=kind.__doc__))
+    noted = limited(noted, "notes", list[note], min_length=count, max_length=count)
     return limited(noted, "choice", int, BeforeValidator(whole_number), ge=1, le=count)
 
 

@@ -27,8 +27,8 @@ async def told(llm: LLM, folder: Path, system: str, *sets: str) -> str:
 
 
 async def test_what_a_baseline_was_allowed_and_used(llm: LLM, tmp_path: Path) -> None:
-    page = await told(llm, tmp_path / "run", "single", "baseline.tokens=9000")
-    assert "It was allowed 9,000 tokens, and used " in page
+    page = await told(llm, tmp_path / "run", "single", "baseline.tokens=7000")
+    assert "It was allowed 7,000 tokens, and used " in page
     assert "came of it, then the tokens ran short." in page
     assert "tokens: no further reply." in page
     assert "were judged by their author, without their ratings" in page

@@ -12,12 +12,13 @@ from typing import Any
 
 import httpx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from manyheads.errors import LiteratureError
 from manyheads.literature.semantic_scholar import SemanticScholar
-from manyheads.literature.source import ALL, Operation, Request, body_of
+from manyheads.literature.source import ALL, Operation, Request
+from manyheads.models.answers import body_of
 from manyheads.papers import Paper, Window
 from manyheads.retry import GarbledError, Pace
 from support.scholar import Record, Scholar, Trouble, record
@@ -147,7 +148,6 @@ def _dated(day: dt.date | None, year: int | None) -> Record:
 KNOWN = st.lists(st.builds(_dated, DAYS, st.none() | st.integers(1990, 2030)), max_size=6)
 
 
-@settings(max_examples=40)
 @given(known=KNOWN, after=DAYS, before=DAYS)
 def test_all_that_surely_lies_inside_the_window_is_found_and_nothing_else(
     known: list[Record], after: dt.date | None, before: dt.date | None

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.config import ModelConfig
-from manyheads.config.run import Price
+from manyheads.config import ModelConfig, Price
 from manyheads.core import Message
 from manyheads.engine.replying import parse
 from manyheads.errors import ConfigError
@@ -98,18 +97,16 @@ async def test_another_seed_is_another_draw_and_the_same_one_the_same():
     assert drawn[2] == drawn[3]
 
 
+VERSIONS = "<version_a>\nowls\n</version_a>\n<version_b>\n{}\n</version_b>"
+
+
 async def test_what_has_not_changed_has_not_improved():
     """Else an idea that its author leaves as it is would be found better for ever."""
     compared = [
-        {
-            (
-                await ask(Verdict, f"{number}\n<previous>\nowls\n</previous>\n<revised>\n{new}\n</revised>")
-            ).improved
-            for number in range(20)
-        }
+        {(await ask(Verdict, f"{number}\n{VERSIONS.format(new)}")).difference for number in range(20)}
         for new in ("owls", "owls and bats")
     ]
-    assert compared == [{False}, {False, True}]
+    assert compared == [{"none"}, {"small", "significant"}]
 
 
 async def test_a_proposer_alone_sees_no_improvement_in_what_it_kept():

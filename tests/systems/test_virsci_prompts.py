@@ -18,7 +18,7 @@ from support.requests import Request
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
     with LLM() as llm:
-        yield play_now(tmp_path_factory.mktemp("run"), llm)
+        yield play_now(tmp_path_factory.mktemp("run"), llm, "turns=2")
 
 
 def remarks(played: Played, turn: int) -> list[str]:

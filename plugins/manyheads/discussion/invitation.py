@@ -90,7 +90,7 @@ class _Asking:
                         self.question.stage, f"{speaker.name} wished to hear {name!r}: {REFUSALS[refusal]}"
                     )
                 else:
-                    remark = run.roles.forms.spoken(reply.value)
+                    remark = run.roles.prompts.told(reply.value)
                     self._note(name, words, await self._hear(name, words, remark))
             return reply
         outside = find_scientists_tool(run.literature, {speaker.name, *self.team.names}, run.roles.prompts)

@@ -8,8 +8,7 @@ from urllib.parse import urlsplit
 
 from manyheads.bank.corpora import resolve_corpus
 from manyheads.bank.ecosystem import Ecosystem
-from manyheads.config import ModelConfig, RunConfig
-from manyheads.config.run import FRAMEWORKS
+from manyheads.config import FRAMEWORKS, ModelConfig, RunConfig
 from manyheads.discussion.team import need_members
 from manyheads.engine.journal import ReplayModel
 from manyheads.engine.system import system_of
@@ -50,7 +49,7 @@ def findings(config: RunConfig) -> Iterator[Finding]:
     roles = None
     try:
         roles = Roles(Resources.of(config.paths))
-        problems = misfits(config, roles)
+        problems = [*roles.problems(), *misfits(config, roles)]
         yield from (_wrong("roles", problem) for problem in problems)
         if not problems:
             yield Finding("roles", f"{len(roles.cards)} cards, every prompt reads only what its task gives")
@@ -155,21 +154,21 @@ def roles_of(config: RunConfig) -> Roles:
         ConfigError: they do not fit the config.
     """
     roles = Roles(Resources.of(config.paths))
-    if problems := misfits(config, roles):
+    if problems := [*roles.problems(), *misfits(config, roles)]:
         others = f" and the other {len(problems) - 1}, which manyheads check lists" if problems[1:] else ""
         raise ConfigError(problems[0], hint=f"mend this{others}")
     return roles
 
 
 def misfits(config: RunConfig, roles: Roles) -> list[str]:
-    """What stands between a config and its run in the role cards and prompts, a line each.
+    """What of a config the role cards do not serve, a line each.
 
     Raises:
         ConfigError: a card cannot be read, or the config names a role that is not there.
     """
     system = system_of(config)
     needs = system.needs(config)
-    lines = roles.problems()
+    lines = list[str]()
     for role in sorted({role for role, _ in needs} | set(config.roles)):
         card, changes = roles.card(role), config.roles.get(role)
         alias = changes.model if changes else card.model

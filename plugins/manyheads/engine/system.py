@@ -9,7 +9,8 @@ from typing import Any, Generic, Literal, cast
 from pydantic import BaseModel, Field, create_model
 from typing_extensions import TypeVar
 
-from manyheads.config import Inputs, RunConfig, Section, Slot, merge
+from manyheads.config import Inputs, RunConfig, Section, Slot
+from manyheads.config.files import merge
 from manyheads.core.results import Idea
 from manyheads.discussion.run import DiscussionSettings, Run
 from manyheads.engine.folder import writing
@@ -72,7 +73,9 @@ class Revisions:
     """The versions of a run's idea, each with the number of revisions that led to it; and what it was revised for."""
 
     versions: Sequence[Idea]
-    indicator: str
+    indicator: str = ""
+    area: str = ""
+    """The field of research in which it was revised."""
 
 
 @dataclass(frozen=True)

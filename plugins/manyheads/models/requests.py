@@ -2,7 +2,9 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from manyheads.config import ModelConfig
@@ -44,25 +46,6 @@ def usage_of(
     return Usage(input_tokens=reads, output_tokens=writes, calls=1, cost=cost, estimated=estimated)
 
 
-# The context window that is asked of a server which allocates it by the request, as Ollama does.
-
-
-SMALLEST_WINDOW = 8192
-ROOM = 2048
-"""Tokens that are kept free for an answer whose length is not limited."""
-
-
-def window(config: ModelConfig, tokens: int) -> int:
-    """Ollama's context for a prompt: it cuts longer ones silently, and its default is a few thousand tokens.
-
-    A power of two, so that the server seldom has to load the model anew, and never more than the model's own.
-    """
-    size, need = SMALLEST_WINDOW, tokens + (config.max_tokens or ROOM)
-    while size < need:
-        size *= 2
-    return min(size, config.context)
-
-
 # What both hosts send to a provider beside the messages, in its own words, and what they refuse to send.
 
 
@@ -91,9 +74,16 @@ def openai_settings(config: ModelConfig) -> dict[str, Any]:
 
 
 def ollama_settings(config: ModelConfig, tokens: int) -> dict[str, Any]:
-    """Ollama's arguments for a prompt of about so many tokens."""
+    """Ollama's arguments for a prompt of about so many tokens.
+
+    It cuts longer prompts silently, and its default window is a few thousand tokens. Asked for is a power of two, so that
+    the server seldom has to load the model anew, and never more than the model's own.
+    """
+    window, need = 8192, tokens + (config.max_tokens or 2048)
+    while window < need:
+        window *= 2
     sampling = options(temperature=config.temperature, seed=config.seed, num_predict=config.max_tokens)
-    return {"options": {**sampling, "num_ctx": window(config, tokens)}}
+    return {"options": {**sampling, "num_ctx": min(window, config.context)}}
 
 
 def refuse_unfit(who: str, model: str, tokens: int, context: int) -> None:
@@ -163,6 +153,46 @@ _refusing: set[tuple[str, str]] = set()
 """Servers, by base URL and model, that have refused `response_format`; remembered for the process."""
 
 
+class Clock:
+    """The time that is left to a turn; it stands still while others are waited for, or a turn within this one.
+
+    Args:
+        limit: what ends the turn.
+    """
+
+    def __init__(self, limit: asyncio.Timeout | None) -> None:
+        self._limit, self._left, self._stops = limit, 0.0, 0
+
+    @contextmanager
+    def stopped(self, by: int = 1) -> Generator[None]:
+        """Stand still for the length of a block."""
+        self._change(by)
+        try:
+            yield
+        finally:
+            self._change(-by)
+
+    def going(self) -> AbstractContextManager[None]:
+        """Go on for the length of a block within one of `stopped`."""
+        return self.stopped(-1)
+
+    def _change(self, by: int) -> None:
+        stood, self._stops = self._stops > 0, self._stops + by
+        if self._limit and stood != (self._stops > 0):
+            now = asyncio.get_running_loop().time()
+            when = self._limit.when()
+            with suppress(RuntimeError):  # of a turn that has ended meanwhile
+                if stood:
+                    self._limit.reschedule(now + self._left)
+                elif when is not None:
+                    self._left = when - now
+                    self._limit.reschedule(None)
+
+
+CLOCK: ContextVar[Clock] = ContextVar("clock", default=Clock(None))  # noqa: B039 - it never goes
+"""Of the turn under way."""
+
+
 class Governor:
     """Guards the requests to one model, which a config names by its `alias`."""
 
@@ -209,7 +239,8 @@ class Governor:
             before_wait=note,
         )
         try:
-            answer = await retry.send(lambda: self._answer(request(sent)))
+            with CLOCK.get().stopped():
+                answer = await retry.send(lambda: self._answer(request(sent)))
         except Exception as error:  # every SDK has its own tree; what is not theirs is raised again
             if not is_failure(error):
                 raise
@@ -221,8 +252,9 @@ class Governor:
     async def _answer(self, call: Awaitable[T]) -> T:
         """One try, in time: the SDKs' time-outs start anew with each byte, this one holds for the whole request."""
         try:
-            async with asyncio.timeout(self.config.timeout):
-                return await call
+            with CLOCK.get().going():
+                async with asyncio.timeout(self.config.timeout):
+                    return await call
         except TimeoutError as error:
             raise TimeoutError(f"no answer within {self.config.timeout:g} s") from error
 

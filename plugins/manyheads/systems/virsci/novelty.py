@@ -14,7 +14,7 @@ from manyheads.discussion.invitation import ask_with_advice
 from manyheads.discussion.run import Question
 from manyheads.discussion.team import Team, another_turns
 from manyheads.papers import Hit
-from manyheads.replies import Notes, Vote, vote_among
+from manyheads.replies import IdeaNotes, Vote, vote_among
 from manyheads.systems.virsci.config import GOALS, stages
 from manyheads.systems.virsci.result import VirSciRun
 
@@ -116,7 +116,7 @@ def ballot_of(
 ) -> Ballot:
     """A vote as the result keeps it; `order` is that in which the ideas were shown, if it is not their own."""
     shown = order or range(len(ideas))
-    chosen, notes = shown[vote.choice - 1], vote.notes if isinstance(vote, Notes) else ()
+    chosen, notes = shown[vote.choice - 1], vote.notes if isinstance(vote, IdeaNotes) else ()
     return Ballot(
         voter=voter,
         turn=turn,

@@ -49,7 +49,7 @@ class ReplyModel(BaseModel):
     """What somebody does who replies so, for consoles and logs."""
 
     def spoken(self) -> str:
-        """The reply as a reader, or another speaker, wants to see it; by default its first text."""
+        """The reply as others are shown it where `prompts/spoken/` has no template of it; by default its first text."""
         return next((value for value in self.model_dump().values() if isinstance(value, str)), "")
 
 
@@ -96,9 +96,6 @@ class Remark(ReplyModel):
 
     remark: Text
     topic: Text
-
-    def spoken(self) -> str:
-        return f"{self.remark}\n\nTopic I favour: {self.topic}"
 
 
 class Summary(ReplyModel):
@@ -158,9 +155,6 @@ class Idea(ReplyModel):
     clarity: Score
     feasibility: Score
     novelty: Score
-
-    def spoken(self) -> str:
-        return f"{self.title}\n\n{self.idea}\n\nExperiment: {self.experiment}"
 
 
 class Lineage(ReplyModel):
@@ -327,9 +321,6 @@ class Analysis(ReplyModel):
     keywords: list[Text] = Field(min_length=1)
     remark: Text
 
-    def spoken(self) -> str:
-        return f"{self.remark}\n\nKeywords: {', '.join(self.keywords)}"
-
 
 class Reading(ReplyModel):
     """The engineer's account of the literature."""
@@ -370,9 +361,6 @@ class Proposal(ReplyModel):
     hypothesis: Text
     method: Text
     expected_impact: Text
-
-    def spoken(self) -> str:
-        return f"Title: {self.title}\n\n{self.body()}"
 
     def body(self) -> str:
         """What stands below the title, each field under its name."""
@@ -421,13 +409,6 @@ class Review(ReplyModel):
     strengths: list[Text] = Field(min_length=1, max_length=3)
     weaknesses: list[Text] = Field(min_length=1, max_length=3)
     suggestions: list[Text] = Field(min_length=1, max_length=3)
-
-    def spoken(self) -> str:
-        """The points, listed under their names."""
-        return "\n\n".join(
-            f"{label(name)}:\n" + "\n".join(f"- {point}" for point in getattr(self, name))
-            for name in ("strengths", "weaknesses", "suggestions")
-        )
 
 
 @cache

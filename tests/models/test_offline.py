@@ -14,6 +14,7 @@ from manyheads.engine.replying import parse
 from manyheads.errors import ConfigError
 from manyheads.forms import form
 from manyheads.models.offline import OFFLINE, OfflineModel, phrases_of
+from manyheads.prompts import Prompts
 from manyheads.replies import (
     REPLIES,
     Condensed,
@@ -31,6 +32,7 @@ from manyheads.replies import (
 )
 from manyheads.resources import Resources
 
+PROMPTS = Prompts(Resources.of())
 SYSTEM = "<profile>\nName: Scientist3\nResearch interests: soft grippers; tactile sensing\n</profile>"
 REFERENCES = "[1]\n<paper>\nTitle: Feeling in the Dark: Tactile Search\nYear: 2019, cited 12 times\nAbstract: x\n</paper>"
 BANK = "From the bank:\n<scientists>\n- Scientist8: owls\n</scientists>"
@@ -111,10 +113,10 @@ async def test_what_has_not_changed_has_not_improved():
 
 async def test_a_proposer_alone_sees_no_improvement_in_what_it_kept():
     seen: set[bool] = set()
-    idea = (await ask(Proposal, REFERENCES)).spoken()
+    idea = PROMPTS.told(await ask(Proposal, REFERENCES))
     for number in range(40):
         again = await ask(Rethought, f"{number}\n<idea>\n{idea}\n</idea>")
-        kept = again.spoken() == idea
+        kept = PROMPTS.told(again) == idea
         assert not (kept and again.improved)
         seen.add(kept)
     assert seen == {False, True}

@@ -110,7 +110,7 @@ async def _pick(desk: Desk, author: Speaker, kept: Sequence[ScoredIdea]) -> Scor
         return kept[0]
     texts = [idea.text for idea in kept]
     papers = await run.references(NOVELTY, 1, texts, config.references)
-    ideas = [Candidate(text, hits) for text, hits in zip(texts, papers, strict=True)]
+    ideas = [Candidate(run.told(idea), hits) for idea, hits in zip(kept, papers, strict=True)]
     question = Question(NOVELTY, 1, author, RESEARCHER, "pick", {"ideas": ideas})
     kind = vote_among(run.reply_type(RESEARCHER, "pick", Vote), len(kept))
     vote = (await desk.ask(question, kind)).value

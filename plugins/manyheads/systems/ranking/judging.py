@@ -54,7 +54,7 @@ async def ranking(run: RankingRun) -> None:
     result.shown_fields = list(lineup.fields)
     _warn(run, lineup, quality)
     run.begin(RANKING, STAGES)
-    result.rank(await bench.rank(lineup.texts, orders), run.config.seed)
+    result.rank(await bench.rank(lineup.shown, orders), run.config.seed)
     result.inference_cost = bench.asked
     run.emit(_judged(result))
 
@@ -108,12 +108,14 @@ class Bench:
     def _invalid(self, fault: str, **details: Sequence[str]) -> str:
         return self.run.roles.prompts.render("judge/invalid.md.j2", {"fault": fault, **details}).strip()
 
-    async def rank(self, texts: Sequence[str], drawn: Sequence[tuple[int, ...]]) -> list[RankedOrder]:
+    async def rank(self, entries: Sequence[Entry], drawn: Sequence[tuple[int, ...]]) -> list[RankedOrder]:
         """The same ideas ranked in each of the orders (Fig. 12).
 
         An order that leads to no valid ranking, however often it is asked for, has failed; it is not guessed.
         """
-        answers = await together(*(self._rank(number, shown, texts) for number, shown in enumerate(drawn, 1)))
+        answers = await together(
+            *(self._rank(number, shown, entries) for number, shown in enumerate(drawn, 1))
+        )
         orders = _need_all(answers)
         if len(self.failed) == len(orders):
             first = self.failed[1]
@@ -131,13 +133,15 @@ class Bench:
             )
         return orders
 
-    async def _rank(self, number: int, shown: tuple[int, ...], texts: Sequence[str]) -> RankedOrder | Failure:
+    async def _rank(
+        self, number: int, shown: tuple[int, ...], entries: Sequence[Entry]
+    ) -> RankedOrder | Failure:
         """One order; in its judge's words ideas have the numbers of their places."""
         name, size, place = f"Judge{number}", len(shown), shown.index(TARGET) + 1
         variables = {
             "indicator": self.quality.indicator,
             "traits": self.quality.traits,
-            "proposals": [texts[idea] for idea in shown],
+            "proposals": [self.run.told(entries[idea]) for idea in shown],
         }
 
         def repeats(ranking: Ranking) -> str | None:

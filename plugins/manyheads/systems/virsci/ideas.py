@@ -106,7 +106,7 @@ async def propose_ideas(
         query = previous.text if previous else topic
         [references] = await run.references(STAGE, archive.turn, [query], config.references)
         # R_k,i-1 stands on the table already; showing it twice would double its weight and its cost.
-        table = previous and previous.text
+        table = previous and run.told(previous)
         variables = {
             "topic": topic,
             "turn": archive.turn - before,
@@ -136,5 +136,5 @@ async def propose_ideas(
         archive.ideas.append(idea)
         run.result.ideas.append(idea)
         run.expect(idea.text)  # the next speaker's query; in a turn's end the summary is asked for first
-        archive.add(member, idea.text, guests, number)
+        archive.add(member, run.told(idea), guests, number)
     return archive.ideas

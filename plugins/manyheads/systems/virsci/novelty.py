@@ -44,7 +44,7 @@ async def most_novel(
     run.expect(recall, *titles, recall=True)  # the titles are for the abstract stage
     queries, k = [idea.text for idea in ideas], run.settings.novelty.references
     papers = await run.references(STAGE, before + 1, queries, k)
-    candidates = [Candidate(text, hits) for text, hits in zip(queries, papers, strict=True)]
+    candidates = [Candidate(run.told(idea), hits) for idea, hits in zip(ideas, papers, strict=True)]
     orders, ballots = orders_of(run.rng, len(team.members), len(ideas)), list[Ballot]()
 
     async def vote(seat: int, turn: int) -> Ballot:

@@ -177,6 +177,12 @@ class TestIdea:
                 wanted = turn_began <= number < place or number == place - 1
                 assert (idea.data["idea"] in request.asking) == wanted, (place, number)
 
+    def test_the_leader_sums_ideas_up_one_by_one_by_their_numbers(self, played: Played):
+        [request] = [each for each in played.asked("Summing up a turn") if "idea discussion" in each.asking]
+        for number, idea in enumerate(ideas(played)[:3], 1):
+            assert f"{idea.speaker}, idea {number}:\n<reply>\n{idea.data['title']}" in request.asking
+        assert "one line for each idea: its number" in task_of(request)
+
     def test_summaries_of_earlier_turns(self, played: Played):
         [summary] = summaries(played, "idea")
         requests = played.asked("Finding an idea")

@@ -33,7 +33,7 @@ IDEA = {
 }
 SAMPLES: dict[str, list[Any]] = {
     "scientist": [ADA, BOB], "leader": [ADA], "team": [[ADA, BOB]],
-    "stage": ["topic"], "goal": ["a topic"], "turn": [1, 5], "turns": [5], "cap": [5],
+    "stage": ["topic"], "turn": [1, 5], "turns": [5], "cap": [5],
     "views": [[{"name": "Scientist2", "agree": False, "reasoning": EVIL}], []], "contribution": [{"title": EVIL, "idea": EVIL}], "progress": [EVIL],
     "summaries": [[], [EVIL]], "replies": [[], SAID], "topic": [EVIL], "idea": [EVIL], "references": [HITS, []],
     "previous": [IDEA, None], "current": [IDEA], "said": [[], SAID], "draft": [None, 2], "round": [3], "rounds": [50],

@@ -20,7 +20,7 @@ from support.requests import Request
 JINJA = re.compile(r"(```json|```|\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|`[^`]*`|<\w+>|</\w+>)", re.DOTALL)
 LITERAL = re.compile(r'(?<!quoted\()(?<!\[)(?<!== )"([^"]*)"')
 WORD = re.compile(r"[A-Za-z]{2,}")
-MATERIAL = re.compile(r"<(paper|profile|team|scientists|start|wrote)>\n.*?\n</\1>", re.DOTALL)
+MATERIAL = re.compile(r"<(paper|profile|works|team|scientists|start)>\n.*?\n</\1>", re.DOTALL)
 """Fences of what comes out of a corpus or a config."""
 FENCE = re.compile(r"```json.*?```", re.DOTALL)
 KEY = re.compile(r'"\w+":')

@@ -107,7 +107,6 @@ async def another_turns(
     run: Run[Any, DiscussionSettings],
     team: Team,
     stage: str,
-    goal: str,
     progress: Callable[[], str],
     *,
     before: int = 0,
@@ -122,7 +121,7 @@ async def another_turns(
         yield turn
         if not run.settings.turns.adaptive or held == cap:
             continue
-        variables = {"stage": stage, "goal": goal, "turn": held, "cap": cap, "progress": progress()}
+        variables = {"stage": stage, "turn": held, "cap": cap, "progress": progress()}
         question = Question(stage, turn, team.leader.speaker, "leader", "progress", variables, part="leader")
         decision = (await run.ask(question, Progress)).value
         outcome = "another turn" if decision.another_turn else "the stage is done"
@@ -134,10 +133,10 @@ async def another_turns(
 
 
 async def speakers(
-    run: Run[Any, DiscussionSettings], team: Team, thread: Thread, stage: str, goal: str, *, before: int = 0
+    run: Run[Any, DiscussionSettings], team: Team, thread: Thread, stage: str, *, before: int = 0
 ) -> AsyncIterator[Member]:
     """The speakers of a discussion, turn by turn; the leader sums a turn up (D̄_t) when the next one begins."""
-    async for turn in another_turns(run, team, stage, goal, thread.text, before=before):
+    async for turn in another_turns(run, team, stage, thread.text, before=before):
         if thread.replies:
             leader, variables = team.leader.speaker, {"stage": stage, "replies": thread.replies}
             question = Question(stage, thread.turn, leader, "leader", "summary", variables, part="leader")

@@ -8,7 +8,7 @@ from manyheads.discussion.invitation import ask_with_advice
 from manyheads.discussion.run import Question
 from manyheads.discussion.team import Team, another_turns, speaking_order
 from manyheads.replies import Abstract, Revision
-from manyheads.systems.virsci.config import GOALS, stages
+from manyheads.systems.virsci.config import stages
 from manyheads.systems.virsci.result import VirSciResult, VirSciRun
 
 STAGE = "abstract"
@@ -67,7 +67,7 @@ async def write(run: VirSciRun, team: Team, manuscript: Manuscript, opening: Ope
     which the abstract is held.
     """
     speaker, turns = team.leader, run.settings.turns.of(STAGE)
-    async for turn in another_turns(run, team, STAGE, GOALS[STAGE], manuscript.text, before=before):
+    async for turn in another_turns(run, team, STAGE, manuscript.text, before=before):
         order = speaking_order(team.members, run.settings.topology, run.rng, speaker)
         if turn == before + 1:
             manuscript.add(await opening(turn), team.leader.name, turn)

@@ -21,13 +21,6 @@ STAGES = {
     "review": "Self-review",
 }
 """In their order, with their titles; `review` is the self-review, which a run has only when it is enabled."""
-GOALS = {
-    "topic": "one precise research topic that the members share and can support.",
-    "idea": "a small set of testable ideas on the topic, at least one of them clearly new.",
-    "novelty": "a clear majority for the idea that overlaps least with published work.",
-    "abstract": "an abstract that is clear, complete and original.",
-}
-"""Of the stages that are held in turns."""
 
 
 class StageTurns(TurnsConfig):

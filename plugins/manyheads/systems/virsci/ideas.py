@@ -9,7 +9,7 @@ from manyheads.discussion.invitation import speak
 from manyheads.discussion.run import Cited, Question
 from manyheads.discussion.team import Team, Thread, speakers
 from manyheads.replies import Idea, idea_after
-from manyheads.systems.virsci.config import GOALS, stages
+from manyheads.systems.virsci.config import stages
 from manyheads.systems.virsci.result import VirSciRun
 
 STAGE = "idea"
@@ -101,7 +101,7 @@ async def propose_ideas(
         turns=run.settings.turns.of(STAGE),
     )
     archive, config, turns = Archive(topic=topic), run.settings.ideas, run.settings.turns.of(STAGE)
-    async for member in speakers(run, team, archive, STAGE, GOALS[STAGE], before=before):
+    async for member in speakers(run, team, archive, STAGE, before=before):
         previous = archive.ideas[-1] if archive.ideas else None
         query = previous.text if previous else topic
         [references] = await run.references(STAGE, archive.turn, [query], config.references)

@@ -15,7 +15,7 @@ from manyheads.discussion.run import Question
 from manyheads.discussion.team import Team, another_turns
 from manyheads.papers import Hit
 from manyheads.replies import IdeaNotes, Vote, vote_among
-from manyheads.systems.virsci.config import GOALS, stages
+from manyheads.systems.virsci.config import stages
 from manyheads.systems.virsci.result import VirSciRun
 
 STAGE = "novelty"
@@ -90,7 +90,7 @@ async def most_novel(
         return "\n".join(f"{counts[n]}/{len(ballots)}: {idea.title}" for n, idea in enumerate(ideas, 1))
 
     if turns.adaptive:
-        async for turn in another_turns(run, team, STAGE, GOALS[STAGE], standing, before=before):
+        async for turn in another_turns(run, team, STAGE, standing, before=before):
             await cast([turn])
     else:
         await cast(range(before + 1, before + turns.of(STAGE) + 1))

@@ -116,8 +116,9 @@ async def _compare(run: VirSciRun, team: Team, abstract: Draft, number: int) -> 
         papers = sorted(each.paper for each in reply.overlaps)
         if papers == list(range(1, len(hits) + 1)):
             return None
-        numbers = ", ".join(map(str, papers))
-        return f"overlaps: each of the papers 1 to {len(hits)} belongs there exactly once (given: {numbers})"
+        return run.roles.prompts.render(
+            "leader/invalid.md.j2", {"count": len(hits), "numbers": papers}
+        ).strip()
 
     variables = {"abstract": abstract, "references": hits}
     leader = team.leader.speaker

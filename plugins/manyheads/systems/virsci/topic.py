@@ -9,7 +9,7 @@ from manyheads.discussion.invitation import speak
 from manyheads.discussion.run import Question
 from manyheads.discussion.team import Member, Team, Thread, speakers
 from manyheads.replies import Consensus, Interest, Remark, Topic
-from manyheads.systems.virsci.config import GOALS, stages
+from manyheads.systems.virsci.config import stages
 from manyheads.systems.virsci.result import VirSciRun
 
 STAGE = "topic"
@@ -62,7 +62,7 @@ async def _discuss(run: VirSciRun, team: Team, before: int, views: Sequence[View
     the topic (after Eq. 1). `views` are those of the discussion before, which found no majority.
     """
     thread, turns = Thread(), run.settings.turns.of(STAGE)
-    async for member in speakers(run, team, thread, STAGE, GOALS[STAGE], before=before):
+    async for member in speakers(run, team, thread, STAGE, before=before):
         variables = {
             "team": team.profiles(),
             "start": run.settings.topics.start,

@@ -1,5 +1,6 @@
 """`manyheads run` as users run it, in a folder of its own; the first runs in processes of their own too."""
 
+import base64
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import yaml
 
 from manyheads.forms import FENCE
 from support.command import SMALL, Done, manyheads_command, manyheads_process, result_of, served_by
+from support.faults import Fault
 from support.llm import LLM
 from support.results import but_for_the_host
 
@@ -112,3 +114,37 @@ def test_help_says_what_options_take_in_words_of_users(command: str, tmp_path: P
     shown = manyheads_command(*command.split(), "--help", cwd=tmp_path).out
     assert "--path PATH" in shown or "--source TEXT" in shown
     assert not any(word in shown for word in ("<list", "<str", "<int", "<path"))
+
+
+@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("wire", ["openai", "ollama", "anthropic"])
+def test_a_login_from_the_environment_is_sent_and_kept_nowhere(
+    host: str, wire: str, llm: LLM, tmp_path: Path
+) -> None:
+    login = "reader:owls-at-night"
+    basic = base64.b64encode(login.encode()).decode()
+    address = (llm.base_url if wire == "openai" else llm.url).replace("//", "//${MY_LOGIN}@")
+    # Tried again with a warning, whose words hold what the server says of the request.
+    llm.faults.append(Fault("status", status=503, times=1, message=f"{login} ({basic}) must wait"))
+    config: dict[str, Any] = {
+        "host": host,
+        "models": {"default": {"provider": wire, "name": "m", "base_url": address, "retries": 1}},
+        "review": {"repeats": 1},
+        "inputs": {"subject": "paper.md"},
+    }
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump({"system": "conference-review", **config}))
+    (tmp_path / "paper.md").write_text("# Owls\n\nWe plan with owls.", encoding="utf-8")
+    environment = {"MY_LOGIN": login, "ANTHROPIC_API_KEY": SECRET}
+    done = manyheads_command("run", "config.yaml", "--out", "run", cwd=tmp_path, env=environment)
+    assert done.code == 0, done.err
+    assert {request.headers["authorization"] for request in llm.requests} == {f"Basic {basic}"}
+    assert result_of(tmp_path / "run")["warnings"]
+    for secret in (login, "owls-at-night", basic, SECRET):
+        assert secret not in done.out + done.err
+        kept = [path for path in (tmp_path / "run").iterdir() if secret.encode() in path.read_bytes()]
+        assert kept == []
+    assert "${MY_LOGIN}@" in (tmp_path / "run" / "config.yaml").read_text(encoding="utf-8")
+    llm.faults.append(Fault("status", status=401, times=None, message=f"{login} ({basic}) is wrong"))
+    refused = manyheads_command("run", "config.yaml", "--out", "refused", cwd=tmp_path, env=environment)
+    assert "the key is refused" in refused.message
+    assert not any(secret in refused.message for secret in ("owls-at-night", basic, SECRET))

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from manyheads.errors import LiteratureError
 from manyheads.literature.semantic_scholar import SemanticScholar
-from manyheads.literature.source import ALL, Operation, Request, body_of
+from manyheads.literature.source import ALL, Operation, Request
+from manyheads.models.answers import body_of
 from manyheads.papers import Paper, Window
 from manyheads.retry import GarbledError, Pace
 from support.scholar import Record, Scholar, Trouble, record

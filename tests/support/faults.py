@@ -35,6 +35,7 @@ class Fault:
         when: which requests it fits, all when left out.
         key: for `missing` and `wrong_type` the property, the schema's first when left out.
         status: for `status` and `refuse_format`.
+        message: what a `status` says; the fault itself when left out.
         retry_after: seconds named in the Retry-After header of a `status`.
         seconds: for `slow`.
     """
@@ -44,6 +45,7 @@ class Fault:
     when: Callable[[Request], bool] | None = None
     key: str | None = None
     status: int = 500
+    message: str = ""
     retry_after: float | None = None
     seconds: float = 30.0
     done: int = field(default=0, init=False)

@@ -152,9 +152,8 @@ class LLM:
         kind = fault.kind if fault else None
         if fault and kind in ("status", "refuse_format"):
             headers = {} if fault.retry_after is None else {"Retry-After": f"{fault.retry_after:g}"}
-            message = (
-                "response_format is not supported" if kind == "refuse_format" else f"fault {fault.status}"
-            )
+            form = kind == "refuse_format" and "response_format is not supported"
+            message = fault.message or form or f"fault {fault.status}"
             await connection.send(fault.status, error_body(request.wire, fault.status, message), headers)
         elif kind == "drop":
             connection.drop()

@@ -1,19 +1,20 @@
 """What the hosts share in asking models: clients that turns share, behind their governors, and what a turn costs."""
 
+import asyncio
 import logging
 import os
 from abc import ABC, abstractmethod
-from asyncio import AbstractEventLoop, get_running_loop
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar, cast
+from urllib.parse import unquote, urlsplit
 
 from manyheads.config import ModelConfig
-from manyheads.core import NOTHING, Recall, Usage, recall_nothing
+from manyheads.core import NOTHING, Recall, Reply, Turn, Usage, recall_nothing
 from manyheads.engine.journal import ReplayModel
 from manyheads.engine.replying import StructuredHost
-from manyheads.errors import ConfigError
+from manyheads.errors import ConfigError, ModelError
 from manyheads.models.answers import SoundTransport, plain
 from manyheads.models.offline import LocalModel, OfflineModel
 from manyheads.models.requests import Governor, form_of, key_variable
@@ -21,6 +22,7 @@ from manyheads.pool import Pool
 from manyheads.replies import ReplyModel
 
 C = TypeVar("C")
+R = TypeVar("R", bound=ReplyModel)
 T = TypeVar("T")
 log = logging.getLogger("manyheads")
 
@@ -73,6 +75,9 @@ def tap(sdk: Any, config: ModelConfig) -> None:
             api, method, large = sdk.messages, "create", ()
         case _:
             api, method, large = sdk, "chat", ()
+            login = urlsplit(config.address or "")
+            if login.username:  # which Ollama's client leaves out of the address
+                sdk._client.auth = (unquote(login.username), unquote(login.password or ""))
     http = sdk._client
     http._transport = SoundTransport(http._transport, config.provider)
     http._mounts = {
@@ -114,7 +119,7 @@ class ServedModel(ABC, Generic[C]):
         config: ModelConfig,
         alias: str = "default",
         ready: C | None = None,
-        loop: AbstractEventLoop | None = None,
+        loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         self.config, self.alias = config, alias
         self.client, self.local, self.ours = cast(C, None), cast(LocalModel | None, None), ready is None
@@ -259,9 +264,29 @@ class ClientHost(StructuredHost, Generic[C]):
         if alias not in self._models:
             raise ConfigError(f"models.{alias} is missing", tried=f"models: {', '.join(self._models)}")
         if alias not in self._served:
-            ready, loop = self._ready.get(alias), get_running_loop()
+            ready, loop = self._ready.get(alias), asyncio.get_running_loop()
             self._served[alias] = self.serves(self._models[alias], alias, ready, loop)
         return self._served[alias]
+
+    async def ask(self, turn: Turn[R]) -> Reply[R]:
+        """See `Host.ask`; ends in time whatever a framework, a tool or a server does.
+
+        Raises:
+            ModelError: the turn took too long.
+        """
+        alias, config = turn.speaker.model, self.model(turn.speaker.model).config
+        limit = asyncio.timeout(seconds := config.turn_timeout or 30 * config.timeout)
+        try:
+            async with limit:
+                return await super().ask(turn)
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise ModelError(
+                f"{turn.place}: no reply from {config.provider}/{config.name} within {seconds:g} s, all requests and "
+                "tool calls of the turn together",
+                hint=f"mend what is slow, or set models.{alias}.turn_timeout higher, then: manyheads resume RUN",
+            ) from error
 
     async def close(self) -> None:
         """Close the connections of the clients that were made here."""

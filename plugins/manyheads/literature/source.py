@@ -4,7 +4,6 @@ import asyncio
 import json
 import math
 import time
-import zlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -15,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from manyheads import __version__
 from manyheads.config import SourceName
 from manyheads.errors import LiteratureError, describe
-from manyheads.models.answers import error_words, scrubbed
+from manyheads.models.answers import body_of, refusal_of, scrubbed
 from manyheads.objects import printable
 from manyheads.papers import ANY_TIME, Paper, Window
 from manyheads.retry import (
@@ -104,8 +103,6 @@ _SECONDS_A_TRY = 30.0
 _CONNECTIONS = 10
 _MOST_OF_A_REFUSAL = 200
 _MOST_REDIRECTS = 5
-MOST_BYTES = 16_000_000
-"""Of an answer, unpacked; Semantic Scholar gives 10 MB at most."""
 MOST_VALUES = 500_000
 """In an answer: in memory, the smallest takes ten times the room that it has in a text."""
 
@@ -174,7 +171,7 @@ class Service(Source):
                     if response.next_request is None and response.is_success:
                         return read(await body_of(response))
                     if response.next_request is None:
-                        text = await _text_of(response)
+                        text = " ".join((await refusal_of(response)).split())
                         said = scrubbed(text, self.key or "")[:_MOST_OF_A_REFUSAL] + way
                         raise RefusedError(status, seconds_of(response.headers.get("retry-after")), said)
                 except GarbledError as error:
@@ -311,38 +308,6 @@ def _certificates() -> "ssl.SSLContext":
     import httpx
 
     return httpx.create_ssl_context()
-
-
-async def body_of(response: "httpx.Response", most: int = MOST_BYTES) -> bytes:
-    """An answer's bytes, unpacked as they come: one that grows or never ends is left at `most`.
-
-    Raises:
-        GarbledError: it is longer, or packed in a way that nobody asked for.
-    """
-    packing = response.headers.get("content-encoding", "").strip().lower()
-    if packing not in ("", "identity", "gzip", "x-gzip"):
-        raise GarbledError(f"packed as {packing[:40]!r}, which was not asked for")
-    unpacking, body = zlib.decompressobj(zlib.MAX_WBITS | 16) if "gzip" in packing else None, bytearray()
-    async for piece in response.aiter_raw():
-        try:
-            body += unpacking.decompress(piece, most + 1 - len(body)) if unpacking else piece
-        except zlib.error as error:
-            raise GarbledError("named gzip, but it is none") from error
-        if len(body) > most:
-            raise GarbledError(f"longer than {most / 1_000_000:g} MB")
-        if unpacking and unpacking.eof:
-            break
-    if unpacking and not unpacking.eof:
-        raise GarbledError("cut off")
-    return bytes(body)
-
-
-async def _text_of(refusal: "httpx.Response") -> str:
-    """What an error says, on one line; nothing where it says too much."""
-    try:
-        return " ".join(error_words(await body_of(refusal, 100_000)).split())
-    except GarbledError:
-        return ""
 
 
 def few_values(body: bytes, marks: bytes) -> bytes:

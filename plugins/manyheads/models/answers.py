@@ -7,7 +7,9 @@ like any other failure; what is only untidy is tidied; what cannot be counted is
 
 import json
 import re
-from collections.abc import Sequence
+import zlib
+from base64 import b64decode
+from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn, cast
 
 from manyheads import escaping
@@ -24,7 +26,7 @@ from manyheads.retry import (
 )
 
 MOST_BYTES = 16_000_000
-"""Of an answer; the longest replies of today's models have some 500 kB."""
+"""Of an answer, unpacked: the longest replies of today's models have some 500 kB, those of literature services 10 MB."""
 MOST_ARGUMENTS = 100_000
 """Characters of a tool call's arguments."""
 MOST_CALLS = 100
@@ -71,6 +73,7 @@ class SoundTransport:
             RefusedError: the server answers with an error.
             GarbledError: its answer is none, with what it did in words.
         """
+        request.headers["accept-encoding"] = "gzip"
         response = await self._inner.handle_async_request(request)
         try:
             status = response.status_code
@@ -79,15 +82,16 @@ class SoundTransport:
                 raise GarbledError(
                     f"it sends requests elsewhere ({status}), to {place}: put that into base_url"
                 )
-            body = await _read(response)
             if status in (307, 308):
                 return type(response)(status, headers=response.headers, content=b"", request=request)
             if status >= 400:
-                secrets = [request.headers.get(name, "") for name in _KEY_HEADERS]
-                secrets += [part for secret in secrets for part in secret.split()[1:]]
-                raise _refusal(
-                    status, seconds_of(response.headers.get("retry-after")), error_words(body), *secrets
-                )
+                words = await refusal_of(response)
+                wait = seconds_of(response.headers.get("retry-after"))
+                raise _refusal(status, wait, words, *_secrets_of(request.headers))
+            try:
+                body = await body_of(response)
+            except GarbledError as error:
+                raise GarbledError(f"its answer is {error}") from error
             content = json.dumps(self._tidy(_json(body)))
             return type(response)(status, headers=_JSON, content=content, request=request)
         finally:
@@ -108,34 +112,60 @@ def plain(error: Exception) -> Exception | None:
     return GarbledError("its answer is no chat completion") if unreadable else None
 
 
-async def _read(response: Any) -> bytes:
-    body = bytearray()
-    try:
-        async for piece in response.aiter_bytes(65536):
-            body += piece
-            if len(body) > MOST_BYTES:
-                raise GarbledError(f"its answer was longer than {MOST_BYTES // 1_000_000} MB")
-    except Exception as error:
-        if type(error).__name__ != "DecodingError":
-            raise
-        raise GarbledError(f"its answer is not in the encoding that it names: {error}") from error
+async def body_of(response: Any, most: int = MOST_BYTES) -> bytes:
+    """An answer's bytes, unpacked as they come: one that grows or never ends is left at `most`.
+
+    Args:
+        response: of httpx, or of a package of the same shape, not yet read; of a request that accepts gzip alone.
+
+    Raises:
+        GarbledError: it is longer, or packed in a way that nobody asked for.
+    """
+    packing = response.headers.get("content-encoding", "").strip().lower()
+    if packing not in ("", "identity", "gzip", "x-gzip"):
+        raise GarbledError(f"packed as {packing[:40]!r}, which was not asked for")
+    unpacking, body = zlib.decompressobj(zlib.MAX_WBITS | 16) if "gzip" in packing else None, bytearray()
+    async for piece in response.aiter_raw():
+        try:
+            body += unpacking.decompress(piece, most + 1 - len(body)) if unpacking else piece
+        except zlib.error as error:
+            raise GarbledError("said to be gzip, but it is none") from error
+        if len(body) > most:
+            raise GarbledError(f"longer than {most / 1_000_000:g} MB")
+        if unpacking and unpacking.eof:
+            break
+    if unpacking and not unpacking.eof:
+        raise GarbledError("cut off")
     return bytes(body)
+
+
+async def refusal_of(response: Any) -> str:
+    """What an error says, whatever its form; nothing where it says too much."""
+    try:
+        text = (await body_of(response, 100_000)).decode("utf-8", "replace")
+    except GarbledError:
+        return ""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return re.sub(r"<[^>]*>", " ", text)[:2000]
+    return _message(value) or text[:2000]
+
+
+def _secrets_of(headers: Any) -> Iterator[str]:
+    """The keys of a request and its login, each whole and in parts."""
+    for value in filter(None, map(headers.get, _KEY_HEADERS)):
+        scheme, _, key = value.partition(" ")
+        yield from (value, key)
+        if scheme == "Basic":
+            login = b64decode(key).decode("utf-8", "replace")
+            yield from (login, login.partition(":")[2])
 
 
 def _refusal(status: int, wait: float | None, words: str, *secrets: str) -> RefusedError:
     """A server's error in its own words, without the secrets of the request."""
     text = escaping.plain(scrubbed(words, *secrets))
     return RefusedError(status, wait, text[:500])
-
-
-def error_words(body: bytes) -> str:
-    """What an error says, whatever its form."""
-    text = body[:100_000].decode("utf-8", "replace")
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return re.sub(r"<[^>]*>", " ", text)[:2000]
-    return _message(value) or text[:2000]
 
 
 def _message(value: Any) -> str:

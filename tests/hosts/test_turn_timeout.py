@@ -1,0 +1,81 @@
+"""A turn ends in time on either host, whatever a server sends or a tool does."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from attack.server import Misbehaving
+from manyheads.core import Tool
+from manyheads.errors import ModelError
+from support.command import manyheads_command, served_by
+from support.native import PAPER, Hosting
+from support.turns import model, turn
+
+
+class Query(BaseModel):
+    query: str
+
+
+async def _never(arguments: Query) -> str:
+    await asyncio.sleep(3600)
+    return arguments.query
+
+
+NEVER = Tool("search_papers", "Look something up.", Query, _never)
+PATIENT: dict[str, Any] = {"timeout": 300, "turn_timeout": 0.7}
+
+
+@pytest.fixture
+def server() -> Iterator[Misbehaving]:
+    with Misbehaving() as server:
+        yield server
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "settings", "tools", "attempts"),
+    [
+        ("silent", {}, (), 3),  # one request
+        ("drip", {}, (), 3),  # one answer without end
+        ("s500", {"retries": 10**6, "max_wait": 0.01}, (), 3),  # one request sent again and again
+        ("prose", {}, (), 10**6),  # one question asked again and again
+        ("once:tool_object", {}, (NEVER,), 3),  # one tool call
+    ],
+)
+async def test_a_turn_ends_in_time(
+    host: Hosting, server: Misbehaving, behaviour: str, settings: Any, tools: Any, attempts: int
+) -> None:
+    began = time.monotonic()
+    async with host(model(server, name=behaviour, **PATIENT, **settings), attempts=attempts) as on:
+        with pytest.raises(ModelError) as told:
+            await on.ask(turn(tools=tools))
+    assert time.monotonic() - began < 10
+    assert f"openai/{behaviour} within 0.7 s" in told.value.message
+    assert "models.default.turn_timeout" in str(told.value.hint)
+
+
+async def test_thirty_requests_in_time_are_a_turn_in_time(host: Hosting, server: Misbehaving) -> None:
+    async with host(model(server, name="drip", timeout=0.02, retries=10**6, max_wait=0.01)) as on:
+        with pytest.raises(ModelError, match=r"within 0\.6 s"):
+            await on.ask(turn())
+
+
+def test_a_run_whose_turn_does_not_end_says_so_and_goes_on_later(
+    name: str, server: Misbehaving, tmp_path: Path
+) -> None:
+    (tmp_path / "paper.md").write_text(PAPER, encoding="utf-8")
+    sets = ("models.default.timeout=300", "models.default.turn_timeout=0.7", "review.repeats=1")
+    command = ("run", "conference-review", *served_by(server, *sets, "models.default.name=silent"))
+    done = manyheads_command(
+        *command, "--set", "subject=paper.md", "--host", name, "--out", "run", cwd=tmp_path
+    )
+    assert "within 0.7 s" in done.message
+    assert "manyheads resume run" in done.message
+    done = manyheads_command(
+        *("resume", "run", "--set", "models.default.name=good", "--accept-changes"), cwd=tmp_path
+    )
+    assert done.code == 0, done.err

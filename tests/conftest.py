@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from manyheads.models import requests
+from manyheads.models import abilities, governor
 from support.llm import LLM
 
 OURS = (
@@ -88,7 +88,8 @@ def clean_slate(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
         monkeypatch.delenv(name)
-    requests._refusing.clear()
+    abilities.forget()
+    governor._doubts.clear()
 
 
 @pytest.fixture(autouse=True)

@@ -32,6 +32,14 @@ PROCEEDS: Given = {"accept": True, "stay": True, "agree": True, "another_turn": 
 """So that a run goes through when a test does not say otherwise."""
 
 
+REFUSALS = {
+    "status": "fault {}",
+    "refuse_format": "response_format is not supported",
+    "refuse_schema": "body.response_format.type: Input should be 'text' or 'json_object'",
+}
+"""What it says with an error."""
+
+
 class LLM:
     """The server; runs in a thread between `with` and its end.
 
@@ -150,10 +158,9 @@ class LLM:
 
     async def _respond(self, connection: Connection, request: Request, fault: Fault | None) -> None:
         kind = fault.kind if fault else None
-        if fault and kind in ("status", "refuse_format"):
+        if fault and kind in REFUSALS:
             headers = {} if fault.retry_after is None else {"Retry-After": f"{fault.retry_after:g}"}
-            form = kind == "refuse_format" and "response_format is not supported"
-            message = fault.message or form or f"fault {fault.status}"
+            message = fault.message or REFUSALS[kind].format(fault.status)
             await connection.send(fault.status, error_body(request.wire, fault.status, message), headers)
         elif kind == "drop":
             connection.drop()

@@ -1,5 +1,6 @@
 """Whether a config can run: what it needs, looked at one by one; a run, a suite and `manyheads check` go by it."""
 
+import asyncio
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from manyheads.engine.journal import ReplayModel
 from manyheads.engine.system import system_of
 from manyheads.errors import ConfigError, UserError
 from manyheads.literature.library import Library
+from manyheads.models.abilities import is_openai
+from manyheads.models.probe import in_short, probe
 from manyheads.models.requests import key_of, key_variable
 from manyheads.papers import Literature
 from manyheads.report.record import count
@@ -41,8 +44,12 @@ def _wrong(subject: str, error: UserError | str) -> Finding:
     return Finding(subject, str(error).removeprefix(f"{subject}: "), error)
 
 
-def findings(config: RunConfig) -> Iterator[Finding]:
-    """What a config needs before it can run, one by one."""
+def findings(config: RunConfig, *, ask_models: bool | None = None) -> Iterator[Finding]:
+    """What a config needs before it can run, one by one.
+
+    Args:
+        ask_models: whether models are asked what they can do; by default those at servers of one's own.
+    """
     if find_spec(FRAMEWORKS[config.host]) is None:
         yield _wrong("host", f"{config.host} is not installed: pip install 'manyheads[{config.host}]'")
     else:
@@ -59,11 +66,24 @@ def findings(config: RunConfig) -> Iterator[Finding]:
     for alias, model in config.models.items():
         try:
             _need_model(model, alias)
-            yield Finding(f"models.{alias}", f"{model.provider}/{model.name}")
+            yield Finding(f"models.{alias}", _described(model, alias, ask_models))
         except UserError as error:
             yield _wrong(f"models.{alias}", error)
     yield from _literature(config, roles)
     yield from _inputs(config)
+
+
+def _described(model: ModelConfig, alias: str, ask: bool | None) -> str:
+    """A model, with what it can do where that is asked for; raises `UserError` where it does not answer."""
+    name, served = f"{model.provider}/{model.name}", model.provider not in ("offline", "replay")
+    own = model.provider == "ollama" or (bool(model.base_url) and not is_openai(model))
+    if not served or not (own if ask is None else ask):
+        return name
+    found, usage = asyncio.run(probe(model, alias))
+    cost = "" if usage.cost is None else f", {usage.cost:.4f} in your currency"
+    return (
+        f"{name}: {in_short(model, found)} (asked in {usage.calls} requests, {usage.tokens:,} tokens{cost})"
+    )
 
 
 def _need_model(model: ModelConfig, alias: str) -> None:

@@ -16,7 +16,7 @@ from manyheads.engine.journal import ReplayModel
 from manyheads.engine.replying import StructuredHost
 from manyheads.errors import ConfigError, ModelError
 from manyheads.models.abilities import forms_for
-from manyheads.models.answers import SoundTransport, plain
+from manyheads.models.answers import make_sound, plain
 from manyheads.models.faults import TooLongError
 from manyheads.models.fitting import fitted, tokens_of
 from manyheads.models.governor import Governor
@@ -83,11 +83,7 @@ def tap(sdk: Any, config: ModelConfig) -> None:
             login = urlsplit(config.address or "")
             if login.username:  # which Ollama's client leaves out of the address
                 sdk._client.auth = (unquote(login.username), unquote(login.password or ""))
-    http = sdk._client
-    http._transport = SoundTransport(http._transport, config.provider)
-    http._mounts = {
-        pattern: inner and SoundTransport(inner, config.provider) for pattern, inner in http._mounts.items()
-    }
+    make_sound(sdk._client, config.provider)
     send = getattr(api, method)
 
     async def tapped(*args: Any, **arguments: Any) -> Any:

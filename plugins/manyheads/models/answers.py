@@ -103,6 +103,14 @@ class SoundTransport:
             await response.aclose()
 
 
+def make_sound(http: Any, provider: str) -> None:
+    """Have a client of httpx, or of a package of the same shape, read sound answers alone."""
+    http._transport = SoundTransport(http._transport, provider)
+    http._mounts = {
+        pattern: inner and SoundTransport(inner, provider) for pattern, inner in http._mounts.items()
+    }
+
+
 def plain(error: Exception) -> Exception | None:
     """What a server did, from what a provider's SDK, or a framework over it, made of it; None for anything else."""
     for each in (error, error.__cause__):

@@ -44,12 +44,13 @@ def fitted(thread: Sequence[Message], over: int) -> tuple[tuple[Message, ...], s
             if much > 0:
                 text, much, papers = _without(text, paper.start(2), paper.end(2), much, papers)
         messages[place] = replace(message, text=text)
-    left_out = (
-        replies and f"{replies} earlier {'reply' if replies == 1 else 'replies or summaries'}",
-        papers
-        and f"what {papers} {'paper says below its title' if papers == 1 else 'papers say below their titles'}",
-    )
-    return tuple(messages), " and ".join(filter(None, left_out))
+    left_out = list[str]()
+    if replies:
+        left_out.append(f"{replies} earlier {'reply' if replies == 1 else 'replies or summaries'}")
+    if papers:
+        below = "paper says below its title" if papers == 1 else "papers say below their titles"
+        left_out.append(f"what {papers} {below}")
+    return tuple(messages), " and ".join(left_out)
 
 
 def _without(text: str, start: int, end: int, much: int, count: int) -> tuple[str, int, int]:

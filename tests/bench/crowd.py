@@ -36,7 +36,7 @@ async def _of(base_url: str, host: str, embedding: str, size: Size, base: Path) 
     configs = [config_for(base_url, host, size, embedding, seed=seed) for seed in range(size.runs)]
     run = await timed(configs[0], base)
     watch = Watch()
-    _, one_held = await _held(timed(configs[-1], base))
+    [lone], one_held = await _held(timed(configs[-1], base))
     one = watch.read()
     watch = Watch()
     runs, held = await _held(*(timed(config, base) for config in configs))
@@ -51,6 +51,12 @@ async def _of(base_url: str, host: str, embedding: str, size: Size, base: Path) 
     name = f"{size.runs} runs at once, {host}, {embedding}"
     limit = max(1.5, alone / one.wall)
     yield Figure(f"crowd: {name}", many.wall, "s", one.wall, "one run", f"ratio ≤ {limit:.1f}", note)
+    begun = max(each.set_up.wall for each in runs)
+    cpu = f"CPU {max(each.set_up.cpu for each in runs):.2f} s, of one run {lone.set_up.cpu:.2f} s"
+    start = "until each has asked its first question"
+    yield Figure(
+        f"  start: {name}", begun, "s", lone.set_up.wall, "one run", "ratio ≤ 1.5", f"{start}; {cpu}"
+    )
     for what, some, few in zip(("open files", "maps"), held, one_held, strict=True):
         yield Figure(f"  {what}: {name}", some, what.split()[-1], few, "one run")
 

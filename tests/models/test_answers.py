@@ -1,9 +1,12 @@
 """Answers of model servers are read to a bound, however small they are packed."""
 
+import asyncio
 import gzip
 import tracemalloc
 import zlib
+from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import httpx
@@ -65,6 +68,33 @@ async def test_an_answer_that_cannot_be_unpacked_is_told() -> None:
     for body, words in ((gzip.compress(ANSWER)[:-9], "cut off"), (ANSWER, "but it is none")):
         with pytest.raises(GarbledError, match=f"its answer is .*{words}"):
             await send(httpx, body, "gzip")
+
+
+async def test_connections_that_the_server_has_ended_are_not_used_again() -> None:
+    served = Counter[int]()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Two answers a connection, and its end some moments after the second."""
+        served[number := len(served)] = 0
+        with suppress(asyncio.IncompleteReadError):
+            while served[number] < 2:
+                await reader.readuntil(b"\r\n\r\n")
+                served[number] += 1
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(ANSWER), ANSWER))
+            await asyncio.sleep(0.03)
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    transport: Any = SoundTransport(httpx2.AsyncHTTPTransport(), "openai")
+    async with server:
+        async with httpx2.AsyncClient(transport=transport) as client:
+            for _ in range(3):
+                for answer in await asyncio.gather(*(client.get(address) for _ in range(4))):
+                    assert answer.status_code == 200
+                await asyncio.sleep(0.1)
+        await asyncio.sleep(0.1)  # until the server has seen the end of the others
+    assert sorted(served.values()) == [1] * 4 + [2] * 4
 
 
 async def test_an_error_is_told_without_the_login_of_its_address() -> None:

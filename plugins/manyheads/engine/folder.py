@@ -133,9 +133,15 @@ class RunFolder:
     def note(self, event: AnyEvent) -> None:
         """Keep an event; a `Result` is kept in its own file too, and where a stage begins what has come so far."""
         line = {"at": round(time.monotonic() - self._began, 3), **event.model_dump(mode="json")}
-        # Opened for each event: a thousand runs of one process would hold a thousand files open.
-        with writing(self.path), self._events_file.open("a", encoding="utf-8") as log:
-            log.write(json.dumps(line, ensure_ascii=False) + "\n")
+        left = f"{json.dumps(line, ensure_ascii=False)}\n".encode()
+        with writing(self.path):
+            # Opened for each event: a thousand runs of one process would hold a thousand files open.
+            log = os.open(self._events_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+            try:
+                while left:
+                    left = left[os.write(log, left) :]
+            finally:
+                os.close(log)
         if isinstance(event, Result):
             self.go_live()
             self._keep_result(event.data)

@@ -53,9 +53,13 @@ class Journal:
             self._db = Database(path, TABLE, FACTS, safety="each write", alone=True, wait=1)
         except sqlite3.Error as error:
             raise JournalError(f"{path}: {error}", hint=_hint(error)) from error
+        # A new journal holds what was put into it: nothing is looked up while another turn is being written.
+        self._kept: set[Place] | None = None if self.turns else set()
 
     def get(self, place: Place) -> tuple[str, Any] | None:
         """The recorded hash of a place, and its reply as JSON; None where nothing is recorded."""
+        if self._kept is not None and place not in self._kept:
+            return None
         with self._speaking("it cannot be read"):
             return next(
                 iter(self._db.rows(f"SELECT hash, reply FROM turn WHERE {WHERE}", *_key(place))), None
@@ -76,6 +80,8 @@ class Journal:
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 *values,
             )
+        if self._kept is not None:
+            self._kept.add(place)
 
     async def keep(self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]) -> None:
         """`put`, while other runs go on. Who is cancelled meanwhile no longer waits, but the turn is kept all the same."""

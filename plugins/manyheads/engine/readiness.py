@@ -1,10 +1,15 @@
 """Whether a config can run: what it needs, looked at one by one; a run, a suite and `manyheads check` go by it."""
 
 import asyncio
+import os
 import socket
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.util import find_spec
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from manyheads.bank.corpora import resolve_corpus
@@ -23,7 +28,7 @@ from manyheads.papers import Literature
 from manyheads.report.record import count
 from manyheads.resources import Resources
 from manyheads.roles import Roles
-from manyheads.tools import TOOLS
+from manyheads.tools import FIND, INVITE, TOOLS
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,7 @@ def findings(config: RunConfig, *, ask_models: bool | None = None) -> Iterator[F
     roles = None
     try:
         roles = Roles(Resources.of(config.paths))
-        problems = misfits(config, roles)
+        problems = [*roles.problems(), *misfits(config, roles)]
         yield from (_wrong("roles", problem) for problem in problems)
         if not problems:
             yield Finding("roles", f"{len(roles.cards)} cards, every prompt reads only what its task gives")
@@ -169,27 +174,64 @@ def prepare(config: RunConfig) -> RunConfig:
 
 
 def roles_of(config: RunConfig) -> Roles:
-    """The role cards and prompts of a run.
+    """The role cards and prompts of a run; runs of this process share them as long as no file of theirs changes.
 
     Raises:
         ConfigError: they do not fit the config.
     """
-    roles = Roles(Resources.of(config.paths))
-    if problems := misfits(config, roles):
+    resources = Resources.of(config.paths)
+    folders = (root / kind for root in resources.search_path for kind in ("roles", "prompts"))
+    roles, problems = _tried_out(resources, tuple(state for folder in folders for state in _files(folder)))
+    if problems := [*problems, *misfits(config, roles)]:
         others = f" and the other {len(problems) - 1}, which manyheads check lists" if problems[1:] else ""
         raise ConfigError(problems[0], hint=f"mend this{others}")
     return roles
 
 
+@lru_cache(maxsize=8)
+def _tried_out(resources: Resources, state: object) -> tuple[Roles, list[str]]:
+    """Roles, and what is wrong with their cards and prompts."""
+    roles = Roles(resources)
+    return roles, roles.problems()
+
+
+def _files(folder: str | Path) -> Iterator[tuple[str, int, int, int]]:
+    """Each file below a folder, with what changes when it does."""
+    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
+        for entry in entries:
+            state = entry.stat()
+            yield entry.path, state.st_size, state.st_mtime_ns, state.st_ctime_ns
+            if entry.is_dir(follow_symlinks=False):
+                yield from _files(entry.path)
+            elif entry.is_dir():  # not followed, as it may lead in a circle: its files are taken for changed
+                yield entry.path, 0, time.monotonic_ns(), 0
+
+
+def switched_off(config: RunConfig, roles: Roles) -> Iterator[str]:
+    """What roles of a run would do with tools, and cannot, a line each; guests are asked for by a field instead."""
+    system = system_of(config)
+    if not system.searches(config, roles):
+        return
+    for role in sorted({role for role, _ in system.needs(config)}):
+        card, changes = roles.card(role), config.roles.get(role)
+        alias = changes.model if changes else card.model
+        model, own = config.models[alias], set(card.tools) - {FIND, INVITE}
+        if own and not model.calls_tools and model.provider not in ("offline", "replay"):
+            yield (
+                f"models.{alias} ({model.provider}/{model.name}) calls no tools: {role} cannot look papers up itself, "
+                f"{', '.join(sorted(own))} are off"
+            )
+
+
 def misfits(config: RunConfig, roles: Roles) -> list[str]:
-    """What stands between a config and its run in the role cards and prompts, a line each.
+    """What of a config the role cards do not serve, a line each.
 
     Raises:
         ConfigError: a card cannot be read, or the config names a role that is not there.
     """
     system = system_of(config)
     needs = system.needs(config)
-    lines = roles.problems()
+    lines = list[str]()
     for role in sorted({role for role, _ in needs} | set(config.roles)):
         card, changes = roles.card(role), config.roles.get(role)
         alias = changes.model if changes else card.model

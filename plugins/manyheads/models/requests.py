@@ -28,24 +28,8 @@ def usage_of(
     return Usage(input_tokens=reads, output_tokens=writes, calls=1, cost=cost, estimated=estimated)
 
 
-# The context window that is asked of a server which allocates it by the request, as Ollama does.
-
-
-SMALLEST_WINDOW = 8192
 ROOM = 2048
 """Tokens that are kept free for an answer whose length is not limited."""
-
-
-def window(config: ModelConfig, tokens: int) -> int:
-    """Ollama's context for a prompt: it cuts longer ones silently, and its default is a few thousand tokens.
-
-    A power of two, so that the server seldom has to load the model anew, and never more than the model's own.
-    """
-    size, need = SMALLEST_WINDOW, tokens + (config.max_tokens or ROOM)
-    while size < need:
-        size *= 2
-    return min(size, config.window)
-
 
 # What both hosts send to a provider beside the messages, in its own words, and what they refuse to send.
 
@@ -63,9 +47,16 @@ def openai_settings(config: ModelConfig) -> dict[str, Any]:
 
 
 def ollama_settings(config: ModelConfig, tokens: int) -> dict[str, Any]:
-    """Ollama's arguments for a prompt of about so many tokens."""
+    """Ollama's arguments for a prompt of about so many tokens.
+
+    It cuts longer prompts silently, and its default window is a few thousand tokens. Asked for is a power of two, so that
+    the server seldom has to load the model anew, and never more than the model's own.
+    """
+    window, need = 8192, tokens + (config.max_tokens or ROOM)
+    while window < need:
+        window *= 2
     sampling = options(temperature=config.temperature, seed=config.seed, num_predict=config.max_tokens)
-    return {"options": {**sampling, "num_ctx": window(config, tokens)}}
+    return {"options": {**sampling, "num_ctx": min(window, config.window)}}
 
 
 def refuse_unfit(who: str, model: str, tokens: int, context: int) -> None:

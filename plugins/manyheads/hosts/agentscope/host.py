@@ -1,9 +1,8 @@
-"""AgentScope as a host: each turn is a reply of the speaker's own `Agent`, emptied, over a shared model client."""
+"""AgentScope as a host: each turn is a reply of an emptied `Agent`, the speaker, over a shared model client."""
 
 import asyncio
 import logging
 import sys
-from collections import defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from copy import copy
 from functools import cache, cached_property, partial
@@ -153,9 +152,9 @@ class Recollection(MiddlewareBase):
 
 
 class SpeakerAgent(Agent):
-    """The agent of one speaker: asked for one turn at a time, and nothing is left of a turn when the next begins.
+    """A speaker's agent: asked for one turn at a time, and nothing is left of a turn when the next begins.
 
-    Making one takes AgentScope longer than asking it.
+    Making one takes AgentScope longer than asking it, so that it is another speaker's next.
 
     Args:
         speaker: whose name and system prompt it has.
@@ -174,6 +173,10 @@ class SpeakerAgent(Agent):
             react_config=REACT,
             injection_config=NO_CLOCK,
         )
+
+    def play(self, speaker: Speaker) -> None:
+        """Be another speaker."""
+        self.name, self._system_prompt = speaker.name, speaker.system
 
     def begin(
         self, model: GovernedModel, tools: Sequence[Tool], recall: Callable[[str], Awaitable[str]] | None
@@ -195,9 +198,9 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
     framework, serves = "agentscope", NativeModel
 
     @cached_property
-    def _idle(self) -> dict[Speaker, list[SpeakerAgent]]:
+    def _idle(self) -> list[SpeakerAgent]:
         """Agents whose turn is over; one is lent to one turn at a time."""
-        return defaultdict(list)
+        return []
 
     async def _with_passage(self, turn: Turn[Any], text: str) -> str:
         passage = await self._recall(turn.recall or "", turn.speaker.name)
@@ -212,10 +215,11 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
         speaker, served, ledger = turn.speaker, self.model(turn.speaker.model), Ledger(warn=warn)
         refuse_unseen(served.alias, served.config, images=any(message.images for message in thread))
         model = GovernedModel(served, ledger, turn.reply_type)
-        idle = self._idle[speaker]
+        idle = self._idle
         agent = idle.pop() if idle else SpeakerAgent(speaker, model)
         recall = None if turn.recall is None else partial(self._with_passage, turn)
         agent.begin(model, turn.tools if served.config.calls_tools else (), recall)
+        agent.play(speaker)
         agent.state.context = [to_msg(message, speaker.name) for message in thread[:-1]]
         reply = await agent.reply(to_msg(thread[-1], speaker.name))
         ledger.stop_if_failed()

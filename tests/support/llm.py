@@ -57,6 +57,8 @@ class LLM:
         requests: the requests to a model, in the order of their arrival.
         peak: the most requests that were under way at once.
         connections: how many connections were made.
+        listed: the models that it tells of.
+        shown: what it tells of a model as Ollama does; None where it has none.
     """
 
     def __init__(
@@ -77,6 +79,8 @@ class LLM:
         self.requests: list[Request] = []
         self.peak = self._under_way = 0
         self.connections, self._port = 0, port
+        self.listed: list[dict[str, Any]] = [{"id": "test-model", "object": "model"}]
+        self.shown: dict[str, Any] | None = None
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="llm", daemon=True)
         self._started = SimpleQueue[tuple[int, asyncio.AbstractEventLoop, asyncio.Event]]()
 
@@ -129,7 +133,12 @@ class LLM:
         if incoming.path in WIRES and incoming.method == "POST":
             await self._model(connection, self._record(incoming))
         elif incoming.path == "/v1/models":
-            await connection.send(200, {"object": "list", "data": [{"id": "test-model", "object": "model"}]})
+            await connection.send(200, {"object": "list", "data": self.listed})
+        elif incoming.path == "/api/show" and self.shown:
+            await connection.send(200, self.shown)
+        elif incoming.path == "/api/show":
+            name = json.loads(incoming.body)["model"]
+            await connection.send(404, {"error": f"model '{name}' not found"})
         elif incoming.path == "/api/tags":
             await connection.send(200, {"models": [{"model": "test-model", "name": "test-model"}]})
         else:

@@ -21,6 +21,8 @@ from manyheads.replies import ReplyModel
 from manyheads.resources import Resources, packs
 
 Schema = Mapping[str, Any]
+MISSING = object()
+"""Stands for what a reply lacks."""
 SHORT = 0.6
 """Share of the words asked for below which a reply is far too short."""
 FENCE = re.compile(r"```json (\w+)\n(\{.*?\n\})\n```", re.DOTALL)
@@ -52,11 +54,13 @@ class Unusable:
             `copied` (the form's own words), `short`, or `rule` (one of the task's own).
         problem: in words for a log.
         faults: the fields that are wrong, each with what was written.
+        words: of a reply that is too short, and as many as are asked for.
     """
 
     kind: str
     problem: str
     faults: tuple[tuple[str, object], ...] = ()
+    words: tuple[int, int] = (0, 0)
 
 
 @cache
@@ -98,7 +102,8 @@ class Forms:
             {"field": name, "wrote": _brief(wrote), "asked": asked.get(re.sub(r"\.\d+", "", name), "")}
             for name, wrote in why.faults[:8]
         ]
-        given = {"kind": why.kind, "problem": why.problem, "faults": faults}
+        said, wanted = why.words
+        given = {"kind": why.kind, "problem": why.problem, "faults": faults, "said": said, "asked": wanted}
         return self.prompts.render("again.md.j2", given).strip()
 
     def spoken(self, reply: ReplyModel) -> str:
@@ -146,7 +151,10 @@ def key_of(kind: type) -> str:
     return f"{pack}.{kind.__name__}" if pack else kind.__name__
 
 
-def _brief(value: object) -> str:
+def _brief(value: object) -> str | None:
+    """What was written, in some letters; of a list its length."""
+    if value is MISSING or isinstance(value, list):
+        return None if value is MISSING else f"×{len(cast(list[Any], value))}"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 80 else text[:79] + "…"
 
@@ -282,3 +290,5 @@ def _placeholders(form: str) -> Iterator[tuple[str, str]]:
             depth = len(found[1])
             path = [(deep, name) for deep, name in path if deep < depth] + [(depth, found[2])]
             yield ".".join(name for _, name in path), found[3]
+        elif found := re.fullmatch(r"( *)(….*)", line):
+            yield ".".join(name for deep, name in path if deep < len(found[1])), found[2]

@@ -16,7 +16,6 @@ from bench.runs import Timed, config_for, timed
 from bench.server import model_server
 from manyheads.core import Place
 from manyheads.engine.journal import Journal
-from manyheads.replies import FORM
 
 BARE: dict[str, Any] = {
     "invitation": {"enabled": False},
@@ -72,8 +71,7 @@ async def plain_cost(host: str, base_url: str, asked: Sequence[tuple[str, str]])
 
 def _shown(request: dict[str, Any]) -> str:
     """What the speaker was shown, with the form of the reply, which the journal keeps apart."""
-    schema = json.dumps(request["schema"], ensure_ascii=False, indent=1)
-    return f"{request['thread'][-1]['text']}\n\n{FORM.format(schema=schema)}"
+    return f"{request['thread'][-1]['text']}\n\n{request['form']}"
 
 
 def questions_of(folder: Path) -> list[tuple[str, str]]:

@@ -221,7 +221,7 @@ async def test_a_bad_reply_is_asked_again_with_the_reason_and_all_is_paid() -> N
     asked = host.threads[2]
     assert [message.sender for message in asked] == ["user", "user", "assistant", "user", "assistant", "user"]
     assert asked[2].text == '{"thought": "x", "choice": 0}'
-    assert "`choice`: you wrote" in asked[3].text
+    assert "`choice` is `0`" in asked[3].text
     assert "<1, 2, …: " in asked[3].text
     assert asked[4].text == "(nothing)"
     assert "was empty" in asked[5].text
@@ -249,7 +249,7 @@ async def test_a_far_too_short_reply_is_asked_again_once_and_then_warned_of() ->
 async def test_texts_of_the_form_are_no_answer() -> None:
     host = Scripted('{"thought": "<One or two sentences.>", "choice": 1}', GOOD)
     await host.ask(turn())
-    assert "`thought`: you wrote" in host.threads[1][-1].text
+    assert "`thought` is `<One or two sentences.>`" in host.threads[1][-1].text
 
 
 async def test_a_reply_that_its_check_refuses_is_asked_again() -> None:

@@ -146,7 +146,7 @@ async def test_an_invalid_reply_is_asked_for_again(llm: LLM, host: Hosting) -> N
     async with host(model(llm)) as on:
         reply = await on.ask(turn())
     assert (reply.attempts, reply.usage.calls, llm.calls) == (2, 2, 2)
-    assert "`remark`: you wrote" in llm.requests[1].messages[-1].text
+    assert "`remark` is missing" in llm.requests[1].messages[-1].text
 
 
 @pytest.mark.parametrize("kind", ["empty", "prose"])

@@ -67,9 +67,9 @@ def claims(played: Played, heading: str) -> set[bool]:
 
 async def test_invitation(run: Run, whole: Played):
     played = await run("invitation.enabled=true")
-    assert all("From the author knowledge bank" in each.text for each in played.asked(TOPIC))
+    assert all("Whom you may ask" in each.text for each in played.asked(TOPIC))
     assert all("invite" in (each.schema or {})["properties"] for each in played.asked(TOPIC))
-    assert not any("From the author knowledge bank" in each.text for each in whole.requests)
+    assert not any("Whom you may ask" in each.text for each in whole.requests)
     assert not any("invite" in (each.schema or {}).get("properties", {}) for each in whole.requests)
 
 

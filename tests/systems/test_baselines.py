@@ -198,7 +198,7 @@ class TestSingle:
     def played(self, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
         with LLM(answers={"choice": 2}) as llm:
             folder = tmp_path_factory.mktemp("single")
-            yield baseline(folder / "run", llm, "single", "baseline.tokens=12000", "novelty.references=1")
+            yield baseline(folder / "run", llm, "single", "baseline.tokens=24000", "novelty.references=1")
 
     def test_drafts_know_nothing_of_each_other(self, played: Played) -> None:
         drafts = played.asked("Proposing an idea")
@@ -226,13 +226,13 @@ class TestSingle:
 
     def test_the_tokens_are_used_and_kept_to(self, played: Played) -> None:
         told, usage = played.result["baseline"], played.result["usage"]
-        assert told["tokens_allowed"] == 12000
+        assert told["tokens_allowed"] == 24000
         assert told["tokens_used"] == usage["input_tokens"] + usage["output_tokens"]
-        assert 8000 < told["tokens_used"] <= 12000
+        assert 15000 < told["tokens_used"] <= 24000
 
 
 async def test_without_novelty_assessment_the_most_confident_is_taken(run: Play) -> None:
-    played = await run("single", "baseline.tokens=6000", "novelty.enabled=false")
+    played = await run("single", "baseline.tokens=10000", "novelty.enabled=false")
     best = max(idea["confidence"] for idea in played.result["ideas"])
     assert played.result["idea"]["confidence"] == best
     assert played.result["votes"] == []
@@ -241,9 +241,9 @@ async def test_without_novelty_assessment_the_most_confident_is_taken(run: Play)
 
 @pytest.mark.parametrize("system", ["self-reflection", "discussion"])
 async def test_tokens_end_rounds_and_turns(run: Play, system: str) -> None:
-    played = await run(system, "baseline.tokens=9000")
+    played = await run(system, "baseline.tokens=14000")
     assert played.result["baseline"]["stopped_by"] == "tokens"
-    assert 6000 < played.result["baseline"]["tokens_used"] <= 9000
+    assert 9000 < played.result["baseline"]["tokens_used"] <= 14000
     assert played.requests[-1].title == "Abstract"
     assert "tokens are used" in played.of(Judged)[-1].reasoning
 
@@ -335,7 +335,7 @@ def test_a_corpus_is_opened_where_a_team_would_look_papers_up_in_it(
 @pytest.mark.parametrize("system", ["self-reflection", "discussion", "single"])
 async def test_a_stopped_baseline_goes_on_where_it_stopped(llm: LLM, tmp_path: Path, system: str) -> None:
     sets = sets_for(system, "baseline.rounds=3", "baseline.turns=2")
-    sets = (*sets, "baseline.tokens=8000") if system == "single" else sets
+    sets = (*sets, "baseline.tokens=20000") if system == "single" else sets
     whole = await play(config_for(llm, *sets), tmp_path / "whole", llm)
     asked = [request.asking for request in whole.requests]
     llm.requests.clear()

@@ -217,11 +217,17 @@ async def test_texts_stay_in_their_fences_and_are_no_templates(rank: Play) -> No
 
 
 BAD: Mapping[str, tuple[Callable[[Places], Places], str]] = {
-    "five of four": (lambda good: [*good, good[0]], "at most 4 items"),
-    "leaves one out": (lambda good: good[:-1], "at least 4 items"),
+    "five of four": (lambda good: [*good, good[0]], "`ranking` is `×5`; the form asks for `… ×4`"),
+    "leaves one out": (lambda good: good[:-1], "`ranking` is `×3`; the form asks for `… ×4`"),
     "repeats one": (lambda good: [*good[:-1], good[0]], "leaves out"),
-    "invents one": (lambda good: [*good[:-1], {**good[-1], "idea": 9}], "less than or equal to 4"),
-    "says true for one": (lambda good: [*good[:-1], {**good[-1], "idea": True}], "one whole number"),
+    "invents one": (
+        lambda good: [*good[:-1], {**good[-1], "idea": 9}],
+        ".idea` is `9`; the form asks for `<1–4",
+    ),
+    "says true for one": (
+        lambda good: [*good[:-1], {**good[-1], "idea": True}],
+        ".idea` is `true`; the form asks for `<1–4",
+    ),
 }
 
 
@@ -240,7 +246,7 @@ async def test_a_ranking_that_is_none_is_asked_for_again(rank: Play, llm: LLM, b
     llm.answers["ranking"] = once
     played = await rank(f"host={host}")
     assert (played.result["failed"], played.result["s"]) == (0, pytest.approx(1 / 3))
-    again = [each for each in played.requests if "That reply cannot be used" in each.messages[-1].text]
+    again = [each for each in played.requests if "Answer the same question again" in each.messages[-1].text]
     assert len(again) == 1
     assert said in again[0].messages[-1].text
     assert any("asked again" in warning for warning in played.result["warnings"])

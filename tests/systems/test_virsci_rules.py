@@ -127,9 +127,9 @@ async def test_who_has_left_can_be_asked_for_advice(run: Play):
         invite=None,
     )
     [gone] = played.result["left"]
-    hook = "From the author knowledge bank"
+    hook = "Whom you may ask"
     shown = {
-        heading: [f"Name: {gone}\n" in each.text.split(hook)[1] for each in played.asked(heading)]
+        heading: [f"- {gone}: " in each.text.split(hook)[1] for each in played.asked(heading)]
         for heading in ("Finding a research topic", "Finding an idea")
     }
     assert shown == {"Finding a research topic": [False] * 3, "Finding an idea": [True] * 2}
@@ -179,7 +179,7 @@ async def test_a_vote_for_an_idea_that_is_not_there_is_asked_again(run: Play):
     seen: set[str] = set()
 
     def choice(request: Request) -> int:
-        again = "choice: input should be less than or equal to 3" in request.text
+        again = "`choice` is `9`; the form asks for `<1–3" in request.text
         seen.add("again" if again else "first")
         return 1 if again else 9
 

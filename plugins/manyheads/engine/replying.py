@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from manyheads.core import NOTHING, Message, Place, Raw, Reply, ToolCall, Turn
 from manyheads.errors import ReplyError, describe
-from manyheads.forms import Forms, Unusable, shipped_forms
+from manyheads.forms import MISSING, Forms, Unusable, shipped_forms
 from manyheads.models.offline import OFFLINE
 from manyheads.objects import UnreadableError, objects, printable
 from manyheads.replies import ReplyModel, uniform_score
@@ -37,8 +37,10 @@ asked_at: ContextVar[Place | None] = ContextVar("asked_at", default=None)
 class UnusableReplyError(ValueError):
     """A reply that cannot be used, with the reason."""
 
-    def __init__(self, kind: str, problem: str, faults: tuple[tuple[str, object], ...] = ()) -> None:
-        self.why = Unusable(kind, problem, faults)
+    def __init__(
+        self, kind: str, problem: str, faults: tuple[tuple[str, object], ...] = (), **more: Any
+    ) -> None:
+        self.why = Unusable(kind, problem, faults, **more)
         super().__init__(problem)
 
 
@@ -60,7 +62,7 @@ def parse(text: str, reply_type: type[R], *, truncated: bool = False) -> R:
     except ValidationError as error:
         items = error.errors(include_url=False, include_context=False)
         wrote = {
-            ".".join(map(str, item["loc"])): None if item["type"] == "missing" else item["input"]
+            ".".join(map(str, item["loc"])): MISSING if item["type"] == "missing" else item["input"]
             for item in items
         }
         raise UnusableReplyError("fields", describe(error), tuple(wrote.items())) from error
@@ -163,7 +165,7 @@ class StructuredHost(ABC):
                     said = f"{length[0]} of about {length[1]} words"
                     if not lengthened and attempt < self._attempts:
                         lengthened = True
-                        raise UnusableReplyError("short", said)
+                        raise UnusableReplyError("short", said, words=length)
                     warn.append(f"{turn.place}: far too short, {said}")
             except UnusableReplyError as problem:
                 if attempt >= self._attempts:

@@ -1,0 +1,107 @@
+"""The form in which a reply is asked for: what a model reads, and that all of it is said in files."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyheads.errors import ConfigError
+from manyheads.forms import FENCE, Forms, form, resolved, schema_of, shape_of
+from manyheads.prompts import Prompts
+from manyheads.replies import REPLIES, Idea, ReplyModel, SelfReview, Vote, review_of, seeking, vote_among
+from manyheads.resources import Resources
+
+KINDS: dict[str, type[ReplyModel]] = {
+    **REPLIES,
+    "a vote among three": vote_among(Vote, 3),
+    "a review of five": review_of(SelfReview, 5),
+    "an idea with a wish": seeking(Idea),
+}
+LIMITS = ("type", "minimum", "maximum", "minItems", "maxItems", "enum", "const")
+
+
+def skeleton(schema: Any, defs: Any) -> Any:
+    """What a form can show of a schema."""
+    schema, optional = resolved(schema, defs)
+    limits = {key: schema[key] for key in LIMITS if key in schema}
+    if schema.get("type") == "array":
+        return {"minItems": 0, **limits, "items": skeleton(schema["items"], defs)}
+    if schema.get("type") == "object":
+        return {name: skeleton(each, defs) for name, each in schema["properties"].items()}
+    if "enum" in schema:
+        limits.pop("type", None)
+    return (limits, optional)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
+def test_a_form_asks_for_what_its_schema_asks_for(kind: type[ReplyModel]) -> None:
+    shape = shape_of(f"Before.\n\n{form(kind)}\n")
+    assert shape
+    assert shape["title"] == kind.__name__
+    schema = schema_of(kind)
+    assert skeleton(shape, {}) == skeleton(schema, schema.get("$defs", {}))
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
+def test_every_text_has_a_line_that_says_what_it_is_for(kind: type[ReplyModel]) -> None:
+    assert '"<…>"' not in form(kind)
+
+
+def test_wishes_come_after_thoughts() -> None:
+    assert list(seeking(Idea).model_fields)[-2:] == ["invite", "question"]
+
+
+def words(schema: Any, *, named: bool = False) -> set[str]:
+    """What a schema says beside its fields: titles of types, descriptions."""
+    if not isinstance(schema, dict):
+        return set()
+    own = set() if named else {key for key in ("description", "title") if isinstance(schema.get(key), str)}
+    return own.union(*(words(each, named=key in ("properties", "$defs")) for key, each in schema.items()))
+
+
+def test_the_schema_that_goes_beside_a_prompt_has_no_words() -> None:
+    for kind in KINDS.values():
+        schema = schema_of(kind)
+        parts = [
+            each
+            for part in (schema, *schema.get("$defs", {}).values())
+            for each in part["properties"].values()
+        ]
+        assert not set().union(*map(words, parts))
+
+
+def written(folder: Path, name: str, text: str) -> Forms:
+    path = folder / "prompts" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return Forms(Prompts(Resources.of([folder])))
+
+
+def test_a_line_of_a_users_own(tmp_path: Path) -> None:
+    forms = written(
+        tmp_path, "replies/Vote.yaml", "choice: die Nummer\nthought: {meaning: erst denken, words: 40}\n"
+    )
+    shown = forms.form(vote_among(Vote, 2))
+    assert '"thought": "<≈40: erst denken>"' in shown
+    assert '"choice": <1–2: die Nummer>' in shown
+    assert forms.short(Vote(thought="too few words", choice=1)) == (3, 40)
+    assert forms.short(Vote(thought="w " * 24, choice=1)) is None
+
+
+def test_a_line_that_looks_like_a_form_stays_a_line(tmp_path: Path) -> None:
+    forms = written(tmp_path, "replies/Vote.yaml", 'choice: one\nthought: "a <b>, \\"c\\" | d \\\\ e"\n')
+    shape = shape_of(forms.form(Vote))
+    assert shape
+    assert shape["properties"]["thought"] == {"type": "string"}
+
+
+@pytest.mark.parametrize("text", ["- a", "choice: [1]", "choice: {words: 0}", "a: b: c"])
+def test_a_file_that_is_none_is_named(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError, match=r"Vote\.yaml"):
+        written(tmp_path, "replies/Vote.yaml", text).form(Vote)
+
+
+def test_the_last_form_counts() -> None:
+    both = f"{form(Idea)}\n\n{form(Vote)}"
+    assert len(FENCE.findall(both)) == 2
+    assert (shape_of(both) or {})["title"] == "Vote"

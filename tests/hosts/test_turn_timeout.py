@@ -13,6 +13,7 @@ from attack.server import Misbehaving
 from manyheads.core import Tool
 from manyheads.errors import ModelError
 from support.command import manyheads_command, served_by
+from support.llm import LLM
 from support.native import PAPER, Hosting
 from support.turns import model, turn
 
@@ -79,3 +80,11 @@ def test_a_run_whose_turn_does_not_end_says_so_and_goes_on_later(
         *("resume", "run", "--set", "models.default.name=good", "--accept-changes"), cwd=tmp_path
     )
     assert done.code == 0, done.err
+
+
+async def test_a_turn_that_waits_for_others_loses_no_time(host: Hosting, llm: LLM) -> None:
+    llm.delay = 0.3
+    async with host(model(llm, concurrency=1, turn_timeout=1.2)) as on:
+        replies = await asyncio.gather(*(on.ask(turn()) for _ in range(6)))
+    assert len(replies) == 6
+    assert llm.peak == 1

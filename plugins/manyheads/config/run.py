@@ -192,8 +192,8 @@ class ModelConfig(Strict):
     timeout: float = Field(default=120.0, gt=0)
     """Seconds that one request may take."""
     turn_timeout: float | None = Field(default=None, gt=0)
-    """Seconds that one turn may take in all: requests and their retries, tool calls, what is asked again. Thirty times
-    `timeout` when left out."""
+    """Seconds that one turn may take in all: its requests, those sent or asked again, its tool calls; waits before a request
+    do not count. Thirty times `timeout` when left out."""
     retries: int = Field(default=4, ge=0)
     """How often a failed request is sent again, with exponential back-off; Retry-After is honoured."""
     max_wait: float = Field(default=60.0, gt=0)

@@ -19,7 +19,7 @@ from manyheads.models.abilities import forms_for
 from manyheads.models.answers import make_sound, plain
 from manyheads.models.faults import TooLongError
 from manyheads.models.fitting import fitted, tokens_of
-from manyheads.models.governor import Governor
+from manyheads.models.governor import CLOCK, Clock, Governor
 from manyheads.models.offline import LocalModel, OfflineModel
 from manyheads.models.requests import ROOM, key_variable
 from manyheads.pool import Pool
@@ -281,9 +281,11 @@ class ClientHost(StructuredHost, Generic[C]):
         """
         alias, config = turn.speaker.model, self.model(turn.speaker.model).config
         limit = asyncio.timeout(seconds := config.turn_timeout or 30 * config.timeout)
+        outer, token = CLOCK.get(), CLOCK.set(Clock(limit))
         try:
-            async with limit:
-                return await super().ask(turn)
+            with outer.stopped():
+                async with limit:
+                    return await super().ask(turn)
         except TimeoutError as error:
             if not limit.expired():
                 raise
@@ -292,6 +294,8 @@ class ClientHost(StructuredHost, Generic[C]):
                 "tool calls of the turn together",
                 hint=f"mend what is slow, or set models.{alias}.turn_timeout higher, then: manyheads resume RUN",
             ) from error
+        finally:
+            CLOCK.reset(token)
 
     @abstractmethod
     async def speak(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:

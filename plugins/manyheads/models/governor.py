@@ -2,7 +2,9 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from contextvars import ContextVar
 from typing import TypeVar
 
 from manyheads.config import ModelConfig
@@ -16,6 +18,46 @@ REFUSALS = frozenset({400, 422, 500})
 """Statuses of a server that may know no `response_format`."""
 _doubts = Counter[str]()
 """Of servers that did not say what was wrong: how often their failure was gone without a form."""
+
+
+class Clock:
+    """The time that is left to a turn; it stands still while others are waited for, or a turn within this one.
+
+    Args:
+        limit: what ends the turn.
+    """
+
+    def __init__(self, limit: asyncio.Timeout | None) -> None:
+        self._limit, self._left, self._stops = limit, 0.0, 0
+
+    @contextmanager
+    def stopped(self, by: int = 1) -> Generator[None]:
+        """Stand still for the length of a block."""
+        self._change(by)
+        try:
+            yield
+        finally:
+            self._change(-by)
+
+    def going(self) -> AbstractContextManager[None]:
+        """Go on for the length of a block within one of `stopped`."""
+        return self.stopped(-1)
+
+    def _change(self, by: int) -> None:
+        stood, self._stops = self._stops > 0, self._stops + by
+        if self._limit and stood != (self._stops > 0):
+            now = asyncio.get_running_loop().time()
+            when = self._limit.when()
+            with suppress(RuntimeError):  # of a turn that has ended meanwhile
+                if stood:
+                    self._limit.reschedule(now + self._left)
+                elif when is not None:
+                    self._left = when - now
+                    self._limit.reschedule(None)
+
+
+CLOCK: ContextVar[Clock] = ContextVar("clock", default=Clock(None))  # noqa: B039 - it never goes
+"""Of the turn under way."""
 
 
 class Governor:
@@ -71,7 +113,8 @@ class Governor:
             before_wait=note,
         )
         try:
-            answer = await retry.send(lambda: self._answer(request(forms[names[sent]])))
+            with CLOCK.get().stopped():
+                answer = await retry.send(lambda: self._answer(request(forms[names[sent]])))
         except Exception as error:  # every SDK has its own tree; what is not theirs is raised again
             if not is_failure(error):
                 raise
@@ -92,7 +135,8 @@ class Governor:
     async def _answer(self, call: Awaitable[T]) -> T:
         """One try, in time: the SDKs' time-outs start anew with each byte, this one holds for the whole request."""
         try:
-            async with asyncio.timeout(self.config.timeout):
-                return await call
+            with CLOCK.get().going():
+                async with asyncio.timeout(self.config.timeout):
+                    return await call
         except TimeoutError as error:
             raise TimeoutError(f"no answer within {self.config.timeout:g} s") from error

@@ -19,7 +19,7 @@ from manyheads.models.abilities import forms_for
 from manyheads.models.answers import plain
 from manyheads.models.governor import Governor
 from manyheads.models.requests import key_of, key_variable
-from manyheads.replies import Remark
+from manyheads.replies import Remark, Vote, vote_among
 from manyheads.retry import retry_after
 from support.faults import Fault, Kind, refuses_format
 from support.llm import LLM
@@ -283,6 +283,8 @@ async def test_a_refused_schema_is_sent_as_an_object(llm: LLM, ask: Ask, status:
     assert await ask(through, warn)
     assert sent_forms(llm) == ["json_schema", "json_object", "json_object"]
     assert llm.requests[-1].body["response_format"]["schema"]["title"] == "Remark"
+    ranged = forms_for(through.config, vote_among(Vote, 3), with_tools=False)["object"]["response_format"]
+    assert ranged["schema"]["properties"]["choice"] == {"enum": [1, 2, 3]}, "grammars that know no limits"
     assert warn == ["models.writer: the server refused response_format; the schema is sent as json_object"]
 
 

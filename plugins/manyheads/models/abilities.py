@@ -5,9 +5,10 @@ import os
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -20,6 +21,8 @@ from manyheads.replies import ReplyModel
 
 FORMS = ("schema", "object", "none")
 """How a reply's schema is sent beside the prompt, the strictest first."""
+MOST_NUMBERS = 100
+"""That a range may span to be written out."""
 LASTING = 86_400.0
 """Seconds that what was found out holds; a server may be started anew with another model of the same name."""
 Form = Mapping[str, Any]
@@ -128,18 +131,20 @@ def forms_for(
     if reply_type is None or most in (False, "none") or (with_tools and not takes_both(config)):
         return {"none": {}}
     first = max(FORMS.index(known), 0 if most is True else FORMS.index(str(most)))
-    forms = form_arguments(config, reply_type.__name__, schema_of(reply_type))
+    forms = form_arguments(config.provider, reply_type)
     return {name: forms[name] for name in FORMS[first:] if name in forms}
 
 
-def form_arguments(config: ModelConfig, name: str, schema: Mapping[str, Any]) -> dict[str, Form]:
-    """How each of `FORMS` that a provider knows is asked for."""
+@cache
+def form_arguments(provider: str, kind: type[Any]) -> dict[str, Form]:
+    """How each of `FORMS` that a provider knows is asked for; not to be changed."""
     none: dict[str, Form] = {"none": {}}
-    match config.provider:
+    schema = schema_of(kind)
+    match provider:
         case "openai":
-            named = {"name": name, "schema": schema, "strict": False}
+            named = {"name": kind.__name__, "schema": schema, "strict": False}
             json_schema = {"type": "json_schema", "json_schema": named}
-            json_object = {"type": "json_object", "schema": schema}
+            json_object = {"type": "json_object", "schema": enumerated(schema)}
             return {
                 "schema": {"response_format": json_schema},
                 "object": {"response_format": json_object},
@@ -148,3 +153,16 @@ def form_arguments(config: ModelConfig, name: str, schema: Mapping[str, Any]) ->
             return {"schema": {"format": schema}, "object": {"format": "json"}} | none
         case _:
             return none
+
+
+def enumerated(schema: Any) -> Any:
+    """A schema with small ranges of whole numbers written out: grammars of servers that know no limits hold them, too."""
+    match schema:
+        case {"type": "integer", "minimum": int(low), "maximum": int(high)} if high - low <= MOST_NUMBERS:
+            return {"enum": list(range(low, high + 1))}
+        case dict():
+            return {name: enumerated(part) for name, part in cast(dict[str, Any], schema).items()}
+        case list():
+            return [enumerated(part) for part in cast(list[Any], schema)]
+        case _:
+            return schema

@@ -89,7 +89,7 @@ class Probe:
         await self._chat("ready")
         tools = await self._try("tools", tools=[TOOL])
         calls = tools.calls if tools else 0
-        forms = form_arguments(self.config, "Sea", Sea.model_json_schema())
+        forms = form_arguments(self.config.provider, Sea)
         form: Literal["schema", "object", "none"] | None = None
         answer = await self._try("form", **forms["schema"])
         if fits(answer):

@@ -166,7 +166,7 @@ async def test_a_client_of_autogens_takes_the_default_models_place(llm: LLM, tmp
     await made.run(task=TOPIC)
     await client.close()
     assert {request.body["model"] for request in llm.requests} == {"mine"}
-    assert llm.requests[0].has_form
+    assert any(request.has_form for request in llm.requests)
     assert made.folder
     assert json.loads((made.folder / "result.json").read_text())["models"] == {"default": "openai/mine"}
     written = made.dump_component().model_dump_json()

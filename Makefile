@@ -10,11 +10,14 @@ run: $(READY)  ## one VirSci run on the embedded defaults; prints the path of it
 	$(BIN)/manyheads run virsci
 	@echo 'Next      source $(BIN)/activate && manyheads run virsci --topic "Robust retrieval for robots"'
 
+# Without bytecode on the disk, the modules of tests are compiled anew in each worker.
+test test-slow test-all: export PYTHONDONTWRITEBYTECODE =
+
 test: $(READY)  ## the default suite
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-test-slow: $(READY)  ## the slow suite: a real browser, kills in the middle, built wheels
-	$(BIN)/python -m pytest -n auto --dist worksteal -m slow
+test-slow: $(READY)  ## the slow suite: a real browser, kills in the middle, built wheels, more examples of each property
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "slow or hypothesis" --hypothesis-profile thorough
 
 test-all: test test-slow
 

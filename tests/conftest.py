@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer.main
+import typer.testing
 from hypothesis import HealthCheck, settings
 
 from manyheads.models import abilities, governor
@@ -28,10 +30,14 @@ OURS = (
     "OPENALEX_MAILTO",
 )
 
+# The workers and each process that a test starts would compile all anew, which takes longer than most tests.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # How long an example takes says more of who else uses the machine. On top of what Hypothesis takes up by itself: in CI,
-# examples that are the same in every run.
-settings.register_profile("untimed", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("untimed")
+# examples that are the same in every run. `make test-slow` tries a hundred of each.
+settings.register_profile("thorough", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("thorough"), max_examples=25)
+settings.load_profile("quick")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -61,6 +67,16 @@ def certificates_read_once() -> Iterator[None]:
     """No test speaks TLS, and each client of a model server would read them anew for 25 ms."""
     patch = pytest.MonkeyPatch()
     patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
+    yield
+    patch.undo()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def commands_put_together_once() -> Iterator[None]:
+    """A process has one command as a rule; here each of hundreds would read all signatures again."""
+    patch, once = pytest.MonkeyPatch(), cache(typer.main.get_command)
+    patch.setattr(typer.main, "get_command", once)
+    patch.setattr(typer.testing, "_get_command", once)
     yield
     patch.undo()
 

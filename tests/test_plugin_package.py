@@ -136,8 +136,8 @@ def words_of_warnings(done: Done) -> dict[str, int]:
     [
         (("--help",), {"wreck": 0, "virsci": 0}),
         (("run", "--help"), {"wreck": 1, "virsci": 1}),
-        (("check", "virsci"), {"wreck": 0, "virsci": 1}),
         (("run", "virsci", *SMALL), {"wreck": 0, "virsci": 1}),
+        pytest.param(("check", "virsci"), {"wreck": 0, "virsci": 1}, marks=pytest.mark.slow),
     ],
 )
 def test_a_broken_system_spoils_no_other(
@@ -147,7 +147,10 @@ def test_a_broken_system_spoils_no_other(
     assert (done.code, "wreck" in done.out, words_of_warnings(done)) == (0, False, warnings)
 
 
-@pytest.mark.parametrize("arguments", [("run", "wreck"), ("run", "wreck", "--topic", "Owls")])
+@pytest.mark.parametrize(
+    "arguments",
+    [("run", "wreck", "--topic", "Owls"), pytest.param(("run", "wreck"), marks=pytest.mark.slow)],
+)
 def test_a_broken_system_says_what_is_wrong_where_it_is_asked_for(
     broken: Path, tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:

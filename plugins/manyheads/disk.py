@@ -13,11 +13,9 @@ import stat
 import tempfile
 import threading
 import zlib
-from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
-from errno import EFBIG, EINVAL
-from functools import cache
+from contextlib import closing, contextmanager, suppress
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -31,7 +29,6 @@ log = logging.getLogger("manyheads")
 Safety: TypeAlias = Literal["each write", "process", "none"]
 """What survives: `each write` outlives the machine's death, `process` what a killed process has written, `none` is for
 files that are thrown away."""
-MEMORY = ":memory:"
 _PRAGMAS: dict[Safety, tuple[str, ...]] = {
     "each write": ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL"),
     "process": ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL"),
@@ -66,8 +63,8 @@ class Database:
         anew: bool = False,
         wait: float = WAIT_SECONDS,
     ) -> None:
-        self._path, self._schema, self._wait = path and path.absolute(), schema, wait
-        self._safety: Safety = safety
+        self._path = path and path.absolute()
+        self._open = partial(connect, self._path, *schema, safety=safety, wait=wait)
         self._lock = threading.RLock()
         self._db: sqlite3.Connection | None = None
         self._claim = _Claim(path) if alone and path is not None else None
@@ -96,24 +93,12 @@ class Database:
         """A statement for each row: all of them, or none."""
         kept = list(rows)
 
-        def change(_: sqlite3.Connection) -> None:
-            with self.together() as database:
+        def change(database: sqlite3.Connection) -> None:
+            with database:  # committed, or rolled back
+                database.execute("BEGIN IMMEDIATE")
                 database.executemany(sql, kept)
 
         self._do(change)
-
-    @contextmanager
-    def together(self) -> Generator[sqlite3.Connection]:
-        """Statements that hold all, or none of them."""
-        with self._lock:
-            database = self._connection()
-            database.execute("BEGIN IMMEDIATE")
-            try:
-                yield database
-            except BaseException:
-                database.execute("ROLLBACK")
-                raise
-            database.execute("COMMIT")
 
     def close(self) -> None:
         """Free the file for others; twice is allowed."""
@@ -136,15 +121,15 @@ class Database:
                     raise
                 self._disconnect()
                 with FileLock(path.with_name(f"{path.name}.lock"), wait=True):
-                    if self._is_broken(path):  # and no other process has replaced it meanwhile
+                    if self._is_broken():  # and no other process has replaced it meanwhile
                         set_aside(path, str(error))
                         for beside in ("-wal", "-shm"):
                             path.with_name(path.name + beside).unlink(missing_ok=True)
             return act(self._connection())
 
-    def _is_broken(self, path: Path) -> bool:
+    def _is_broken(self) -> bool:
         try:
-            with closing(connect(path, *self._schema, wait=self._wait)) as database:
+            with closing(self._open()) as database:
                 return database.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",)
         except sqlite3.DatabaseError:
             return True
@@ -160,10 +145,9 @@ class Database:
 
     def _connect(self) -> sqlite3.Connection:
         if self._claim is None:
-            return connect(self._path, *self._schema, safety=self._safety, wait=self._wait)
+            return self._open()
         self._claim.need_free()
-        alone = "PRAGMA locking_mode=EXCLUSIVE"
-        database = connect(self._path, *self._schema, safety=self._safety, wait=self._wait, first=alone)
+        database = self._open(first="PRAGMA locking_mode=EXCLUSIVE")
         try:
             self._claim.need_free()  # it may have been laid by between the first look and our lock
         except sqlite3.Error:
@@ -194,7 +178,9 @@ def connect(
     path: Path | None, *schema: str, safety: Safety = "process", wait: float = WAIT_SECONDS, first: str = ""
 ) -> sqlite3.Connection:
     """SQLite's own connection to a file, which is made when missing, or to memory; see `Database`."""
-    database = sqlite3.connect(path or MEMORY, timeout=wait, check_same_thread=False, isolation_level=None)
+    database = sqlite3.connect(
+        path or ":memory:", timeout=wait, check_same_thread=False, isolation_level=None
+    )
     try:
         for statement in (first, *_PRAGMAS[safety], *schema):
             database.execute(statement)
@@ -208,21 +194,17 @@ def connect(
 def reading(path: Path, wait: float = 1) -> Generator[sqlite3.Connection]:
     """A SQLite file of which nothing is changed; raises sqlite3.Error where it cannot be read."""
     # On a disk that cannot be written, SQLite can share the file with nobody.
-    alone = (
-        ""
-        if os.access(path.parent, os.W_OK) or path.with_name(f"{path.name}-wal").exists()
-        else "&immutable=1"
-    )
-    database = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro{alone}", uri=True, timeout=wait)
-    try:
+    shared = os.access(path.parent, os.W_OK) or path.with_name(f"{path.name}-wal").exists()
+    alone = "" if shared else "&immutable=1"
+    address = f"{path.resolve().as_uri()}?mode=ro{alone}"
+    with closing(sqlite3.connect(address, uri=True, timeout=wait)) as database:
         yield database
-    finally:
-        database.close()
 
 
 # Files held open at once, of databases that one process has to itself: as many as the system's limit allows for.
 
-_open_files: "OrderedDict[int, Database]" = OrderedDict()
+_open_files: dict[int, Database] = {}
+"""The longest unused first."""
 _open_files_lock = threading.Lock()
 
 
@@ -239,8 +221,8 @@ def most_open() -> int:
 
 def _used(database: Database) -> None:
     with _open_files_lock:
+        _open_files.pop(id(database), None)
         _open_files[id(database)] = database
-        _open_files.move_to_end(id(database))
         surplus = [*_open_files.values()][: max(0, len(_open_files) - most_open())]
     for other in surplus:
         if other is not database and other.lay_by():
@@ -316,11 +298,10 @@ class FileLock:
 
     def __init__(self, path: Path, *, shared: bool = False, wait: bool = False, mode: str = "a+") -> None:
         self.path, self.shared = path, shared
-        self._held = ExitStack()
         flags = portalocker.LockFlags.SHARED if shared else portalocker.LockFlags.EXCLUSIVE
         if not wait:
             flags |= portalocker.LockFlags.NON_BLOCKING
-        self._file = self._held.enter_context(path.open(mode))
+        self._file = path.open(mode)
         try:
             portalocker.lock(self._file, flags)
         except portalocker.LockException as error:
@@ -337,7 +318,7 @@ class FileLock:
 
     def release(self) -> None:
         """Let go; twice is allowed."""
-        self._held.close()
+        self._file.close()
 
     def __enter__(self) -> "FileLock":
         return self
@@ -368,13 +349,13 @@ def read_text(path: Path, most: int = MOST_BYTES, encoding: str = "utf-8") -> st
         UnicodeDecodeError: it is no UTF-8.
     """
     if "\0" in str(path):
-        raise OSError(EINVAL, "a name without NUL is needed", str(path).replace("\0", "?"))
+        raise OSError(errno.EINVAL, "a name without NUL is needed", str(path).replace("\0", "?"))
     if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():
-        raise OSError(EINVAL, "not a file", str(path))
+        raise OSError(errno.EINVAL, "not a file", str(path))
     with path.open("rb") as file:
         data = file.read(most + 1)
     if len(data) > most:
-        raise OSError(EFBIG, f"larger than {most / 1e6:,.0f} MB", str(path))
+        raise OSError(errno.EFBIG, f"larger than {most / 1e6:,.0f} MB", str(path))
     return io.TextIOWrapper(io.BytesIO(data), encoding=encoding).read()
 
 
@@ -439,11 +420,7 @@ def has_checksums(folder: Path) -> bool:
 
 
 def damaged_files(folder: Path, *, whole: bool = False) -> list[str]:
-    """Files that are not as `record_checksums` found them; none where nothing was recorded.
-
-    Args:
-        whole: every file is read, however large.
-    """
+    """Files that are not as `record_checksums` found them; every file is read to its end only for `whole`."""
     if not has_checksums(folder):
         return []
     try:
@@ -494,18 +471,11 @@ def sha256_of(path: Path) -> str:
 
 
 def cache_folder() -> Path:
-    """The user's cache folder, made if it is not there: `MANYHEADS_CACHE`, else the system's place for caches.
+    """The user's cache folder, `MANYHEADS_CACHE` or the system's, made if need be; raises `CacheError` if it cannot be."""
+    import platformdirs
 
-    Raises:
-        CacheError: the folder cannot be made.
-    """
     named = os.environ.get("MANYHEADS_CACHE")
-    if named:
-        folder = expanded(named)
-    else:
-        import platformdirs
-
-        folder = platformdirs.user_cache_path("manyheads")
+    folder = expanded(named) if named else platformdirs.user_cache_path("manyheads")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -1,18 +1,4 @@
-"""The one family of users' mistakes: a message that says what to do next, no traceback.
-
-UserError
-├── ConfigError          a config, role, prompt or flag is wrong
-├── CorpusError          a corpus cannot be read, built or opened
-├── LiteratureError      a literature source cannot be reached, refuses, or cannot do what is asked
-├── CacheError           a cache on disk cannot be read or written
-├── EmbeddingError       no embedding model is to be had
-├── ModelError           a model server is unreachable, refuses or answers nonsense
-│   └── ReplyError       a model never gave a valid reply; keeps the raw text
-├── MeasureError         something cannot be measured
-├── BudgetError          the run's budget is spent
-└── JournalError         a run folder cannot be read, written or continued
-    └── ChangedError     what is recorded there answers other questions than today's
-"""
+"""The one family of users' mistakes: a message that says what to do next, no traceback."""
 
 import reprlib
 from typing import Any

@@ -3,7 +3,7 @@
 import datetime as dt
 import re
 import unicodedata
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal, Protocol
 
@@ -137,10 +137,6 @@ class Literature(Protocol):
         """One profile; raises `CorpusError` for a name that is not in S."""
         ...
 
-    def collaborations(self, name: str) -> Mapping[str, int]:
-        """Row of A: papers written together with each past collaborator."""
-        ...
-
     async def past(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """B_past(q) for each query: its `k` nearest papers, best first."""
         ...
@@ -164,9 +160,6 @@ class NoLiterature:
     def scientist(self, name: str) -> Scientist:
         """Nobody is there; raises `CorpusError`."""
         raise CorpusError(f"{name!r}: no such scientist: this run has no corpus")
-
-    def collaborations(self, name: str) -> Mapping[str, int]:
-        return {}
 
     async def past(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         return [[] for _ in queries]

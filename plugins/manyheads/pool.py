@@ -23,9 +23,6 @@ class Pool(Generic[T]):
         async with corpora.lent_in_thread(folder, lambda: Ecosystem.open(folder)) as ecosystem: ...
 
     What belongs to one event loop, such as an HTTP client, has the loop in its key.
-
-    Args:
-        close: closes a thing that nobody uses any more.
     """
 
     def __init__(self, close: Callable[[T], object]) -> None:
@@ -33,15 +30,10 @@ class Pool(Generic[T]):
         self._lock = threading.Lock()
         self._entries: dict[Hashable, _Entry[T]] = {}
 
-    def __len__(self) -> int:
-        """How many things are open."""
-        return len(self._entries)
-
     def take(self, key: Hashable, make: Callable[[], T]) -> T:
         """The thing of a key, made by the first who asks while the others wait; `give_back` must follow.
 
-        Raises:
-            Exception: whatever `make` raises; the next who asks tries again.
+        What `make` raises is raised here; the next who asks tries again.
         """
         with self._lock:
             entry = self._entries.setdefault(key, _Entry[T]())

@@ -126,11 +126,7 @@ def data_file(name: str) -> Path:
 
 @cache
 def packs() -> Mapping[str, str]:
-    """The packages that bring files or reply types, by the names of their entry points.
-
-    Raises:
-        ConfigError: two of them have the same name.
-    """
+    """The packages that bring files or reply types, by their entry points; raises `ConfigError` for two of one name."""
     found: dict[str, str] = {}
     for point in entry_points(group=PACKS):
         if found.setdefault(point.name, point.module) != point.module:
@@ -143,11 +139,7 @@ def packs() -> Mapping[str, str]:
 
 @cache
 def pack_folders() -> tuple[Path, ...]:
-    """The folders of installed packs; found without importing their code (a parent package's apart).
-
-    Raises:
-        ConfigError: an installed pack names a package that is not there, or two have the same name.
-    """
+    """The folders of packs, without importing their code; raises `ConfigError` where one names what is not installed."""
     folders: list[str] = []
     for name, package in packs().items():
         try:
@@ -165,21 +157,14 @@ def pack_folders() -> tuple[Path, ...]:
 
 @dataclass(frozen=True)
 class Resources:
-    """A search path over folders that each may hold `roles/`, `prompts/`, `configs/`, `evals/`.
-
-    Args:
-        folders: the user's folders, first one strongest.
-    """
+    """A search path over folders that each may hold `roles/`, `prompts/`, `configs/`, `evals/`."""
 
     folders: tuple[Path, ...] = ()
+    """The user's, first one strongest."""
 
     @classmethod
     def of(cls, paths: Sequence[str | Path] = ()) -> "Resources":
-        """The search path for these user folders and those of `MANYHEADS_PATH`.
-
-        Raises:
-            ConfigError: a named folder does not exist.
-        """
+        """The search path for these user folders and those of `MANYHEADS_PATH`; raises `ConfigError` for one not there."""
         named = [*paths, *filter(None, os.environ.get("MANYHEADS_PATH", "").split(os.pathsep))]
         folders = tuple(expanded(path).resolve() for path in named)
         for folder in folders:
@@ -221,23 +206,25 @@ class Resources:
             }
         return found
 
+    def state(self, kind: str) -> "State":
+        """The winning files of a kind as they lie on the disk; equal as long as none of them changes."""
+        files = ((name, path, path.stat()) for name, path in self.names(kind).items())
+        return tuple((name, path, stat.st_ino, stat.st_mtime_ns, stat.st_size) for name, path, stat in files)
+
+
+State = tuple[tuple[str, Path, int, int, int], ...]
+"""Files by their names, with what changes when they are written."""
+
 
 def copy_out(resources: Resources, folder: Path, kinds: Sequence[str]) -> list[Path]:
-    """Copy every winning file of some kinds into a user's folder; files that are there already are kept.
-
-    Raises:
-        ConfigError: the folder cannot be written.
-    """
+    """Copy the winning files of some kinds into a user's folder; those that are there stay. Raises OSError."""
     written: list[Path] = []
     for kind in kinds:
         for name, source in resources.names(kind).items():
             target = folder / kind / name
             if target.exists():
                 continue
-            try:
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(source.read_bytes())
-            except OSError as error:
-                raise ConfigError(f"{target}: {error.strerror}") from error
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(source.read_bytes())
             written.append(target)
     return written

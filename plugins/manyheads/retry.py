@@ -28,15 +28,12 @@ _Place = tuple[asyncio.AbstractEventLoop, asyncio.Event]
 
 @dataclass(frozen=True)
 class Pace:
-    """How fast a server may be asked.
-
-    Args:
-        seconds: the least time between the starts of two requests.
-        at_once: how many requests may be under way; None for any number.
-    """
+    """How fast a server may be asked."""
 
     seconds: float = 0.0
+    """The least time between the starts of two requests."""
     at_once: int | None = None
+    """How many requests may be under way; None for any number."""
 
 
 class OverdueError(Exception):
@@ -63,11 +60,7 @@ class Limiter:
     async def turn(self, until: float = math.inf) -> AsyncGenerator[None]:
         """Wait for a turn, and have it as long as the block lasts.
 
-        Args:
-            until: the moment after which a turn is of no use.
-
-        Raises:
-            OverdueError: no turn comes before `until`; raised as soon as that is known.
+        Raises `OverdueError` as soon as it is known that no turn comes before `until`.
         """
         slot = self._reserve(until)
         place = (asyncio.get_running_loop(), asyncio.Event())
@@ -173,13 +166,7 @@ _UNREACHABLE = frozenset({"APIConnectionError", "ConnectionError", "TimeoutError
 
 
 class RefusedError(Exception):
-    """A server answered with an error.
-
-    Args:
-        status: the HTTP status.
-        retry_after: seconds that the Retry-After header asks for.
-        text: what the server says, untrusted.
-    """
+    """A server answered with an error: seconds that its Retry-After asks for, and what it says, untrusted."""
 
     def __init__(self, status: int, retry_after: float | None = None, text: str = "") -> None:
         self.status, self.retry_after, self.text = status, retry_after, text

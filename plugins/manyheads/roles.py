@@ -1,8 +1,8 @@
 """Role cards: who an agent is, what it can be asked, and with which prompts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from manyheads.errors import ConfigError, describe
 from manyheads.forms import Forms
 from manyheads.prompts import Prompts
 from manyheads.replies import ReplyModel, reply_type
-from manyheads.resources import Resources, parse_yaml
+from manyheads.resources import Resources, State, parse_yaml
 
 
 class _Card(BaseModel):
@@ -75,8 +75,7 @@ class Roles:
 
     @cached_property
     def cards(self) -> dict[str, RoleCard]:
-        files = self.resources.names("roles", ".yaml")
-        return {name.removesuffix(".yaml"): read_card(path) for name, path in sorted(files.items())}
+        return dict(_cards(self.resources.state("roles")))
 
     def card(self, role: str) -> RoleCard:
         """Raises `ConfigError` for a role that no folder holds."""
@@ -119,7 +118,13 @@ class Roles:
         return reply_type(self.task(role, task).reply)
 
     def problems(self) -> list[str]:
-        """Everything wrong with the cards and their prompts, a line each; empty when all is well."""
+        """Everything wrong with the cards and their prompts, a line each; empty when all is well.
+
+        Prompts are tried out again when a file has changed.
+        """
+        return list(_problems(self.resources, self.resources.state("roles"), self.resources.state("prompts")))
+
+    def _problems(self) -> list[str]:
         lines: list[str] = []
         for card in self.cards.values():
             pieces = [(card.system_prompt(), tuple(card.variables))]
@@ -134,6 +139,17 @@ class Roles:
                 except ConfigError as error:
                     lines.append(error.message)
         return lines
+
+
+@lru_cache
+def _cards(files: State) -> Mapping[str, RoleCard]:
+    cards = {name: path for name, path, *_ in files if name.endswith(".yaml")}
+    return {name.removesuffix(".yaml"): read_card(path) for name, path in sorted(cards.items())}
+
+
+@lru_cache
+def _problems(resources: Resources, roles: State, prompts: State) -> Sequence[str]:
+    return tuple(Roles(resources)._problems())
 
 
 def read_card(path: Path) -> RoleCard:

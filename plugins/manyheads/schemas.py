@@ -11,8 +11,7 @@ from pydantic import BaseModel, GetJsonSchemaHandler, RootModel
 from pydantic_core import CoreSchema
 
 from manyheads import roles
-from manyheads.config import RunConfig
-from manyheads.config.run import documented
+from manyheads.config import RunConfig, documented
 from manyheads.core.results import RunResult
 from manyheads.models.offline import Phrases
 from manyheads.replies import REPLIES

@@ -4,8 +4,9 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import cache
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import Field, create_model
 
+from manyheads.config import Strict
 from manyheads.core import Tool
 from manyheads.errors import LiteratureError
 from manyheads.literature.library import Library
@@ -20,47 +21,41 @@ class ToolRefusedError(ValueError):
     """A tool call that cannot be met; its message tells the model why."""
 
 
-class Words(BaseModel):
+class Words(Strict):
     """What a model reads of a tool before it calls it."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     description: str
-    arguments: dict[str, str] = {}
+    arguments: dict[str, str] = Field(default_factory=dict[str, str])
     """What each argument is."""
 
 
-class _Arguments(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class SearchArguments(_Arguments):
+class SearchArguments(Strict):
     query: str = Field(min_length=1)
     limit: int = Field(default=8, ge=1, le=20)
 
 
-class PaperArguments(_Arguments):
+class PaperArguments(Strict):
     paper: str = Field(min_length=1)
 
 
-class ReferencesArguments(_Arguments):
+class ReferencesArguments(Strict):
     paper: str = Field(min_length=1)
     limit: int = Field(default=20, ge=1, le=50)
 
 
-class FindArguments(_Arguments):
+class FindArguments(Strict):
     interest: str
     limit: int = Field(default=5, ge=1, le=10)
 
 
-class InviteArguments(_Arguments):
+class InviteArguments(Strict):
     name: str
     question: str
 
 
 SEARCH, PAPER, REFERENCES = "search_papers", "get_paper", "get_references"
 FIND, INVITE = "find_scientists", "invite_scientist"
-ARGUMENTS: dict[str, type[_Arguments]] = {
+ARGUMENTS: dict[str, type[Strict]] = {
     SEARCH: SearchArguments,
     PAPER: PaperArguments,
     REFERENCES: ReferencesArguments,
@@ -89,7 +84,7 @@ def tool(name: str, prompts: Prompts, run: Callable[[Any], Awaitable[str]]) -> T
 
 
 @cache
-def _described(arguments: type[_Arguments], words: tuple[tuple[str, str], ...]) -> type[_Arguments]:
+def _described(arguments: type[Strict], words: tuple[tuple[str, str], ...]) -> type[Strict]:
     fields: dict[str, Any] = {}
     for name, field in arguments.model_fields.items():
         line = Field(description=dict(words).get(name))

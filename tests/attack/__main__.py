@@ -5,7 +5,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from attack.areas import AREAS
+from attack.areas import AREAS, attack
 
 
 def main() -> int:
@@ -18,7 +18,7 @@ def main() -> int:
     faults = list[str]()
     for name in names:
         with tempfile.TemporaryDirectory() as folder:
-            figure = AREAS[name](Path(folder))
+            figure = attack(name)(Path(folder))
         print(figure.row(), flush=True)
         faults += figure.faults
     print(*faults, sep="\n")

@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -43,6 +44,7 @@ def endless() -> Iterator[bytes]:
     yield from itertools.repeat(b"a" * 65536)
 
 
+@cache
 def packed(count: int, layers: int) -> bytes:
     data = b"a" * count
     for _ in range(layers):
@@ -50,7 +52,6 @@ def packed(count: int, layers: int) -> bytes:
     return data
 
 
-BOMB, NEST = packed(300_000_000, 1), packed(100_000_000, 2)
 GZIP = {"Content-Encoding": "gzip"}
 Behaviour = Callable[[bytes, Incoming], Answer]
 
@@ -96,7 +97,7 @@ DEAD: dict[str, Behaviour] = {
     "longlength": lambda good, request: Answer(good, length=len(good) + 1000), "shortlength": lambda good, request: Answer(good, length=10),
     "falsegzip": lambda good, request: Answer(good, headers=GZIP), "halfgzip": lambda good, request: Answer(gzip.compress(good)[:-20], headers=GZIP),
     "brotli": lambda good, request: Answer(good, headers={"Content-Encoding": "br"}),
-    "bomb": lambda good, request: Answer(BOMB, headers=GZIP), "bombs": lambda good, request: Answer(NEST, headers={"Content-Encoding": "gzip, gzip"}),
+    "bomb": lambda good, request: Answer(packed(300_000_000, 1), headers=GZIP), "bombs": lambda good, request: Answer(packed(100_000_000, 2), headers={"Content-Encoding": "gzip, gzip"}),
     "endless": lambda good, request: Answer(endless(), length=None),
     "drip": lambda good, request: Answer((good[n : n + 1] for n in range(len(good))), length=len(good), pause=0.5),
     "manyheaders": lambda good, request: Answer(good, headers={f"X-{n}": "a" * 100 for n in range(2000)}),

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from attack.areas import AREAS
+from attack.areas import AREAS, attack
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("area", AREAS)
 def test_nothing_breaks(area: str, tmp_path: Path) -> None:
-    figure = AREAS[area](tmp_path)
+    figure = attack(area)(tmp_path)
     assert figure.tried
     assert figure.faults == []

@@ -132,10 +132,10 @@ def test_a_wrong_file_gets_one_clear_message(tmp_path: Path, name: str) -> None:
     assert told.value.hint
 
 
-def test_a_missing_file_and_a_folder_are_told_apart(tmp_path: Path) -> None:
+def test_a_missing_file_and_an_empty_folder_are_told_apart(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="no such file"):
         read(tmp_path / "none.jsonl")
-    with pytest.raises(CorpusError, match="a folder"):
+    with pytest.raises(CorpusError, match="no file of JSON Lines"):
         read(tmp_path)
 
 
@@ -190,10 +190,10 @@ def test_a_log_of_rejects_ends_somewhere_though_the_count_goes_on(monkeypatch: p
 
 
 def test_a_place_names_what_is_counted_and_the_file_if_there_are_several() -> None:
-    rejects = Rejects(unit="row", file="two.csv")
+    rejects = Rejects(log := io.StringIO(), unit="row", file="two.csv")
     rejects.note(3, "year", "none")
     assert str(rejects.first[0]) == "two.csv, row 3, year: none"
-    assert rejects.first[0].record() == {"file": "two.csv", "row": 3, "field": "year", "reason": "none"}
+    assert json.loads(log.getvalue()) == {"file": "two.csv", "row": 3, "field": "year", "reason": "none"}
 
 
 def test_a_zip_of_one_file_is_read_and_one_of_several_is_refused(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects
+from manyheads.bank.corpus import RawAuthor, RawPaper, Reader, Rejects
 from manyheads.bank.meta import PRESETS, BuildOptions
 from manyheads.bank.selection import Selection, period_of, select
 from manyheads.errors import CorpusError
@@ -103,11 +103,8 @@ def test_every_paper_is_kept_or_counted_by_one_filter(
         "end": end,
     }
     chosen = selected(papers(200, seed=seed), **limits)
-    assert (
-        len(chosen.spool.raw("past")) + len(chosen.spool.raw("contemporary")) + chosen.removed.total()
-        == chosen.read
-        == 200
-    )
+    kept = sum(years.total() for years in chosen.spool.years.values())
+    assert kept + chosen.removed.total() == chosen.read == 200
 
 
 def test_presets_are_the_papers_and_can_be_overridden() -> None:
@@ -135,8 +132,8 @@ def test_presets_part_the_years_as_the_papers_do(preset: str, past: range, conte
     [
         ("acm", {}, "no such preset"),
         (None, {}, "bound"),
-        (None, {"bound": 2014, "start": 2014}, "years: start 2014 must be before"),
-        (None, {"bound": 2014, "end": 2013}, "years: end 2013 must not be before"),
+        (None, {"bound": 2014, "start": 2014}, "options, start 2014 must be before"),
+        (None, {"bound": 2014, "end": 2013}, "options, end 2013 must not be before"),
         (None, {"bound": 2014, "min_papers": 0}, "min_papers"),
     ],
 )
@@ -149,11 +146,8 @@ def test_wrong_options_are_told(preset: str | None, given_options: dict[str, int
 def test_papers_whose_citations_are_not_known_pass_only_where_none_are_asked_for() -> None:
     records = [paper(1, citations=...), paper(2), paper(3, year=2015, citations=...), paper(4, year=2015)]
     chosen = selected(records)
-    assert (
-        len(chosen.spool.raw("past")),
-        len(chosen.spool.raw("contemporary")),
-        chosen.spool.without_citations(),
-    ) == (2, 2, 2)
+    assert [years.total() for years in chosen.spool.years.values()] == [2, 2]
+    assert chosen.spool.without_citations == 2
     chosen = selected(records, min_past_citations=1, min_contemporary_citations=2)
     assert chosen.removed == {
         "past citations not known, so not ≥ 1": 1,
@@ -171,11 +165,11 @@ def test_authors_are_counted_by_id() -> None:
     assert selected(records, min_papers=2).authors == ["B"]
 
 
-class Knowing:
+class Knowing(Reader):
     """A reader that knows an author."""
 
-    name = "knowing"
-    asked: Collection[str] = ()
+    def __init__(self) -> None:
+        self.name, self.asked = "knowing", set[str]()
 
     def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
         yield from numbered([paper(1, authors=["A", "B"]), paper(2, authors=["B"]), paper(3, year=2015)])

@@ -94,7 +94,9 @@ def test_the_folder_says_what_is_in_it(built: Path, ecosystem: Ecosystem) -> Non
     assert meta.past_years == (2010, 2013)
     assert json.loads((built / "rejects.jsonl").read_text())["line"] == 122
     for one in ecosystem.scientists:
-        assert all(ecosystem.collaborations(other)[one.name] == n for other, n in one.collaborators.items())
+        assert all(
+            ecosystem.scientist(other).collaborators[one.name] == n for other, n in one.collaborators.items()
+        )
 
 
 def test_the_same_source_and_options_give_the_same_fingerprint(tmp_path: Path, embedder: Embedder) -> None:

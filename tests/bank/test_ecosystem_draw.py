@@ -2,8 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import get_args
 
 import numpy as np
@@ -17,25 +16,17 @@ from manyheads.papers import Scientist
 DRAWS = 20_000
 
 
-@dataclass
-class Group:
-    """Scientist0, who has written `shared[j]` papers with Scientist(j + 1)."""
-
-    shared: Sequence[int]
-
-    @property
-    def scientists(self) -> list[Scientist]:
-        return [Scientist(name=f"Scientist{n}") for n in range(len(self.shared) + 1)]
-
-    def collaborations(self, name: str) -> Mapping[str, int]:
-        assert name == "Scientist0"
-        return {f"Scientist{j + 1}": count for j, count in enumerate(self.shared) if count}
+def group_of(shared: Sequence[int]) -> list[Scientist]:
+    """Scientist0, who has written `shared[j]` papers with Scientist(j + 1), and these."""
+    together = {f"Scientist{j + 1}": count for j, count in enumerate(shared) if count}
+    peers = [Scientist(name=f"Scientist{j + 1}") for j in range(len(shared))]
+    return [Scientist(name="Scientist0", collaborators=together), *peers]
 
 
-def first_draws(group: Group, exploration: Exploration) -> list[float]:
-    rng = random.Random(7)
-    counts = Counter(next(draw(rng, group, "Scientist0", exploration=exploration)) for _ in range(DRAWS))
-    return [counts[f"Scientist{j + 1}"] / DRAWS for j in range(len(group.shared))]
+def first_draws(shared: Sequence[int], exploration: Exploration) -> list[float]:
+    rng, group = random.Random(7), group_of(shared)
+    counts = Counter(next(draw(rng, group, group[0], exploration=exploration)) for _ in range(DRAWS))
+    return [counts[f"Scientist{j + 1}"] / DRAWS for j in range(len(shared))]
 
 
 @pytest.mark.parametrize(("exploration", "raise_by"), [("uniform", 1), ("none", 0)])
@@ -43,21 +34,21 @@ def test_frequencies_follow_the_raised_row(exploration: Exploration, raise_by: i
     shared = [0, 1, 3, 6]
     raised = [count + raise_by for count in shared]
     expected = [weight / sum(raised) for weight in raised]
-    assert first_draws(Group(shared), exploration) == pytest.approx(expected, abs=0.015)
+    assert first_draws(shared, exploration) == pytest.approx(expected, abs=0.015)
 
 
 def test_frequencies_follow_the_normal_increment() -> None:
     shared = np.array([0, 1, 3, 6])
     raised = shared + np.abs(np.random.default_rng(0).normal(1, 1, (200_000, 4)))
     expected = (raised / raised.sum(axis=1, keepdims=True)).mean(axis=0)
-    assert first_draws(Group(shared.tolist()), "normal") == pytest.approx(expected.tolist(), abs=0.015)
+    assert first_draws(shared.tolist(), "normal") == pytest.approx(expected.tolist(), abs=0.015)
 
 
 def test_the_second_draw_is_renormalised_over_those_left() -> None:
-    rng, group = random.Random(3), Group([0, 1, 3])
+    rng, group = random.Random(3), group_of([0, 1, 3])
     seconds = Counter[str]()
     for _ in range(DRAWS):
-        first, second, _ = draw(rng, group, "Scientist0", exploration="uniform")
+        first, second, _ = draw(rng, group, group[0], exploration="uniform")
         if first == "Scientist3":
             seconds[second] += 1
     assert seconds["Scientist2"] / seconds.total() == pytest.approx(2 / 3, abs=0.02)
@@ -71,8 +62,8 @@ def test_the_second_draw_is_renormalised_over_those_left() -> None:
 def test_no_repeats_never_the_leader_and_the_seed_decides(
     shared: list[int], seed: int, exploration: Exploration
 ) -> None:
-    group = Group(shared)
-    drawn = list(draw(random.Random(seed), group, "Scientist0", exploration=exploration))
-    assert drawn == list(draw(random.Random(seed), group, "Scientist0", exploration=exploration))
+    group = group_of(shared)
+    drawn = list(draw(random.Random(seed), group, group[0], exploration=exploration))
+    assert drawn == list(draw(random.Random(seed), group, group[0], exploration=exploration))
     reachable = [j for j, count in enumerate(shared) if count or exploration != "none"]
     assert sorted(drawn) == sorted(f"Scientist{j + 1}" for j in reachable)

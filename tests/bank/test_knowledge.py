@@ -140,8 +140,8 @@ def test_precomputed_vectors_need_no_model() -> None:
     vectors = np.eye(12, 8, dtype=np.float32) + 1
     with KnowledgeBank.create(MEMORY, embedder) as bank:
         bank.add(PAPERS, vectors)
-        [[hit]] = bank.search_vectors(vectors[3:4], k=1)
-        assert hit.paper == PAPERS[3]
+        [[hit]] = bank.store.query(vectors[3:4], k=1)
+        assert hit.id == PAPERS[3].id
         with pytest.raises(EmbeddingError, match="12 vectors were given for 11 texts"):
             bank.add(PAPERS[1:], vectors)
         with pytest.raises(EmbeddingError, match="do not fit"):
@@ -150,9 +150,9 @@ def test_precomputed_vectors_need_no_model() -> None:
 
 async def test_another_kind_of_thing_can_be_kept_beside_it(tmp_path: Path) -> None:
     people = [Scientist(name=f"Scientist{n}", interests=(topic,), papers=n) for n, topic in enumerate(TOPICS)]
-    with Collection.create(tmp_path, LexicalEmbedder(), name="authors", integers=("papers",)) as authors:
-        authors.add(Item(one.name, one.interests[0], one.model_dump(mode="json")) for one in people)
-        [found] = await authors.search(["rare language"], k=2, where=Filter(ranges={"papers": (1, None)}))
+    with Collection.create(tmp_path, LexicalEmbedder(), name="authors") as authors:
+        authors.put(Item(one.name, one.interests[0], one.model_dump(mode="json")) for one in people)
+        [found] = await authors.find(["rare language"], k=2, where=Filter(ranges={"papers": (1, None)}))
         assert Scientist.model_validate(found[0].payload) == people[1]
         assert {record.id for record in authors.store.scroll()} == {one.name for one in people}
         assert list(authors.store.get(["Scientist2"])) == ["Scientist2"]
@@ -199,8 +199,8 @@ def test_any_paper_comes_back_as_it_was(tmp_path: Path) -> None:
             bank.add(papers)
             held.update(one.id for one in papers)
             assert bank.get([one.id for one in papers]) == {one.id: one for one in papers}
-            found = bank.search_vectors(np.eye(1, 16, dtype=np.float32), k=len(held) + 1)
-            assert sorted(hit.paper.id for hit in found[0]) == sorted(held)
+            found = bank.store.query(np.eye(1, 16, dtype=np.float32), k=len(held) + 1)
+            assert sorted(hit.id for hit in found[0]) == sorted(held)
 
         comes_back()
     assert held

@@ -126,9 +126,20 @@ def test_fastembeds_cache_will_do_and_gives_the_same_vectors(
     assert (found.embed(text) @ embedder.embed(text).T).item() > 0.9999
 
 
+OTHERS = "import manyheads.bank.qdrant, qdrant_client"
+"""What opens an onnxruntime of its own."""
+
+
 @needs_package
-@pytest.mark.parametrize("first", ["", "import manyheads.bank.qdrant, qdrant_client"])
-@pytest.mark.parametrize("choice", ["auto", "folder"])
+@pytest.mark.parametrize(
+    ("choice", "first"),
+    [
+        ("folder", ""),
+        ("auto", OTHERS),
+        pytest.param("auto", "", marks=pytest.mark.slow),
+        pytest.param("folder", OTHERS, marks=pytest.mark.slow),
+    ],
+)
 def test_no_device_id_is_written_beside_the_models(
     choice: str, first: str, cache: Path, tmp_path: Path
 ) -> None:

@@ -19,7 +19,6 @@ from manyheads.bank.scientists import (
     profile_text,
     spellings,
 )
-from manyheads.bank.selection import Team
 from manyheads.papers import Scientist
 from support.papers import NAMES, paper, papers
 
@@ -202,9 +201,10 @@ def test_names_are_masked_in_what_the_dataset_says_of_an_author() -> None:
 
 
 def test_a_person_is_shown_by_the_usual_name_and_by_key_where_that_is_another() -> None:
-    teams = [Team(("7", "B"), (name, "B"), None) for name in ("W. Lang", "Wei Lang", "Wei Lang")]
+    bylines = [[name, "B"] for name in ("W. Lang", "Wei Lang", "Wei Lang")]
+    wrote = raw(*(paper(authors=byline, author_ids=["7", None]) for byline in bylines))
     known = {"8": RawAuthor("8", "Ines Faro")}
-    found = spellings(["7", "8", "B"], teams, known)
+    found = spellings(["7", "8", "B"], wrote, known)
     assert set(found["7"]) == {"W. Lang", "Wei Lang"}
     assert [display_name(key, found[key], known) for key in found] == ["Wei Lang (7)", "Ines Faro (8)", "B"]
 

@@ -10,7 +10,7 @@ from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import KnowledgeBank
 from manyheads.config import LiteratureConfig
 from manyheads.literature.ledger import SearchLedger
-from manyheads.literature.library import Library, ignore
+from manyheads.literature.library import Library
 from manyheads.literature.lookup import Note
 from manyheads.papers import Paper
 
@@ -31,7 +31,7 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
         )
         path, kept = Path(base) / "searches.jsonl", Path(base) / "kept.sqlite"
         notes: list[tuple[Note, Path | None]] = [
-            (ignore, None),
+            (lambda entry: None, None),
             (SearchLedger(path).note, None),
             (SearchLedger(Path(base) / "other.jsonl").note, kept),
         ]

@@ -10,6 +10,7 @@ import numpy as np
 
 from bench.figures import Figure, Size, Watch, typical
 from manyheads.bank.knowledge import KnowledgeBank
+from manyheads.bank.store import Filter
 from manyheads.bank.vectors import unit_rows
 from manyheads.papers import Paper
 from support.embedding import PrecomputedEmbedder
@@ -39,8 +40,8 @@ def _looking_up(
     years = np.array([paper.year for paper in papers])
 
     def ours(query: "Vectors") -> list[str]:
-        [hits] = bank.search_vectors(query[None], K, years=YEARS)
-        return [hit.paper.id for hit in hits]
+        [hits] = bank.store.query(query[None], K, Filter(ranges={"year": YEARS}))
+        return [hit.id for hit in hits]
 
     def exact(query: "Vectors") -> list[str]:
         among = np.flatnonzero((years >= YEARS[0]) & (years < YEARS[1]))

@@ -11,7 +11,7 @@ from support.llm import LLM
 
 
 def test_all_is_well(tmp_path: Path, llm: LLM) -> None:
-    flags = (*served_by(llm), "--host", "agentscope", "--no-probe")
+    flags = (*served_by(llm), "--set", "embedding=lexical", "--host", "agentscope", "--no-probe")
     checked = manyheads_process("check", "virsci", *flags, cwd=tmp_path)
     assert (checked.code, checked.err) == (0, "")
     assert [line.split()[:2] for line in checked.out.splitlines()] == [
@@ -122,6 +122,10 @@ def test_help_and_mistyped_flags(tmp_path: Path) -> None:
     assert wrong.code == 2
     assert "No such option: --modle" in wrong.err
     assert "Traceback" not in wrong.err
+    nothing = manyheads_command("run", cwd=tmp_path)
+    assert (nothing.code, "Missing argument" in nothing.err) == (2, True)
+    swallowed = manyheads_command("check", "rebuttal", "--idea", "--host=autogen", cwd=tmp_path)
+    assert "--idea: empty" in swallowed.message
 
 
 def test_what_a_system_asks_of_its_config_is_said(tmp_path: Path) -> None:

@@ -194,6 +194,7 @@ def test_interests_by_a_model_are_said_to_be_and_paid_once(tmp_path: Path, host:
     assert "8 known from before; 0 tokens read" in again.stderr
 
 
+@pytest.mark.slow
 def test_an_interrupt_says_that_the_same_command_goes_on(tmp_path: Path) -> None:
     bibtex(tmp_path / "my.bib")
     with LLM(delay=30) as llm:

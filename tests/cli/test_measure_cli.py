@@ -13,6 +13,8 @@ from manyheads.cli import app
 from manyheads.errors import CorpusError, EmbeddingError, MeasureError, SubjectError, UserError
 from manyheads.measures.corpus import MeasuringCorpus
 from manyheads.measures.scores import Score, mean_score
+from manyheads.measures.scores import scores as scores_of
+from manyheads.texts import Subject
 from support.command import manyheads_command, manyheads_process
 from support.invoked import mistake, scores
 from support.papers import papers, write_corpus
@@ -82,11 +84,12 @@ def test_what_was_measured_can_be_measured_again(corpus: Path) -> None:
         measure("idea.txt", "--corpus", corpus, "--json", "--neighbours", "3", "--normalise", "none")
     )
     opened = MeasuringCorpus.open(corpus)
-    [again] = opened.measure([TEXT], neighbours=one["neighbours"], normalise=one["normalise"])
-    assert (one["hd"], one["cd"]) == (again.novelty.hd, again.novelty.cd)
+    how = {"neighbours": one["neighbours"], "normalise": one["normalise"]}
+    [again] = scores_of(opened, [Subject("idea.txt", "", TEXT)], **how)
+    assert (one["hd"], one["cd"]) == (again.hd, again.cd)
     assert (one["corpus"], one["fingerprint"]) == (opened.meta.name, opened.meta.fingerprint)
     assert (one["embedding"], one["search"], len(one["sha256"])) == ("lexical-hash-384", "exact", 64)
-    assert [paper["id"] for paper in one["past"]] == [paper.id for paper in again.novelty.past]
+    assert [paper["id"] for paper in one["past"]] == [paper.id for paper in again.past]
 
 
 def test_neighbours_are_named_on_request(corpus: Path) -> None:

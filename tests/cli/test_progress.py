@@ -18,7 +18,7 @@ import pytest
 from rich.console import Console
 
 import manyheads
-from manyheads.cli.progress import LiveProgress, Standing, line_of, make_progress, plain
+from manyheads.cli.progress import LiveView, Standing, line_of, plain, run_progress
 from manyheads.core import Usage
 from manyheads.core.events import (
     AnyEvent,
@@ -84,23 +84,23 @@ class Clock:
 
 
 def test_quiet_shows_nothing_but_warnings(capsys: pytest.CaptureFixture[str]) -> None:
-    with make_progress("quiet") as progress:
+    with run_progress(quiet=True) as show:
         for event in STORY:
-            progress.show(event)
+            show(event)
     out, err = capsys.readouterr()
     assert (out, err) == ("", "warning: the first reply was not valid\n")
 
 
 def test_auto_is_quiet_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
-    with make_progress("auto") as progress:
-        progress.show(STORY[0])
+    with run_progress() as show:
+        show(STORY[0])
     assert capsys.readouterr() == ("", "")
 
 
 def test_json_gives_every_event_on_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    with make_progress("json") as progress:
+    with run_progress(as_json=True) as show:
         for event in STORY:
-            progress.show(event)
+            show(event)
     out, err = capsys.readouterr()
     assert [json.loads(line) for line in out.splitlines()] == [e.model_dump(mode="json") for e in STORY]
     assert err == ""
@@ -130,8 +130,8 @@ def test_one_speaker_may_be_asked_twice_at_once() -> None:
 def test_the_live_view_tells_stage_turn_speakers_tokens_cost_and_time() -> None:
     clock = Clock()
     console = Console(record=True, force_terminal=True, width=100, height=40, file=io.StringIO())
-    progress = LiveProgress(console, clock)
-    with progress:
+    progress = LiveView(console, clock)
+    with progress.live:
         for event in STORY[:8]:
             progress.show(event)
         clock.now = 75.0
@@ -175,7 +175,7 @@ def test_a_ranking_is_told_by_what_comes_of_it() -> None:
 def scrolled(stage: AnyEvent, *events: AnyEvent, turns: int) -> tuple[str, str]:
     """What has scrolled by after some events of a stage of so many turns, and the view below it."""
     console = Console(record=True, force_terminal=True, width=100, height=40, file=io.StringIO())
-    progress = LiveProgress(console, Clock())
+    progress = LiveView(console, Clock())
     for event in (stage.model_copy(update={"turns": turns}), *events):
         progress.show(event)
     text = console.export_text()
@@ -232,11 +232,11 @@ def test_a_reply_cannot_command_the_terminal(text: str) -> None:
 
 SCRIPT = """
 import time
-from manyheads.cli.progress import make_progress
+from manyheads.cli.progress import run_progress
 from manyheads.core.events import Asked, Stage
-with make_progress("auto") as progress:
-    progress.show(Stage(stage="topic", title="Topic discussion", number=2, total=5))
-    progress.show(Asked(stage="topic", turn=1, speaker="Scientist4", task="topic"))
+with run_progress() as show:
+    show(Stage(stage="topic", title="Topic discussion", number=2, total=5))
+    show(Asked(stage="topic", turn=1, speaker="Scientist4", task="topic"))
     time.sleep(30)
 """
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from support.command import manyheads_command, manyheads_process, result_of, served_by
+from support.command import manyheads_command, result_of, served_by
 from support.faults import Fault
 from support.llm import LLM
 
@@ -19,7 +19,7 @@ def home(tmp_path: Path) -> Path:
 
 def test_texts_are_reviewed_one_run_each(home: Path) -> None:
     command = ("review", "owls.md", "bats.txt", "--repeats", "2", "--host", "agentscope", "--out", "reviews")
-    done = manyheads_process(*command, cwd=home)
+    done = manyheads_command(*command, cwd=home)
     assert (done.code, done.err) == (0, "")
     assert "Owls for planning" in done.out
     assert "the mean of 2 reviews" in done.out

@@ -1,4 +1,4 @@
-"""`manyheads run` as users run it, in a folder of its own; the first runs in processes of their own too."""
+"""`manyheads run` as users run it, in a folder of its own; one of the first in a process of its own."""
 
 import base64
 from pathlib import Path
@@ -26,9 +26,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def finished(home: Path) -> dict[str, Done]:
-    """The same small run on each host, in the folders of these names."""
+    """The same small run on each host, in the folders of these names; one of them as users run it."""
+    started = {"autogen": manyheads_command, "agentscope": manyheads_process}
     return {
-        host: manyheads_process("run", "virsci", "--host", host, *SMALL, "--out", host, cwd=home)
+        host: started[host]("run", "virsci", "--host", host, *SMALL, "--out", host, cwd=home)
         for host in HOSTS
     }
 

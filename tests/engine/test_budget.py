@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from manyheads.config.run import BudgetConfig
+from manyheads.config import BudgetConfig
 from manyheads.core import Usage
 from manyheads.engine.budget import Budgeted, Ledger
 from manyheads.errors import BudgetError, ReplyError

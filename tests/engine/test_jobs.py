@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.config.run import BudgetConfig
+from manyheads.config import BudgetConfig
 from manyheads.core import Meter, Usage
 from manyheads.core.events import AnyEvent
 from manyheads.engine.budget import JobMeter, JobsBudget

@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import shutil
 import sqlite3
+from collections.abc import Iterator
 from contextlib import aclosing, closing
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,14 @@ async def go(llm: LLM, folder: Path, **settings: Any) -> None:
             pass
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LLM, Path]]:
+    """A run that has ended, to be copied, and its server."""
+    with LLM() as llm:
+        asyncio.run(go(llm, folder := tmp_path_factory.mktemp("finished") / "run"))
+        yield llm, folder
+
+
 def edit(folder: Path, sql: str, *values: Any) -> None:
     with closing(sqlite3.connect(folder / "journal.sqlite")) as journal, journal:
         journal.execute(sql, values)
@@ -39,10 +49,9 @@ def edit(folder: Path, sql: str, *values: Any) -> None:
      "json_set(reply, '$.usage', null)", "json_set(reply, '$.value', json('[]'))"],
 )  # fmt: skip
 async def test_a_row_that_no_reply_can_be_read_from_is_named_and_set_aside_on_request(
-    llm: LLM, tmp_path: Path, reply: str | bytes
+    finished: tuple[LLM, Path], tmp_path: Path, reply: str | bytes
 ) -> None:
-    folder = tmp_path / "run"
-    await go(llm, folder)
+    llm, folder = finished[0], Path(shutil.copytree(finished[1], tmp_path / "run"))
     whole = json.loads((folder / "result.json").read_text())["result"]
     if str(reply).startswith("json_set"):
         edit(folder, f"UPDATE turn SET reply = {reply} WHERE rowid = 3")

@@ -203,8 +203,8 @@ def test_a_changed_prompt_is_named(llm: LLM, home: Path) -> None:
     mine.parent.mkdir(parents=True)
     mine.write_text("Think of {{ topic }}.")
     sets = ("host=agentscope", "invitation.enabled=false", "self_review.enabled=false", "paths=[mine]")
-    process = begin(llm, home, *sets)
-    assert stop_after(llm, 13, process, signal.SIGKILL).code == -signal.SIGKILL
+    flags_of_run = flags(settings(llm, *sets, "budget.calls=13"))
+    assert manyheads_command("run", "small.yaml", *flags_of_run, "--out", "run", cwd=home).code == 2
     mine.write_text("Think hard of {{ topic }}.")
     config, before = (home / "run" / "config.yaml").read_text(), llm.calls
     said = manyheads_command("resume", "run", "--set", "budget.calls=99", cwd=home).message
@@ -212,7 +212,8 @@ def test_a_changed_prompt_is_named(llm: LLM, home: Path) -> None:
     assert "manyheads resume run --accept-changes" in said
     assert llm.calls == before
     assert (home / "run" / "config.yaml").read_text() == config, "undoing the change would not be enough"
-    assert manyheads_command("resume", "run", "--accept-changes", cwd=home).code == 0
+    more = ("--accept-changes", "--set", "budget.calls=99")
+    assert manyheads_command("resume", "run", *more, cwd=home).code == 0
     ideas = [request.asking for request in llm.requests[before:] if request.title == "Idea"]
     assert len(ideas) == 3
     assert all(asking.startswith("Think hard of") for asking in ideas)

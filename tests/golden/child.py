@@ -10,13 +10,17 @@ import runpy
 import sys
 import traceback
 from contextlib import redirect_stderr, redirect_stdout
+from functools import cache
 from typing import Any
+
+import typer.main
 
 
 def main() -> None:
     commands, ends = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # a command that reads standard input finds nothing there
     os.dup2(2, 1)
+    typer.main.get_command = cache(typer.main.get_command)
     for line in iter(commands.readline, ""):
         print(json.dumps(_run(**json.loads(line))), file=ends, flush=True)
 

@@ -8,9 +8,16 @@ import pytest
 from golden.commands import alone
 from golden.runs import CASES, HERE, HOSTS, RESULTS, Runs, differences, golden, result_of
 
+QUICK = ("virsci-every-mechanism", "virsci-replayed", "rebuttal-of-a-run")
+"""What the quick suite runs on the second host as well; hosts/test_native_teams.py holds the hosts beside each other."""
+ON_HOSTS = [
+    pytest.param(name, host, marks=[pytest.mark.slow] if host != HOSTS[0] and name not in QUICK else [])
+    for name in CASES
+    for host in HOSTS
+]
 
-@pytest.mark.parametrize("host", HOSTS)
-@pytest.mark.parametrize("name", CASES)
+
+@pytest.mark.parametrize(("name", "host"), ON_HOSTS)
 def test_a_result_is_the_frozen_one(runs: Runs, name: str, host: str) -> None:
     assert differences(runs.result(name, host), golden(name)) == []
 

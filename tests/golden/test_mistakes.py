@@ -45,7 +45,9 @@ def test_what_check_finds_stands_on_standard_output(commands: Commands, home: Pa
     assert all(fact in done.out for fact in ("models.default", "openai/x", "OPENAI_API_KEY"))
 
 
-@pytest.mark.parametrize("command", ["run key.yaml", "run virsci --out done"])
+@pytest.mark.parametrize(
+    "command", ["run key.yaml", pytest.param("run virsci --out done", marks=pytest.mark.slow)]
+)
 def test_a_process_of_its_own_says_the_same(commands: Commands, home: Path, command: str) -> None:
     assert alone(command.split(), home) == commands(*command.split(), cwd=home)
 

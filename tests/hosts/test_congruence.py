@@ -55,7 +55,7 @@ def goes_on(request: Request) -> bool:
 
 
 async def test_without_invitations(tmp_path: Path) -> None:
-    assert_congruent(await on_both(tmp_path))
+    assert_congruent(await on_both(tmp_path, "turns=2"))
 
 
 async def test_with_a_random_order_and_adaptive_turns(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from manyheads.errors import LiteratureError
@@ -148,7 +148,6 @@ def _dated(day: dt.date | None, year: int | None) -> Record:
 KNOWN = st.lists(st.builds(_dated, DAYS, st.none() | st.integers(1990, 2030)), max_size=6)
 
 
-@settings(max_examples=40)
 @given(known=KNOWN, after=DAYS, before=DAYS)
 def test_all_that_surely_lies_inside_the_window_is_found_and_nothing_else(
     known: list[Record], after: dt.date | None, before: dt.date | None

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from manyheads.errors import RatingError
@@ -113,14 +113,12 @@ def values(x: Sequence[float], y: Sequence[float]) -> tuple[float, float]:
     return found.pearson.value, found.spearman.value
 
 
-@settings(max_examples=50)
 @given(pairs)
 def test_either_may_come_first(drawn: list[tuple[float, float]]) -> None:
     x, y = columns(drawn)
     assert values(x, y) == pytest.approx(values(y, x))
 
 
-@settings(max_examples=50)
 @given(pairs.flatmap(lambda drawn: st.tuples(st.just(drawn), st.permutations(drawn))))
 def test_the_order_of_texts_does_not_matter(
     drawn: tuple[list[tuple[float, float]], list[tuple[float, float]]],
@@ -129,7 +127,6 @@ def test_the_order_of_texts_does_not_matter(
     assert values(*columns(first)) == pytest.approx(values(*columns(second)))
 
 
-@settings(max_examples=50)
 @given(pairs, positive, number)
 def test_scale_and_origin_do_not_matter(
     drawn: list[tuple[float, float]], scale: float, origin: float
@@ -140,14 +137,12 @@ def test_scale_and_origin_do_not_matter(
     assert values([-scale * each for each in x], y) == pytest.approx((-pearson, -spearman), abs=1e-6)
 
 
-@settings(max_examples=50)
 @given(pairs)
 def test_ranks_see_only_the_order(drawn: list[tuple[float, float]]) -> None:
     x, y = columns(drawn)
     assert values([each**3 for each in x], y)[1] == pytest.approx(values(x, y)[1])
 
 
-@settings(max_examples=50)
 @given(pairs)
 def test_a_score_goes_together_with_itself(drawn: list[tuple[float, float]]) -> None:
     x, _ = columns(drawn)

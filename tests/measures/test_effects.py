@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manyheads.errors import MeasureError
-from manyheads.measures.statistics import by_group, mean_difference, mean_of, student_interval
+from manyheads.measures.statistics import group_means, mean_difference, mean_of, student_interval
 
 VALUES = st.lists(st.floats(-1e3, 1e3).map(lambda value: round(value, 3)), min_size=2, max_size=12)
 
@@ -74,7 +74,7 @@ def test_other_cases_are_no_pairs() -> None:
 
 def test_groups() -> None:
     values = {("a", 0): 1.0, ("a", 1): 3.0, ("b", 0): 5.0}
-    assert by_group(values, lambda place: place[0]) == {"a": 2.0, "b": 5.0}
+    assert group_means(values, lambda place: place[0]) == [2.0, 5.0]
 
 
 def test_from_ten_values_on_the_bootstraps_interval_is_the_interval() -> None:

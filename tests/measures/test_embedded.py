@@ -40,6 +40,6 @@ def test_a_server_is_told_when_a_search_need_not_be_exact() -> None:
     with QdrantServer() as server, KnowledgeBank.create(server.url, LexicalEmbedder()) as bank:
         bank.add([Paper(id="p1", title="A paper", abstract="We study robots.", year=2014)])
         vectors = LexicalEmbedder().embed(["robots", "papers"])
-        found = bank.collection.store.query(vectors, 1, exact=False)
-        assert found == bank.collection.store.query(vectors, 1)
+        found = bank.store.query(vectors, 1, exact=False)
+        assert found == bank.store.query(vectors, 1)
         assert server.exact == [False, False, True, True]

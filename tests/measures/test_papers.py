@@ -15,9 +15,15 @@ from manyheads.bank.meta import BuildOptions, read_meta
 from manyheads.errors import CorpusError, EmbeddingError, MeasureError
 from manyheads.measures.corpus import MeasuringCorpus
 from manyheads.measures.papers import FOLDER, load_papers
+from manyheads.measures.scores import scores
+from manyheads.texts import Subject
 from support.papers import papers, write_corpus
 
 MODEL = LexicalEmbedder()
+
+
+def texts(*abstracts: str) -> list[Subject]:
+    return [Subject(f"{number}.txt", "", abstract) for number, abstract in enumerate(abstracts)]
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +46,7 @@ def test_they_are_those_of_the_bank_by_year_and_id(corpus: Path) -> None:
     assert {period: len(some) for period, some in found.items()} == {"past": 40, "contemporary": 40}
     with KnowledgeBank.open(corpus, MODEL, read_only=True) as bank:
         stored = sorted(bank.papers(where={"period": "past"}), key=lambda one: (one.year, one.id))
-        records = bank.collection.store.get([one.id for one in stored], vectors=True)
+        records = bank.store.get([one.id for one in stored], vectors=True)
     past = found["past"]
     assert list(past.ids) == [one.id for one in stored]
     assert list(zip(past.titles, past.years, past.citations, strict=True)) == [
@@ -126,38 +132,38 @@ def test_another_model_is_refused_also_when_the_bank_is_not_opened(corpus: Path)
 def test_a_text_is_embedded_as_abstracts_are(corpus: Path) -> None:
     opened = MeasuringCorpus.open(corpus)
     abstract = papers(80)[0]["abstract"]
-    [found] = opened.measure([f"\n {abstract}\n"])
-    assert found.novelty.past[0].distance == pytest.approx(0, abs=1e-6)
+    [found] = scores(opened, texts(f"\n {abstract}\n"))
+    assert found.past[0].distance == pytest.approx(0, abs=1e-6)
     assert (found.rnd, found.unread, found.search) == (None, None, "exact")
     with pytest.raises(MeasureError, match="text 2 is empty"):
-        opened.measure([abstract, " \n"])
-    assert opened.measure([]) == []
+        scores(opened, texts(abstract, " \n"))
+    assert scores(opened, []) == []
 
 
 def test_unknown_citations_leave_no_impact(corpus: Path) -> None:
     opened = MeasuringCorpus.open(corpus)
     assert read_meta(corpus).counts.without_citations == 1
-    found = opened.measure([one["abstract"] for one in papers(80)])
-    years = [{paper.year for paper in one.novelty.contemporary} for one in found]
+    found = scores(opened, texts(*(one["abstract"] for one in papers(80))))
+    years = [{paper.year for paper in one.contemporary} for one in found]
     for one, of in zip(found, years, strict=True):
-        assert (one.novelty.ci is None) == (2017 in of)
-        assert ("ci" in one.novelty.missing) == (2017 in of)
+        assert (one.ci is None) == (2017 in of)
+        assert ("ci" in one.missing) == (2017 in of)
     assert any(2017 in of for of in years)
     assert any(2017 not in of for of in years)
 
 
 def test_the_bank_can_be_asked_and_every_result_says_so(corpus: Path) -> None:
     opened = MeasuringCorpus.open(corpus)
-    texts = [one["abstract"] for one in papers(5, seed=3)]
-    exact = opened.measure(texts, normalise="none")
-    asked = opened.measure(texts, normalise="none", search="approximate", rnd=True, around=10, own=5)
+    subjects = texts(*(one["abstract"] for one in papers(5, seed=3)))
+    exact = scores(opened, subjects, normalise="none")
+    asked = scores(opened, subjects, normalise="none", search="approximate", rnd=(10, 5))
     assert [one.search for one in asked] == ["approximate"] * 5
     for one, other in zip(
         exact, asked, strict=True
     ):  # a corpus this small has no index: the bank misses nothing
-        assert other.novelty.hd == pytest.approx(one.novelty.hd, rel=1e-3)
+        assert other.hd == pytest.approx(one.hd, rel=1e-3)
         assert 0 <= (other.rnd or 0) <= 1
     shutil.rmtree(corpus / "papers")
-    assert opened.measure(texts, normalise="none") == exact
+    assert scores(opened, subjects, normalise="none") == exact
     with pytest.raises(CorpusError, match="no bank"):
-        opened.measure(texts, search="approximate")
+        scores(opened, subjects, search="approximate")

@@ -53,7 +53,7 @@ def test_a_filled_in_form_is_read_again(tmp_path: Path) -> None:
         writer.writerows(filled)
     ratings = read_ratings([table])
     known = identities(Key.read(key, LAYOUT))
-    assert len(ratings.ratings) == 12
+    assert len(ratings.scores) == 12
     assert {each["sha256"] for each in known.values()} == {subject.sha256 for subject in SUBJECTS}
 
 
@@ -62,7 +62,7 @@ def test_ratings_are_not_read_with_the_key_of_another_form(tmp_path: Path) -> No
     *_, other = rating_form(SUBJECTS, 1, seed=1).write(tmp_path / "other.csv")
     filled = table.read_text(encoding="utf-8-sig").replace(",,,,", ",7,7,7,")
     table.write_text(filled, encoding="utf-8")
-    assert len(read_ratings([table], key=Key.read(key, LAYOUT)).ratings) == 12
+    assert len(read_ratings([table], key=Key.read(key, LAYOUT)).scores) == 12
     with pytest.raises(RatingError, match=r"form\.csv:\d+: column title(.|\n)*other\.key\.csv"):
         read_ratings([table], key=Key.read(other, LAYOUT))
 

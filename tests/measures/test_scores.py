@@ -10,11 +10,9 @@ from manyheads.errors import RatingError
 from manyheads.measures.forms import Key
 from manyheads.measures.ratings import (
     LAYOUT,
-    Rating,
     Ratings,
     Score,
     compare,
-    describe_ratings,
     identities,
     pair,
     read_ratings,
@@ -98,7 +96,7 @@ def test_an_id_without_a_key_stands_for_itself() -> None:
 
 
 def rated(*items: str) -> Ratings:
-    return Ratings(tuple(Rating("R1", item, {"novelty": 5}) for item in items), ("novelty",))
+    return Ratings(("novelty",), {item: {"R1": {"novelty": 5}} for item in items})
 
 
 def test_a_key_must_know_every_rated_id(tmp_path: Path) -> None:
@@ -121,7 +119,7 @@ def test_reviews_are_ratings_and_scores_too(tmp_path: Path) -> None:
     folders = [reviewed(tmp_path / f"r{n}", f"/{n}.md", n + 1, n + 3) for n in range(4)]
     ratings, known = read_reviews(folders)
     assert ratings.of("overall")["/2.md"] == {"Reviewer1": 3, "Reviewer2": 5}
-    assert describe_ratings(ratings).per_text == (2, 2)
+    assert compare(ratings).per_text == (2, 2)
     on = lines(tmp_path / "on.jsonl", *({"source": f"/{n}.md", "on": n**2} for n in range(4)))
     found = compare(ratings, read_scores([on], "on"), "on", "overall", known)
     assert found.held is not None
@@ -164,4 +162,4 @@ def test_what_cannot_be_compared_names_both(tmp_path: Path) -> None:
     scores = [Score(str(n), {"id": f"T{n}"}, n) for n in range(3)]
     with pytest.raises(RatingError, match="on and novelty: the ratings are all 5"):
         compare(ratings, scores, "on")
-    assert describe_ratings(ratings).criteria["novelty"].alpha is None
+    assert compare(ratings).criteria["novelty"].alpha is None

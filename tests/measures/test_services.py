@@ -11,7 +11,7 @@ import pytest
 
 from manyheads.config import LiteratureConfig, SourceName
 from manyheads.errors import LiteratureError
-from manyheads.literature.library import Library, ignore
+from manyheads.literature.library import Library
 from manyheads.literature.lookup import Note
 from manyheads.measures.novelty import Normalise
 from manyheads.measures.papers import Floats
@@ -65,7 +65,7 @@ async def services(
     *more: SourceName,
     openalex: str = "",
     cache: Path | None = None,
-    note: Note = ignore,
+    note: Note = lambda entry: None,
     **changes: Any,
 ) -> AsyncGenerator[Measuring]:
     endpoints = {"semantic_scholar": scholar.url, **({"openalex": openalex} if openalex else {})}

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.config import ModelConfig
-from manyheads.config.run import Price
+from manyheads.config import ModelConfig, Price
 from manyheads.core import Message
 from manyheads.engine.replying import parse
 from manyheads.errors import ConfigError

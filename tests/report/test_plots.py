@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from manyheads.errors import RatingError
-from manyheads.measures.ratings import Comparison, Rating, Ratings, Score, compare, describe_ratings
+from manyheads.measures.ratings import Comparison, Ratings, Score, compare
 from manyheads.report.plots import scatter_plot
 
 RATINGS = Ratings(
-    tuple(Rating("R1", f"T{n}", {"novelty": each}) for n, each in enumerate((2, 1, 4, 3, 5))), ("novelty",)
+    ("novelty",), {f"T{n}": {"R1": {"novelty": each}} for n, each in enumerate((2, 1, 4, 3, 5))}
 )
 
 
@@ -53,7 +53,7 @@ def test_what_cannot_be_drawn_is_told(
     with pytest.raises(RatingError, match="no kind of picture"):
         scatter_plot(comparison, tmp_path / "a.docx")
     with pytest.raises(RatingError, match="there are no scores"):
-        scatter_plot(describe_ratings(RATINGS), tmp_path / "a.svg")
+        scatter_plot(compare(RATINGS), tmp_path / "a.svg")
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(RatingError, match="cannot be written"):
         scatter_plot(comparison, tmp_path / "file" / "a.svg")

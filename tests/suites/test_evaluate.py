@@ -43,7 +43,7 @@ def run(
 ) -> tuple[Evaluation, Counter[State]]:
     suite = read_suite(str(suite_folder), Resources.of())
     repeats, told = repeats or suite.spec.repeats, Told()
-    cells = cells_of(suite, repeats, loader(suite.spec.configs), settings)
+    cells = cells_of(suite, repeats, loader(suite.spec.configs), out, settings)
     work = evaluate(suite, cells, out, repeats=repeats, jobs=2, accept_changes=accept, listener=told)
     return asyncio.run(work), told.states
 
@@ -98,7 +98,7 @@ def test_finished_cells_stay_and_more_repeats_are_added_to_them(tmp_path: Path) 
     found, states = run(suite, tmp_path / "out", repeats=2)
     assert (states["kept"], states["finished"]) == (2, 2)
     assert {path: path.stat().st_mtime_ns for path in files} == files
-    assert [entry.n for entry in found.entries] == [2, 2]
+    assert [entry.n for entry in found.results.entries] == [2, 2]
 
 
 def test_what_has_changed_is_named_and_goes_on_only_when_told_to(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_what_has_changed_is_named_and_goes_on_only_when_told_to(tmp_path: Path)
     change(suite, title="Other words", measures=["usage.calls", "inference_cost"])
     found, states = run(suite, tmp_path / "out", "budget.calls=1000")
     assert states == {"kept": 2}
-    assert found.rows[0].values.keys() == {"usage.calls", "inference_cost"}
+    assert found.results.rows[0].values.keys() == {"usage.calls", "inference_cost"}
 
 
 def test_a_config_that_only_some_cells_take_from_the_file_has_changed_too(tmp_path: Path) -> None:
@@ -151,21 +151,21 @@ def test_a_cell_whose_result_is_damaged_has_failed_and_the_others_are_told(
     tmp_path: Path, damage: str, why: str
 ) -> None:
     suite = write_suite(tmp_path, "mine", measures=["hd", "usage.calls"], plot=None, repeats=1)
-    damaged = run(suite, tmp_path / "out")[0].rows[0].cell
+    damaged = run(suite, tmp_path / "out")[0].results.rows[0].cell
     (tmp_path / "out" / "cells" / damaged / "result.json").write_text(damage)
     found, states = run(suite, tmp_path / "out")
     assert states == {"kept": 2}
-    [row] = found.failed
+    [row] = found.results.failed
     assert row.cell == damaged
     assert why in (row.error or "")
     assert str(tmp_path / "out" / "cells" / damaged) in (row.error or "")
-    assert [(entry.n, entry.left_out) for entry in found.entries] == [(0, 1), (0, 1), (1, 0), (1, 0)]
+    assert [(entry.n, entry.left_out) for entry in found.results.entries] == [(0, 1), (0, 1), (1, 0), (1, 0)]
 
 
 def test_warnings_of_cells_come_with_their_rows(tmp_path: Path) -> None:
     keys = {"turns": 1, "embedding": "lexical", "team.size": 2, "topics.max_restarts": 0}
     write_suite(tmp_path, "mine", measures=["usage.calls"], plot=None, grid={}, repeats=1, set=keys)
-    [row] = run(tmp_path / "mine", tmp_path / "out")[0].rows
+    [row] = run(tmp_path / "mine", tmp_path / "out")[0].results.rows
     told = result_of(tmp_path / "out" / "cells" / row.cell)
     assert told["warnings"]
     assert list(row.warnings) == told["warnings"]
@@ -177,7 +177,7 @@ def test_what_the_result_does_not_hold_is_said_and_never_counted(tmp_path: Path)
     measures = ["usage.calls", "usage.cost", "nowhere.at.all", "ideas", "topic", "topic.fixed"]
     suite = write_suite(tmp_path, "mine", measures=measures, plot=None, grid={}, repeats=1)
     found, states = run(suite, tmp_path / "out")
-    [row] = found.rows
+    [row] = found.results.rows
     assert row.values.keys() == {"usage.calls", "topic.fixed"}
     assert row.values["topic.fixed"] == 0
     assert row.unknown == ("usage.cost",)
@@ -185,7 +185,7 @@ def test_what_the_result_does_not_hold_is_said_and_never_counted(tmp_path: Path)
     assert row.missing["topic"] == "topic holds several values"
     assert row.missing["ideas"] == "ideas is a list: ideas.length is how long it is"
     assert states["lacks"] == 3
-    assert found.lacking == [row]
+    assert found.results.lacking == [row]
 
 
 def test_what_is_null_is_unknown_and_no_failure(tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_a_review_of_what_each_cell_wrote(tmp_path: Path) -> None:
     suite = write_suite(tmp_path, "mine", measures=["review.overall"], plot=None, grid={}, set=keys)
     found, states = run(suite, tmp_path / "out")
     assert states["finished"] == 4
-    assert all(1 <= row.values["review.overall"] <= 10 for row in found.rows)
+    assert all(1 <= row.values["review.overall"] <= 10 for row in found.results.rows)
     assert run(suite, tmp_path / "out")[1] == {"kept": 4}
 
 
@@ -248,7 +248,7 @@ def test_means_stay_with_their_errors_however_narrow_a_terminal(wide: Path, colu
 def test_a_corpus_is_opened_once_for_all_cells(tmp_path: Path) -> None:
     grid = {"team.size": [2, 3], "embedding": ["lexical", "auto"]}
     suite = read_suite(str(write_suite(tmp_path, "mine", grid=grid, set={"turns": 1})), Resources.of())
-    cells = cells_of(suite, 3, loader(suite.spec.configs))
+    cells = cells_of(suite, 3, loader(suite.spec.configs), tmp_path)
     assert len(cells) == 12
     assert list(open_corpora(suite.spec, cells)) == [("sample", "lexical"), ("sample", "auto")]
 

@@ -29,7 +29,7 @@ def taken_apart(name: str) -> tuple[Suite, list[Cell]]:
     resources = Resources.of()
     suite = read_suite(name, resources)
     configs = suite.spec.configs
-    return suite, cells_of(suite, suite.spec.repeats, loader(configs, resources))
+    return suite, cells_of(suite, suite.spec.repeats, loader(configs, resources), Path("out"))
 
 
 def test_they_are_all_here() -> None:

@@ -43,7 +43,7 @@ def spec_of(**keys: Any) -> SuiteSpec:
 
 
 def expanded(suite: Suite, repeats: int, *settings: str) -> list[Cell]:
-    return cells_of(suite, repeats, loader(suite.spec.configs), settings)
+    return cells_of(suite, repeats, loader(suite.spec.configs), Path("out"), settings)
 
 
 @given(grid=GRIDS, repeats=st.integers(1, 3))
@@ -270,7 +270,7 @@ def test_a_ranking_may_itself_be_what_a_suite_varies() -> None:
     keys = {"configs": ["ranking"], "variants": {}, "grid": {"ranking.orders": [1, 2]}, "measures": ["s"]}
     cells = expanded(Suite("s", spec_of(**{**RANKED, **keys})), 1)
     assert [cell.runs[0].config.settings.orders for cell in cells] == [1, 2]
-    assert len({cell.runs[0].name for cell in cells}) == 2
+    assert len({cell.runs[0].key for cell in cells}) == 2
 
 
 def test_cells_that_are_only_judged_otherwise_have_the_same_runs() -> None:
@@ -280,18 +280,18 @@ def test_cells_that_are_only_judged_otherwise_have_the_same_runs() -> None:
     }  # fmt: skip
     cells = expanded(Suite("s", spec_of(**{**RANKED, **keys}), {"a": {}, "b": {}}), 2)
     assert len(cells) == len({cell.name for cell in cells}) == 2 * 2 * 2 * 2 * 2
-    by_name = {run.name: run for cell in cells for run in cell.runs}
-    assert len(by_name) == 2 * 2 * 2 * 2 * 3
+    by_key = {run.key: run for cell in cells for run in cell.runs}
+    assert len(by_key) == 2 * 2 * 2 * 2 * 3
     for cell in cells:
         assert [run.config.seed for run in cell.runs] == [3 * cell.seed, 3 * cell.seed + 1, 3 * cell.seed + 2]
         for run in cell.runs:
-            assert run == by_name[run.name]
-            base = run.begins_with
+            assert run == by_key[run.key]
             if cell.condition["variant"] == "initial":
-                assert base is None
+                assert run.after == ()
+                assert run.config.inputs.idea is None
                 continue
-            assert base is not None
-            assert base == by_name[base.name]
+            [base] = map(by_key.__getitem__, run.after)
+            assert run.config.inputs.idea == str(base.folder)
             assert base.config.settings.method == "initial"
             assert base.config.seed == run.config.seed
             assert base.config.settings.indicator == run.config.settings.indicator

@@ -13,13 +13,12 @@ from manyheads.measures.scores import as_lines
 from manyheads.suites.measuring import Row
 from manyheads.suites.report import (
     Entry,
+    Results,
     caption_of,
     draw_suite,
-    mean_text,
-    pooled,
     report_text,
-    summarise,
     summary_table,
+    with_error,
 )
 from manyheads.suites.spec import Suite, SuiteSpec
 from support.records import read_lines
@@ -71,7 +70,7 @@ ROWS = [
 
 
 def test_mean_and_error_are_over_what_there_is_and_say_what_there_is_not() -> None:
-    entry = of(summarise(SPECIFIED, ROWS), LARGE)
+    entry = of(Results(SPECIFIED, ROWS).entries, LARGE)
     assert (entry.n, entry.cells, entry.left_out, entry.mean) == (2, 2, 1, 3.0)
     assert entry.se == pytest.approx(1.0)
     # Student's t of one degree of freedom is 12.706.
@@ -85,22 +84,22 @@ def test_mean_and_error_are_over_what_there_is_and_say_what_there_is_not() -> No
 
 
 def test_differences_are_over_the_seeds_that_both_have() -> None:
-    entry = of(summarise(SPECIFIED, ROWS), LARGE)
+    entry = of(Results(SPECIFIED, ROWS).entries, LARGE)
     assert (entry.against, entry.pairs, entry.difference) == (SMALL, 2, 1.5)
     assert entry.difference_se == pytest.approx(0.5)
     assert entry.difference_method == "t"
     assert (entry.difference_low, entry.difference_high) == pytest.approx(
         (1.5 - 6.353, 1.5 + 6.353), abs=1e-3
     )
-    assert of(summarise(SPECIFIED, ROWS), SMALL).against is None
+    assert of(Results(SPECIFIED, ROWS).entries, SMALL).against is None
     other_way = SPECIFIED.model_copy(update={"against": LARGE})
-    entry = of(summarise(other_way, ROWS), SMALL)
+    entry = of(Results(other_way, ROWS).entries, SMALL)
     assert (entry.n, entry.pairs, entry.difference) == (3, 2, -1.5)
 
 
 def test_runs_of_one_case_are_not_counted_as_independent() -> None:
     rows = [row(SMALL, seed, value, case) for case, value in (("a", 1.0), ("b", 3.0)) for seed in range(5)]
-    entry = of(summarise(SPECIFIED, rows), SMALL)
+    entry = of(Results(SPECIFIED, rows).entries, SMALL)
     assert (entry.n, entry.cells, entry.mean) == (2, 10, 2.0)
     assert entry.se == pytest.approx(sqrt(2) / sqrt(2))
 
@@ -109,7 +108,7 @@ def test_differences_count_cases_where_there_are_several() -> None:
     """By hand: case a differs by 1 in each of three seeds, case b by 4 in the one that both have."""
     small = [row(SMALL, seed, 0.0, case) for case in "ab" for seed in range(3)]
     large = [row(LARGE, seed, 1.0, "a") for seed in range(3)] + [row(LARGE, 2, 4.0, "b")]
-    entry = of(summarise(SPECIFIED, [*small, *large]), LARGE)
+    entry = of(Results(SPECIFIED, [*small, *large]).entries, LARGE)
     assert (entry.n, entry.cells, entry.pairs, entry.difference) == (2, 4, 2, 2.5)
     assert entry.difference_se == pytest.approx(1.5)
 
@@ -117,23 +116,23 @@ def test_differences_count_cases_where_there_are_several() -> None:
 def test_many_values_have_the_interval_of_the_bootstrap() -> None:
     values = [0, 0, 0, 0, 0, 0, 0, 1, 2, 9]
     rows = [row(SMALL, seed, value) for seed, value in enumerate(values)]
-    entry = of(summarise(SPECIFIED, rows), SMALL)
+    entry = of(Results(SPECIFIED, rows).entries, SMALL)
     assert (entry.n, entry.method, entry.low, entry.high) == (10, "BCa", entry.bca_low, entry.bca_high)
     assert entry.t_low is not None
     assert entry.t_low < 0 <= (entry.low or 0)
-    few = of(summarise(SPECIFIED, rows[1:]), SMALL)
+    few = of(Results(SPECIFIED, rows[1:]).entries, SMALL)
     assert (few.n, few.method, few.low) == (9, "t", few.t_low)
     assert "Intervals of 10 values or more are bootstrapped" in report_text(
-        Suite("mine", SPECIFIED), 10, rows, summarise(SPECIFIED, rows), []
+        Suite("mine", SPECIFIED), 10, Results(SPECIFIED, rows), []
     )
 
 
 def test_the_median_is_over_all_runs_and_not_over_the_cells_means() -> None:
     """By hand: runs 1, 1, 10, 2, 2, 3 have the median 2; their cells' means 4 and 7/3 have 3.17."""
     rows = [row(SMALL, 0, 4.0, each={"hd": (1, 1, 10)}), row(SMALL, 1, 7 / 3, each={"hd": (2, 2, 3)})]
-    entry = of(summarise(SPECIFIED, rows), SMALL)
+    entry = of(Results(SPECIFIED, rows).entries, SMALL)
     assert (entry.n, entry.cells, entry.runs, entry.median) == (2, 2, 6, 2)
-    alone = of(summarise(SPECIFIED, ROWS), SMALL)
+    alone = of(Results(SPECIFIED, ROWS).entries, SMALL)
     assert (alone.runs, alone.median) == (3, 2)
 
 
@@ -142,22 +141,20 @@ def test_repeats_by_hand() -> None:
     table = {"a": (1.0, 2.0, 6.0), "b": (3.0, 4.0, 8.0), "c": (90.0, 90.0)}
     rows = [row(SMALL, seed, value, case) for case, told in table.items() for seed, value in enumerate(told)]
     rows.append(row(SMALL, 2, None, "c", error="no server"))
-    entry = of(summarise(SPECIFIED, rows), SMALL)
+    entry = of(Results(SPECIFIED, rows).entries, SMALL)
     assert (entry.n, entry.repeats, entry.repeat_cases, entry.repeat_mean) == (3, 3, 2, 4.0)
     assert entry.repeat_sd == pytest.approx(sqrt(7))
     half = 4.3027 * sqrt(7) / sqrt(3)
     assert (entry.repeat_low, entry.repeat_high) == pytest.approx((4 - half, 4 + half), abs=1e-3)
-    text = report_text(Suite("mine", SPECIFIED), 3, rows, summarise(SPECIFIED, rows), [])
+    text = report_text(Suite("mine", SPECIFIED), 3, Results(SPECIFIED, rows), [])
     assert "| 2 | sequential | 3 | 2 | 4 | 2.646 | -2.572 to 10.57 |" in text
     assert "nothing of other cases" in text
-    assert "repeat by repeat" not in report_text(
-        Suite("mine", SPECIFIED), 3, ROWS, summarise(SPECIFIED, ROWS), []
-    )
+    assert "repeat by repeat" not in report_text(Suite("mine", SPECIFIED), 3, Results(SPECIFIED, ROWS), [])
 
 
 def test_repeats_that_came_out_alike_take_one_line() -> None:
     rows = [row(SMALL, seed, value, case) for case, value in (("a", 1.0), ("b", 3.0)) for seed in range(2)]
-    text = report_text(Suite("mine", SPECIFIED), 2, rows, summarise(SPECIFIED, rows), [])
+    text = report_text(Suite("mine", SPECIFIED), 2, Results(SPECIFIED, rows), [])
     assert "Every repeat had the same mean over cases." in text
     assert "repeat by repeat" not in text
 
@@ -170,7 +167,7 @@ def test_intervals_of_rankings_are_cut_where_their_scales_end() -> None:
             for (case, seed), pair in table.items()
             for place, condition in enumerate((SMALL, LARGE))
         ]
-        one = of(summarise(measuring(measure), rows), LARGE)
+        one = of(Results(measuring(measure), rows).entries, LARGE)
         return (one.low, one.high, one.difference_low, one.difference_high, one.repeat_low, one.repeat_high)
 
     assert ends("ranking.s") == (0, 1, -1, 1, pytest.approx(0.207, abs=1e-3), pytest.approx(0.843, abs=1e-3))
@@ -186,7 +183,7 @@ def test_intervals_of_rankings_are_cut_where_their_scales_end() -> None:
 
 def test_repeats_that_came_out_alike_in_one_condition_have_no_interval() -> None:
     rows = [row(SMALL, seed, value, case) for case, value in (("a", 1.0), ("b", 3.0)) for seed in range(2)]
-    entry = of(summarise(SPECIFIED, rows), SMALL)
+    entry = of(Results(SPECIFIED, rows).entries, SMALL)
     assert (entry.repeats, entry.repeat_sd, entry.repeat_low, entry.repeat_high) == (2, 0, None, None)
 
 
@@ -195,13 +192,13 @@ def test_what_adding_up_leaves_of_zero_is_shown_as_zero() -> None:
     name = "ranking.position_bias"
     table = {("a", 0): 0.1 + 0.2, ("a", 1): -0.3, ("b", 0): 0.3, ("b", 1): -0.3 - 1e-16}
     rows = [row(SMALL, seed, value, case, measure=name) for (case, seed), value in table.items()]
-    text = report_text(Suite("mine", measuring(name)), 2, rows, summarise(measuring(name), rows), [])
+    text = report_text(Suite("mine", measuring(name)), 2, Results(measuring(name), rows), [])
     assert not re.search(r"e-\d|0\.0000|-0\.0* ", text), text
 
 
 def test_a_single_repeat_has_no_repeats_to_tell_of() -> None:
     rows = [row(SMALL, 0, 1.0, "a"), row(SMALL, 0, 2.0, "b")]
-    entry = of(summarise(SPECIFIED, rows), SMALL)
+    entry = of(Results(SPECIFIED, rows).entries, SMALL)
     assert (entry.n, entry.repeats, entry.repeat_mean) == (2, 0, None)
 
 
@@ -210,12 +207,12 @@ def test_a_share_of_single_runs_has_wilsons_interval() -> None:
     spec = measuring(name)
     values = (1, 1, 1, 1, 0)
     rows = [row(SMALL, seed, value, measure=name, shares=(name,)) for seed, value in enumerate(values)]
-    entry = of(summarise(spec, rows), SMALL)
+    entry = of(Results(spec, rows).entries, SMALL)
     assert (entry.n, entry.mean, entry.se, entry.method) == (5, 0.8, pytest.approx(sqrt(0.16 / 5)), "Wilson")
     assert (entry.low, entry.high) == pytest.approx((0.3755, 0.9638), abs=1e-4)
-    all_of_them = of(summarise(spec, rows[:4]), SMALL)
+    all_of_them = of(Results(spec, rows[:4]).entries, SMALL)
     assert all_of_them.low == pytest.approx(4 / (4 + 1.96**2), abs=1e-3)
-    text = report_text(Suite("mine", spec), 5, rows, summarise(spec, rows), [])
+    text = report_text(Suite("mine", spec), 5, Results(spec, rows), [])
     assert "Intervals of shares are Wilson's where" in text
     assert "median" not in text
 
@@ -223,13 +220,13 @@ def test_a_share_of_single_runs_has_wilsons_interval() -> None:
 def test_a_share_of_several_runs_is_averaged_as_a_number() -> None:
     name = "usage.calls < 10"
     rows = [row(SMALL, seed, value, measure=name, shares=(name,)) for seed, value in enumerate((1, 0.5))]
-    assert of(summarise(measuring(name), rows), SMALL).method == "t"
+    assert of(Results(measuring(name), rows).entries, SMALL).method == "t"
 
 
 def test_a_count_that_happens_to_be_0_or_1_is_no_share() -> None:
     name = "ranking.failed"
     rows = [row(SMALL, seed, value, measure=name) for seed, value in enumerate((0, 0, 1))]
-    entry = of(summarise(measuring(name), rows), SMALL)
+    entry = of(Results(measuring(name), rows).entries, SMALL)
     assert (entry.method, entry.median) == ("t", 0)
 
 
@@ -237,13 +234,13 @@ def test_what_is_unknown_is_counted_apart_from_what_failed() -> None:
     name = "usage.cost"
     rows = [row(SMALL, 0, 1.0, measure=name), row(SMALL, 1, None, unknown=(name,)), failed(SMALL, 2)]
     spec = measuring(name)
-    entry = of(summarise(spec, rows), SMALL)
+    entry = of(Results(spec, rows).entries, SMALL)
     assert (entry.n, entry.left_out, entry.unknown) == (1, 1, 1)
-    text = report_text(Suite("mine", spec), 3, rows, summarise(spec, rows), [])
+    text = report_text(Suite("mine", spec), 3, Results(spec, rows), [])
     assert "## Unknown: 1 of 3 cells" in text
     assert "## Failed: 1 of 3 cells" in text
     assert "| 2 | sequential | 1 | 1 | – | 1 | – | – | – | 1 | 1 |" in text
-    assert "unknown" not in report_text(Suite("mine", SPECIFIED), 3, ROWS, summarise(SPECIFIED, ROWS), [])
+    assert "unknown" not in report_text(Suite("mine", SPECIFIED), 3, Results(SPECIFIED, ROWS), [])
 
 
 @pytest.mark.parametrize(
@@ -263,15 +260,15 @@ def test_a_judges_favour_for_places_is_told_in_words(values: tuple[float, ...], 
     name = "ranking.position_bias"
     spec = measuring(name)
     rows = [row(SMALL, seed, value, measure=name) for seed, value in enumerate(values)]
-    assert told in report_text(Suite("mine", spec), 4, rows, summarise(spec, rows), [])
+    assert told in report_text(Suite("mine", spec), 4, Results(spec, rows), [])
 
 
 def test_equal_values_are_said_to_have_no_interval() -> None:
     rows = [row(SMALL, seed, 1.0) for seed in range(3)]
-    text = report_text(Suite("mine", SPECIFIED), 3, rows, summarise(SPECIFIED, rows), [])
+    text = report_text(Suite("mine", SPECIFIED), 3, Results(SPECIFIED, rows), [])
     assert "| 2 | sequential | 3 | 1 ± 0 | – | 1 |" in text
     assert "Values that were all the same have no interval" in text
-    text = report_text(Suite("mine", SPECIFIED), 3, ROWS, summarise(SPECIFIED, ROWS), [])
+    text = report_text(Suite("mine", SPECIFIED), 3, Results(SPECIFIED, ROWS), [])
     assert "all the same" not in text
 
 
@@ -283,31 +280,31 @@ def test_a_favour_is_pooled_over_conditions_that_have_their_cases_in_common() ->
         for case, value in (("a", 0.1), ("b", 0.3))
         for seed in range(4)
     ]
-    found = pooled(name, rows, 0.95)
+    found = Results(measuring(name), rows).pooled(name)
     assert found is not None
     assert (found.n, found.mean, found.se) == (2, pytest.approx(0.2), pytest.approx(0.1))
 
 
 def test_warnings_of_cells_are_told() -> None:
     warned = row(SMALL, 0, 1.0).model_copy(update={"warnings": ("openalex could not be asked",)})
-    text = report_text(Suite("mine", SPECIFIED), 3, [warned, *ROWS[1:]], summarise(SPECIFIED, ROWS), [])
+    text = report_text(Suite("mine", SPECIFIED), 3, Results(SPECIFIED, [warned, *ROWS[1:]]), [])
     assert "## Warnings: 1 of 6 cells\n\nThese cells are in the numbers above." in text
     assert "- openalex could not be asked (" in text
     again = [
         each.model_copy(update={"cell": f"c{n}", "warnings": ("no *answer*",)}) for n, each in enumerate(ROWS)
     ]
-    text = report_text(Suite("mine", SPECIFIED), 3, again, summarise(SPECIFIED, again), [])
+    text = report_text(Suite("mine", SPECIFIED), 3, Results(SPECIFIED, again), [])
     assert r"- no \*answer\* (c0, c1, c2 and 3 more)" in text
-    assert "Warnings" not in report_text(Suite("mine", SPECIFIED), 3, ROWS, summarise(SPECIFIED, ROWS), [])
+    assert "Warnings" not in report_text(Suite("mine", SPECIFIED), 3, Results(SPECIFIED, ROWS), [])
 
 
 def test_a_condition_without_any_cell_has_no_mean() -> None:
-    entry = of(summarise(SPECIFIED, [failed(SMALL, 0), row(LARGE, 0, 1.0)]), SMALL)
+    entry = of(Results(SPECIFIED, [failed(SMALL, 0), row(LARGE, 0, 1.0)]).entries, SMALL)
     assert (entry.n, entry.left_out, entry.mean, entry.se) == (0, 1, None, None)
 
 
 def test_summary_and_rows_are_read_back(tmp_path: Path) -> None:
-    entries = summarise(SPECIFIED, ROWS)
+    entries = Results(SPECIFIED, ROWS).entries
     (tmp_path / "summary.jsonl").write_text(as_lines(entries))
     (tmp_path / "results.jsonl").write_text(as_lines(ROWS))
     assert read_lines(tmp_path / "summary.jsonl", Entry) == entries
@@ -315,7 +312,7 @@ def test_summary_and_rows_are_read_back(tmp_path: Path) -> None:
 
 
 def test_the_table_has_a_column_for_each_axis() -> None:
-    table = list(csv.DictReader(summary_table(SPECIFIED, summarise(SPECIFIED, ROWS)).splitlines()))
+    table = list(csv.DictReader(summary_table(Results(SPECIFIED, ROWS)).splitlines()))
     assert [(line["team.size"], line["topology"], line["n"]) for line in table] == [
         ("2", "sequential", "3"), ("2", "random", "0"), ("3", "sequential", "0"), ("3", "random", "2"),
     ]  # fmt: skip
@@ -324,7 +321,7 @@ def test_the_table_has_a_column_for_each_axis() -> None:
 
 def test_the_report_names_what_failed_and_takes_no_markup_from_it() -> None:
     rows = [*ROWS, failed(SMALL, 3, "the model said <script>|</script>\n# *so*")]
-    text = report_text(Suite("mine", SPECIFIED), 3, rows, summarise(SPECIFIED, rows), [])
+    text = report_text(Suite("mine", SPECIFIED), 3, Results(SPECIFIED, rows), [])
     assert "failed: 2" in text
     assert "## Failed: 2 of 7 cells" in text
     assert r"the model said \<script\>\|\</script\> \# \*so\*" in text
@@ -345,15 +342,14 @@ def test_the_report_names_what_failed_and_takes_no_markup_from_it() -> None:
     ],
 )  # fmt: skip
 def test_a_mean_has_the_digits_that_its_error_leaves(mean: float | None, se: float | None, text: str) -> None:
-    entry = Entry(condition={}, measure="hd", n=3, cells=3, left_out=0, level=0.95, mean=mean, se=se)
-    assert mean_text(entry) == text
+    assert with_error(mean, se) == text
 
 
 @pytest.mark.parametrize("kind", ["heatmap", "lines", "bars"])
 def test_pictures_are_drawn_with_gaps_where_there_is_nothing(kind: str, tmp_path: Path) -> None:
     plot = {**SPECIFIED.model_dump()["plot"], "kind": kind}
     spec = SuiteSpec.model_validate({**SPECIFIED.model_dump(), "plot": plot})
-    png, svg = draw_suite(spec, ROWS, summarise(spec, ROWS), tmp_path)
+    png, svg = draw_suite(Results(spec, ROWS), tmp_path)
     assert png.read_bytes().startswith(b"\x89PNG")
     assert png.stat().st_size > 5_000
     drawn = " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", svg.read_text("utf-8")))
@@ -361,14 +357,14 @@ def test_pictures_are_drawn_with_gaps_where_there_is_nothing(kind: str, tmp_path
         assert word in drawn, word
     again = tmp_path / "again"
     again.mkdir()
-    draw_suite(spec, ROWS, summarise(spec, ROWS), again)
+    draw_suite(Results(spec, ROWS), again)
     assert (again / "plot.svg").read_bytes() == svg.read_bytes()
 
 
 def test_title_and_caption_of_a_narrow_picture_stay_inside_it(tmp_path: Path) -> None:
     titled = SPECIFIED.model_copy(update={"title": "How far do small teams come with few turns? " * 2})
     rows = [each.model_copy(update={"by_language_model": False}) for each in ROWS]
-    _, svg = draw_suite(titled, rows, summarise(titled, rows), tmp_path)
+    _, svg = draw_suite(Results(titled, rows), tmp_path)
     drawn = re.findall(r"<text[^>]*>([^<]*)</text>", svg.read_text("utf-8"))
     assert any("no language model" in line for line in drawn)
     assert max(map(len, drawn)) <= 65
@@ -378,24 +374,24 @@ def test_without_matplotlib_the_report_says_what_draws(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    entries = summarise(SPECIFIED, ROWS)
     (tmp_path / "plot.png").write_bytes(b"of earlier numbers")
-    assert draw_suite(SPECIFIED, ROWS, entries, tmp_path) == []
+    assert draw_suite(Results(SPECIFIED, ROWS), tmp_path) == []
     assert not list(tmp_path.iterdir())
-    text = report_text(Suite("mine", SPECIFIED), 3, ROWS, entries, [])
+    text = report_text(Suite("mine", SPECIFIED), 3, Results(SPECIFIED, ROWS), [])
     assert "Nothing is drawn: drawing needs matplotlib" in text
     assert "pip install 'manyheads[plots]'" in text
 
 
 def test_the_caption_says_what_is_left_out_and_who_wrote() -> None:
-    entries = summarise(SPECIFIED, ROWS)
-    assert caption_of("heatmap", ROWS, entries).endswith(
-        "n = 0 to 3 cells; cells left out of a condition: up to 1"
-    )
-    single = summarise(SPECIFIED, ROWS[:1])[:1]
-    assert "n = 1 cell;" in f"{caption_of('heatmap', ROWS[:1], single)};"
+    plot = SPECIFIED.plot
+    assert plot
+    left_out = "n = 0 to 3 cells; cells left out of a condition: up to 1"
+    assert caption_of(plot, Results(SPECIFIED, ROWS)).endswith(left_out)
+    alone = SPECIFIED.model_copy(update={"grid": {axis: (value,) for axis, value in SMALL.items()}})
+    assert "n = 1 cell;" in f"{caption_of(plot, Results(alone, ROWS[:1]))};"
     offline = [each.model_copy(update={"by_language_model": False}) for each in ROWS]
-    assert caption_of("bars", offline, entries).endswith("no language model")
+    bars = plot.model_copy(update={"kind": "bars"})
+    assert caption_of(bars, Results(SPECIFIED, offline)).endswith("no language model")
 
 
 def test_neither_summary_nor_report_passes_on_what_a_program_would_obey() -> None:
@@ -404,9 +400,9 @@ def test_neither_summary_nor_report_passes_on_what_a_program_would_obey() -> Non
     )
     condition = {"topic": "=1+1", "temperature": -1}
     rows = [row(condition, 0, 1.0), failed(condition, 1, "no\x1b]0;OWNED\x07")]
-    entries = summarise(spec, rows)
-    lines = list(csv.DictReader(summary_table(spec, entries).splitlines()))
+    results = Results(spec, rows)
+    lines = list(csv.DictReader(summary_table(results).splitlines()))
     assert {(line["topic"], line["temperature"]) for line in lines} >= {("'=1+1", "-1"), ("Owls", "1")}
-    text = report_text(Suite("mine", spec), 2, rows, entries, [])
+    text = report_text(Suite("mine", spec), 2, results, [])
     assert "OWNED" in text
     assert all(line.isprintable() for line in text.split("\n"))

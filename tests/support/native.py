@@ -16,7 +16,8 @@ from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
 from rich.console import Console
 
-from manyheads.config import ModelConfig, RunConfig, merge
+from manyheads.config import ModelConfig, RunConfig
+from manyheads.config.files import merge
 from manyheads.core import Recall, recall_nothing
 from manyheads.engine.replying import StructuredHost
 from manyheads.hosts import host_factory

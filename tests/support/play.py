@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from manyheads.config import RunConfig, merge, parse_set
+from manyheads.config import RunConfig
+from manyheads.config.files import merge, parse_set
 from manyheads.core.events import AnyEvent, Event, Result, Said
 from manyheads.core.results import RunResult
 from manyheads.engine.session import Session
@@ -54,12 +55,12 @@ class Played:
 
 
 def config_for(llm: LLM, *sets: str) -> RunConfig:
-    """A small run of three scientists and two turns, with its model on `llm`."""
+    """A small run of three scientists and one turn, with its model on `llm`."""
     data: dict[str, Any] = {
         "host": "agentscope",
         "seed": 3,
         "team": {"size": 3},
-        "turns": 2,
+        "turns": 1,
         "models": {
             "default": {"provider": "openai", "name": "test", "base_url": llm.base_url, "tools": False}
         },

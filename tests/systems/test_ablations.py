@@ -135,7 +135,7 @@ async def test_exploration(run: Run, whole: Played, llm: LLM, tmp_path: Path):
         played = await play(config_for(llm, *sets), tmp_path / exploration, llm)
         invited[exploration] = [event.candidate for event in played.of(Recruited)]
     with Ecosystem.open(resolve_corpus("sample", embedding="lexical")) as ecosystem:
-        before = set(ecosystem.collaborations("Scientist1"))
+        before = set(ecosystem.scientist("Scientist1").collaborators)
     assert set(invited["none"]) <= before, "without exploration past collaborators only"
     assert invited["normal"][:2] != invited["none"][:2]
     assert len({tuple(names[:2]) for names in invited.values()}) > 1

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from manyheads.core import Turn, Usage
@@ -144,7 +144,6 @@ def test_rounds_of_reflection_end_while_the_abstract_can_be_paid() -> None:
     assert rounds == [0, 1, 1, 2, 2, 3]
 
 
-@settings(max_examples=60)
 @given(
     system=st.sampled_from(["single", "self-reflection", "discussion"]),
     costs=st.lists(st.tuples(st.integers(0, 4000), st.integers(50, 4000)), min_size=1, max_size=12),
@@ -165,7 +164,6 @@ def test_tokens_are_overrun_by_the_last_reply_at_most(
         assert told.result["baseline"]["ideas"] == len(told.result["ideas"])
 
 
-@settings(max_examples=60)
 @given(
     system=st.sampled_from(["single", "self-reflection", "discussion"]),
     cost=st.tuples(st.integers(50, 900), st.integers(50, 900)),

@@ -12,7 +12,7 @@ from support.play import Played, play_now
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
     with LLM() as llm:
-        yield play_now(tmp_path_factory.mktemp("run"), llm)
+        yield play_now(tmp_path_factory.mktemp("run"), llm, "turns=2")
 
 
 def remarks(played: Played, turn: int) -> list[str]:

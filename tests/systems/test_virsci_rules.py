@@ -142,7 +142,7 @@ async def test_nobody_is_asked_to_leave_when_members_must_stay(run: Play):
 
 
 async def test_three_ideas_of_highest_confidence_go_on(run: Play):
-    played = await run()
+    played = await run("turns=2")
     ideas = played.result["ideas"]
     confidence = {idea["number"]: idea["clarity"] + idea["feasibility"] + idea["novelty"] for idea in ideas}
     kept = {idea["number"] for idea in ideas if idea["kept"]}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from manyheads.bank.corpus import JsonLines, RawPaper, Reader, Rejects
 from manyheads.bank.ecosystem import Ecosystem
@@ -36,7 +36,7 @@ from manyheads.bank.scientists import (
     profile_text,
     spellings,
 )
-from manyheads.bank.selection import SPOOL, Selection, Spool, Spooled, select
+from manyheads.bank.selection import SPOOL, Selection, Spool, select
 from manyheads.bank.store import lock_folder
 from manyheads.bank.vectors import CachedEmbedder, Embedder, unit_rows
 from manyheads.disk import CHECKSUMS, record_checksums
@@ -48,15 +48,8 @@ if TYPE_CHECKING:
 
 
 class VectorFile:
-    """Vectors made elsewhere, a NumPy matrix and the ids of its rows: read from the disk when they are asked for.
-
-    Args:
-        vectors: a `.npy` file of shape (n, dim), any float type; rows are brought to length one.
-        ids: a text file, UTF-8, n lines, one id a line.
-        dim: the size of the vectors of the model in use.
-
-    Raises:
-        EmbeddingError: a file cannot be read, shapes do not fit, or an id stands twice.
+    """Vectors made elsewhere, read from the disk when they are asked for: a `.npy` file (n, dim) of any float type, and a text
+    file of the n ids, one a line. Raises `EmbeddingError` where they cannot be read, do not fit, or an id stands twice.
     """
 
     def __init__(self, vectors: Path, ids: Path, *, dim: int) -> None:
@@ -127,24 +120,22 @@ def fill_papers(
     vectors: tuple[Path, Path] | None,
     tell: Progress,
 ) -> int:
-    """Write the knowledge bank of papers, batch by batch; the number whose vectors were imported.
-
-    Raises:
-        EmbeddingError: the vectors do not fit, belong to none of the papers, are another model's, or texts cannot
-            be embedded.
-    """
+    """Write the knowledge bank of papers, batch by batch; the number whose vectors were imported. Raises `EmbeddingError`."""
     file = None if vectors is None else VectorFile(*vectors, dim=model.dim)
-    papers: dict[Period, Spooled[Paper]] = {period: spool.masked(period) for period in get_args(Period)}
     if file is not None:
-        _need_same_model(file, chain.from_iterable(papers.values()), model)
-    count = _counter(tell, "storing papers", sum(map(len, papers.values())))
+        _need_same_model(file, chain.from_iterable(map(spool.masked, spool.years)), model)
+    count = _counter(tell, "storing papers", sum(years.total() for years in spool.years.values()))
     imported = 0
     with KnowledgeBank.create(folder, model) as bank:
-        for period, group in papers.items():
-            for with_vector, some in _batches(group, file):
-                rows = file.of([one.id for one in some]) if file and with_vector else None
-                bank.add(some, rows, count, period=period)
-                imported += len(some) * with_vector
+        for period in spool.years:
+            papers = spool.masked(period)
+            while some := [*islice(papers, CHUNK if file else BATCH)]:
+                given = [one for one in some if file and one.id in file]
+                if file and given:
+                    bank.add(given, file.of([one.id for one in given]), count, period=period)
+                    imported += len(given)
+                rest = [one for one in some if not file or one.id not in file]
+                bank.add(rest, None, count, period=period)
     return imported
 
 
@@ -164,19 +155,6 @@ def _need_same_model(file: VectorFile, papers: Iterable[Paper], model: Embedder)
         )
 
 
-def _batches(papers: Iterable[Paper], file: VectorFile | None) -> Iterator[tuple[bool, list[Paper]]]:
-    """Papers in batches, those with a vector in the file apart from the others."""
-    waiting: dict[bool, list[Paper]] = {True: [], False: []}
-    for paper in papers:
-        with_vector = file is not None and paper.id in file
-        some = waiting[with_vector]
-        some.append(paper)
-        if len(some) == (CHUNK if with_vector else BATCH):
-            yield with_vector, some
-            waiting[with_vector] = []
-    yield from ((with_vector, some) for with_vector, some in waiting.items() if some)
-
-
 def fill_scientists(folder: Path, scientists: Sequence[Scientist], model: Embedder, tell: Progress) -> None:
     """Write the author knowledge bank."""
     count = _counter(tell, "storing scientists", len(scientists))
@@ -186,7 +164,7 @@ def fill_scientists(folder: Path, scientists: Sequence[Scientist], model: Embedd
     ]
     with Collection.create(folder, model, name=AUTHORS) as authors:
         for start in range(0, len(items), BATCH):
-            authors.add(items[start : start + BATCH], progress=count)
+            authors.put(items[start : start + BATCH], progress=count)
 
 
 def report_each(things: Iterable[_T], step: str, tell: Progress) -> Iterator[_T]:
@@ -272,8 +250,8 @@ def build_corpus(
             name=name or target.name,
             source=reader.name,
             options=options,
-            past_years=spool.years("past"),
-            contemporary_years=spool.years("contemporary"),
+            past_years=(min(spool.years["past"]), max(spool.years["past"])),
+            contemporary_years=(min(spool.years["contemporary"]), max(spool.years["contemporary"])),
             counts=_counts(selection, rejects, profiles, imported),
             embedding=EmbeddingMeta(name=model.name, dim=model.dim),
             fingerprint=_fingerprint(spool, profiles, model.name),
@@ -327,7 +305,7 @@ def _mask_and_profile(
     """The scientists, and the real name behind each mask; the spool holds the papers, masked."""
     tell("profiling scientists", 0, len(selection.authors))
     masks, spool = assign_masks(selection.authors, options.seed), selection.spool
-    known = spellings(masks, spool.teams("past", "contemporary"), selection.known)
+    known = spellings(masks, chain.from_iterable(map(spool.raw, spool.years)), selection.known)
     masker = Masker(masks, known)
     profiles = profile(
         _masked("past", masker, spool),
@@ -357,11 +335,11 @@ def _counts(selection: Selection, rejects: Rejects, profiles: Profiles, imported
         rejected=rejects.total,
         rejected_by_field=dict(rejects.by_field),
         removed=dict(selection.removed),
-        past=len(selection.spool.masked("past")),
-        contemporary=len(selection.spool.masked("contemporary")),
+        past=selection.spool.years["past"].total(),
+        contemporary=selection.spool.years["contemporary"].total(),
         scientists=len(profiles.scientists),
         mean_coauthors=round(sum(coauthors) / len(coauthors), 2),
-        without_citations=selection.spool.without_citations(),
+        without_citations=selection.spool.without_citations,
         interests_by=dict(profiles.interests_by),
         vectors_imported=imported,
     )
@@ -369,7 +347,7 @@ def _counts(selection: Selection, rejects: Rejects, profiles: Profiles, imported
 
 def _fingerprint(spool: Spool, profiles: Profiles, model: str) -> str:
     digest = hashlib.blake2b(model.encode(), digest_size=16)
-    past, contemporary = (spool.masked(period).records() for period in get_args(Period))
+    past, contemporary = (spool.records("masked", period) for period in spool.years)
     scientists = (one.model_dump_json() for one in profiles.scientists)
     for record in chain(past, ["contemporary"], contemporary, ["scientists"], scientists):
         digest.update(record.encode() + b"\n")

@@ -2,8 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Generator
-from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, ExitStack, suppress
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -12,7 +11,7 @@ from manyheads.bank.building import Progress, build_corpus
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import PAPERS
-from manyheads.bank.meta import AUTHORS, META, NAMES, BuildOptions, first_error, read_meta
+from manyheads.bank.meta import AUTHORS, META, NAMES, BuildOptions, read_meta
 from manyheads.bank.meta import damaged as damaged_file
 from manyheads.bank.qdrant import EdgeStore, loading
 from manyheads.bank.vectors import Embedder
@@ -24,8 +23,9 @@ from manyheads.disk import (
     expanded,
     has_checksums,
     set_aside,
+    unwritable,
 )
-from manyheads.errors import CorpusError
+from manyheads.errors import CorpusError, describe
 from manyheads.papers import Paper, Scientist
 from manyheads.pool import Pool
 from manyheads.resources import data_file
@@ -44,9 +44,7 @@ _open: Pool[Ecosystem] = Pool(Ecosystem.close)
 def open_corpus(name_or_path: str, embedding: str = "auto") -> AbstractAsyncContextManager[Ecosystem]:
     """A corpus, warm, for the length of a block; all runs of the process that name the same one share it.
 
-    Args:
-        name_or_path: see `resolve_corpus`, where errors are told of too.
-        embedding: a choice for `load_embedder`; `auto` is the model that the corpus was built with.
+    See `resolve_corpus`, for errors too; the `embedding` `auto` is the model that the corpus was built with.
     """
     name = name_or_path if name_or_path in SHIPPED else str(expanded(name_or_path).absolute())
 
@@ -87,10 +85,15 @@ def resolve_corpus(
         model = re.sub(r"[^A-Za-z0-9.]+", "-", embedder.name)
         folder = (cache_dir or cache_folder()) / "corpora" / f"{name_or_path}-{digest}-{model}"
         if not _is_sound(folder):
-            with _only_one(folder):
+            try:
+                folder.parent.mkdir(parents=True, exist_ok=True)
+                one_builder = FileLock(folder.with_name(folder.name + ".lock"), wait=True)
+                if folder.exists() and not _is_sound(folder):
+                    set_aside(folder, "its files are not as they were built")
+            except OSError as wrong:
+                raise unwritable(folder.parent, wrong) from wrong
+            with one_builder:
                 if not _is_sound(folder):
-                    if folder.exists():
-                        set_aside(folder, "its files are not as they were built")
                     options = SHIPPED[name_or_path]
                     build_corpus(
                         source, folder, options, embedder, name=name_or_path, progress=progress
@@ -113,11 +116,7 @@ def resolve_corpus(
 
 
 def need_sound(folder: Path, *, whole: bool = False) -> None:
-    """Raises CorpusError where files of a built corpus are not as its build has left them.
-
-    Args:
-        whole: every file is read, however large; see `damaged_files`.
-    """
+    """Raises CorpusError where files are not as the corpus's build has left them; `whole`: every file is read, however large."""
     if damaged := _damaged(folder, whole):
         more = f" and {len(damaged) - NAMED:,} more" if len(damaged) > NAMED else ""
         raise CorpusError(
@@ -142,11 +141,8 @@ def _damaged(folder: Path, whole: bool = False) -> list[str]:
 
 
 def verify_corpus(folder: Path) -> list[str]:
-    """Read every file of a built corpus and every record of its banks; what was looked at, a line each.
-
-    Raises:
-        CorpusError: the folder holds no built corpus, or something in it is damaged.
-    """
+    """Read every file of a built corpus and every record of its banks; what was looked at, a line each. Raises
+    `CorpusError` where the folder holds no built corpus, or something in it is damaged."""
     import numpy as np
 
     meta = read_meta(folder)
@@ -175,22 +171,8 @@ def verify_corpus(folder: Path) -> list[str]:
                 try:
                     shape.model_validate({k: v for k, v in record.payload.items() if k in shape.model_fields})
                 except ValidationError as wrong:
-                    raise damaged_file(folder / bank, f"{record.id}: {first_error(wrong)}") from wrong
+                    raise damaged_file(folder / bank, f"{record.id}: {describe(wrong)}") from wrong
         if found != total:
             raise damaged_file(folder / bank, f"{found:,} records, not {total:,}")
         lines.append(f"{bank:<13}{found:,} records with a vector of {meta.embedding.name} each")
     return lines
-
-
-@contextmanager
-def _only_one(folder: Path) -> Generator[None]:
-    """Processes that want the same corpus wait for the one that builds it."""
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder.with_name(folder.name + ".lock"), wait=True):
-            yield
-    except OSError as wrong:
-        raise CorpusError(
-            f"{folder.parent} cannot be written: {wrong.strerror or wrong}",
-            hint="set MANYHEADS_CACHE to a folder that can be written",
-        ) from wrong

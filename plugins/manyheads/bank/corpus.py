@@ -14,7 +14,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Annotated, Any, Protocol, cast
+from typing import IO, Annotated, ClassVar, cast
 
 from pydantic import (
     AfterValidator,
@@ -180,11 +180,6 @@ class Reject:
             f"{self.file + ', ' if self.file else ''}{self.unit} {self.number}, {self.field}: {self.reason}"
         )
 
-    def record(self) -> dict[str, object]:
-        """As it stands in `rejects.jsonl`."""
-        where: dict[str, object] = {"file": self.file} if self.file else {}
-        return where | {self.unit: self.number, "field": self.field, "reason": self.reason}
-
 
 @dataclass
 class Rejects:
@@ -210,47 +205,19 @@ class Rejects:
 
     def note(self, number: int, at_fault: str, reason: str) -> None:
         """Add the record of this number, of the place where the reader is."""
-        self.add(Reject(number, at_fault, reason, self.unit, self.file))
-
-    def add(self, reject: Reject) -> None:
-        self.by_field[reject.field] += 1
+        reject = Reject(number, at_fault, reason, self.unit, self.file)
+        self.by_field[at_fault] += 1
         if len(self.first) < LISTED:
             self.first.append(reject)
         if self.log and self.total <= LOGGED:
-            self.log.write(json.dumps(reject.record(), ensure_ascii=False) + "\n")
+            where: dict[str, object] = {"file": self.file} if self.file else {}
+            record = where | {self.unit: number, "field": at_fault, "reason": reason}
+            self.log.write(json.dumps(record, ensure_ascii=False) + "\n")
 
     def summary(self, most: int = TOLD) -> str:
         """The first few in one sentence, and how many more there are."""
         more = self.total - len(self.first[:most])
         return "; ".join(map(str, self.first[:most])) + (f"; and {more:,} more" if more else "")
-
-
-class Reader(Protocol):
-    """A dataset of papers, whatever its format. Reads as a stream: memory does not grow with the dataset.
-
-    Both methods may be called more than once, and raise `CorpusError` when the dataset cannot be read.
-    """
-
-    @property
-    def name(self) -> str:
-        """What a corpus says it was built from."""
-        ...
-
-    def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
-        """Each paper with its record's number in its file; what is no paper goes to `rejects`."""
-        ...
-
-    def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
-        """What the dataset itself knows of these authors, by key; {} where it knows nothing."""
-        ...
-
-
-def as_paper(fields: Mapping[str, Any]) -> RawPaper | tuple[str, str]:
-    """A paper made of fields (`authors` for the byline), or the field at fault and why."""
-    try:
-        return RawPaper.model_validate(fields)
-    except ValidationError as wrong:
-        return at_fault(wrong)
 
 
 def at_fault(wrong: ValidationError) -> tuple[str, str]:
@@ -261,44 +228,8 @@ def at_fault(wrong: ValidationError) -> tuple[str, str]:
     return ".".join(map(str, first["loc"])) or "json", told
 
 
-def sift(
-    source: object,
-    records: Iterable[tuple[int, RawPaper | tuple[str, str]]],
-    rejects: Rejects,
-    *,
-    example: str,
-) -> Iterator[tuple[int, RawPaper]]:
-    """The papers among numbered records; the others, given as field and reason, go to `rejects`.
-
-    Args:
-        source: names the dataset in errors.
-        example: what a record should look like, for the hint.
-
-    Raises:
-        CorpusError: no record at all, too many that are not UTF-8 (field `encoding`), or most are broken.
-    """
-    good = 0
-    for number, record in records:
-        if isinstance(record, RawPaper):
-            good += 1
-            yield number, record
-            continue
-        rejects.note(number, *record)
-        if not good and rejects.total >= GIVE_UP_AFTER:
-            break
-    total, units = good + rejects.total, f"{rejects.unit}s"
-    if not total:
-        raise CorpusError(f"{source}: no {rejects.unit} in it", hint=example)
-    if (undecodable := rejects.by_field["encoding"]) > MOST_UNDECODABLE * total:
-        raise CorpusError(
-            f"{source}: {undecodable:,} of {total:,} {units} are not UTF-8: {rejects.summary()}",
-            hint="convert it first, for example: iconv -f latin1 -t utf-8 FILE",
-        )
-    if rejects.total > MOST_BROKEN * total:
-        raise CorpusError(
-            f"{source}: {rejects.total:,} of {total:,} {units} are no papers: {rejects.summary()}",
-            hint=example,
-        )
+Record = tuple[int, RawPaper | tuple[str, str]]
+"""A record's number in its file, and the paper in it or the field at fault and why."""
 
 
 # Files of text as streams of lines: plain, gzip, or inside a zip; a clear word on what cannot be read.
@@ -313,19 +244,13 @@ UTF8_MARK = b"\xef\xbb\xbf"
 
 
 def lines(source: Path, member: str | None = None) -> Generator[tuple[int, bytes], None, None]:
-    """The lines of a file that are not blank, with their numbers from 1, and without the byte order mark.
+    """The lines of a file (of a zip with several files, of one `member`) that are not blank, with their numbers from 1.
 
-    Args:
-        member: of a zip that holds several files, the one to read.
-
-    Raises:
-        CorpusError: missing, a folder, cut off, of another compression than its name says, UTF-16, or binary.
+    The byte order mark is left out. Raises `CorpusError` where it is missing, a folder, cut off, of another compression than
+    its name says, UTF-16, or binary.
     """
     number = 0
-    with (
-        reading(source, lambda: f" after line {number}" if number else ""),
-        open_file(source, member) as stream,
-    ):
+    with open_file(source, member, where=lambda: f" after line {number}" if number else "") as stream:
         while line := stream.readline(LONGEST):
             if len(line) == LONGEST:
                 raise CorpusError(
@@ -346,8 +271,13 @@ def crowded(line: bytes) -> tuple[str, str] | None:
 
 
 @contextmanager
-def open_file(source: Path, member: str | None = None) -> Generator[IO[bytes]]:
-    """The file's bytes, unpacked; a file that plainly holds something else is refused here."""
+def open_file(
+    source: Path, member: str | None = None, *, where: Callable[[], str] = str
+) -> Generator[IO[bytes]]:
+    """The file's bytes, unpacked; a file that plainly holds something else is refused here.
+
+    Of a zip with several files, `member` is read. `where` says how far the reading came, for what goes wrong in the block.
+    """
     start = head(source)
     if source.suffix == ".gz" and not start.startswith(GZIP):
         raise CorpusError(
@@ -355,7 +285,7 @@ def open_file(source: Path, member: str | None = None) -> Generator[IO[bytes]]:
         )
     if start.startswith(UTF16):
         raise CorpusError(f"{source}: UTF-16, not UTF-8", hint=f"iconv -f utf-16 -t utf-8 {source.name}")
-    with ExitStack() as held:
+    with reading(source, where), ExitStack() as held:
         raw: IO[bytes] = held.enter_context(source.open("rb"))
         if start.startswith(GZIP):
             yield cast(IO[bytes], held.enter_context(gzip.GzipFile(fileobj=raw)))
@@ -407,47 +337,106 @@ def _files_of(archive: zipfile.ZipFile) -> list[str]:
     ]
 
 
-# JSON Lines of papers, plain or gzip: the format of corpora that are not a dataset's own.
-
-EXAMPLE = (
-    'JSON Lines, one paper a line: {"id": "…", "title": "…", "abstract": "…", "authors": ["…"], '
-    '"year": 2015, "citations": 3}'
-)
+# Datasets: records in a file, or in all such files of a folder.
 
 
-class JsonLines:
-    """A file whose lines are objects with `id, title, abstract, authors, year`.
+class Reader:
+    """A dataset of papers: a file, or all files of a format in a folder; the format says what their `records` are.
+
+    Reads as a stream: memory does not grow with the dataset. `papers` and `authors` may be called more than once, and raise
+    `CorpusError` when the dataset cannot be read.
+    """
+
+    kind: ClassVar[str] = ""
+    endings: ClassVar[tuple[str, ...]] = ()
+    unit: ClassVar[str] = "line"
+    """What the numbers of records count."""
+    example: ClassVar[str] = ""
+    """What a record should look like, or what to do where there are none."""
+
+    def __init__(self, path: Path) -> None:
+        self.name, self.path = path.resolve().name, path
+        """`name` is what a corpus says it was built from."""
+
+    def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
+        """Each paper with its record's number in its file; what is no paper goes to `rejects`. Raises
+        `CorpusError` where there is no record, too many are not UTF-8 (field `encoding`), or most are broken."""
+        rejects.unit, good = self.unit, 0
+        for number, record in self.records(rejects):
+            if isinstance(record, RawPaper):
+                good += 1
+                yield number, record
+                continue
+            rejects.note(number, *record)
+            if not good and rejects.total >= GIVE_UP_AFTER:
+                break
+        total, units, hint = good + rejects.total, f"{rejects.unit}s", self.example
+        if not total:
+            raise CorpusError(f"{self.path}: no {rejects.unit} in it", hint=hint)
+        if (undecodable := rejects.by_field["encoding"]) > MOST_UNDECODABLE * total:
+            raise CorpusError(
+                f"{self.path}: {undecodable:,} of {total:,} {units} are not UTF-8: {rejects.summary()}",
+                hint="convert it first, for example: iconv -f latin1 -t utf-8 FILE",
+            )
+        if rejects.total > MOST_BROKEN * total:
+            problem = f"{rejects.total:,} of {total:,} {units} are no papers"
+            raise CorpusError(f"{self.path}: {problem}: {rejects.summary()}", hint=hint)
+
+    def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
+        """What the dataset itself knows of these authors, by key; {} where it knows nothing but what its papers say."""
+        return {}
+
+    def records(self, rejects: Rejects) -> Iterator[Record]:
+        for file in self.each(shards(self.path, self.endings, self.kind), rejects):
+            yield from self.records_of(file)
+
+    def records_of(self, file: Path) -> Iterator[Record]:
+        raise NotImplementedError
+
+    def each(self, files: Iterable[Path], rejects: Rejects) -> Generator[Path]:
+        """Each file in turn; from then on rejects are of that file, named where the dataset is a folder."""
+        for file in files:
+            if file != self.path:
+                rejects.file = str(file.relative_to(self.path))
+            yield file
+
+
+def shards(path: Path, endings: Collection[str], kind: str) -> list[Path]:
+    """The files of a dataset: the path itself, or those in the folder with one of these endings, by name. Raises
+    `CorpusError` where nothing is there."""
+    if not path.exists():
+        raise CorpusError(
+            f"{path}: no such file or folder", hint=f"name a file of {kind}, or a folder of them"
+        )
+    if path.is_file():
+        return [path]
+    files = sorted(file for file in path.rglob("*") if file.name.lower().endswith(tuple(endings)))
+    if not files:
+        raise CorpusError(
+            f"{path}: no file of {kind} in it", hint=f"their names end in {' or '.join(endings)}"
+        )
+    return files
+
+
+class JsonLines(Reader):
+    """A `Reader` of objects with `id, title, abstract, authors, year`, for corpora that are not a dataset's own.
 
     Where known, they have `citations, venue, keywords, affiliations, author_ids, references` too.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    kind = "JSON Lines"
+    endings = (".jsonl", ".jsonl.gz", ".json", ".json.gz")
+    example = (
+        'JSON Lines, one paper a line: {"id": "…", "title": "…", "abstract": "…", "authors": ["…"], '
+        '"year": 2015, "citations": 3}'
+    )
 
-    @property
-    def name(self) -> str:
-        return self.path.name
-
-    def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
-        """The papers with their line numbers; broken lines go to `rejects`.
-
-        Raises:
-            CorpusError: the file is missing, no gzip although named so, cut off, not JSON Lines, not UTF-8, or
-                more than half of its lines are broken.
-        """
-
-        def parsed(line: bytes) -> RawPaper | tuple[str, str]:
-            try:
-                return crowded(line) or RawPaper.model_validate_json(line.decode("utf-8"))
-            except UnicodeDecodeError as wrong:
-                return "encoding", f"byte {wrong.start} is not UTF-8"
-            except ValidationError as wrong:
-                return at_fault(wrong)
-
-        with closing(lines(self.path)) as numbered:
-            records = ((number, parsed(line)) for number, line in numbered)
-            yield from sift(self.path, records, rejects, example=EXAMPLE)
-
-    def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
-        """Nothing but what the papers say."""
-        return {}
+    def records_of(self, file: Path) -> Iterator[Record]:
+        with closing(lines(file)) as stream:
+            for number, line in stream:
+                try:
+                    yield number, crowded(line) or RawPaper.model_validate_json(line.decode("utf-8"))
+                except UnicodeDecodeError as wrong:
+                    yield number, ("encoding", f"byte {wrong.start} is not UTF-8")
+                except ValidationError as wrong:
+                    yield number, at_fault(wrong)

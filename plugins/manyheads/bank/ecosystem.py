@@ -6,7 +6,7 @@ with Ecosystem.open(Path("corpora/mine")) as ecosystem:
 """
 
 from collections.abc import Collection as Names
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
@@ -19,14 +19,13 @@ from manyheads.bank.meta import (
     SCIENTISTS,
     Meta,
     damaged,
-    first_error,
     read_json,
     read_meta,
     read_names,
 )
 from manyheads.bank.store import Closing, Filter
 from manyheads.bank.vectors import Embedder, QueryEmbedder
-from manyheads.errors import CorpusError
+from manyheads.errors import CorpusError, describe
 from manyheads.papers import Hit, Scientist
 
 _SCIENTISTS = TypeAdapter(list[Scientist])
@@ -39,12 +38,12 @@ class Ecosystem(Closing):
         self.folder, self.meta, self.papers = folder, meta, papers
         """`papers` has B_past and B_con, told apart by `where={"period": "past"}`."""
         self._authors = authors
-        self._queries = QueryEmbedder(papers.collection.embedder)
-        papers.collection.queries = authors.queries = self._queries
+        self._queries = QueryEmbedder(papers.embedder)
+        papers.queries = authors.queries = self._queries
         try:
             scientists = _SCIENTISTS.validate_python(read_json(folder, SCIENTISTS))
         except ValidationError as wrong:
-            raise damaged(folder / SCIENTISTS, first_error(wrong)) from wrong
+            raise damaged(folder / SCIENTISTS, describe(wrong)) from wrong
         self._scientists = {one.name: one for one in scientists}
 
     @classmethod
@@ -68,7 +67,7 @@ class Ecosystem(Closing):
     @property
     def embedder(self) -> Embedder:
         """The model of all its vectors."""
-        return self.papers.collection.embedder
+        return self.papers.embedder
 
     @property
     def scientists(self) -> list[Scientist]:
@@ -87,10 +86,6 @@ class Ecosystem(Closing):
         """Masked name to real name, for a person who asks; never for an agent."""
         return read_names(self.folder)
 
-    def collaborations(self, name: str) -> Mapping[str, int]:
-        """A scientist's row of A: papers written together, by masked name; zeros are left out."""
-        return self.scientist(name).collaborators
-
     async def past(self, queries: Sequence[str], k: int, *, before: int | None = None) -> list[list[Hit]]:
         """B_past(q): the k past papers nearest to each query, only those before a year if one is given."""
         years = None if before is None else (None, before)
@@ -102,7 +97,7 @@ class Ecosystem(Closing):
 
     async def find_scientists(self, query: str, k: int, *, exclude: Names[str] = ()) -> list[Scientist]:
         """The k scientists whose profiles are nearest to the query, best first."""
-        [found] = await self._authors.search([query], k, Filter(exclude=frozenset(exclude)))
+        [found] = await self._authors.find([query], k, Filter(exclude=frozenset(exclude)))
         return [self.scientist(one.id) for one in found]
 
     def expect(self, *queries: str) -> None:

@@ -116,11 +116,8 @@ class OnnxEmbedder:
         self._memory = _living.setdefault((folder.resolve(), file, max_tokens), memory)
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
-        """(n, dim) float32 with rows of length one.
-
-        Raises:
-            EmbeddingError: the model's files cannot be loaded, or give vectors of another size.
-        """
+        """(n, dim) float32 with rows of length one. Raises `EmbeddingError` where the model's files cannot be loaded,
+        or give vectors of another size."""
         import numpy as np
 
         if not texts:
@@ -135,11 +132,8 @@ class OnnxEmbedder:
         return unit_rows(rows)
 
     def unread(self, texts: Sequence[str]) -> list[int]:
-        """Tokens at the end of each text that the model does not read, as texts are cut at its longest.
-
-        Raises:
-            EmbeddingError: the model's files cannot be loaded.
-        """
+        """Tokens at the end of each text that the model does not read, as texts are cut at its longest. Raises
+        `EmbeddingError` where the model's files cannot be loaded."""
         with self._memory.lock:
             encoded: list[Any] = self._load()[1].encode_batch(list(texts))
         return [sum(rest.special_tokens_mask.count(0) for rest in text.overflowing) for text in encoded]
@@ -223,13 +217,10 @@ def from_weights(source: Path) -> OnnxEmbedder:
 
 
 def from_folder(folder: Path) -> OnnxEmbedder:
-    """A folder with `model.onnx` (or `onnx/model.onnx`), `config.json`, `tokenizer.json` and
-    `tokenizer_config.json`, or with the original weights of all-MiniLM-L6-v2.
+    """A folder with `model.onnx` (or `onnx/model.onnx`), `config.json`, `tokenizer.json` and `tokenizer_config.json`, or with
+    the original weights of all-MiniLM-L6-v2. Raises `EmbeddingError` where it holds no such model.
 
     Pooling is read from `1_Pooling/config.json` where there is one, else it is the mean.
-
-    Raises:
-        EmbeddingError: the folder holds no such model.
     """
     file = next((name for name in FILES if (folder / name).is_file()), None)
     if file is None and (folder / WEIGHTS).is_file():
@@ -290,10 +281,9 @@ def _fastembed() -> "type[TextEmbedding]":
 def from_cache(model: str) -> Embedder:
     """A model that fastembed has downloaded before, into its own cache or into ours."""
     _description(model)
-    with suppress(EmbeddingError):
-        return FastEmbedder(model, None)
-    with suppress(EmbeddingError):
-        return FastEmbedder(model, _downloads())
+    for folder in (None, _downloads()):
+        with suppress(EmbeddingError):
+            return FastEmbedder(model, folder)
     raise EmbeddingError("not there")
 
 

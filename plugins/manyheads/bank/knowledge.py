@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Collection as Ids
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias
 
 from manyheads.bank.qdrant import ClientStore, EdgeStore
-from manyheads.bank.store import EVERYTHING, MEMORY, Closing, Filter, Found, Payload, Schema, VectorStore
+from manyheads.bank.store import EVERYTHING, MEMORY, Closing, Filter, Payload, Record, Schema, VectorStore
 from manyheads.bank.vectors import Embedder
 from manyheads.errors import CorpusError, EmbeddingError
 from manyheads.papers import Hit, Paper, Period
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 # Texts that can be found by meaning: an embedder over a store, whatever the texts are of.
 
+PAPERS = "papers"
 CHUNK = 256
 
 
@@ -35,12 +36,16 @@ class Item:
 class Collection(Closing):
     """One named collection at a place: a folder (the default engine), a Qdrant server's URL, or `:memory:`.
 
-        authors = Collection.create("my-bank", embedder, name="authors", keywords=("affiliations",))
-        authors.add(Item(one.name, profile, one.model_dump(mode="json")) for one, profile in scientists)
-        [found] = await authors.search(["robust retrieval"], k=5)
+        authors = Collection.create("my-bank", embedder, name="authors")
+        authors.put(Item(one.name, profile, one.model_dump(mode="json")) for one, profile in scientists)
+        [found] = await authors.find(["robust retrieval"], k=5)
 
     Raises EmbeddingError when the embedder is not the model of the vectors that are there already.
     """
+
+    integers: ClassVar[tuple[str, ...]] = ()
+    keywords: ClassVar[tuple[str, ...]] = ()
+    """The payload fields that filters use, indexed for speed."""
 
     def __init__(self, store: VectorStore, embedder: Embedder) -> None:
         self.store, self.embedder = store, embedder
@@ -55,32 +60,23 @@ class Collection(Closing):
             )
 
     @classmethod
-    def create(
-        cls,
-        place: str | Path,
-        embedder: Embedder,
-        *,
-        name: str,
-        integers: tuple[str, ...] = (),
-        keywords: tuple[str, ...] = (),
-    ) -> Self:
-        """A new collection. `integers` and `keywords` are the payload fields that filters use, for speed.
-
-        Raises:
-            CorpusError: there is one already, or the place cannot be written or reached.
-        """
-        schema = Schema(embedder.name, embedder.dim, integers, keywords)
+    def create(cls, place: str | Path, embedder: Embedder, *, name: str = PAPERS) -> Self:
+        """A new collection in a folder, on a Qdrant server (URL) or in `:memory:`. Raises `CorpusError` where there
+        is one already, or the place cannot be written or reached."""
+        schema = Schema(embedder.name, embedder.dim, cls.integers, cls.keywords)
         if address := _address(place):
             return cls(ClientStore.create(address, name, schema), embedder)
         return cls(EdgeStore.create(Path(place) / name, schema), embedder)
 
     @classmethod
-    def open(cls, place: str | Path, embedder: Embedder, *, name: str, read_only: bool = False) -> Self:
-        """An existing collection. `read_only` lets several processes share one folder.
+    def open(
+        cls, place: str | Path, embedder: Embedder, *, name: str = PAPERS, read_only: bool = False
+    ) -> Self:
+        """An existing collection; `read_only` lets several processes read one folder at the same time.
 
         Raises:
             CorpusError: there is none, or another process has it.
-            EmbeddingError: `embedder` is not its model.
+            EmbeddingError: it was built with another model.
         """
         if place == MEMORY:
             raise CorpusError(
@@ -90,7 +86,7 @@ class Collection(Closing):
             return cls(ClientStore.open(address, name), embedder)
         return cls(EdgeStore.open(Path(place) / name, read_only=read_only), embedder)
 
-    def add(
+    def put(
         self,
         items: Iterable[Item],
         vectors: "Vectors | None" = None,
@@ -115,12 +111,12 @@ class Collection(Closing):
             raise EmbeddingError(f"{len(vectors)} vectors were given for {done} texts")
         return done
 
-    async def search(
+    async def find(
         self, queries: Sequence[str], k: int = 5, where: Filter = EVERYTHING
-    ) -> list[list[Found]]:
+    ) -> list[list[Record]]:
         """The k nearest of each query, best first, off the event loop: one embedding, one look-up for all."""
 
-        def look_up() -> list[list[Found]]:
+        def look_up() -> list[list[Record]]:
             return self.store.query(self.queries.embed(queries), k, where)
 
         return await asyncio.to_thread(look_up) if queries else []
@@ -139,12 +135,11 @@ def _address(place: str | Path) -> str | None:
 Years: TypeAlias = tuple[int | None, int | None]
 Where: TypeAlias = Mapping[str, str | int]
 
-PAPERS = "papers"
 STORED = {"id", "title", "abstract", "year", "citations", "authors", "venue", "keywords", "affiliations"}
 """What a bank keeps of a paper; a corpus' fingerprint is taken of it."""
 
 
-class KnowledgeBank(Closing):
+class KnowledgeBank(Collection):
     """Papers found by meaning, year and any other of their fields.
 
         from manyheads.bank.embedding import load_embedder
@@ -157,30 +152,8 @@ class KnowledgeBank(Closing):
     paper is its abstract, or its title where the abstract is empty.
     """
 
-    def __init__(self, collection: Collection) -> None:
-        self.collection = collection
-
-    @classmethod
-    def create(cls, place: str | Path, embedder: Embedder, *, name: str = PAPERS) -> Self:
-        """A new bank in a folder, on a Qdrant server (URL) or in `:memory:`.
-
-        Raises:
-            CorpusError: there is one already, or the place cannot be written or reached.
-        """
-        keywords = ("period", "venue", "authors")
-        return cls(Collection.create(place, embedder, name=name, integers=("year",), keywords=keywords))
-
-    @classmethod
-    def open(
-        cls, place: str | Path, embedder: Embedder, *, name: str = PAPERS, read_only: bool = False
-    ) -> Self:
-        """An existing bank; `read_only` lets several processes read one folder at the same time.
-
-        Raises:
-            CorpusError: there is none, or another process has it.
-            EmbeddingError: the bank was built with another model.
-        """
-        return cls(Collection.open(place, embedder, name=name, read_only=read_only))
+    integers = ("year",)
+    keywords = ("period", "venue", "authors")
 
     def add(
         self,
@@ -190,19 +163,13 @@ class KnowledgeBank(Closing):
         *,
         period: Period | None = None,
     ) -> int:
-        """Embed and store papers, replacing those of the same id; the number of papers.
-
-        Args:
-            vectors: (n, dim) of the n papers in their order, to embed nothing.
-            progress: told how many more are safely stored.
-            period: kept beside the papers, for `where={"period": "past"}`.
-        """
+        """Embed and store papers as `put` does; the `period` is kept beside them, for `where={"period": "past"}`."""
         also = {} if period is None else {"period": period}
         items = (
             Item(one.id, paper_text(one), {**one.model_dump(mode="json", include=STORED), **also})
             for one in papers
         )
-        return self.collection.add(items, vectors, progress)
+        return self.put(items, vectors, progress)
 
     async def search(
         self,
@@ -214,37 +181,20 @@ class KnowledgeBank(Closing):
         exclude: Ids[str] = (),
     ) -> list[list[Hit]]:
         """The k papers nearest to each query, best first; one embedding and one look-up for all queries."""
-        found = await self.collection.search(queries, k, _filter(years, where, exclude))
-        return [[Hit(_paper(one.payload), one.score) for one in some] for some in found]
-
-    def search_vectors(
-        self,
-        vectors: "Vectors",
-        k: int = 5,
-        *,
-        years: Years | None = None,
-        where: Where | None = None,
-        exclude: Ids[str] = (),
-    ) -> list[list[Hit]]:
-        """The same for vectors, (q, dim); blocks."""
-        found = self.collection.store.query(vectors, k, _filter(years, where, exclude))
-        return [[Hit(_paper(one.payload), one.score) for one in some] for some in found]
+        found = await self.find(queries, k, _filter(years, where, exclude))
+        return [[Hit(_paper(one), one.score) for one in some] for some in found]
 
     def get(self, ids: Sequence[str]) -> dict[str, Paper]:
         """Papers by id; unknown ids are not in the result."""
-        return {one: _paper(record.payload) for one, record in self.collection.store.get(ids).items()}
+        return {one: _paper(record) for one, record in self.store.get(ids).items()}
 
     def papers(self, *, years: Years | None = None, where: Where | None = None) -> Iterator[Paper]:
         """All papers, or those of the years and fields given."""
-        return (_paper(record.payload) for record in self.collection.store.scroll(_filter(years, where)))
+        return map(_paper, self.store.scroll(_filter(years, where)))
 
     def count(self, *, years: Years | None = None, where: Where | None = None) -> int:
         """How many papers there are, of the years and fields given."""
-        return self.collection.store.count(_filter(years, where))
-
-    def close(self) -> None:
-        """Free the place for others."""
-        self.collection.close()
+        return self.store.count(_filter(years, where))
 
 
 def paper_text(paper: Paper) -> str:
@@ -252,8 +202,8 @@ def paper_text(paper: Paper) -> str:
     return paper.abstract.strip() or paper.title
 
 
-def _paper(payload: Payload) -> Paper:
-    return Paper.model_validate({key: value for key, value in payload.items() if key in STORED})
+def _paper(record: Record) -> Paper:
+    return Paper.model_validate({key: value for key, value in record.payload.items() if key in STORED})
 
 
 def _filter(years: Years | None, where: Where | None, exclude: Ids[str] = ()) -> Filter:

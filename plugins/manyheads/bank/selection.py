@@ -1,15 +1,12 @@
 """From raw papers to B_past, B_con and who the scientists are (VirSci 2025, §3.1, App. C.2)."""
 
-import json
 import sqlite3
 from collections import Counter
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Generic, TypeVar, get_args
-
-from pydantic import BaseModel
+from typing import Literal, get_args
 
 from manyheads.bank.corpus import RawAuthor, RawPaper, Reader, Rejects
 from manyheads.bank.knowledge import STORED
@@ -23,49 +20,24 @@ from manyheads.papers import Paper, Period
 
 
 SPOOL = "selected.sqlite"
-_Kind = TypeVar("_Kind", bound=BaseModel)
 _TABLES = (
-    """CREATE TABLE raw (
-    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, place TEXT NOT NULL, period TEXT NOT NULL,
-    keys TEXT NOT NULL, names TEXT, year INTEGER NOT NULL, citations INTEGER, record TEXT NOT NULL)""",
-    """CREATE TABLE masked (
-    number INTEGER PRIMARY KEY, id TEXT NOT NULL, period TEXT NOT NULL, record TEXT NOT NULL)""",
+    "CREATE TABLE raw (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, place TEXT, period TEXT, record TEXT)",
+    "CREATE TABLE masked (number INTEGER PRIMARY KEY, period TEXT, record TEXT)",
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Team:
-    """Who wrote a paper: keys and, beside them, names; both as given, so that one may stand there twice."""
-
-    keys: tuple[str, ...]
-    names: tuple[str, ...]
-    citations: int | None
-
-
-class Spooled(Generic[_Kind]):
-    """The papers of a period, in the order read: read from the disk again by each pass over them."""
-
-    def __init__(self, db: Database, table: str, period: Period, kind: type[_Kind]) -> None:
-        self._db, self._kind = db, kind
-        self._of = f"FROM {table} WHERE period = '{period}'"
-
-    def __len__(self) -> int:
-        with _spool_errors():
-            return int(self._db.rows(f"SELECT COUNT(*) {self._of}")[0][0])
-
-    def __iter__(self) -> Iterator[_Kind]:
-        return map(self._kind.model_validate_json, self.records())
-
-    def records(self) -> Iterator[str]:
-        """Each paper as JSON."""
-        return (row[0] for row in _rows(self._db, f"SELECT record {self._of} ORDER BY number"))
-
-
 class Spool(Closing):
-    """Selected papers, as read and as masked. The file is made anew, and closed and removed by `close`."""
+    """Selected papers, as read and as masked, in the order read; each pass over them reads the disk again.
+
+    The file is made anew, and closed and removed by `close`.
+    """
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
+        self.years: dict[Period, Counter[int]] = {period: Counter() for period in get_args(Period)}
+        """How many papers of each year were added."""
+        self.without_citations = 0
+        """Papers of which the dataset does not say how often they are cited."""
         if path is not None:
             path.unlink(missing_ok=True)  # without a journal, what a killed process left may be broken
         with _spool_errors():
@@ -73,61 +45,40 @@ class Spool(Closing):
 
     def add(self, paper: RawPaper, period: Period, place: str) -> str | None:
         """Keep a paper read at `place`; where its id is here already, that one's place, and nothing is kept."""
-        names = None if paper.keys == paper.byline else json.dumps(paper.byline)
-        row = (
-            paper.id, place, period, json.dumps(paper.keys), names, paper.year, paper.citations,
-            paper.model_dump_json(by_alias=True, exclude={"references"}),
-        )  # fmt: skip
+        insert = "INSERT OR IGNORE INTO raw (id, place, period, record) VALUES (?, ?, ?, ?)"
+        record = paper.model_dump_json(by_alias=True, exclude={"references"})
         with _spool_errors():
-            new = self._db.change(
-                "INSERT OR IGNORE INTO raw (id, place, period, keys, names, year, citations, record) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                *row,
-            )
-            return None if new else str(self._db.rows("SELECT place FROM raw WHERE id = ?", paper.id)[0][0])
+            if not self._db.change(insert, paper.id, place, period, record):
+                return str(self._db.rows("SELECT place FROM raw WHERE id = ?", paper.id)[0][0])
+        self.years[period][paper.year] += 1
+        self.without_citations += paper.citations is None
+        return None
 
     def keep(self, paper: Paper, period: Period) -> None:
         """Keep a paper as the corpus will hold it."""
         with _spool_errors():
-            self._db.change(
-                "INSERT INTO masked (id, period, record) VALUES (?, ?, ?)",
-                paper.id, period, paper.model_dump_json(include=STORED),
-            )  # fmt: skip
+            record = paper.model_dump_json(include=STORED)
+            self._db.change("INSERT INTO masked (period, record) VALUES (?, ?)", period, record)
 
-    def raw(self, period: Period) -> Spooled[RawPaper]:
-        return Spooled(self._db, "raw", period, RawPaper)
+    def raw(self, period: Period) -> Iterator[RawPaper]:
+        return map(RawPaper.model_validate_json, self.records("raw", period))
 
-    def masked(self, period: Period) -> Spooled[Paper]:
-        return Spooled(self._db, "masked", period, Paper)
+    def masked(self, period: Period) -> Iterator[Paper]:
+        return map(Paper.model_validate_json, self.records("masked", period))
 
-    def teams(self, *periods: Period) -> Iterator[Team]:
-        """Who wrote the papers of these periods."""
-        marks = ",".join("?" * len(periods))
-        found = f"SELECT keys, names, citations FROM raw WHERE period IN ({marks}) ORDER BY number"
-        for keys, names, citations in _rows(self._db, found, *periods):
-            known = tuple(json.loads(keys))
-            yield Team(known, known if names is None else tuple(json.loads(names)), citations)
-
-    def years(self, period: Period) -> tuple[int, int]:
-        """The first and the last year of a period's papers, of which there is one at least."""
-        [(first, last)] = _rows(self._db, "SELECT MIN(year), MAX(year) FROM raw WHERE period = ?", period)
-        return first, last
-
-    def without_citations(self) -> int:
-        """Papers of which the dataset does not say how often they are cited."""
-        [(count,)] = _rows(self._db, "SELECT COUNT(*) FROM raw WHERE citations IS NULL")
-        return count
+    def records(self, table: Literal["raw", "masked"], period: Period) -> Iterator[str]:
+        """Each paper as JSON."""
+        with _spool_errors():
+            for (record,) in self._db.each(
+                f"SELECT record FROM {table} WHERE period = ? ORDER BY number", period
+            ):
+                yield record
 
     def close(self) -> None:
         """Free and remove the file; twice is allowed."""
         self._db.close()
         if self._path is not None:
             self._path.unlink(missing_ok=True)
-
-
-def _rows(db: Database, query: str, *values: str) -> Iterator[tuple[Any, ...]]:
-    with _spool_errors():
-        yield from db.each(query, *values)
 
 
 @contextmanager
@@ -246,13 +197,12 @@ def _coauthors(chosen: Selection, able: Collection[str], least: int) -> tuple[se
     """
     met: dict[str, set[str]] = {key: set() for key in able}
     citations = Counter[str]()
-    for team in chosen.spool.teams("past"):
-        together = dict.fromkeys(team.keys)
-        for key in together:
+    for paper in chosen.spool.raw("past"):
+        for key in paper.authors:
             if (others := met.get(key)) is not None:
-                citations[key] += team.citations or 0
+                citations[key] += paper.citations or 0
                 if len(others) <= least:
-                    others.update(together)
+                    others.update(paper.authors)
     counted = {key: len(others) - 1 for key, others in met.items()}
     for key, author in chosen.known.items():
         if key in counted and author.coauthors is not None:
@@ -267,7 +217,7 @@ LOOSEN = "loosen the filter that removed the most"
 
 def _need_papers(chosen: Selection, period: Period, options: BuildOptions) -> None:
     """Refuse a period without papers; of years that no paper is of, no filter is to blame."""
-    if len(chosen.spool.raw(period)):
+    if chosen.spool.years[period]:
         return
     if period == "past":
         span = f"before {options.bound}" + ("" if options.start is None else f", from {options.start} on")

@@ -3,6 +3,7 @@
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
@@ -51,21 +52,14 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A record found by a query, with its cosine similarity (-1…1)."""
-
-    id: str
-    score: float
-    payload: Payload
-
-
-@dataclass(frozen=True, slots=True)
 class Record:
-    """A stored record; `vector` is (dim,) float32 where it was asked for."""
+    """A stored record, with its cosine similarity (-1…1) to what it was found by; `vector` is (dim,) float32 where it
+    was asked for."""
 
     id: str
     payload: Payload
     vector: "np.ndarray[Any, np.dtype[np.float32]] | None" = None
+    score: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,38 +89,50 @@ class VectorStore(Closing):
         self._check(vectors, len(ids))
         if ids:
             stored = [{**payload, ID_FIELD: one} for one, payload in zip(ids, payloads, strict=True)]
-            self._write([*map(point_id, ids)], vectors.tolist(), stored)
+            with self._errors():
+                self._write([*map(point_id, ids)], vectors.tolist(), stored)
 
     def query(
         self, vectors: "Vectors", k: int, where: Filter = EVERYTHING, *, exact: bool = True
-    ) -> list[list[Found]]:
+    ) -> list[list[Record]]:
         """The k records nearest to each of (q, dim) vectors, best first, ties by id.
 
         Not `exact`, the engine's index may be used, where there is one: quicker, and may miss some.
         """
         self._check(vectors)
-        answers = self._nearest(vectors.tolist(), k, where, exact) if len(vectors) else []
-        return [sorted(map(_found, points), key=lambda one: (-one.score, one.id)) for points in answers]
+        with self._errors():
+            answers = self._nearest(vectors.tolist(), k, where, exact) if len(vectors) else []
+        return [sorted(map(_record, points), key=lambda one: (-one.score, one.id)) for points in answers]
 
     def get(self, ids: Sequence[str], *, vectors: bool = False) -> dict[str, Record]:
         """The records of these ids; unknown ids are not in the result."""
-        points = self._retrieve([point_id(one) for one in ids], vectors)
+        with self._errors():
+            points = self._retrieve([point_id(one) for one in ids], vectors)
         records = {record.id: record for record in map(_record, points)}
         return {one: records[one] for one in ids if one in records}
 
     def scroll(self, where: Filter = EVERYTHING, *, vectors: bool = False) -> Iterator[Record]:
         """All records that satisfy `where`, page by page, in an order that stays the same."""
-        page, following = self._page(where, None, vectors)
-        yield from map(_record, page)
-        while following is not None:
-            page, following = self._page(where, following, vectors)
+        following, begun = None, False
+        while following is not None or not begun:
+            with self._errors():
+                page, following = self._page(where, following, vectors)
+            begun = True
             yield from map(_record, page)
 
-    @abstractmethod
     def count(self, where: Filter = EVERYTHING) -> int:
         """How many records satisfy `where`."""
+        with self._errors():
+            return self._count(where)
 
     # What Qdrant's engine and its client each do in their own classes; points have `payload`, `vector` or `score`.
+
+    @abstractmethod
+    def _errors(self) -> AbstractContextManager[None]:
+        """Failures in the block come out as CorpusError."""
+
+    @abstractmethod
+    def _count(self, where: Filter) -> int: ...
 
     @abstractmethod
     def _write(self, points: Sequence[str], vectors: list[Any], payloads: Sequence[Payload]) -> None: ...
@@ -157,37 +163,21 @@ def point_id(record_id: str) -> str:
     return str(uuid.uuid5(_NAMESPACE, record_id))
 
 
-def _own(point: Any) -> tuple[str, Payload]:
-    payload = dict(point.payload or {})
-    try:
-        return str(payload.pop(ID_FIELD)), payload
-    except KeyError as error:
-        raise CorpusError(
-            f"the store holds a point without {ID_FIELD}: it was written by something else"
-        ) from error
-
-
-def _found(point: Any) -> Found:
-    record_id, payload = _own(point)
-    return Found(record_id, max(-1.0, min(1.0, point.score)), payload)  # rounding can pass 1
-
-
 def _record(point: Any) -> Record:
     import numpy as np
 
+    payload = dict(point.payload or {})
+    if ID_FIELD not in payload:
+        raise CorpusError(f"the store holds a point without {ID_FIELD}: it was written by something else")
+    vector = getattr(point, "vector", None)
     # of a vector that its files call deleted, the engine gives an empty object
-    vector = np.asarray(point.vector, dtype=np.float32) if isinstance(point.vector, list) else None
-    return Record(*_own(point), vector)
+    array = np.asarray(vector, dtype=np.float32) if isinstance(vector, list) else None
+    score = max(-1.0, min(1.0, getattr(point, "score", 0.0)))  # rounding can pass 1
+    return Record(str(payload.pop(ID_FIELD)), payload, array, score)
 
 
 def filter_of(where: Filter, api: Any, range_of: Any, is_one_of: Callable[[list[str]], Any]) -> Any:
-    """A filter in the classes of Qdrant's engine or of its client; None where it holds everything.
-
-    Args:
-        api: the module with the classes.
-        range_of: its class of ranges.
-        is_one_of: its condition that a point is one of these.
-    """
+    """A filter in the classes of `api`, which is Qdrant's engine or its client; None where it holds everything."""
     if where == EVERYTHING:
         return None
     must = [
@@ -202,11 +192,8 @@ def filter_of(where: Filter, api: Any, range_of: Any, is_one_of: Callable[[list[
 
 
 def lock_folder(folder: Path, *, shared: bool = False) -> FileLock:
-    """A folder that one process writes to, or several read from; the system frees the lock of a dead process.
-
-    Raises:
-        CorpusError: somebody else has it, or it cannot be used.
-    """
+    """A folder that one process writes to, or several read from; the system frees the lock of a dead process. Raises
+    `CorpusError` where somebody else has it, or it cannot be used."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return FileLock(folder / "use.lock", shared=shared)

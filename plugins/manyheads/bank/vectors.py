@@ -58,12 +58,8 @@ _TABLE = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB)
 class CachedEmbedder(Closing):
     """Another embedder with a memory on disk; several threads and processes may share one file.
 
-    Args:
-        embedder: asked for the texts that the memory does not hold.
-        path: the SQLite file; `vectors.sqlite` in the user's cache folder if not given.
-
-    Raises:
-        EmbeddingError: the file cannot be opened or written.
+    The file is `vectors.sqlite` in the user's cache folder if not given. Raises `EmbeddingError` where it cannot be opened or
+    written.
     """
 
     def __init__(self, embedder: Embedder, path: Path | None = None) -> None:

@@ -8,7 +8,7 @@ import typer
 
 from manyheads import __version__, objects
 from manyheads.cli import corpus, evaluate, forms, inspect, measure, review, run
-from manyheads.cli.options import Command, SystemCommand
+from manyheads.cli.options import Command, SystemCommand, with_groups
 from manyheads.cli.printing import fail, fail_usage, say
 from manyheads.errors import ConfigError, UserError
 
@@ -71,6 +71,7 @@ app.add_typer(forms.rankings, name="ranking")
 for part in (app, inspect.app, corpus.app, forms.ratings, forms.rankings):
     for each in part.registered_commands:
         each.cls = SystemCommand if each.cls is SystemCommand else Command
+        each.callback = each.callback and with_groups(each.callback)
 
 
 def _version(wanted: bool) -> None:

@@ -2,24 +2,21 @@
 
 import asyncio
 from contextlib import ExitStack
-from json import dumps
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from manyheads.cli.options import (
-    HostName,
-    Model,
-    Paths,
+    Changes,
     Sets,
+    building,
     configured,
     going_on_later,
-    naming_the_option,
+    library,
     settings,
-    show_look_up,
     show_silent,
-    showing_progress,
 )
 from manyheads.cli.printing import safe_console, say
 
@@ -29,6 +26,15 @@ if TYPE_CHECKING:
     from manyheads.config import RunConfig
     from manyheads.engine.interests import Librarian
     from manyheads.literature.targets import Targets
+
+
+Columns = Annotated[
+    str | None, typer.Option(metavar="FIELD=COLUMN,...", help="Of a table, such as title=Title,year=Year.")
+]
+Corpus = Annotated[str, typer.Argument(help="A built corpus's folder, or a shipped corpus's name.")]
+Count = Annotated[int | None, typer.Option(min=0, show_default=False)]
+Embedding = Annotated[str, typer.Option(help="auto, lexical, a fastembed model, or a model's folder.")]
+Format = Annotated[str, typer.Option("--format", help="One that `manyheads corpus formats` lists.")]
 
 
 # `manyheads corpus targets`: real papers as the targets of a ranking, written as the cases of a suite.
@@ -62,13 +68,9 @@ def targets(
         int | None, typer.Option(min=0, help="Only papers cited so often.", show_default=False)
     ] = None,
     seed: Annotated[int, typer.Option(help="Of what is drawn.")] = 0,
-    format: Annotated[str, typer.Option(help="One that `manyheads corpus formats` lists.")] = "auto",  # noqa: A002
-    columns: Annotated[
-        str | None, typer.Option(metavar="FIELD=COLUMN,...", help="Of a table, such as references=Cited.")
-    ] = None,
-    embedding: Annotated[
-        str, typer.Option(help="Of a shipped corpus: auto, lexical, a fastembed model, or a model's folder.")
-    ] = "auto",
+    format: Format = "auto",  # noqa: A002
+    columns: Columns = None,
+    embedding: Embedding = "auto",
     config: Annotated[
         str, typer.Option(help="The config whose `literature` section tells the services.")
     ] = "virsci",
@@ -80,9 +82,6 @@ def targets(
     """Draw papers that were really written, with the abstracts of what they cite, as targets of a ranking."""
     from manyheads.bank.corpora import resolve_corpus
     from manyheads.bank.ecosystem import Ecosystem
-    from manyheads.disk import cache_folder
-    from manyheads.literature.cache import CACHE
-    from manyheads.literature.library import Library
     from manyheads.literature.readers.table import column_option
     from manyheads.literature.targets import (
         Wish,
@@ -101,15 +100,14 @@ def targets(
         raise typer.BadParameter("is more than --most", param_hint="--least")
     need_new(out)
     wish = Wish(count, least, most, after, citations, seed)
-    with going_on_later(kept=not sources), naming_the_option(), showing_progress() as tell:
+    with going_on_later(kept=not sources), building() as tell:
         if paper:
-            cascade = [f"literature.cascade={dumps(source)}"] if source else []
-            services = configured([config], (*cascade, *(sets or ())), None).literature
+            cascade = settings({"literature.cascade": source or None})
+            services = configured([config], (*cascade, *(sets or ()))).literature
 
             async def named() -> "Targets":
-                cache = cache_folder() / CACHE
-                async with Library(services, note=show_look_up, cache=cache) as library:
-                    return await targets_named(library, paper, wish)
+                async with library(services) as asked:
+                    return await targets_named(asked, paper, wish)
 
             drawn = asyncio.run(named())
         elif corpus:
@@ -131,8 +129,28 @@ app = typer.Typer(
 )
 app.command("targets")(targets)
 
-Count = Annotated[int | None, typer.Option(min=0, show_default=False)]
-Embedding = Annotated[str, typer.Option(help="auto, lexical, a fastembed model, or a model's folder.")]
+
+@dataclass(frozen=True)
+class Filters:
+    """Which papers and authors a corpus takes."""
+
+    bound: Annotated[
+        int | None, typer.Option(help="Papers before this year are past, the others contemporary.")
+    ] = None
+    start: Annotated[int | None, typer.Option(help="First year.")] = None
+    end: Annotated[int | None, typer.Option(help="Last year.")] = None
+    min_past_citations: Count = None
+    min_contemporary_citations: Count = None
+    min_papers: Count = None
+    min_coauthors: Count = None
+    author_counts: Annotated[
+        str | None,
+        typer.Option(
+            help="Count an author's papers and co-authors in the past papers (past), or take the dataset's own (dataset)."
+        ),
+    ] = None
+    max_scientists: Count = None
+    preset: Annotated[str | None, typer.Option(help="Filters of the paper: aminer-cs or oag-3.1.")] = None
 
 
 @app.command()
@@ -141,6 +159,8 @@ def build(
         list[str],
         typer.Argument(metavar="SOURCE...", help="Files or folders of papers, or s2:WORDS, a search."),
     ],
+    changes: Changes,
+    filters: Filters,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -148,35 +168,11 @@ def build(
         ),
     ] = None,
     name: Annotated[str | None, typer.Option(help="[default: the source's name]", show_default=False)] = None,
-    format: Annotated[str, typer.Option(help="One that `manyheads corpus formats` lists.")] = "auto",  # noqa: A002
-    columns: Annotated[
-        str | None,
-        typer.Option(metavar="FIELD=COLUMN,...", help="Of a table, such as title=Title,year=Year."),
-    ] = None,
-    bound: Annotated[
-        int | None, typer.Option(help="Papers before this year are past, the others contemporary.")
-    ] = None,
-    start: Annotated[int | None, typer.Option(help="First year.")] = None,
-    end: Annotated[int | None, typer.Option(help="Last year.")] = None,
-    min_past_citations: Count = None,
-    min_contemporary_citations: Count = None,
-    min_papers: Count = None,
-    min_coauthors: Count = None,
-    author_counts: Annotated[
-        str | None,
-        typer.Option(
-            help="Count an author's papers and co-authors in the past papers (past), or take the dataset's own (dataset)."
-        ),
-    ] = None,
-    max_scientists: Count = None,
-    preset: Annotated[str | None, typer.Option(help="Filters of the paper: aminer-cs or oag-3.1.")] = None,
+    format: Format = "auto",  # noqa: A002
+    columns: Columns = None,
     interests: Annotated[
         str, typer.Option(help="Where a dataset has none: keywords, or a model condenses them: model.")
     ] = "keywords",
-    host: HostName = None,
-    model: Model = None,
-    sets: Sets = None,
-    path: Paths = None,
     embedding: Embedding = "auto",
     vectors: Annotated[Path | None, typer.Option(help="Ready-made vectors, .npy; with --ids.")] = None,
     ids: Annotated[Path | None, typer.Option(help="The papers of the vectors' rows, an id a line.")] = None,
@@ -194,24 +190,12 @@ def build(
 
     if (vectors is None) != (ids is None):
         raise typer.BadParameter("--vectors and --ids go together")
-    options = BuildOptions.of(
-        preset,
-        bound=bound,
-        start=start,
-        end=end,
-        min_past_citations=min_past_citations,
-        min_contemporary_citations=min_contemporary_citations,
-        min_papers=min_papers,
-        min_coauthors=min_coauthors,
-        author_counts=author_counts,
-        max_scientists=max_scientists,
-        seed=seed,
-    )
-    config = configured([], settings(sets, host, model), path)
+    options = BuildOptions.of(**asdict(filters), seed=seed)
+    config = changes.config([])
     target = out or Path("corpora") / name_of(sources[0])
     opening = Opening(
         format=format,
-        preset=PRESET_FORMATS.get(preset or ""),
+        preset=PRESET_FORMATS.get(filters.preset or ""),
         columns=column_option(columns) if columns else {},
         years=(options.start, options.end),
         scratch=target.parent,
@@ -219,9 +203,9 @@ def build(
         literature=config.literature,
     )
     pair = None if vectors is None or ids is None else (vectors, ids)
-    with ExitStack() as held, going_on_later(), naming_the_option(), showing_progress() as tell:
+    with ExitStack() as held, going_on_later(), building() as tell:
         reader = open_sources(sources, opening)
-        librarian = _librarian(interests, model, config, tell, held)
+        librarian = _librarian(interests, changes.model, config, tell, held)
         made = build_corpus(
             reader, target, options, load_embedder(embedding),
             name=name or name_of(sources[0]), vectors=pair, interests=librarian, progress=tell,
@@ -265,31 +249,27 @@ def formats() -> None:
 
 @app.command()
 def info(
-    corpus: Annotated[
-        str, typer.Argument(help="A built corpus's folder, or a shipped corpus's name.")
-    ] = "sample",
+    corpus: Corpus = "sample",
     embedding: Embedding = "auto",
 ) -> None:
     """Say what is in a corpus. A shipped one is built on first use, with an embedding model of your choice."""
     from manyheads.bank.corpora import resolve_corpus
     from manyheads.bank.meta import read_meta
 
-    with naming_the_option(), showing_progress() as tell:
+    with building() as tell:
         folder = resolve_corpus(corpus, embedding=embedding, progress=tell)
     _show(read_meta(folder), folder)
 
 
 @app.command()
 def verify(
-    corpus: Annotated[
-        str, typer.Argument(help="A built corpus's folder, or a shipped corpus's name.")
-    ] = "sample",
+    corpus: Corpus = "sample",
     embedding: Embedding = "auto",
 ) -> None:
     """Read all of a corpus, and say whether it is as it was built."""
     from manyheads.bank.corpora import SHIPPED, resolve_corpus, verify_corpus
 
-    with naming_the_option(), showing_progress() as tell:
+    with building() as tell:
         shipped = corpus in SHIPPED
         folder = resolve_corpus(corpus, embedding=embedding, progress=tell) if shipped else Path(corpus)
         for line in verify_corpus(folder):

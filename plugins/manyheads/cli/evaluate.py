@@ -1,40 +1,35 @@
 """`manyheads eval`: a suite of runs, and what they come to."""
 
 import asyncio
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from manyheads.cli.options import Budget, HostName, Model, Paths, Sets, configured, going_on_later, settings
+from manyheads.cli.options import Budget, Changes, configured, going_on_later
 from manyheads.cli.printing import safe_console, say
 from manyheads.cli.progress import jobs_progress
 from manyheads.escaping import plain
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rich.console import Console
     from rich.table import Table
 
     from manyheads.config import RunConfig
     from manyheads.suites.evaluate import Evaluation
+    from manyheads.suites.report import Results
     from manyheads.suites.spec import Suite
 
 
 def evaluate(
     name: Annotated[str, typer.Argument(help="A shipped suite such as team-size, or a suite's folder.")],
+    changes: Changes,
     repeats: Annotated[
         int | None,
         typer.Option(
             min=1, help="Runs of each condition and case. [default: the suite's]", show_default=False
         ),
     ] = None,
-    host: HostName = None,
-    model: Model = None,
-    sets: Sets = None,
-    path: Paths = None,
     out: Annotated[
         Path | None,
         typer.Option(help="The suite's folder. [default: runs/eval-<name>]", show_default=False),
@@ -54,83 +49,71 @@ def evaluate(
     """Run a suite: every condition, case and seed; measured, averaged, drawn. The same command again goes on."""
     from manyheads.engine.budget import JobsBudget
     from manyheads.resources import Resources
-    from manyheads.suites.cells import cells_of, jobs_of, plans_of
+    from manyheads.suites.cells import cells_of, jobs_of
     from manyheads.suites.evaluate import evaluate
     from manyheads.suites.spec import read_suite
 
     limits = JobsBudget.parse(budget or ())
-    suite = read_suite(name, Resources.of(path or ()), cases)
-    flags = settings(sets, host, model)
+    suite = read_suite(name, Resources.of(changes.path or ()), cases)
     times = repeats or suite.spec.repeats
 
     def load(keys: tuple[str, ...], system: str | None) -> "RunConfig":
-        return configured(list(suite.spec.configs), keys, path, system=system, strict=False)
+        return configured(list(suite.spec.configs), keys, changes.path, system=system, strict=False)
 
-    cells = cells_of(suite, times, load, flags)
     folder = out or Path("runs") / "-".join(["eval", suite.name, *([cases.stem] if cases else [])])
+    cells = cells_of(suite, times, load, folder, changes.settings())
     with (
         going_on_later(),
-        jobs_progress("runs", len(jobs_of(plans_of(cells, folder)))) as listener,
+        jobs_progress("runs", len(jobs_of(cells))) as listener,
     ):
         work = evaluate(
             suite, cells, folder, repeats=times, jobs=jobs, accept_changes=accept_changes, listener=listener,
-            budget=limits, settings=sets or (),
+            budget=limits, settings=changes.sets or (),
         )  # fmt: skip
         evaluation = asyncio.run(work)
     _show(suite, evaluation)
-    if evaluation.failed or evaluation.lacking:
+    if evaluation.results.failed or evaluation.results.lacking:
         raise typer.Exit(1)
 
 
 def _show(suite: "Suite", evaluation: "Evaluation") -> None:
     from manyheads.report.plots import WITHOUT
-    from manyheads.suites.report import OFFLINE_NOTE, counted, is_offline
+    from manyheads.suites.report import OFFLINE_NOTE
 
-    console = safe_console()
-    say(f"{suite.name}: mean ± standard error over n {counted(evaluation.rows)}")
-    console.print(suite_table(console, suite, evaluation))
-    _explain(suite, evaluation)
-    if warned := sum(bool(row.warnings) for row in evaluation.rows):
-        say(
-            f"{warned} of {len(evaluation.rows)} cells finished with warnings, which the report names",
-            err=True,
-        )
+    console, results = safe_console(), evaluation.results
+    say(f"{suite.name}: mean ± standard error over n {results.unit}")
+    console.print(suite_table(console, results))
+    _explain(results)
+    if warned := sum(bool(row.warnings) for row in results.rows):
+        say(f"{warned} of {len(results.rows)} cells finished with warnings, which the report names", err=True)
     if suite.spec.plot and not evaluation.pictures:
         say(f"warning: {WITHOUT}", err=True)
-    if is_offline(evaluation.rows):
+    if results.offline:
         say(f"{OFFLINE_NOTE}.")
     for picture in evaluation.pictures:
         say(f"Plot      {picture}")
     say(f"Report    {evaluation.report}")
 
 
-def _explain(suite: "Suite", evaluation: "Evaluation") -> None:
+def _explain(results: "Results") -> None:
     """What is not in the means, and why; the same reason once."""
-    cells, rows = len(evaluation.rows), evaluation.rows
-    for why, named in _by_reason((row.error or "", row.cell) for row in evaluation.failed).items():
-        say(f"failed: {named}: {why}", err=True)
-    lacking = (
-        (f"no {name}: {why}", row.cell) for row in evaluation.lacking for name, why in row.missing.items()
-    )
-    for why, named in _by_reason(lacking).items():
-        say(f"not measured: {named}: {why}", err=True)
-    if bad := len(evaluation.failed) + len(evaluation.lacking):
-        say(f"{bad} of {cells} cells are left out of means, see above", err=True)
-    if evaluation.failed:
-        say("The same command goes on, with what has failed and what was not tried.", err=True)
-    for name in suite.spec.measures:
-        if unknown := sum(name in row.unknown for row in rows):
-            say(f"unknown: {name}: null in the results of {unknown} of {cells} cells", err=True)
-
-
-def _by_reason(said: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Of what was said of cells, for what reason which."""
     from manyheads.suites.report import cells_by
 
-    return {
-        why: f"{cells[0]} and {len(cells) - 1} more" if cells[1:] else cells[0]
-        for why, cells in cells_by((plain(why), cell) for why, cell in said).items()
-    }
+    failed = [(row.error or "", row.cell) for row in results.failed]
+    lacking = [
+        (f"no {name}: {why}", row.cell) for row in results.lacking for name, why in row.missing.items()
+    ]
+    for what, reasons in (("failed", failed), ("not measured", lacking)):
+        for why, cells in cells_by((plain(why), cell) for why, cell in reasons).items():
+            more = f" and {len(cells) - 1} more" if cells[1:] else ""
+            say(f"{what}: {cells[0]}{more}: {why}", err=True)
+    if bad := len(results.failed) + len(results.lacking):
+        say(f"{bad} of {len(results.rows)} cells are left out of means, see above", err=True)
+    if failed:
+        say("The same command goes on, with what has failed and what was not tried.", err=True)
+    for name in results.spec.measures:
+        if unknown := sum(name in row.unknown for row in results.rows):
+            say(f"unknown: {name}: null in the results of {unknown} of {len(results.rows)} cells", err=True)
 
 
 # A suite's means as a table: a column for each measure where the terminal is wide enough, else a line.
@@ -142,31 +125,25 @@ ENDLESS = 100_000
 """Characters of a line that no table fills: what a table would like is not told beyond the width that it has."""
 
 
-def suite_table(console: "Console", suite: "Suite", evaluation: "Evaluation") -> "Table":
+def suite_table(console: "Console", results: "Results") -> "Table":
     """The table that fits best; no mean is parted from its error by chance."""
     unbound = console.options.update(width=ENDLESS)
-    tables = (
-        _table(suite, evaluation, wide=wide, narrow=narrow)
-        for wide in (True, False)
-        for narrow in (False, True)
-    )
+    tables = (_table(results, wide=wide, narrow=narrow) for wide in (True, False) for narrow in (False, True))
     for table in tables:
         if console.measure(table, options=unbound).maximum <= console.width:
             return table
-    return _table(suite, evaluation, wide=False, narrow=True, fold=True)
+    return _table(results, wide=False, narrow=True, fold=True)
 
 
-def _table(
-    suite: "Suite", evaluation: "Evaluation", *, wide: bool, narrow: bool, fold: bool = False
-) -> "Table":
+def _table(results: "Results", *, wide: bool, narrow: bool, fold: bool = False) -> "Table":
     """A line for each condition with a column for each measure, or, where it is not wide, a line for each measure."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
-    from manyheads.suites.report import mean_text
+    from manyheads.suites.report import with_error
 
-    axes, measures = suite.spec.axes, suite.spec.measures
+    axes, measures = results.spec.axes, results.spec.measures
     table = Table(box=SIMPLE_HEAD, pad_edge=not narrow and not wide, collapse_padding=narrow)
     for axis in axes:
         head = axis.replace(".", ".\n") if narrow else axis
@@ -176,16 +153,16 @@ def _table(
         table.add_column("measure", no_wrap=not fold, overflow="fold")
     for head in measures if wide else ("mean ± SE",):
         table.add_column(Text(head), justify="right", no_wrap=True)
-    for start in range(0, len(evaluation.entries), len(measures)):
-        entries = evaluation.entries[start : start + len(measures)]
+    for start in range(0, len(results.entries), len(measures)):
+        entries = results.entries[start : start + len(measures)]
         names = [Text(str(entries[0].condition[axis])) for axis in axes]
         if wide:
             counts = sorted({entry.n for entry in entries})
             n = str(counts[0]) if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
-            means = map(mean_text, entries)
+            means = (with_error(entry.mean, entry.se) for entry in entries)
             table.add_row(*names, n, *(mean.replace(" ± ", "\n± ") if narrow else mean for mean in means))
             continue
         for entry in entries:
             shown = names if entry is entries[0] else [Text()] * len(axes)
-            table.add_row(*shown, str(entry.n), Text(entry.measure), mean_text(entry))
+            table.add_row(*shown, str(entry.n), Text(entry.measure), with_error(entry.mean, entry.se))
     return table

@@ -1,31 +1,41 @@
 """`manyheads rating` and `manyheads ranking`: forms for people to fill in, and what comes of them."""
 
+from dataclasses import asdict, dataclass
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from manyheads.cli.options import Json
 from manyheads.cli.printing import say, say_json
 
 if TYPE_CHECKING:
     from manyheads.measures.forms import Form
 
 
-def _write(form: "Form", out: Path, things: str) -> None:
-    """Write a form and list its files: a table for each rater, the guideline and the key.
+@dataclass(frozen=True)
+class Forms:
+    """Options of blind forms."""
 
-    Args:
-        things: what is rated, with its number, such as `3 texts`.
-    """
-    from manyheads.measures.forms import count
+    out: Annotated[Path, typer.Option(help="The table to write; several raters get one each.")] = Path(
+        "form.csv"
+    )
+    raters: Annotated[
+        int, typer.Option(min=1, max=1000, help="How many people rate each text, or rank each set.")
+    ] = 3
+    seed: Annotated[int, typer.Option(help="Of the order in which texts, sets and ideas are shown.")] = 0
 
-    *tables, guide, key = form.write(out)
-    say(f"{things} for {count(len(tables), 'rater')}")
-    for table in tables:
-        say(f"Form       {table}")
-    say(f"Guideline  {guide}")
-    say(f"Key        {key}  (keep it from the raters)")
+    def write(self, form: "Form", number: int, thing: str) -> None:
+        """Write a form on so many things, and list its files: a table for each rater, the guideline and the key."""
+        from manyheads.texts import count
+
+        *tables, guide, key = form.write(self.out)
+        say(f"{count(number, thing)} for {count(len(tables), 'rater')}")
+        for table in tables:
+            say(f"Form       {table}")
+        say(f"Guideline  {guide}")
+        say(f"Key        {key}  (keep it from the raters)")
 
 
 ratings = typer.Typer(
@@ -40,19 +50,14 @@ def rating_form(
         list[Path],
         typer.Argument(metavar="RUN|FILE…", help="Run folders, text files, or .jsonl of abstracts."),
     ],
-    out: Annotated[Path, typer.Option(help="The table to write; several raters get one each.")] = Path(
-        "form.csv"
-    ),
-    raters: Annotated[int, typer.Option(min=1, max=1000, help="How many people rate each text.")] = 3,
-    seed: Annotated[int, typer.Option(help="Of the order of the texts.")] = 0,
+    forms: Forms,
 ) -> None:
     """Write blind rating forms: a table for each rater, a guideline, and the key, which is not for raters."""
-    from manyheads.measures.forms import count
     from manyheads.measures.ratings import rating_form as blind_form
     from manyheads.texts import read_subjects
 
     subjects = [subject for path in texts for subject in read_subjects(path)]
-    _write(blind_form(subjects, raters, seed), out, count(len(subjects), "text"))
+    forms.write(blind_form(subjects, forms.raters, forms.seed), len(subjects), "text")
 
 
 @ratings.command("agreement")
@@ -78,17 +83,14 @@ def rating_agreement(
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw a scatter plot: .png, .svg or .pdf.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap.")] = 0,
-    json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Say how far raters agree with each other, and a measure with the raters: correlations with intervals."""
-    from dataclasses import asdict
-
     from manyheads.measures.forms import Key
     from manyheads.measures.ratings import (
         LAYOUT,
         as_lines,
         compare,
-        describe_ratings,
         identities,
         read_ratings,
         read_reviews,
@@ -113,10 +115,7 @@ def rating_agreement(
     else:
         ids = Key.read(key, LAYOUT) if key else None
         given, known = read_ratings(ratings, exclude or (), ids), identities(ids) if ids else {}
-    if scores:
-        found = compare(given, read_scores(scores, by), by, on, known, seed=seed)
-    else:
-        found = describe_ratings(given)
+    found = compare(given, read_scores(scores, by) if scores else None, by, on, known, seed=seed)
     if plot:
         scatter_plot(found, plot)
     if json:
@@ -137,21 +136,16 @@ def ranking_form(
     runs: Annotated[
         list[Path], typer.Argument(metavar="RANKING_RUN…", help="Folders of finished runs of ranking.")
     ],
-    out: Annotated[Path, typer.Option(help="The table to write; several raters get one each.")] = Path(
-        "form.csv"
-    ),
-    raters: Annotated[int, typer.Option(min=1, max=1000, help="How many people rank each set.")] = 3,
-    seed: Annotated[int, typer.Option(help="Of the order of the sets and of their ideas.")] = 0,
+    forms: Forms,
 ) -> None:
     """Write blind forms for people to rank the same ideas by hand: a table each, a guideline, and the key."""
-    from manyheads.measures.forms import count
     from manyheads.measures.ranking import doubts, read_ranked_set
     from manyheads.measures.ranking import ranking_form as blind_form
 
-    made = blind_form([read_ranked_set(path) for path in runs], raters, seed)
+    made = blind_form([read_ranked_set(path) for path in runs], forms.raters, forms.seed)
     for doubt in doubts(made):
         say(f"warning: {doubt}", err=True)
-    _write(made, out, count(len(runs), "set"))
+    forms.write(made, len(runs), "set")
 
 
 @rankings.command("agreement")
@@ -164,7 +158,7 @@ def ranking_agreement(
             metavar="[FILE:]ROW", help="Leave out the set in which a row stands, of that rater. Repeatable."
         ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Say how far the judge ranks as people do: D(S), whole rankings, first places; and people among themselves."""
     from manyheads.measures.alignment import alignments, as_data, as_lines

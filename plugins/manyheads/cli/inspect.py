@@ -2,24 +2,12 @@
 
 import asyncio
 from contextlib import ExitStack
-from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from manyheads.cli.options import (
-    Configs,
-    HostName,
-    Model,
-    Paths,
-    Sets,
-    configured,
-    inputs,
-    settings,
-    show_look_up,
-    show_silent,
-)
+from manyheads.cli.options import Changes, Configs, Paths, Sets, configured, library, settings, show_silent
 from manyheads.cli.printing import safe_console, say, say_json
 from manyheads.errors import ConfigError
 
@@ -29,12 +17,8 @@ if TYPE_CHECKING:
 
 
 def check(
-    ctx: typer.Context,
     configs: Configs,
-    host: HostName = None,
-    model: Model = None,
-    sets: Sets = None,
-    path: Paths = None,
+    changes: Changes,
     probe: Annotated[
         bool | None,
         typer.Option(
@@ -47,7 +31,7 @@ def check(
     """Validate a config, its roles and prompts, its model and its corpus; say what is missing and how to get it."""
     from manyheads.engine.readiness import findings
 
-    config = configured(configs, (*inputs(ctx), *settings(sets, host, model)), path)
+    config = changes.config(configs)
     found = list(findings(config, ask_models=probe))
     for finding in found:
         say(f"{'ok   ' if finding.ok else 'WRONG'}  {finding.subject}: {finding.message}")
@@ -118,12 +102,8 @@ def export_prompts(
 
 
 def export(
-    ctx: typer.Context,
     configs: Configs,
-    host: HostName = None,
-    model: Model = None,
-    sets: Sets = None,
-    path: Paths = None,
+    changes: Changes,
     out: Annotated[
         Path | None, typer.Option("--out", help="File to write; standard output if left out.")
     ] = None,
@@ -131,7 +111,7 @@ def export(
     """Write a config as the component JSON that AutoGen's own loader and Studio take."""
     from manyheads.hosts import component
 
-    text = component(configured(configs, (*inputs(ctx), *settings(sets, host, model)), path))
+    text = component(changes.config(configs))
     if out is None:
         say_json(text)
         return
@@ -162,9 +142,8 @@ def search(
     json: Annotated[bool, typer.Option("--json", help="Print one paper a line as JSON.")] = False,
 ) -> None:
     """Search the literature as a run would; what each source was asked goes to standard error."""
-    flags = [f"literature.before={dumps(before)}"] if before is not None else []
-    flags += [f"literature.cascade={dumps(source)}"] if source else []
-    findings = asyncio.run(_look(configured([config], (*flags, *(sets or ())), None), query, limit))
+    flags = settings({"before": before, "cascade": source or None}, "literature")
+    findings = asyncio.run(_look(configured([config], (*flags, *(sets or ()))), query, limit))
     show_silent(findings.degraded)
     if json:
         for paper in findings.papers:
@@ -187,9 +166,6 @@ def search(
 async def _look(config: "RunConfig", query: str, limit: int) -> "Findings":
     from manyheads.bank.corpora import resolve_corpus
     from manyheads.bank.ecosystem import Ecosystem
-    from manyheads.disk import cache_folder
-    from manyheads.literature.cache import CACHE
-    from manyheads.literature.library import Library
 
     with ExitStack() as held:
         corpus = None
@@ -197,11 +173,6 @@ async def _look(config: "RunConfig", query: str, limit: int) -> "Findings":
         if "local" in config.literature.cascade or config.literature.before == "bound":
             folder = resolve_corpus(config.corpus, embedding=config.embedding)
             corpus = held.enter_context(Ecosystem.open(folder))
-        async with Library(
-            config.literature,
-            bank=corpus and corpus.papers,
-            bound=corpus and corpus.meta.options.bound,
-            note=show_look_up,
-            cache=cache_folder() / CACHE,
-        ) as library:
-            return await library.search(query, limit)
+        bound = corpus and corpus.meta.options.bound
+        async with library(config.literature, bank=corpus and corpus.papers, bound=bound) as sources:
+            return await sources.search(query, limit)

@@ -74,7 +74,7 @@ def measure(
 
     Against services, CD and CI alone, by papers of any time unless literature.before is set.
     """
-    from manyheads.cli.options import naming_the_option, showing_progress
+    from manyheads.cli.options import building
     from manyheads.measures.corpus import measuring_corpus, measuring_services
     from manyheads.measures.scores import RETRIEVED, remarks, scores, write_scores
     from manyheads.texts import read_subjects
@@ -97,12 +97,12 @@ def measure(
     }  # fmt: skip
     if services:
         how |= {"normalise": normalise or "database", "wanted": wanted}
-        with naming_the_option():
+        with building():
             config, model = measuring_services(texts, embedding, sets or ())
         found = asyncio.run(_ask(config, model, subjects, how))
     else:
         sizes = (rnd_papers, rnd_neighbours) if rnd else None
-        with naming_the_option(), showing_progress() as tell:
+        with building() as tell:
             opened = measuring_corpus(texts, corpus, embedding, tell)
         found = scores(opened, subjects, normalise=normalise or "year", search=search, rnd=sizes, **how)
     if out is not None:
@@ -119,14 +119,11 @@ def measure(
 async def _ask(
     config: "LiteratureConfig", model: "Embedder", subjects: "Sequence[Subject]", how: dict[str, Any]
 ) -> "list[Score]":
-    from manyheads.cli.options import show_look_up
-    from manyheads.disk import cache_folder
-    from manyheads.literature.cache import CACHE
-    from manyheads.literature.library import Library
+    from manyheads.cli.options import library
     from manyheads.measures.scores import service_scores
 
-    async with Library(config, note=show_look_up, cache=cache_folder() / CACHE).open() as library:
-        return await service_scores(library, config, model, subjects, **how)
+    async with library(config).open() as sources:
+        return await service_scores(sources, config, model, subjects, **how)
 
 
 def _show(found: "Sequence[Score]", neighbours: bool) -> None:

@@ -2,9 +2,12 @@
 
 import json
 import re
-from collections.abc import Collection, Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,9 +19,31 @@ from manyheads.errors import ConfigError, UserError
 
 if TYPE_CHECKING:
     from manyheads.bank.building import Progress
-    from manyheads.config import RunConfig
+    from manyheads.config import LiteratureConfig, RunConfig
     from manyheads.core.events import Searched
     from manyheads.engine.system import System
+    from manyheads.literature.library import Library
+
+
+def with_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """The command, where a parameter that is a dataclass stands for an option each of its fields, after its own."""
+    parameters = signature(command, eval_str=True).parameters
+    groups: dict[str, Any] = {
+        name: each.annotation for name, each in parameters.items() if is_dataclass(each.annotation)
+    }
+
+    @wraps(command)
+    def call(**values: Any) -> None:
+        for name, group in groups.items():
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        command(**values)
+
+    own = [each for name, each in parameters.items() if name not in groups]
+    options = chain(own, *(signature(group).parameters.values() for group in groups.values()))
+    shape = Signature([each.replace(kind=Parameter.KEYWORD_ONLY) for each in options])
+    setattr(call, "__signature__", shape)  # noqa: B010
+    return call
+
 
 Configs = Annotated[
     list[str],
@@ -27,19 +52,12 @@ Configs = Annotated[
         help="Systems or other shipped configs by name, or config files, merged in order.",
     ),
 ]
-Sets = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change a key, such as team.size=8. Repeatable."),
-]
 Paths = Annotated[
     list[Path] | None, typer.Option("--path", help="Folder with your own roles/ and prompts/. Repeatable.")
 ]
-HostName = Annotated[
-    str | None, typer.Option("--host", help="autogen or agentscope; autogen, where the config names none.")
-]
-Model = Annotated[
-    str | None,
-    typer.Option("--model", metavar="PROVIDER/NAME", help="Such as openai/gpt-4o-mini or ollama/llama3."),
+Sets = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a key, such as team.size=8. Repeatable."),
 ]
 Budget = Annotated[
     list[str] | None,
@@ -49,42 +67,52 @@ Budget = Annotated[
     ),
 ]
 Seed = Annotated[int | None, typer.Option("--seed", help="Seed of the run's one random generator.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
 
 
-def settings(
-    sets: Iterable[str] | None = None,
-    host: str | None = None,
-    model: str | None = None,
-    seed: int | None = None,
-) -> tuple[str, ...]:
-    """The flags as `key=value` settings; a flag not given says nothing. `--set` comes last and wins.
+@dataclass(frozen=True)
+class Changes:
+    """What changes a config: the options of all commands that take one."""
 
-    Raises:
-        ConfigError: a model that is none.
-    """
-    named = {"host": host, "seed": None if seed is None else str(seed)}
-    flags = [f"{key}={value}" for key, value in named.items() if value is not None]
-    if model is not None:
-        from manyheads.config import ModelConfig
+    host: Annotated[
+        str | None,
+        typer.Option("--host", help="autogen or agentscope; autogen, where the config names none."),
+    ] = None
+    model: Annotated[
+        str | None,
+        typer.Option("--model", metavar="PROVIDER/NAME", help="Such as openai/gpt-4o-mini or ollama/llama3."),
+    ] = None
+    sets: Sets = None
+    path: Paths = None
 
-        parsed = ModelConfig.parse(model)
-        flags += section_settings("models.default", {"provider": parsed.provider, "name": parsed.name})
-    return (*flags, *(sets or ()))
+    def settings(self, seed: int | None = None) -> tuple[str, ...]:
+        """As `key=value` settings; `--set` comes last and wins. Raises `ConfigError` for a model that is none."""
+        flags: dict[str, object] = {"host": self.host, "seed": seed}
+        if self.model is not None:
+            from manyheads.config import ModelConfig
+
+            model = ModelConfig.parse(self.model)
+            flags |= {"models.default.provider": model.provider, "models.default.name": model.name}
+        return (*settings(flags), *(self.sets or ()))
+
+    def config(self, names: Sequence[str], flags: Iterable[str] = (), seed: int | None = None) -> "RunConfig":
+        """The run's config, with settings that the command's own options come to."""
+        return configured(names, (*flags, *self.settings(seed)), self.path)
 
 
-def section_settings(section: str, values: Mapping[str, object]) -> list[str]:
-    """Options of a section as settings, each a JSON value, which YAML reads as it is; one not given says nothing."""
+def settings(values: Mapping[str, object], section: str = "") -> list[str]:
+    """Options as settings, each a JSON value, which YAML reads as it is; one not given says nothing."""
     return [
-        f"{section}.{key}={json.dumps(value, ensure_ascii=False)}"
+        f"{section}{'.' if section else ''}{key}={json.dumps(value, ensure_ascii=False)}"
         for key, value in values.items()
         if value is not None
     ]
 
 
 def configured(
-    names: list[str],
+    names: Sequence[str],
     sets: tuple[str, ...],
-    paths: list[Path] | None,
+    paths: Sequence[Path] | None = None,
     *,
     system: str | None = None,
     strict: bool = True,
@@ -93,11 +121,11 @@ def configured(
     from manyheads.resources import Resources
     from manyheads.systems.loading import load
 
-    resources = Resources.of(paths or ())
-    return with_folders(load(names, sets, resources=resources, system=system, strict=strict), paths)
+    config = load(names, sets, resources=Resources.of(paths or ()), system=system, strict=strict)
+    return with_folders(config, paths)
 
 
-def with_folders(config: "RunConfig", paths: list[Path] | None) -> "RunConfig":
+def with_folders(config: "RunConfig", paths: Sequence[Path] | None) -> "RunConfig":
     """The config with the user folders of `--path` before its own."""
     folders = (*(str(path.resolve()) for path in paths or ()), *config.paths)
     return config.model_copy(update={"paths": tuple(dict.fromkeys(folders))})
@@ -107,22 +135,8 @@ def with_folders(config: "RunConfig", paths: list[Path] | None) -> "RunConfig":
 
 
 @contextmanager
-def naming_the_option() -> Generator[None]:
-    """Hints name the embedding model as a config's key; here it is an option."""
-    try:
-        yield
-    except UserError as error:
-        error.hint = error.hint and error.hint.replace("--set embedding=", "--embedding ")
-        raise
-
-
-@contextmanager
 def going_on_later(*, kept: bool = True) -> Generator[None]:
-    """An interrupt says how to go on, and exits with 130.
-
-    Args:
-        kept: whether anything of what was done serves the next time.
-    """
+    """An interrupt says how to go on, and whether what was done serves the next time, and exits with 130."""
     try:
         yield
     except KeyboardInterrupt:
@@ -132,8 +146,11 @@ def going_on_later(*, kept: bool = True) -> Generator[None]:
 
 
 @contextmanager
-def showing_progress() -> "Generator[Progress]":
-    """A bar on standard error, one line a step; nothing where that is no terminal."""
+def building() -> "Generator[Progress]":
+    """Shows a bar on standard error, one line a step, where that is a terminal.
+
+    Hints name the embedding model as a config's key; here it is an option.
+    """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = safe_console(stderr=True)
@@ -146,10 +163,23 @@ def showing_progress() -> "Generator[Progress]":
                 tasks[step] = bars.add_task(step, total=total)
             bars.update(tasks[step], completed=done, total=total)
 
-        yield tell
+        try:
+            yield tell
+        except UserError as error:
+            error.hint = error.hint and error.hint.replace("--set embedding=", "--embedding ")
+            raise
 
 
 # The search ledger on standard error: what each source was asked, and how it answered.
+
+
+def library(config: "LiteratureConfig", **bank: Any) -> "Library":
+    """A library that shows its look-ups, and keeps answers in the user's cache."""
+    from manyheads.disk import cache_folder
+    from manyheads.literature.cache import CACHE
+    from manyheads.literature.library import Library
+
+    return Library(config, note=show_look_up, cache=cache_folder() / CACHE, **bank)
 
 
 def show_look_up(entry: "Searched") -> None:
@@ -168,10 +198,6 @@ def show_silent(sources: Collection[str]) -> None:
     """The sources that could not be asked, if there are any."""
     if sources:
         say(f"not everything was asked: {', '.join(sources)}; there may be more papers", err=True)
-
-
-INPUTS = "manyheads.inputs"
-"""Where the context keeps the settings that the options of a system come to."""
 
 
 TYPE = re.compile(r" <(?:list\[)?(\w+)(?: range)?\]?>")
@@ -197,49 +223,58 @@ class SystemCommand(Command):
     """A command on a config that takes an option for each input of the config's system."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        split = _Split({name: each for each in self.params for name in getattr(each, "opts", ())})
-        split.read(args)
-        ctx.meta[INPUTS] = self._own_settings(split, ctx)
-        return super().parse_args(ctx, split.common)
+        ctx.ignore_unknown_options = True
+        values: dict[str, Any] = self.make_parser(ctx).parse_args(args=[*args])[0]
+        names, unknown = list[str](), list[tuple[str, str]]()
+        words: Iterator[str] = iter(values["configs"] or [])
+        for word in words:
+            option, equals, value = word.partition("=")
+            if not word.startswith("-"):
+                names.append(word)
+            else:  # an option of a system always has a value
+                unknown.append((option, value if equals else next(words, "")))
+        own = self._own_settings(ctx, names, unknown, values)
+        left = super().parse_args(ctx, args)
+        ctx.params |= {"configs": names, "sets": [*own, *(ctx.params["sets"] or ())]}
+        return left
 
-    def _own_settings(self, split: "_Split", ctx: Any) -> tuple[str, ...]:
-        """The system's options as settings; those of no system are left for the parser to refuse."""
+    def _own_settings(
+        self, ctx: Any, names: list[str], unknown: list[tuple[str, str]], values: Mapping[str, Any]
+    ) -> list[str]:
+        """The system's options as settings; those of no system are refused by the parser."""
         from pydantic import ValidationError
 
         from manyheads.resources import Resources
         from manyheads.systems import system_of
         from manyheads.systems.loading import name_of
 
+        system = None
         try:
-            name = name_of(split.names, split.sets, Resources.of(split.paths)) if split.names else None
-            ctx.meta[SystemCommand] = system = None if name is None else system_of(name)
+            if names:
+                resources = Resources.of(values.get("path") or ())
+                system = system_of(name_of(names, values.get("sets") or (), resources))
         except UserError:
-            if not split.unknown or not split.names:
-                return ()  # said when the config is read
-            raise
-        if system is None:
-            split.common += [word for _, words in split.unknown for word in words]
-            return ()
-        given: dict[str, list[str]] = {}
-        for option, words in split.unknown:
+            if unknown:
+                raise  # else said when the config is read
+        ctx.meta[SystemCommand] = system
+        inputs: dict[str, list[str]] = {}
+        for option, value in unknown:
             name = option.removeprefix("--").replace("-", "_")
-            if name in system.slots:
-                value = words[0].partition("=")[2] if "=" in words[0] else "".join(words[1:])
-                if not value.strip():
-                    raise ConfigError(f"{option}: empty", hint="give it a value, or leave it out")
-                given.setdefault(name, []).append(value)
-            else:
-                _refuse(option, name, system)
-                split.common += words
-        settings: list[str] = []
-        for name, values in given.items():
-            value: Any = values
-            if len(values) == 1:
+            if system is None or name not in system.slots:
+                if system:
+                    _refuse(option, name, system)
+                ctx.ignore_unknown_options = False
+                self.make_parser(ctx).parse_args(args=[option])
+            elif not value.strip():
+                raise ConfigError(f"{option}: empty", hint="give it a value, or leave it out")
+            inputs.setdefault(name, []).append(value)
+        told: dict[str, str | list[str]] = {**inputs}
+        for name, texts in inputs.items():
+            if system and len(texts) == 1:
                 with suppress(ValidationError):  # an input that takes lists alone
-                    system.inputs.model_validate({name: values[0]})
-                    value = values[0]
-            settings.append(f"inputs.{name}={json.dumps(value, ensure_ascii=False)}")
-        return tuple(settings)
+                    system.inputs.model_validate({name: texts[0]})
+                    told[name] = texts[0]
+        return settings(told, "inputs")
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         super().format_options(ctx, formatter)
@@ -251,7 +286,7 @@ class SystemCommand(Command):
                     f"{', '.join(systems())}. Each has options of its own: {ctx.command_path} NAME --help"
                 )
         elif system.slots:
-            from manyheads.config.run import documented
+            from manyheads.config import documented
 
             rows: list[tuple[str, str]] = []
             for name, slot in system.slots.items():
@@ -259,45 +294,6 @@ class SystemCommand(Command):
                 rows.append((f"{_option(name)} {slot.metavar}", " ".join(text.split())))
             with formatter.section(f"Options of {system.name}"):
                 formatter.write_dl(rows)
-
-
-def inputs(ctx: typer.Context) -> tuple[str, ...]:
-    """The settings that the options of a system come to."""
-    return ctx.meta.get(INPUTS, ())
-
-
-@dataclass
-class _Split:
-    """A command line taken apart: what its command knows, and what a system may know; that always has a value."""
-
-    options: Mapping[str, Any]
-    common: list[str] = field(default_factory=list[str])
-    names: list[str] = field(default_factory=list[str])
-    sets: list[str] = field(default_factory=list[str])
-    paths: list[str] = field(default_factory=list[str])
-    unknown: list[tuple[str, list[str]]] = field(default_factory=list[tuple[str, list[str]]])
-
-    def read(self, args: list[str]) -> None:
-        words = iter(args)
-        for word in words:
-            option, equals, value = word.partition("=")
-            if word == "--":
-                left = [word, *words]
-                self.names += left[1:]
-                self.common += left
-            elif not word.startswith("-"):
-                self.names.append(word)
-                self.common.append(word)
-            elif option in ("--help", "-h") or getattr(self.options.get(option), "is_flag", False):
-                self.common.append(word)
-            else:
-                taken = [word] if equals or (follows := next(words, None)) is None else [word, follows]
-                if option not in self.options:
-                    self.unknown.append((option, taken))
-                    continue
-                self.common += taken
-                if option in ("--set", "--path"):
-                    (self.sets if option == "--set" else self.paths).append(value if equals else taken[-1])
 
 
 def _refuse(option: str, name: str, system: "System") -> None:

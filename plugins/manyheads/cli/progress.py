@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 from rich.live import Live
@@ -22,6 +22,7 @@ from manyheads.core import NOTHING, Usage
 from manyheads.core.events import (
     AnyEvent,
     Asked,
+    Emit,
     Invited,
     Judged,
     Recruited,
@@ -47,28 +48,30 @@ TOLD = {"choice", "ranking"}
 STYLES = {"invited": "blue", "voted": "cyan", "judged": "bold"}
 
 
-class Progress:
-    """Shows nothing but warnings, on stderr: the quiet way, and what a pipe or a log gets."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *ended: object) -> None:
-        return None
-
-    def show(self, event: AnyEvent) -> None:
-        """Take note of an event."""
-        if isinstance(event, Warned):
-            say(f"warning: {plain(event.message)}", err=True)
+def show_warning(event: AnyEvent) -> None:
+    """The quiet way, and what a pipe or a log gets: nothing but warnings, on stderr."""
+    if isinstance(event, Warned):
+        say(f"warning: {plain(event.message)}", err=True)
 
 
-class JsonProgress(Progress):
-    """Every event as one line of JSON on stdout, in ASCII: half a surrogate pair from a model stays printable."""
+def show_json(event: AnyEvent) -> None:
+    """An event as a line of JSON on stdout, in ASCII: half a surrogate pair from a model stays printable."""
+    sys.stdout.write(json.dumps(event.model_dump(mode="json")) + "\n")
+    sys.stdout.flush()
 
-    def show(self, event: AnyEvent) -> None:
-        """Print an event."""
-        sys.stdout.write(json.dumps(event.model_dump(mode="json")) + "\n")
-        sys.stdout.flush()
+
+@contextmanager
+def run_progress(*, as_json: bool = False, quiet: bool = False) -> Generator[Emit]:
+    """What shows the events of a run; a live view where stderr is a terminal that can move its cursor."""
+    console = safe_console(stderr=True)
+    if as_json:
+        yield show_json
+    elif quiet or not sys.stderr.isatty() or console.is_dumb_terminal:
+        yield show_warning
+    else:
+        view = LiveView(console)
+        with view.live:
+            yield view.show
 
 
 @dataclass
@@ -113,34 +116,18 @@ class Standing:
             self.thinking.pop(speaker, None)
 
 
-class LiveProgress(Progress):
-    """The live view: what happens scrolls by in one line each, below it stands where the run is.
+class LiveView:
+    """What happens scrolls by in one line each, below it stands where the run is."""
 
-    Args:
-        console: where to; a terminal.
-        clock: seconds, for the elapsed time.
-    """
-
-    def __init__(
-        self,
-        console: "Console",
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, console: "Console", clock: Callable[[], float] = time.monotonic) -> None:
         self._console, self._clock, self._began = console, clock, clock()
         self._standing = Standing()
         self._latest, self._fresh = 0, set[int]()
         self._spinner = Spinner("dots", style="cyan")
-        self._live = Live(
+        self.live = Live(
             console=console, get_renderable=self._view, refresh_per_second=8, transient=True,
             redirect_stdout=False,
         )  # fmt: skip
-
-    def __enter__(self) -> Self:
-        self._live.start()
-        return self
-
-    def __exit__(self, *ended: object) -> None:
-        self._live.stop()
 
     def show(self, event: AnyEvent) -> None:
         """Count the event, and print it where a reader would want to know."""
@@ -151,9 +138,8 @@ class LiveProgress(Progress):
             self._fresh.add(event.turn)
         if line := line_of(event, self._console.width):
             lines = [line]
-            if (
-                self._fresh
-            ):  # a light line before the first words of a turn, or of several that are held at once
+            # a light line before the first words of a turn, or of several that are held at once
+            if self._fresh:
                 first, self._latest = min(self._fresh), max(self._fresh)
                 self._fresh.clear()
                 if (self._standing.turns or 0) > 1:
@@ -189,16 +175,6 @@ class LiveProgress(Progress):
         tokens = f"{usage.input_tokens:,} tokens in · {usage.output_tokens:,} out"
         figures = f" {minutes}:{seconds:02d} · {tokens} · {calls}{cost}"
         return Group(Text(), head, rows, Text(figures, style="dim"))
-
-
-def make_progress(mode: Literal["auto", "json", "quiet"]) -> Progress:
-    """The progress for a mode; `auto` is live where stderr is a terminal that can move its cursor."""
-    if mode == "json":
-        return JsonProgress()
-    console = safe_console(stderr=True)
-    if mode == "quiet" or not sys.stderr.isatty() or console.is_dumb_terminal:
-        return Progress()
-    return LiveProgress(console)
 
 
 def line_of(event: AnyEvent, width: int = 100) -> Text | None:

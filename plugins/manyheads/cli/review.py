@@ -8,20 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from manyheads.cli.options import (
-    Budget,
-    HostName,
-    Model,
-    Paths,
-    Seed,
-    Sets,
-    configured,
-    going_on_later,
-    section_settings,
-    settings,
-)
+from manyheads.cli.options import Budget, Changes, Seed, going_on_later, settings
 from manyheads.cli.printing import safe_console, say
-from manyheads.cli.run import Json, Out, Quiet, begin, closing, go
+from manyheads.cli.run import Out, Show, begin, closing, go
 from manyheads.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -38,6 +27,8 @@ def review(
             metavar="TEXT|RUN…", help="Text, Markdown or JSON files, .jsonl of many texts, or run folders."
         ),
     ],
+    changes: Changes,
+    show: Show,
     form: Annotated[
         str | None,
         typer.Option(
@@ -48,16 +39,10 @@ def review(
         int | None,
         typer.Option(min=1, help="Independent reviews of each text. [default: 3]", show_default=False),
     ] = None,
-    host: HostName = None,
-    model: Model = None,
     seed: Seed = None,
-    sets: Sets = None,
-    path: Paths = None,
     out: Annotated[Path, typer.Option(help="Where the run folders go, one for each text.")] = Path("runs"),
     budget: Budget = None,
     jobs: Annotated[int, typer.Option(min=1, help="Texts at a time.")] = 4,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Review texts on a conference's form, each several times over, and score them from 1 to 10.
 
@@ -71,8 +56,8 @@ def review(
     limits = JobsBudget.parse(budget or (), whose="the reviews'")
     # All are read before the first of them is paid for.
     subjects = [subject for text in texts for subject in read_subjects(text)]
-    flags = section_settings(CONFIG, {"form": form, "repeats": repeats})
-    config = configured([CONFIG], (*flags, *settings(sets, host, model, seed)), path)
+    flags = settings({"form": form, "repeats": repeats}, CONFIG)
+    config = changes.config([CONFIG], flags, seed)
     _need_system(config, CONFIG, "review")
     if config.inputs.subject is not None:
         raise ConfigError(
@@ -80,13 +65,13 @@ def review(
         )
     if len(subjects) == 1 and not budget:
         config = review_of(config, subjects[0])
-        go(Session(config, new_folder(config, out)), json, quiet)
+        go(Session(config, new_folder(config, out)), show)
         return
-    with going_on_later(), _outcomes(len(subjects), json, quiet) as listener:
+    with going_on_later(), _outcomes(len(subjects), show) as listener:
         work = review_all(config, subjects, out, at_once=jobs, budget=limits, listener=listener)
         done = asyncio.run(work)
     finished = [job.folder for job, failure in done if failure is None]
-    if not json:
+    if not show.json:
         _show(finished)
     if failed := len(done) - len(finished):
         say(f"manyheads: {failed} of {len(done)} texts have no score, see above", err=True)
@@ -100,12 +85,12 @@ def _need_system(config: "RunConfig", system: str, what: str) -> None:
 
 
 @contextmanager
-def _outcomes(texts: int, json: bool, quiet: bool) -> "Generator[Listener]":
+def _outcomes(texts: int, shows: Show) -> "Generator[Listener]":
     """Prints what came of texts in their order, with `json` the events of one after those of another.
 
     Below a bar where that is shown, else as they end; warnings at once.
     """
-    from manyheads.cli.progress import JsonProgress, Progress, jobs_bars
+    from manyheads.cli.progress import jobs_bars, show_json, show_warning
 
     notes: dict[str, list[JobNews]] = {}
 
@@ -116,19 +101,19 @@ def _outcomes(texts: int, json: bool, quiet: bool) -> "Generator[Listener]":
                 return
             for news in notes.pop(key):
                 if news.event:
-                    JsonProgress().show(news.event)
+                    show_json(news.event)
                 elif news.failure:
                     text = f"manyheads: {news.job.config.inputs.subject}: {news.failure.reason}"
                     say(text, err=True)
-                elif news.state != "began" and not json:
+                elif news.state != "began" and not shows.json:
                     say(closing(news.job.folder))
 
-    with jobs_bars("texts", texts, hidden=json or quiet) as bars:
+    with jobs_bars("texts", texts, hidden=shows.json or shows.quiet) as bars:
 
         def listener(news: "JobNews") -> None:
             kept = notes.setdefault(news.job.key, [])
-            if news.event and not json:
-                Progress().show(news.event)
+            if news.event and not shows.json:
+                show_warning(news.event)
             else:
                 kept.append(news)
             if bars:
@@ -170,6 +155,8 @@ def judge(
         str,
         typer.Option(help="The abstract to hold them against: a file, a run's folder, or a text in quotes."),
     ],
+    changes: Changes,
+    show: Show,
     indicator: Annotated[
         str | None,
         typer.Option(help="The quality that is judged. [default: novelty]", show_default=False),
@@ -191,21 +178,15 @@ def judge(
             show_default=False,
         ),
     ] = None,
-    host: HostName = None,
-    model: Model = None,
     seed: Seed = None,
-    sets: Sets = None,
-    path: Paths = None,
     out: Out = None,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Rank ideas beside a target idea, blind and in several orders; S is the share that is better than it."""
     given = {
         "target": target, "ideas": ideas, "indicator": indicator, "area": area, "orders": orders,
         "round": after,
     }  # fmt: skip
-    flags = section_settings("ranking", given)
-    config = configured(["ranking"], (*flags, *settings(sets, host, model, seed)), path)
+    flags = settings(given, "ranking")
+    config = changes.config(["ranking"], flags, seed)
     _need_system(config, "ranking", "ranking")
-    begin(config, out, json, quiet)
+    begin(config, out, show)

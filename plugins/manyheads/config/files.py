@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from manyheads.config.run import RunConfig
+from manyheads.config import RunConfig
 from manyheads.disk import expanded, read_text
 from manyheads.errors import ConfigError, describe
 from manyheads.escaping import is_secret, scrubbed, shortened
@@ -21,11 +21,7 @@ SHOWN = 100
 
 
 def layers(names: Sequence[str], sets: Iterable[str], resources: Resources) -> Iterator[dict[str, Any]]:
-    """What each file or shipped name says, in order, then each of the `a.b=c` settings.
-
-    Raises:
-        ConfigError: a file is missing or not YAML, or a setting is none.
-    """
+    """What each file or shipped name says, in order, then each `a.b=c` setting; raises `ConfigError` for what is none."""
     for name in names:
         path = config_file(name, resources)
         yield {"name": path.stem, **_relative_to(path.parent, read_yaml(path))}
@@ -34,11 +30,7 @@ def layers(names: Sequence[str], sets: Iterable[str], resources: Resources) -> I
 
 
 def common(names: Sequence[str], sets: Iterable[str] = ()) -> RunConfig:
-    """The keys that every run has; those of a system are not looked at, of files as of settings.
-
-    Raises:
-        ConfigError: see `layers` and `validated`.
-    """
+    """The keys that every run has; those of a system are not looked at, of files as of settings. Raises `ConfigError`."""
     keys, sets = RunConfig.model_fields.keys() - {"settings", "inputs"}, tuple(sets)
     merged: dict[str, Any] = {}
     for data in layers(names, sets, Resources.of()):
@@ -47,11 +39,7 @@ def common(names: Sequence[str], sets: Iterable[str] = ()) -> RunConfig:
 
 
 def validated(model: type[M], data: Mapping[str, Any], where: str, sets: Iterable[str] = ()) -> M:
-    """Raises `ConfigError` that names each bad key.
-
-    Args:
-        sets: settings that may be to blame; the message shows those.
-    """
+    """The model; raises a `ConfigError` that names each bad key, and the settings that may be to blame."""
     try:
         return model.model_validate(data)
     except ValidationError as error:

@@ -262,13 +262,9 @@ class ManagedHost(Host, Protocol):
         ...
 
 
-class Recall(Protocol):
-    """The author knowledge bank behind a host's retrieval hook.
-
-    Returns the passage that the hook puts beside the prompt, already fenced and labelled; empty for nothing.
-    """
-
-    async def __call__(self, query: str, speaker: str) -> str: ...
+Recall = Callable[[str, str], Awaitable[str]]
+"""The author knowledge bank behind a host's retrieval hook: for a query and a speaker, the passage that the hook puts
+beside the prompt, already fenced and labelled; empty for nothing."""
 
 
 async def recall_nothing(query: str, speaker: str) -> str:

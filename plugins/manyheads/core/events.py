@@ -187,13 +187,8 @@ async def stream(work: Callable[[Emit], Awaitable[Mapping[str, Any]]]) -> AsyncG
     """
     queue: asyncio.Queue[AnyEvent | None] = asyncio.Queue()
 
-    async def drive() -> Mapping[str, Any]:
-        try:
-            return await work(queue.put_nowait)
-        finally:
-            queue.put_nowait(None)
-
-    task = asyncio.create_task(drive())
+    task = asyncio.ensure_future(work(queue.put_nowait))
+    task.add_done_callback(lambda done: queue.put_nowait(None))
     try:
         while (event := await queue.get()) is not None:
             yield event

@@ -70,11 +70,7 @@ class EvidenceList:
     def cite(
         self, paper: str, title: str, retrieval: Retrieval, *, year: int | None = None, passage: str = ""
     ) -> str:
-        """The id of a paper that was found, now or before.
-
-        Args:
-            passage: a hash that tells texts of one paper, or of none, apart.
-        """
+        """The id of a paper that was found, now or before; `passage` is a hash that tells its texts apart."""
         own = Evidence(id=f"e{len(self._entries) + 1}", paper=paper, title=title, year=year)
         entry = self._entries.setdefault((paper, passage), own)
         if retrieval not in entry.retrievals:
@@ -314,7 +310,7 @@ class RunResult(Part, Generic[R]):
     @property
     def tokens(self) -> int:
         """Input and output together."""
-        return self.usage.input_tokens + self.usage.output_tokens
+        return self.usage.tokens
 
 
 def read_result(folder: Path, kind: type[R], *, unfinished: bool = False) -> RunResult[R]:
@@ -370,8 +366,7 @@ def result_data(folder: Path, *, unfinished: bool = False) -> dict[str, Any]:
 def is_finished(folder: Path) -> bool:
     """Whether a run has come to its end; one whose result is damaged has, which is said where it is read.
 
-    Raises:
-        FileNotFoundError: there is no result at all.
+    Raises FileNotFoundError where there is no result at all.
     """
     try:
         data: Any = json.loads((folder / RESULT).read_text(encoding="utf-8"))

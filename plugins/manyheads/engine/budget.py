@@ -9,8 +9,7 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from manyheads.config import RunConfig
-from manyheads.config.run import BudgetConfig
+from manyheads.config import BudgetConfig, RunConfig
 from manyheads.core import Host, Meter, Reply, Turn, Usage
 from manyheads.engine.jobtable import JobTable
 from manyheads.engine.journal import spent_in

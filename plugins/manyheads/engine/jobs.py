@@ -6,13 +6,13 @@ or not at all.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import cache, partial
 from graphlib import TopologicalSorter
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from manyheads.config import RunConfig
 from manyheads.core import Meter
@@ -23,7 +23,7 @@ from manyheads.engine.jobtable import HEARTBEAT, Failure, JobTable, Standing
 from manyheads.engine.session import HostFactory, Session
 from manyheads.errors import BudgetError, UserError
 
-__all__ = ["Failure", "Job", "JobNews", "Listener", "Local", "Scheduler", "finished_jobs"]
+__all__ = ["Executor", "Failure", "Job", "JobNews", "Listener", "Local", "Scheduler", "finished_jobs"]
 
 POLL = 0.5
 """Seconds between two looks at jobs that other processes have."""
@@ -77,6 +77,21 @@ class JobNews:
 
 Listener: TypeAlias = Callable[[JobNews], None]
 """May raise a `UserError`: what is under way is stopped, and goes on another time."""
+
+
+class Executor(Protocol):
+    """Where jobs are run."""
+
+    def run(
+        self, job: Job, meter: Meter, note: Callable[[AnyEvent], None]
+    ) -> Coroutine[Any, Any, Failure | None]:
+        """Run a job to its end, or go on with it by its journal; why it has no result, None where it has one.
+
+        Args:
+            meter: counts its questions; it may refuse one.
+            note: takes what happens.
+        """
+        ...
 
 
 @dataclass(frozen=True)
@@ -146,7 +161,7 @@ class Scheduler:
     """
 
     def __init__(
-        self, table: JobTable, executor: Local, budget: JobsBudget, listener: Listener, *, at_once: int
+        self, table: JobTable, executor: Executor, budget: JobsBudget, listener: Listener, *, at_once: int
     ) -> None:
         self._table, self._executor, self._budget = table, executor, budget
         self._listener, self._at_once = listener, at_once

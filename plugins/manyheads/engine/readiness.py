@@ -1,21 +1,15 @@
 """Whether a config can run: what it needs, looked at one by one; a run, a suite and `manyheads check` go by it."""
 
 import asyncio
-import os
 import socket
-import time
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib.util import find_spec
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from manyheads.bank.corpora import resolve_corpus
 from manyheads.bank.ecosystem import Ecosystem
-from manyheads.config import ModelConfig, RunConfig
-from manyheads.config.run import FRAMEWORKS
+from manyheads.config import FRAMEWORKS, ModelConfig, RunConfig
 from manyheads.discussion.team import need_members
 from manyheads.engine.journal import ReplayModel
 from manyheads.engine.system import system_of
@@ -174,37 +168,16 @@ def prepare(config: RunConfig) -> RunConfig:
 
 
 def roles_of(config: RunConfig) -> Roles:
-    """The role cards and prompts of a run; runs of this process share them as long as no file of theirs changes.
+    """The role cards and prompts of a run.
 
     Raises:
         ConfigError: they do not fit the config.
     """
-    resources = Resources.of(config.paths)
-    folders = (root / kind for root in resources.search_path for kind in ("roles", "prompts"))
-    roles, problems = _tried_out(resources, tuple(state for folder in folders for state in _files(folder)))
-    if problems := [*problems, *misfits(config, roles)]:
+    roles = Roles(Resources.of(config.paths))
+    if problems := [*roles.problems(), *misfits(config, roles)]:
         others = f" and the other {len(problems) - 1}, which manyheads check lists" if problems[1:] else ""
         raise ConfigError(problems[0], hint=f"mend this{others}")
     return roles
-
-
-@lru_cache(maxsize=8)
-def _tried_out(resources: Resources, state: object) -> tuple[Roles, list[str]]:
-    """Roles, and what is wrong with their cards and prompts."""
-    roles = Roles(resources)
-    return roles, roles.problems()
-
-
-def _files(folder: str | Path) -> Iterator[tuple[str, int, int, int]]:
-    """Each file below a folder, with what changes when it does."""
-    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
-        for entry in entries:
-            state = entry.stat()
-            yield entry.path, state.st_size, state.st_mtime_ns, state.st_ctime_ns
-            if entry.is_dir(follow_symlinks=False):
-                yield from _files(entry.path)
-            elif entry.is_dir():  # not followed, as it may lead in a circle: its files are taken for changed
-                yield entry.path, 0, time.monotonic_ns(), 0
 
 
 def switched_off(config: RunConfig, roles: Roles) -> Iterator[str]:

@@ -9,7 +9,8 @@ from typing import Any, Generic, Literal, cast
 from pydantic import BaseModel, Field, create_model
 from typing_extensions import TypeVar
 
-from manyheads.config import Inputs, RunConfig, Section, Slot, merge
+from manyheads.config import Inputs, RunConfig, Section, Slot
+from manyheads.config.files import merge
 from manyheads.core.results import Idea
 from manyheads.discussion.run import DiscussionSettings, Run
 from manyheads.engine.folder import writing

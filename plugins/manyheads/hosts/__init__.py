@@ -5,7 +5,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from manyheads.config.run import FRAMEWORKS
+from manyheads.config import FRAMEWORKS
 from manyheads.engine.system import system_of
 from manyheads.errors import ConfigError
 

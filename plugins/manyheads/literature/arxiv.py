@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element, ParseError
 from manyheads.config import SourceName
 from manyheads.literature.queries import salient
 from manyheads.literature.source import LackingError, Request, Service, few_values, papers_of
-from manyheads.papers import Paper, Window
+from manyheads.papers import Paper
 from manyheads.retry import GarbledError, Pace, RefusedError
 
 ADDRESS = "https://export.arxiv.org"
@@ -47,12 +47,23 @@ class Arxiv(Service):
 
     async def search(self, request: Request) -> list[Paper]:
         """Papers that hold all the words, stop words aside, most relevant first."""
-        if not (query := _search_query(request.query, request.window)):
+        terms, window = salient(request.query, _MOST_WORDS), request.window
+        words = [f"all:{word}" for term in terms for word in re.findall(r"\w+", term)]
+        if not words:
             return []
+        if window.after or window.before:
+            first = window.after or _FIRST
+            last = window.before - dt.timedelta(days=1) if window.before else _LAST
+            words.append(f"submittedDate:[{first:%Y%m%d}0000 TO {last:%Y%m%d}2359]")
         papers, start, total = list[Paper](), 0, 1
         size = min(request.limit, _PAGE)
         while start < total and len(papers) < request.limit:
-            params = {"search_query": query, "sortBy": "relevance", "start": start, "max_results": size}
+            params = {
+                "search_query": " AND ".join(words),
+                "sortBy": "relevance",
+                "start": start,
+                "max_results": size,
+            }
             page, total = await self._feed(params, "search", request)
             papers += filter(request.window.holds, page)
             start += size
@@ -71,18 +82,6 @@ class Arxiv(Service):
         """The papers of one page, and how many there are in all."""
         url = f"{self.address.rstrip('/')}/api/query"
         return await self.get(url, params, lambda body: _read(body, request), what, until=request.until)
-
-
-def _search_query(query: str, window: Window) -> str:
-    """The query in arXiv's language: every word, and the days between which it was submitted; empty for no words."""
-    words = [f"all:{word}" for term in salient(query, _MOST_WORDS) for word in re.findall(r"\w+", term)]
-    if not words:
-        return ""
-    if window.after or window.before:
-        first = window.after or _FIRST
-        last = window.before - dt.timedelta(days=1) if window.before else _LAST
-        words.append(f"submittedDate:[{first:%Y%m%d}0000 TO {last:%Y%m%d}2359]")
-    return " AND ".join(words)
 
 
 def _number(paper_id: str) -> str | None:

@@ -56,7 +56,10 @@ class LookupCache(Closing):
         key = _key(source, operation, request)
         with self._database() as database:
             row = database.row("SELECT at, CAST(value AS BLOB) FROM lookups WHERE key = ?", key)
-        if row is None or not self._is_fresh(row[0]):
+        if row is None:
+            return None
+        age = time.time() - row[0]  # less than nothing where a clock was set back
+        if self._max_age is not None and not 0 <= age < self._max_age.total_seconds():
             return None
         try:
             text, summed, _ = str(row[1], "utf-8").partition("\n")  # earlier versions kept no sums
@@ -90,10 +93,6 @@ class LookupCache(Closing):
     def __enter__(self) -> Self:
         with self._database():  # what is wrong with it is said before any work
             return self
-
-    def _is_fresh(self, at: float) -> bool:
-        """Whether an answer may still be given; one from the future (a clock set back) may not."""
-        return self._max_age is None or 0 <= time.time() - at < self._max_age.total_seconds()
 
     @contextmanager
     def _database(self) -> Generator[Database]:

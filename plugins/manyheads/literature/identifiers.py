@@ -18,13 +18,7 @@ _ARXIV = re.compile(
 
 @dataclass(frozen=True)
 class Identifier:
-    """A paper's name.
-
-    Args:
-        kind: what sort of name; `own` is a source's identifier.
-        value: the name, without a prefix.
-        source: of an `own` one.
-    """
+    """A paper's name without its prefix; an `own` one is the identifier of its `source`."""
 
     kind: Literal["own", "doi", "arxiv", "title"]
     value: str

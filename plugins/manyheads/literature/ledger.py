@@ -20,11 +20,8 @@ _OF_THE_MOMENT = {*_PLACE, "at", "seconds", "cached"}
 class SearchLedger:
     """Look-ups in the order in which they came. Give `note` to a `Library`.
 
-    Args:
-        path: a file to which each is appended; what an earlier start of the run has left there is read first.
-
-    Raises:
-        JournalError: the file cannot be read or written, or is no ledger.
+    Each is appended to the file, if there is one; what an earlier start of the run has left there is read first. Raises
+    `JournalError` where it cannot be read or written, or is no ledger.
     """
 
     def __init__(self, path: Path | None = None) -> None:

@@ -6,22 +6,19 @@ import os
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import JsonValue, TypeAdapter
 
 from manyheads.bank.vectors import Embedder
-from manyheads.config import LiteratureConfig, SourceName
-from manyheads.config.run import with_environment
-from manyheads.core.events import Searched
+from manyheads.config import LiteratureConfig, SourceName, with_environment
 from manyheads.errors import ConfigError, LiteratureError
 from manyheads.literature import openalex, semantic_scholar
 from manyheads.literature.arxiv import Arxiv
 from manyheads.literature.cache import LookupCache, SingleFlight
 from manyheads.literature.identifiers import Identifier, Merged, identifiers_of, identify
 from manyheads.literature.local import LocalSource
-from manyheads.literature.lookup import REST, Breaker, Findings, LookUp, Member, Note
+from manyheads.literature.lookup import REST, Findings, LookUp, Member, Note
 from manyheads.literature.openalex import OpenAlex
 from manyheads.literature.queries import widen, words_of
 from manyheads.literature.semantic_scholar import SemanticScholar
@@ -45,11 +42,7 @@ _Work = Callable[[LookUp], Coroutine[Any, Any, Findings]]
 def connect(
     name: SourceName, config: LiteratureConfig, paces: Mapping[SourceName, Pace] | None = None
 ) -> Source:
-    """A service as a source; nothing is contacted before it is asked.
-
-    Args:
-        paces: other paces than the services ask for.
-    """
+    """A service as a source, at other `paces` than it asks for if given; nothing is contacted before it is asked."""
 
     options: dict[str, Any] = {"retries": config.retries, "patience": config.patience}
     if address := config.endpoints.get(name):
@@ -68,10 +61,6 @@ def connect(
 
 def _secret(variable: str) -> str | None:
     return os.environ.get(variable, "").strip() or None
-
-
-def ignore(entry: Searched) -> None:
-    """Tell nobody."""
 
 
 class Library:
@@ -101,7 +90,7 @@ class Library:
         *,
         bank: "KnowledgeBank | None" = None,
         bound: int | None = None,
-        note: Note = ignore,
+        note: Note = lambda entry: None,
         cache: Path | None = None,
         record: Path | None = None,
         paces: Mapping[SourceName, Pace] | None = None,
@@ -124,11 +113,8 @@ class Library:
         return self
 
     async def search(self, query: str, limit: int = 10, *, parts: Collection[Part] = ALL) -> Findings:
-        """Papers that match words; a query that finds too little is asked again in wider forms, whose finds come last.
-
-        Raises:
-            LiteratureError: no source could be asked, or the query says nothing.
-        """
+        """Papers that match words; a query that finds too little is asked again in wider forms, whose finds come
+        last. Raises `LiteratureError` where no source could be asked, or the query says nothing."""
         if not words_of(query):
             raise LiteratureError("the query has no words", source="literature", hint="name a few keywords")
         return await self._findings(self._search, "search", query, limit, parts)
@@ -163,9 +149,7 @@ class Library:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *ended: object) -> None:
         await self.close()
 
     @cached_property
@@ -176,12 +160,11 @@ class Library:
     def _members(self) -> tuple[Member, ...]:
         config, members = self._config, list[Member]()
         for name in config.cascade:
-            breaker = Breaker(self._rest)
             if name != "local":
                 source, address = connect(name, config, self._paces), config.endpoints.get(name, "")
-                members.append(Member(source, breaker, self._cache, address))
+                members.append(Member(source, self._cache, address, self._rest))
             elif self._bank is not None:
-                members.append(Member(LocalSource(self._bank), breaker))
+                members.append(Member(LocalSource(self._bank), rest=self._rest))
         if not members:
             raise ConfigError(
                 "literature.cascade: there is no corpus to look papers up in",
@@ -295,10 +278,7 @@ async def _by_name(
 
 
 def window(config: LiteratureConfig, bound: int | None = None) -> Window:
-    """What `before` means: `bound`, `any`, a year, or a date; raises `ConfigError` for anything else.
-
-    A year stands for its 1 January.
-    """
+    """What `before` means: `bound`, `any`, a year (its 1 January) or a date; raises `ConfigError` for anything else."""
     before = config.before.strip()
     if before == "bound":
         return Window(before=None if bound is None else dt.date(bound, 1, 1))
@@ -344,9 +324,6 @@ class ServiceLiterature:
     def scientist(self, name: str) -> Scientist:
         return self._ecosystem.scientist(name)
 
-    def collaborations(self, name: str) -> Mapping[str, int]:
-        return self._ecosystem.collaborations(name)
-
     async def find_scientists(self, query: str, k: int, *, exclude: Collection[str] = ()) -> list[Scientist]:
         return await self._ecosystem.find_scientists(query, k, exclude=exclude)
 
@@ -354,11 +331,8 @@ class ServiceLiterature:
         self._ecosystem.expect(*queries)
 
     async def past(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """The k papers nearest to each query, best first; fewer where the services know fewer.
-
-        Raises:
-            LiteratureError: no source could be asked.
-        """
+        """The k papers nearest to each query, best first; fewer where the services know fewer. Raises
+        `LiteratureError` where no source could be asked."""
         return [await self._near(query, k) for query in queries]
 
     async def _near(self, query: str, k: int) -> list[Hit]:

@@ -64,7 +64,7 @@ class LocalSource(Source):
         """A paper of the bank if it belongs to B_past, which its period tells and a record does not show."""
 
         def look() -> Paper | None:
-            record = self._bank.collection.store.get([paper_id]).get(paper_id)
+            record = self._bank.store.get([paper_id]).get(paper_id)
             past = record is not None and record.payload.get("period") == PAST["period"]
             return self._bank.get([paper_id])[paper_id] if past else None
 

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -28,43 +28,6 @@ _OUT = 2
 _PAPERS = TypeAdapter(tuple[Paper, ...])
 
 
-class Breaker:
-    """Counts the failures of one source in this process: one that has failed for good is left alone for a while.
-
-    Args:
-        rest: seconds for which it is left alone once it is given up.
-    """
-
-    def __init__(self, rest: float = REST) -> None:
-        self._rest, self._strikes, self._given_up_at = rest, 0, 0.0
-        self._failure: LiteratureError | None = None
-
-    @property
-    def failure(self) -> LiteratureError | None:
-        """Why the source is left alone; None when it may be asked."""
-        if time.monotonic() - self._given_up_at >= self._rest:
-            self._failure = None
-        return self._failure
-
-    def succeed(self) -> None:
-        """The source has answered."""
-        self._strikes = 0
-
-    def fail(self, error: LiteratureError) -> None:
-        """The source has failed; that counts little where a request was at fault, or we ourselves stood in line."""
-        match error.__cause__:
-            case OverdueError(paused=False):
-                pass
-            case RefusedError(status=status) if status in _OF_THE_REQUEST:
-                pass
-            case GarbledError() | TimeoutError():
-                self._strikes += 1
-            case _:
-                self._strikes += _OUT
-        if self._strikes >= _OUT:
-            self._failure, self._given_up_at = error, time.monotonic()
-
-
 class Findings(BaseModel):
     """What a look-up brought, as a run keeps it too."""
 
@@ -78,44 +41,69 @@ class Findings(BaseModel):
     """Sources that failed or were left alone, so that "nothing found" may be their silence."""
 
 
-@dataclass(frozen=True)
 class Member:
     """A source of a library, with what is kept of its answers and what became of it in this process.
 
+    One that has failed for good is left alone for a while; what is kept of it is given all the same.
+
     Args:
         source: asked for what is not kept.
-        breaker: leaves it alone once it has failed for good; what is kept of it is given all the same.
         cache: where whole answers are kept, never failures; None for a source that is as near as a cache.
         address: of the service if it is not the usual one, whose answers are others.
+        rest: seconds for which the source is left alone once it is given up.
     """
 
-    source: Source
-    breaker: Breaker
-    cache: LookupCache | None = None
-    address: str = ""
+    def __init__(
+        self, source: Source, cache: LookupCache | None = None, address: str = "", rest: float = REST
+    ) -> None:
+        self.source = source
+        self.name: SourceName = source.name
+        self._cache, self._address, self._rest = cache, address, rest
+        self._strikes, self._given_up_at = 0, 0.0
+        self._failure: LiteratureError | None = None
 
     @property
-    def name(self) -> SourceName:
-        return self.source.name
+    def failure(self) -> LiteratureError | None:
+        """Why the source is left alone; None when it may be asked."""
+        if time.monotonic() - self._given_up_at >= self._rest:
+            self._failure = None
+        return self._failure
 
     async def answer(self, request: Request) -> tuple[tuple[Paper, ...], bool]:
         """The source's papers, and whether they were kept. Raises `LiteratureError`, `CacheError`."""
         key: dict[str, JsonValue] = {
             "asked": request.query,
-            "address": self.address,
+            "address": self._address,
             "parts": " ".join(sorted(request.parts)),
         }
         if request.operation != "paper":
             key |= {"limit": request.limit, "window": str(request.window)}
-        place, cache = (self.name, request.operation, key, _PAPERS), self.cache
+        place, cache = (self.name, request.operation, key, _PAPERS), self._cache
         if cache and (papers := await asyncio.to_thread(cache.get, *place)) is not None:
             return papers, True
-        if failure := self.breaker.failure:
+        if failure := self.failure:
             raise failure.with_traceback(None)  # else it would grow each time
         papers = tuple(await self.source.look_up(request))
         if cache and not request.faults:
             await asyncio.to_thread(cache.put, *place, papers)
         return papers, False
+
+    def succeed(self) -> None:
+        self._strikes = 0
+
+    def fail(self, error: LiteratureError) -> None:
+        """A failure counts little where a request was at fault, or we ourselves stood in line."""
+        match error.__cause__:
+            case OverdueError(paused=False):
+                pass
+            case RefusedError(status=status) if status in _OF_THE_REQUEST:
+                pass
+            case GarbledError() | TimeoutError():
+                self._strikes += 1
+            case _:
+                self._strikes += _OUT
+        if self._strikes >= _OUT:
+            self._failure, self._given_up_at = error, time.monotonic()
 
 
 class LookUp:
@@ -138,12 +126,9 @@ class LookUp:
         limit: int | None = None,
         counts: bool = True,
     ) -> tuple[Paper, ...] | None:
-        """Ask one source once; its papers inside the window, None when it gave no answer.
+        """Ask one source once, until its patience ends; its papers inside the window, None when it gave no answer.
 
-        Args:
-            query: the request's query, or another form of it.
-            until: when the source's patience ends.
-            counts: whether an answer answers what the caller wants to know.
+        The `query` may be another form of the request's; an answer that does not `count` is none to what the caller asks.
         """
         began, whole = time.monotonic(), self.request
         limit = whole.limit if limit is None else limit
@@ -177,11 +162,11 @@ class LookUp:
             return enter("skipped", error.message)
         except LiteratureError as error:
             self._silent.setdefault(member.name, error)
-            if error is member.breaker.failure:
+            if error is member.failure:
                 return enter("skipped", f"not asked again, as it failed before: {error.message}")
-            member.breaker.fail(error)
+            member.fail(error)
             return enter("failed", error.message)
-        member.breaker.succeed()
+        member.succeed()
         self._answers += counts
         papers = tuple(filter(whole.window.holds, papers))
         enter("found" if papers else "empty", "; ".join(request.faults), hits=len(papers), cached=cached)

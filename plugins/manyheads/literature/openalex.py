@@ -5,10 +5,11 @@ import html
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel
 
 from manyheads.config import SourceName
 from manyheads.errors import LiteratureError
@@ -88,6 +89,9 @@ class _Linked(BaseModel):
     related_works: list[Any] | None = None
 
 
+_LINKED = partial(parse, _Linked)
+
+
 class _Meta(BaseModel):
     next_cursor: str | None = None
 
@@ -95,13 +99,6 @@ class _Meta(BaseModel):
 class _Page(BaseModel):
     meta: _Meta
     results: list[Any]
-
-
-_PAGE, _LINKED = TypeAdapter(_Page), TypeAdapter(_Linked)
-
-
-def _linked(body: bytes) -> _Linked:
-    return parse(_LINKED, body)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -131,7 +128,10 @@ class OpenAlex(Service):
         """Works that hold all the words in title, abstract or full text, most relevant first."""
         from pyalex import Works
 
-        if not (words := _words(request.query)):
+        # quotes, wildcards and capital operators would make it another query
+        operators = ("AND", "OR", "NOT")
+        words = " ".join(word.lower() if word in operators else word for word in words_of(request.query))
+        if not words:
             return []
         return await self._works(Works().search(words), request)
 
@@ -145,20 +145,20 @@ class OpenAlex(Service):
 
     async def references(self, request: Request) -> list[Paper]:
         """The works that a work cites, in the order in which OpenAlex lists them."""
-        work = await self._work(request, "id,referenced_works", _linked)
+        work = await self._work(request, "id,referenced_works", _LINKED)
         return await self._works_of(work and work.referenced_works, request)
 
     async def citations(self, request: Request) -> list[Paper]:
         """The works that cite a work, most cited first."""
         from pyalex import Works
 
-        if (work := await self._work(request, "id", _linked)) is None:
+        if (work := await self._work(request, "id", _LINKED)) is None:
             return []
         return await self._works(Works().filter(cites=_tail(work.id)).sort(cited_by_count="desc"), request)
 
     async def recommendations(self, request: Request) -> list[Paper]:
         """The works that OpenAlex holds to be related to a work."""
-        work = await self._work(request, "id,related_works", _linked)
+        work = await self._work(request, "id,related_works", _LINKED)
         return await self._works_of(work and work.related_works, request)
 
     async def _work(self, request: Request, fields: str, read: Callable[[bytes], T]) -> T | None:
@@ -224,7 +224,7 @@ class OpenAlex(Service):
         """The papers of one page, and the cursor of the next one; None where this was the last."""
 
         def read(body: bytes) -> tuple[list[Paper], str | None]:
-            page = parse(_PAGE, body)
+            page = parse(_Page, body)
             return papers_of(page.results, _fields, request), page.meta.next_cursor if page.results else None
 
         params = {"per-page": min(limit, MOST), "cursor": cursor}
@@ -249,11 +249,6 @@ class OpenAlex(Service):
 def _select(request: Request) -> str:
     """The fields to ask for; the date holds the bound, whether it is asked for or not."""
     return ",".join([*_ALWAYS, *(field for part, field in _FIELDS.items() if part in request.parts)])
-
-
-def _words(query: str) -> str:
-    """The words alone: quotes, wildcards and capital operators would make it another query."""
-    return " ".join(word.lower() if word in ("AND", "OR", "NOT") else word for word in words_of(query))
 
 
 def _identifier(paper_id: str) -> str | None:

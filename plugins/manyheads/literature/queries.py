@@ -26,12 +26,9 @@ _FEWEST_IN_TITLE = 3
 def widen(query: str, most: int = MOST_LETTERS) -> Iterator[str]:
     """A query, then ever wider forms of it: its first sentence, its salient words, fewer and fewer, then pairs of them.
 
-    The same forms for the same query always, none twice but for stop words, which services pass over. Each has at most
-    as many words as the one before, and none that the query had not. A single word is not asked for, it would match
-    a whole field; nothing comes of a blank query.
-
-    Args:
-        most: letters that a form may have.
+    The same forms for the same query always, of at most `most` letters, none twice but for stop words, which services pass
+    over. Each has at most as many words as the one before, and none that the query had not. A single word is not asked
+    for, it would match a whole field; nothing comes of a blank query.
     """
     said: set[frozenset[str]] = set()
     for form in _forms(query, most):

@@ -4,15 +4,16 @@ import datetime as dt
 import re
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self, cast
 from urllib.parse import parse_qsl, quote
 
-from pydantic import AliasChoices, BaseModel, Field, TypeAdapter, model_validator
+from pydantic import AliasChoices, BaseModel, Field, model_validator
 
 from manyheads.config import SourceName
 from manyheads.errors import LiteratureError
 from manyheads.literature.source import Part, Request, Service, papers_of, parse, read_json
-from manyheads.papers import ANY_TIME, Paper, Window, year_of
+from manyheads.papers import ANY_TIME, Paper, year_of
 from manyheads.retry import Pace, RefusedError
 
 if TYPE_CHECKING:
@@ -92,65 +93,6 @@ class _Page(BaseModel):
         return self
 
 
-_PAGE = TypeAdapter(_Page)
-
-
-class _Requester:
-    """What the package sends with during one look-up, in the place of its own requester.
-
-    That one opens a connection for every request, forgets Retry-After, sends no key for references and citations, and gives
-    `{}` for statuses that it does not know: a service that is down would read as one that knows nothing. Here an answer is
-    what its shape says, or an error. The records, validated once, stay in `papers`; the package sees how pages go on.
-    """
-
-    def __init__(self, service: Service, what: str, request: Request) -> None:
-        self._service, self._what, self._request = service, what, request
-        self.papers: list[Paper] = []
-        """Of the last answer."""
-
-    async def get_data_async(
-        self, url: str, parameters: str, headers: object, payload: object = None
-    ) -> dict[str, Any]:
-        """What the package calls, for each page.
-
-        Raises:
-            LiteratureError: the service refuses, cannot be reached, answers nonsense, or takes too long.
-        """
-        params = dict(parse_qsl(parameters.lstrip("&"), keep_blank_values=True))
-        self.papers, paging = [], dict[str, Any]()
-        try:
-            paging = await self._service.get(url, params, self._read, self._what, until=self._request.until)
-        except LiteratureError as error:
-            match error.__cause__:
-                # it has no paper of that id; a 404 of anybody else's tells of a wrong address
-                case RefusedError(status=404, text=text) if " with id " in text and "not found" in text:
-                    pass
-                # the service counts matches that it does not give
-                case RefusedError(status=400, text=text) if (
-                    params.get("offset", "0") != "0"
-                    and "Requested data" in text
-                    and "is not available" in text
-                ):
-                    pass
-                case _:
-                    raise
-        return {"data": [], "recommendedPapers": [], **paging}
-
-    def _read(self, body: bytes) -> dict[str, Any]:
-        if self._request.operation == "paper":
-            self.papers = papers_of([read_json(body)], _fields, self._request)
-            return {}
-        answer = parse(_PAGE, body)
-        if answer.data is None:
-            raise LiteratureError(
-                f"{self._service.name}: {self._what}: withheld by the publisher",
-                source=self._service.name,
-                hint="ask another source: literature.cascade",
-            )
-        self.papers = papers_of(answer.data, _fields, self._request)
-        return {"offset": answer.offset, "next": answer.next}
-
-
 @dataclass(kw_only=True, eq=False)
 class SemanticScholar(Service):
     """Papers of Semantic Scholar.
@@ -184,24 +126,25 @@ class SemanticScholar(Service):
         words = " ".join(_HYPHENS.sub(" ", request.query).split())
         if not words or _is_empty(request):
             return []
-        size = min(request.limit, _SEARCH_PAGE)
-        client, requester = self._package("search", request)
+        size, window = min(request.limit, _SEARCH_PAGE), request.window
+        last = window.before - dt.timedelta(days=1) if window.before else ""
+        client, papers = self._package("search", request)
         first = client.search_paper(
             quote(words, safe="", errors="replace"),
             fields=_names(request),
-            publication_date_or_year=_range(request.window),
+            publication_date_or_year="" if window == ANY_TIME else f"{window.after or ''}:{last}",
             limit=size,
         )
         first = cast("Awaitable[PaginatedResults]", first)  # it would be one paper for `match_title` alone
-        return await _pages(first, requester, request, size, _SEARCH_MOST)
+        return await _pages(first, papers, request, size, _SEARCH_MOST)
 
     async def paper(self, request: Request) -> list[Paper]:
         """One paper."""
         if (path := _path(request.query)) is None:
             return []
-        client, requester = self._package(f"paper {request.query}", request)
+        client, papers = self._package(f"paper {request.query}", request)
         await client.get_paper(path, _names(request))
-        return requester.papers
+        return papers
 
     async def references(self, request: Request) -> list[Paper]:
         """What a paper cites; the service takes no date bounds here, so what lies outside is read and left out."""
@@ -217,37 +160,79 @@ class SemanticScholar(Service):
             return []
         bounded = request.window != ANY_TIME
         size = _RECOMMENDED_MOST if bounded else min(request.limit, _RECOMMENDED_MOST)
-        client, requester = self._package(f"recommendations for {request.query}", request)
+        client, papers = self._package(f"recommendations for {request.query}", request)
         pool = "all-cs" if bounded else "recent"
         await client.get_recommended_papers(path, _names(request), size, pool)
-        return [*filter(request.window.holds, requester.papers)][: request.limit]
+        return [*filter(request.window.holds, papers)][: request.limit]
 
     async def _links(self, operation: str, request: Request) -> list[Paper]:
         """Papers on the other side of a citation; none of a paper that the service does not know."""
         if (path := _path(request.query)) is None or _is_empty(request):
             return []
         size = _LINKS_PAGE if request.window != ANY_TIME else min(request.limit, _LINKS_PAGE)
-        client, requester = self._package(f"{operation} of {request.query}", request)
+        client, papers = self._package(f"{operation} of {request.query}", request)
         first = getattr(client, f"get_paper_{operation}")(path, _names(request), size)
-        return await _pages(first, requester, request, size, _LINKS_MOST)
+        return await _pages(first, papers, request, size, _LINKS_MOST)
 
-    def _package(self, what: str, request: Request) -> "tuple[AsyncSemanticScholar, _Requester]":
-        """The package's client for one look-up, and what it sends with."""
+    def _package(self, what: str, request: Request) -> "tuple[AsyncSemanticScholar, list[Paper]]":
+        """The package's client for one look-up, and where the papers of the last answer stand.
+
+        Its own requester opens a connection for every request, forgets Retry-After, sends no key for references and
+        citations, and gives `{}` for statuses that it does not know: a service that is down would read as one that knows
+        nothing. With ours an answer is what its shape says, or an error; the package sees only how pages go on.
+        """
         from semanticscholar import AsyncSemanticScholar
 
+        papers: list[Paper] = []
+
+        def read(body: bytes) -> dict[str, Any]:
+            if request.operation == "paper":
+                papers[:] = papers_of([read_json(body)], _fields, request)
+                return {}
+            answer = parse(_Page, body)
+            if answer.data is None:
+                raise LiteratureError(
+                    f"{self.name}: {what}: withheld by the publisher",
+                    source=self.name,
+                    hint="ask another source: literature.cascade",
+                )
+            papers[:] = papers_of(answer.data, _fields, request)
+            return {"offset": answer.offset, "next": answer.next}
+
+        async def send(url: str, parameters: str, headers: object, payload: object = None) -> dict[str, Any]:
+            params = dict(parse_qsl(parameters.lstrip("&"), keep_blank_values=True))
+            papers.clear()
+            paging = dict[str, Any]()
+            try:
+                paging = await self.get(url, params, read, what, until=request.until)
+            except LiteratureError as error:
+                later = params.get("offset", "0") != "0"
+                match error.__cause__:
+                    # it has no paper of that id; a 404 of anybody else's tells of a wrong address
+                    case RefusedError(status=404, text=text) if " with id " in text and "not found" in text:
+                        pass
+                    # the service counts matches that it does not give
+                    case RefusedError(status=400, text=text) if (
+                        later and "Requested data" in text and "is not available" in text
+                    ):
+                        pass
+                    case _:
+                        raise
+            return {"data": [], "recommendedPapers": [], **paging}
+
         client = AsyncSemanticScholar(api_url=self.address.rstrip("/"), retry=False)
-        requester = vars(client)["_requester"] = _Requester(self, what, request)
-        return client, requester
+        vars(client)["_requester"] = SimpleNamespace(get_data_async=send)
+        return client, papers
 
 
 async def _pages(
-    first: Awaitable["PaginatedResults"], requester: _Requester, request: Request, size: int, most: int
+    first: Awaitable["PaginatedResults"], page: list[Paper], request: Request, size: int, most: int
 ) -> list[Paper]:
     """The first papers inside the window, each once, over as many pages of `size` as it takes."""
     results = await first
     papers: dict[str, Paper] = {}
     for end in range(size, most + 1, size):
-        for paper in filter(request.window.holds, requester.papers):
+        for paper in filter(request.window.holds, page):
             papers.setdefault(paper.id, paper)
         # a page that is short of its size is the last, whatever `next` says: asking on would be refused
         if len(papers) >= request.limit or results.next != end or end + size > most:
@@ -271,14 +256,6 @@ def _path(paper_id: str) -> str | None:
     if known is None or {"", ".", ".."} & {*rest.split("/")}:
         return None
     return f"{known}:{quote(rest, safe='/', errors='replace')}"
-
-
-def _range(window: Window) -> str:
-    """Days in the service's form, `first:last`, both included; empty for all."""
-    if window == ANY_TIME:
-        return ""
-    last = window.before - dt.timedelta(days=1) if window.before else ""
-    return f"{window.after or ''}:{last}"
 
 
 def _is_empty(request: Request) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from manyheads import __version__
 from manyheads.config import SourceName
@@ -82,11 +82,8 @@ class Source:
         return math.inf
 
     async def look_up(self, request: Request) -> list[Paper]:
-        """The papers; an empty list means that the source was asked and knows nothing.
-
-        Raises:
-            LiteratureError: it cannot be reached, refuses, answers nonsense, or has no such look-up.
-        """
+        """The papers; an empty list means that the source was asked and knows nothing. Raises `LiteratureError` where
+        it cannot be reached, refuses, answers nonsense, or has no such look-up."""
         if why := self.lacking.get(request.operation):
             raise LackingError(why, source=self.name)
         operation: Callable[[Request], Awaitable[list[Paper]]] = getattr(self, request.operation)
@@ -97,6 +94,7 @@ class Source:
 
 
 T = TypeVar("T")
+_Shape = TypeVar("_Shape", bound=BaseModel)
 
 _LONGEST_BACKOFF = 20.0
 _SECONDS_A_TRY = 30.0
@@ -335,10 +333,10 @@ def _number(digits: str) -> int | None:
     return int(digits) if len(digits) < 20 else None
 
 
-def parse(shape: TypeAdapter[T], body: bytes) -> T:
+def parse(shape: type[_Shape], body: bytes) -> _Shape:
     """The answer as its shape says; raises `GarbledError`, which names the places that are not."""
     try:
-        return shape.validate_python(read_json(body))
+        return shape.model_validate(read_json(body))
     except ValidationError as error:
         raise GarbledError(describe(error)) from error
 

@@ -175,11 +175,8 @@ def need_new(path: Path) -> None:
 
 
 def write_cases(path: Path, cases: Sequence[Case]) -> None:
-    """Write the cases of a suite, a line each; a number tells one from others of the same id.
-
-    Raises:
-        CorpusError: the file cannot be written.
-    """
+    """Write the cases of a suite, a line each; a number tells one from others of the same id. Raises `CorpusError`
+    where the file cannot be written."""
     seen, lines = Counter[str](), list[str]()
     for case in cases:
         seen[case.id] += 1
@@ -201,11 +198,8 @@ LOOKED_AT = 3
 
 
 async def targets_in(ecosystem: Ecosystem, wish: Wish) -> Targets:
-    """Draw contemporary papers, each with the past papers nearest to it that have an abstract.
-
-    Raises:
-        CorpusError: none can be a target.
-    """
+    """Draw contemporary papers, each with the past papers nearest to it that have an abstract. Raises `CorpusError`
+    where none can be a target."""
     passed, cases, fit = Counter[str](), list[Case](), 0
 
     def candidates() -> Iterator[tuple[Sequence[str], Paper]]:
@@ -297,11 +291,8 @@ READ_BEFORE = "that were read before"
 
 
 def open_datasets(sources: Sequence[str], format: str, columns: Mapping[str, str]) -> list[Reader]:  # noqa: A002
-    """The readers of datasets, one each.
-
-    Raises:
-        CorpusError: nothing is there, its format is not known, or it is a search, which tells no references.
-    """
+    """The readers of datasets, one each. Raises `CorpusError` where nothing is there, its format is not known, or it
+    is a search, which tells no references."""
     if search := next((one for one in sources if is_search(one, format)), None):
         raise CorpusError(f"{search}: a search tells no references", hint="name papers instead: --paper DOI")
     opening = Opening(format=format, columns=columns, references=True)

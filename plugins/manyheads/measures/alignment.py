@@ -12,9 +12,9 @@ from math import nan
 from statistics import fmean
 from typing import Any
 
-from manyheads.measures.forms import count
 from manyheads.measures.ranking import TARGET, JudgedSet, Rankings, relative_quality
-from manyheads.measures.statistics import Mean, by_group, kendall_tau, kendall_w, mean_of
+from manyheads.measures.statistics import Mean, group_means, kendall_tau, kendall_w, mean_of
+from manyheads.texts import count
 
 FIGURES: Mapping[str, str] = {
     "s_judge": "S of the judge, the mean of its orders",
@@ -84,8 +84,29 @@ class Alignment:
 def alignments(rankings: Rankings) -> list[Alignment]:
     """The judge beside people, quality by quality."""
     sets = [_agreement(name, each, rankings.ranks[name]) for name, each in rankings.sets.items()]
-    indicators = sorted({each.indicator for each in sets})
-    return [_alignment(name, [each for each in sets if each.indicator == name]) for name in indicators]
+    targets = {each.name: each.target for each in sets}
+
+    def mean(some: Sequence[SetAgreement], figure: str) -> Mean | None:
+        values = {each.name: value for each in some if (value := each.figures[figure]) is not None}
+        return mean_of(
+            group_means(values, targets.__getitem__), within=(-1, 1) if figure.startswith("tau") else (0, 1)
+        )
+
+    qualities = {
+        name: tuple(each for each in sets if each.indicator == name)
+        for name in sorted({each.indicator for each in sets})
+    }
+    return [
+        Alignment(
+            indicator=name,
+            sets=some,
+            targets=len({each.target for each in some}),
+            raters=len({rater for each in some for rater in each.raters}),
+            rankings=sum(len(each.raters) for each in some),
+            means={figure: mean(some, figure) for figure in FIGURES},
+        )
+        for name, some in qualities.items()
+    ]
 
 
 def as_data(rankings: Rankings, qualities: Sequence[Alignment]) -> dict[str, Any]:
@@ -150,10 +171,8 @@ def _agreement(name: str, judged: JudgedSet, ranks: Mapping[str, tuple[int, ...]
     ideas, people = len(judged.numbers) - 1, list(ranks.values())
     pairs, both = list(combinations(people, 2)), list(product(people, judged.judge_ranks))
     raters = {rater: relative_quality(each[TARGET], ideas) for rater, each in ranks.items()}
-    s_human, s_judge = (
-        [*raters.values()],
-        [relative_quality(each[TARGET], ideas) for each in judged.judge_ranks],
-    )
+    s_human = [*raters.values()]
+    s_judge = [relative_quality(each[TARGET], ideas) for each in judged.judge_ranks]
     anywhere = [relative_quality(rank, ideas) for rank in range(1, ideas + 2)]
     figures = {
         "s_judge": fmean(s_judge),
@@ -182,21 +201,3 @@ def _difference(pairs: Iterable[tuple[float, float]]) -> float | None:
 def _mean(values: Iterable[float]) -> float | None:
     there = list(values)
     return fmean(there) if there else None
-
-
-def _alignment(indicator: str, sets: Sequence[SetAgreement]) -> Alignment:
-    targets = {each.name: each.target for each in sets}
-
-    def mean(figure: str) -> Mean | None:
-        values = {each.name: value for each in sets if (value := each.figures[figure]) is not None}
-        ends = (-1, 1) if figure.startswith("tau") else (0, 1)
-        return mean_of(list(by_group(values, targets.__getitem__).values()), within=ends)
-
-    return Alignment(
-        indicator=indicator,
-        sets=tuple(sets),
-        targets=len(set(targets.values())),
-        raters=len({rater for each in sets for rater in each.raters}),
-        rankings=sum(len(each.raters) for each in sets),
-        means={figure: mean(figure) for figure in FIGURES},
-    )

@@ -1,32 +1,18 @@
-"""Texts measured against a corpus: read, embedded as the corpus's own abstracts are, compared.
-
-corpus = MeasuringCorpus.open(Path("corpora/mine"))
-[found] = corpus.measure(["We propose …"], rnd=True)
-print(found.novelty.on, found.rnd, [paper.title for paper in found.novelty.past])
-"""
+"""What texts are measured against: a built corpus, or the literature services, as named or as the runs had it."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 from manyheads.bank.corpora import SHIPPED, resolve_corpus
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.meta import Meta, read_meta
 from manyheads.bank.vectors import Embedder
-from manyheads.config import LiteratureConfig, common
+from manyheads.config import LiteratureConfig
+from manyheads.config.files import common
 from manyheads.core.results import Part, read_result
 from manyheads.errors import ConfigError, EmbeddingError, MeasureError
-from manyheads.measures.novelty import (
-    AROUND,
-    NEIGHBOURS,
-    OWN,
-    Normalise,
-    Novelty,
-    novelty,
-    relative_neighbour_density,
-)
 from manyheads.measures.papers import Floats, Papers, load_papers
 from manyheads.papers import Period, fold
 
@@ -34,31 +20,15 @@ if TYPE_CHECKING:
     from manyheads.bank.building import Progress
 
 
-Search: TypeAlias = Literal["exact", "approximate"]
-
-
 @dataclass(frozen=True)
-class Measured:
-    """What one text measures.
-
-    Attributes:
-        rnd: relative neighbour density among the past papers, None where it was not asked for.
-        search: how the nearest papers were found; RND is always exact.
-        unread: tokens at the text's end that the model did not read; None where that is not known.
-    """
-
-    novelty: Novelty
-    rnd: float | None
-    search: Search
-    unread: int | None
-
-
 class MeasuringCorpus:
     """A built corpus to measure texts against. Its vectors stay on disk, mapped; nothing needs closing."""
 
-    def __init__(self, folder: Path, meta: Meta, model: Embedder, past: Papers, contemporary: Papers) -> None:
-        self.folder, self.meta, self.model = folder, meta, model
-        self.past, self.contemporary = past, contemporary
+    folder: Path
+    meta: Meta
+    model: Embedder
+    past: Papers
+    contemporary: Papers
 
     @classmethod
     def open(
@@ -82,54 +52,6 @@ class MeasuringCorpus:
         papers = load_papers(folder, meta, model, progress)
         return cls(folder, meta, model, papers["past"], papers["contemporary"])
 
-    def measure(
-        self,
-        texts: Sequence[str],
-        *,
-        neighbours: int = NEIGHBOURS,
-        normalise: Normalise = "year",
-        rnd: bool = False,
-        around: int = AROUND,
-        own: int = OWN,
-        search: Search = "exact",
-        exclude: Collection[str] = (),
-    ) -> list[Measured]:
-        """HD, CD, CI and ON of each text, and RND if asked for; see `novelty`, `relative_neighbour_density`.
-
-        Args:
-            search: `approximate` asks the index of the corpus's bank, where it has one, for the nearest papers.
-            exclude: ids of papers that do not count, neither as neighbours nor in any mean.
-
-        Raises:
-            MeasureError: a text is empty, the corpus has too few papers, or lacks one of `exclude`.
-            EmbeddingError: the model cannot be loaded.
-        """
-        clean = [text.strip() for text in texts]
-        if not all(clean):
-            raise MeasureError(f"text {clean.index('') + 1} is empty")
-        if not clean:
-            return []
-        if strange := sorted({*exclude}.difference(self.past.ids, self.contemporary.ids)):
-            raise MeasureError(
-                f"{self.meta.name}: no paper {', '.join(strange)} to leave out",
-                hint="--json names the ids of the papers near a text",
-            )
-        past, contemporary = self.past.without(exclude), self.contemporary.without(exclude)
-        vectors = self.model.embed(clean)
-        found = novelty(
-            vectors,
-            past,
-            contemporary,
-            neighbours=neighbours,
-            normalise=normalise,
-            search=partial(self._bank_search, frozenset(exclude)) if search == "approximate" else None,
-        )
-        densities: Sequence[float | None] = [None] * len(clean)
-        if rnd:
-            densities = relative_neighbour_density(vectors, past, around=around, own=own)
-        rows = zip(found, densities, unread(self.model, clean), strict=True)
-        return [Measured(one, density, search, rest) for one, density, rest in rows]
-
     def ids_by_title(self, titles: Iterable[str]) -> list[str]:
         """Ids of the papers that bear one of these titles, whatever their case and signs."""
         keys = {key for title in titles if (key := fold(title))}
@@ -137,15 +59,16 @@ class MeasuringCorpus:
         pairs = (pair for papers in periods for pair in zip(papers.ids, papers.titles, strict=True))
         return [one for one, title in pairs if fold(title) in keys]
 
-    def _bank_search(
-        self, exclude: frozenset[str], period: Period, vectors: Floats, k: int
+    def approximately(
+        self, exclude: Collection[str], period: Period, vectors: Floats, k: int
     ) -> list[list[str]]:
+        """Ids of the papers that the index of the corpus's bank, where it has one, holds to be nearest."""
         from manyheads.bank.knowledge import KnowledgeBank
         from manyheads.bank.store import Filter
 
         with KnowledgeBank.open(self.folder, self.model, read_only=True) as bank:
             where = Filter(equals={"period": period})
-            found = bank.collection.store.query(vectors, k + len(exclude), where, exact=False)
+            found = bank.store.query(vectors, k + len(exclude), where, exact=False)
         return [[one.id for one in some if one.id not in exclude][:k] for some in found]
 
 
@@ -153,9 +76,6 @@ def unread(model: Embedder, texts: Sequence[str]) -> Sequence[int | None]:
     """Tokens at each text's end that the model does not read; None where it does not say."""
     count: Callable[[Sequence[str]], list[int]] | None = getattr(model, "unread", None)
     return count(texts) if count else [None] * len(texts)
-
-
-# What texts are measured against: what is named, or the corpus or services of the runs that wrote them.
 
 
 NAME_ONE = "--corpus sample, or a folder made by: manyheads corpus build"

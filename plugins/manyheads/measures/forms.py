@@ -9,16 +9,18 @@ import io
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from manyheads import disk
-from manyheads.errors import RatingError
+from manyheads.core.results import Part, read_result, result_data
+from manyheads.errors import RatingError, SubjectError
 from manyheads.escaping import csv_text
 
 T = TypeVar("T")
+P = TypeVar("P", bound=Part)
 DELIMITERS = (",", ";", "\t")
 """Between the cells of a spreadsheet's CSV, by the country that it is set to."""
 LARGEST = 50_000_000
@@ -107,26 +109,31 @@ class Form:
 
 
 def anonymous(things: Mapping[str, T], letter: str, rng: random.Random) -> dict[str, T]:
-    """Things by an id such as `T07`, in an order that tells nothing.
-
-    Args:
-        things: by a digest of their content: from that, and not from the order of files, the shuffle starts.
-    """
+    """Things by an id such as `T07`, shuffled from the digests of their content, not from the order of files."""
     shuffled = [things[digest] for digest in sorted(things)]
     rng.shuffle(shuffled)
     width = len(str(len(shuffled)))
     return {f"{letter}{number:0{width}}": thing for number, thing in enumerate(shuffled, 1)}
 
 
-def count(things: int, word: str) -> str:
-    """`1 text`, `1000 texts`."""
-    return f"{things} {word}{'' if things == 1 else 's'}"
-
-
 def _table(header: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
     """CSV with a mark that it is UTF-8."""
     cells = ([row.get(column, "") for column in header] for row in rows)
     return "\ufeff" + csv_text([header, *cells], newline="\r\n")
+
+
+def judged_run(folder: Path, kind: type[P], parts: Set[str], what: str, command: str) -> P:
+    """What `kind` reads of a finished run of `command` whose result has these parts; raises `RatingError` for others."""
+    try:
+        run = result_data(folder)
+        if not parts <= run["result"].keys():
+            raise RatingError(f"{folder}: a run of {run.get('system')}, not of {what}", hint=command)
+        return read_result(folder, kind).result
+    except SubjectError as error:
+        begun = (folder / "config.yaml").is_file()
+        raise RatingError(
+            error.message, hint=error.hint if begun else f"name a run folder of {command}"
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -158,11 +165,7 @@ class Key:
 
     @classmethod
     def read(cls, path: Path, layout: Layout) -> "Key":
-        """The key of a form.
-
-        Raises:
-            RatingError: it cannot be read, lacks columns, is empty, or has an item twice.
-        """
+        """The key of a form; raises `RatingError` where it cannot be read, lacks columns, is empty, or has an item twice."""
         hint = f"name the .key.csv of a form that {layout.command} has made"
         rows: dict[tuple[str, ...], Row] = {}
         needed = layout.names if layout.optional else layout.key
@@ -231,11 +234,7 @@ class Filled:
         return cls(layout, rows, answers, tuple(sorted(places)))
 
     def refuse(self, problems: Sequence[str]) -> None:
-        """Say all that is wrong, or the first of it.
-
-        Raises:
-            RatingError: there are problems.
-        """
+        """Raises `RatingError` where there are problems: all of them, or the first."""
         if not problems:
             return
         empty = sum(problem.endswith(": empty") for problem in problems)
@@ -289,11 +288,7 @@ def read_table(path: Path, needed: Sequence[Sequence[str]], hint: str) -> list[R
 
 
 def read_text(path: Path) -> str:
-    """The text of a file that a spreadsheet may have written.
-
-    Raises:
-        RatingError: it cannot be read, or is not UTF-8.
-    """
+    """The text of a file that a spreadsheet may have written; raises `RatingError`."""
     try:
         return disk.read_text(path, LARGEST, "utf-8-sig")
     except OSError as error:

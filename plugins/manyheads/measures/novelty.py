@@ -8,16 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyheads.errors import MeasureError
-from manyheads.measures.papers import (
-    Floats,
-    Means,
-    Neighbours,
-    Papers,
-    mean_distances,
-    nearest,
-    ranked,
-    survey,
-)
+from manyheads.measures.papers import Floats, Means, Papers, nearest
 from manyheads.papers import Period
 
 Normalise = Literal["year", "database", "none"]
@@ -27,6 +18,7 @@ NEIGHBOURS = 5
 """VirSci 2025, §4.1."""
 AROUND, OWN = 100, 50
 """P and Q of arXiv 2503.01508."""
+TIMELESS = "what services find is not parted into past and contemporary papers, as a corpus is"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,91 +32,71 @@ class Neighbour:
     distance: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Papers as q texts see them: of each neighbour its values and what these are divided by, all (q, k).
+    """A text among papers: the nearest, how far it is from them, and how much they are cited, or why that cannot be said."""
 
-    Attributes:
+    neighbours: tuple[Neighbour, ...] = ()
+    dissimilarity: float | str = TIMELESS
+    impact: float | str = TIMELESS
+
+
+def surroundings(
+    vectors: Floats,
+    papers: Papers,
+    k: int,
+    normalise: Normalise,
+    name: str,
+    ids: Sequence[Sequence[str]] | None = None,
+) -> list[Surroundings]:
+    """Each of q texts among its k nearest papers, by exact search unless another search has found their `ids`.
+
+    Args:
         name: what messages call the papers.
-        mean_citations: not a number where citations are not known.
+
+    Raises:
+        MeasureError: there are fewer than k papers, or vectors are of another size.
     """
-
-    name: str
-    papers: Papers
-    near: Neighbours
-    mean_distances: Means
-    citations: Means
-    mean_citations: Means
-
-    @classmethod
-    def of(
-        cls,
-        vectors: Floats,
-        papers: Papers,
-        k: int,
-        normalise: Normalise,
-        name: str,
-        ids: Sequence[Sequence[str]] | None = None,
-    ) -> "Surroundings":
-        """The k papers nearest to each of q texts, by exact search unless another search has found their `ids`.
-
-        Raises:
-            MeasureError: there are fewer than k papers, or vectors are of another size.
-        """
-        # The papers that each mean is over.
-        groups = {"year": [*papers.by_year.values()], "database": [slice(0, len(papers))], "none": []}[
-            normalise
-        ]
-        if ids is None:
-            near, means = survey(vectors, papers.vectors, k, groups)
-        else:
-            if (fewest := min(map(len, ids))) < k:
-                raise MeasureError(
-                    f"the index found only {fewest} of {k} neighbours", hint="search exactly: --search exact"
-                )
-            row_of = {one: row for row, one in enumerate(papers.ids)}
-            rows = np.array([[row_of[one] for one in some] for some in ids], dtype=np.intp)
-            near = ranked(vectors, papers.vectors, rows)
-            means = mean_distances(vectors, papers.vectors, groups)
-        counts = np.array([np.nan if one is None else one for one in papers.citations], dtype=np.float64)
-        if normalise == "none":
-            ones = np.ones(near.rows.shape)
-            return cls(name, papers, near, ones, counts[near.rows], ones)
-        starts = np.array([group.start for group in groups])
-        which = np.searchsorted(starts, near.rows, side="right") - 1
+    # The papers that each mean is over.
+    groups = {"year": [*papers.by_year.values()], "database": [slice(0, len(papers))], "none": []}[normalise]
+    rows = None
+    if ids is not None:
+        if (fewest := min(map(len, ids))) < k:
+            raise MeasureError(
+                f"the index found only {fewest} of {k} neighbours", hint="search exactly: --search exact"
+            )
+        row_of = {one: row for row, one in enumerate(papers.ids)}
+        rows = np.array([[row_of[one] for one in some] for some in ids], dtype=np.intp)
+    near = nearest(vectors, papers.vectors, k, groups, rows=rows)
+    counts = np.array([np.nan if one is None else one for one in papers.citations], dtype=np.float64)
+    mean_distances = mean_counts = np.ones(near.rows.shape)
+    if groups:
+        which = np.searchsorted([group.start for group in groups], near.rows, side="right") - 1
+        mean_distances = np.take_along_axis(near.means, which, axis=1)
         mean_counts = np.array([counts[group].mean() for group in groups])[which]
-        mean_far = np.take_along_axis(means, which, axis=1)
-        return cls(name, papers, near, mean_far, counts[near.rows], mean_counts)
 
-    def neighbours(self, row: int) -> tuple[Neighbour, ...]:
-        """The neighbours of a text, nearest first."""
-        papers = self.papers
-        pairs = zip(self.near.rows[row].tolist(), self.near.distances[row].tolist(), strict=True)
-        return tuple(
-            Neighbour(papers.ids[at], papers.titles[at], papers.years[at], papers.citations[at], far)
-            for at, far in pairs
-        )
-
-    def dissimilarity(self, row: int) -> float | str:
-        """How far a text is from its neighbours, HD or CD; or why that cannot be said."""
-        return self._mean(row, "distance", self.near.distances[row], self.mean_distances[row])
-
-    def impact(self, row: int) -> float | str:
-        """How much a text's neighbours are cited, CI; or why that cannot be said."""
-        return self._mean(row, "citation count", self.citations[row], self.mean_citations[row])
-
-    def _mean(self, row: int, what: str, values: NDArray[Any], means: Means) -> float | str:
+    def mean(row: int, what: str, values: NDArray[Any], means: Means) -> float | str:
         """The mean of the values, each divided by its mean; or why there is none."""
         if np.isnan(values).any():
             return f"the {what}s of {np.isnan(values).sum()} of its {len(values)} neighbours are not known"
         if np.isnan(means).any():
-            return f"the {what}s of some {self.name} papers are not known, so their mean is not"
+            return f"the {what}s of some {name} papers are not known, so their mean is not"
         if (zero := np.flatnonzero(means == 0)).size:
-            year = self.papers.years[int(self.near.rows[row][zero[0]])]
-            return (
-                f"the mean {what} of the {self.name} papers that its neighbour of {year} is held against is 0"
-            )
+            year = papers.years[int(near.rows[row][zero[0]])]
+            return f"the mean {what} of the {name} papers that its neighbour of {year} is held against is 0"
         return float(np.mean(values / means))
+
+    return [
+        Surroundings(
+            tuple(
+                Neighbour(papers.ids[at], papers.titles[at], papers.years[at], papers.citations[at], far)
+                for at, far in zip(near.rows[row].tolist(), near.distances[row].tolist(), strict=True)
+            ),
+            mean(row, "distance", near.distances[row], mean_distances[row]),
+            mean(row, "citation count", counts[near.rows[row]], mean_counts[row]),
+        )
+        for row in range(len(vectors))
+    ]
 
 
 @dataclass(frozen=True)
@@ -187,28 +159,30 @@ def novelty(
         MeasureError: a database has fewer papers than `neighbours`, or vectors are of another size.
     """
 
-    def surroundings(papers: Papers, period: Period) -> Surroundings:
-        ids = search(period, vectors, neighbours) if search else None
-        return Surroundings.of(vectors, papers, neighbours, normalise, period, ids)
+    databases: dict[Period, Papers] = {"past": past, "contemporary": contemporary}
+    around = (
+        surroundings(
+            vectors, papers, neighbours, normalise, period, search and search(period, vectors, neighbours)
+        )
+        for period, papers in databases.items()
+    )
+    return [novelty_of(*both) for both in zip(*around, strict=True)]
 
-    old, new = surroundings(past, "past"), surroundings(contemporary, "contemporary")
-    return [_novelty(old, new, row) for row in range(len(vectors))]
 
-
-def _novelty(old: Surroundings, new: Surroundings, row: int) -> Novelty:
-    hd, cd, ci = old.dissimilarity(row), new.dissimilarity(row), new.impact(row)
+def novelty_of(old: Surroundings, new: Surroundings) -> Novelty:
+    """The measures of one text among past papers and contemporary ones."""
+    hd, cd, ci = old.dissimilarity, new.dissimilarity, new.impact
     measures = {"hd": hd, "cd": cd, "ci": ci}
     if isinstance(hd, str) or isinstance(cd, str) or isinstance(ci, str):
-        measures["on"] = (
-            f"no {', '.join(name.upper() for name, value in measures.items() if isinstance(value, str))}"
-        )
+        lacking = [name.upper() for name, value in measures.items() if isinstance(value, str)]
+        measures["on"] = f"no {', '.join(lacking)}"
     elif cd == 0:
         measures["on"] = "CD is 0: the text is a copy of its nearest contemporary papers"
     else:
         measures["on"] = hd * ci / cd
     missing = {name: value for name, value in measures.items() if isinstance(value, str)}
     values = {name: None if isinstance(value, str) else value for name, value in measures.items()}
-    return Novelty(**values, past=old.neighbours(row), contemporary=new.neighbours(row), missing=missing)
+    return Novelty(**values, past=old.neighbours, contemporary=new.neighbours, missing=missing)
 
 
 def relative_neighbour_density(

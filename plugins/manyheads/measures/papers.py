@@ -38,28 +38,27 @@ ROUNDING = 2**-23
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """The k nearest rows of each of q points, nearest first, equal distances by row: two (q, k) arrays."""
+    """The k nearest rows of each of q points, nearest first, equal distances by row: two (q, k) arrays.
+
+    Attributes:
+        means: (q, groups) the mean distance of each point to each group of rows.
+    """
 
     rows: Rows
     distances: Floats
+    means: Means
 
 
 def nearest(
-    points: Floats, among: Floats, k: int, *, without: Rows | None = None, numbers: int = NUMBERS
-) -> Neighbours:
-    """The k rows of `among` (n, dim) that are nearest to each of `points` (q, dim); see `survey`."""
-    return survey(points, among, k, (), without=without, numbers=numbers)[0]
-
-
-def survey(
     points: Floats,
     among: Floats,
     k: int,
-    groups: Sequence[slice],
+    groups: Sequence[slice] = (),
     *,
     without: Rows | None = None,
+    rows: Rows | None = None,
     numbers: int = NUMBERS,
-) -> tuple[Neighbours, Means]:
+) -> Neighbours:
     """The k rows of `among` (n, dim) nearest to each of `points` (q, dim), and the mean distance to each group of rows.
 
     All that may be among the k by matrix product is measured again by difference, in float64: rounding would hide
@@ -67,6 +66,7 @@ def survey(
 
     Args:
         without: (q,) a row of `among` that each point passes over: itself.
+        rows: (q, k) what another search holds to be nearest, to be measured and put in order.
         numbers: distances held at once; at least n are.
 
     Raises:
@@ -79,75 +79,41 @@ def survey(
             f"{k} neighbours are asked for among {len(among) - (without is not None)} papers",
             hint="ask for fewer, or measure against a larger corpus",
         )
-    rows = np.empty((len(points), k), dtype=np.intp)
-    distances = np.empty((len(points), k), dtype=np.float32)
-    means = np.empty((len(points), len(groups)), dtype=np.float64)
-    lengths = _squared_lengths(among)
+    found = Neighbours(
+        np.empty((len(points), k), dtype=np.intp),
+        np.empty((len(points), k), dtype=np.float32),
+        np.empty((len(points), len(groups)), dtype=np.float64),
+    )
+    lengths = np.einsum("ij,ij->i", among, among)
     for block in _blocks(len(points), max(1, numbers // max(1, len(among)))):
         some = points[block]
-        squared = _squared_distances(some, among, lengths)
-        means[block] = _means(squared, groups)
+        own = np.einsum("ij,ij->i", some, some)
+        squared: Floats = some @ among.T  # |p - a|² = |p|² + |a|² - 2 p·a
+        squared *= -2
+        squared += lengths
+        squared += own[:, None]
+        np.maximum(squared, 0, out=squared)
+        for number, group in enumerate(groups):
+            found.means[block, number] = np.sqrt(squared[:, group]).mean(axis=1, dtype=np.float64)
         if without is not None:
             squared[np.arange(len(some)), without[block]] = np.inf
-        rows[block], distances[block] = _ranked(some, among, squared, lengths, k)
-    return Neighbours(rows, distances), means
-
-
-def ranked(points: Floats, among: Floats, rows: Rows) -> Neighbours:
-    """The rows (q, k) that something else found near each point, measured and put in order."""
-    which = np.repeat(np.arange(len(rows)), rows.shape[1])
-    distances = _distances(points, which, among, rows.ravel()).reshape(rows.shape)
-    order = np.lexsort((rows, distances), axis=1)
-    return Neighbours(np.take_along_axis(rows, order, axis=1), np.take_along_axis(distances, order, axis=1))
-
-
-def mean_distances(
-    points: Floats, among: Floats, groups: Sequence[slice], *, numbers: int = NUMBERS
-) -> Means:
-    """(q, groups): the mean distance of each point to each group of rows."""
-    lengths = _squared_lengths(among)
-    means = [
-        _means(_squared_distances(points[block], among, lengths), groups)
-        for block in _blocks(len(points), max(1, numbers // len(among)))
-    ]
-    return np.concatenate(means)
+        if rows is None:  # whatever rounding could hide is looked at
+            doubt = ROUNDING * points.shape[1] * (own + np.max(lengths))
+            limit = np.partition(squared, k - 1, axis=1)[:, k - 1] + 2 * doubt
+            which, candidates = np.nonzero(squared <= limit[:, None])
+        else:
+            which, candidates = np.repeat(np.arange(len(some)), k), rows[block].ravel()
+        far = _distances(some, which, among, candidates)
+        order = np.lexsort((candidates, far, which))
+        first = np.searchsorted(which, np.arange(len(some)))  # `which` is sorted already, and stays so
+        chosen = order[first[:, None] + np.arange(k)]
+        found.rows[block], found.distances[block] = candidates[chosen], far[chosen]
+    return found
 
 
 def _blocks(count: int, size: int) -> Iterator[slice]:
     for start in range(0, count, size):
         yield slice(start, min(start + size, count))
-
-
-def _squared_lengths(vectors: Floats) -> Floats:
-    return np.einsum("ij,ij->i", vectors, vectors)
-
-
-def _squared_distances(points: Floats, among: Floats, lengths: Floats) -> Floats:
-    """(q, n), by |p - a|² = |p|² + |a|² - 2 p·a."""
-    squared: Floats = points @ among.T
-    squared *= -2
-    squared += lengths
-    squared += _squared_lengths(points)[:, None]
-    return np.maximum(squared, 0, out=squared)
-
-
-def _means(squared: Floats, groups: Sequence[slice]) -> Means:
-    means = np.empty((len(squared), len(groups)), dtype=np.float64)
-    for number, group in enumerate(groups):
-        means[:, number] = np.sqrt(squared[:, group]).mean(axis=1, dtype=np.float64)
-    return means
-
-
-def _ranked(points: Floats, among: Floats, squared: Floats, lengths: Floats, k: int) -> tuple[Rows, Floats]:
-    """The k nearest, from squared distances that are rounded: whatever rounding could hide is looked at."""
-    doubt = ROUNDING * points.shape[1] * (_squared_lengths(points) + np.max(lengths))
-    limit = np.partition(squared, k - 1, axis=1)[:, k - 1] + 2 * doubt
-    which, rows = np.nonzero(squared <= limit[:, None])
-    distances = _distances(points, which, among, rows)
-    order = np.lexsort((rows, distances, which))
-    first = np.searchsorted(which, np.arange(len(points)))  # `which` is sorted already, and stays so
-    chosen = order[first[:, None] + np.arange(k)]
-    return rows[chosen], distances[chosen]
 
 
 def _distances(points: Floats, which: NDArray[Any], among: Floats, rows: NDArray[Any]) -> Floats:
@@ -193,8 +159,7 @@ class Papers:
     ) -> "Papers":
         """From columns of equal length, in any order."""
         order = sorted(range(len(ids)), key=lambda row: (years[row], ids[row]))
-        columns: Any = [tuple(column[row] for row in order) for column in (ids, titles, years, citations)]
-        return cls(*columns, vectors=np.ascontiguousarray(vectors[order], dtype=np.float32))
+        return cls(tuple(ids), tuple(titles), tuple(years), tuple(citations), vectors)._at(order)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -202,21 +167,18 @@ class Papers:
     def without(self, ids: Collection[str]) -> "Papers":
         """The papers but for some; the same object where it has none of them."""
         rows = [row for row, one in enumerate(self.ids) if one not in ids]
-        if len(rows) == len(self):
-            return self
-        columns: Any = {name: [getattr(self, name)[row] for row in rows] for name in _COLUMNS}
-        return Papers.of(**columns, vectors=self.vectors[rows])
+        return self if len(rows) == len(self) else self._at(rows)
+
+    def _at(self, rows: list[int]) -> "Papers":
+        columns: Any = {name: tuple(getattr(self, name)[row] for row in rows) for name in _COLUMNS}
+        return Papers(**columns, vectors=np.ascontiguousarray(self.vectors[rows], dtype=np.float32))
 
     @cached_property
     def by_year(self) -> dict[int, slice]:
         """The rows of each year, in order."""
-        years = np.array(self.years)
-        found, starts = np.unique(years, return_index=True)
-        ends = [*starts[1:].tolist(), len(years)]
-        return {
-            int(year): slice(int(start), int(end))
-            for year, start, end in zip(found, starts, ends, strict=True)
-        }
+        years, starts = (each.tolist() for each in np.unique(self.years, return_index=True))
+        ends = [*starts[1:], len(self)]
+        return {year: slice(start, end) for year, start, end in zip(years, starts, ends, strict=True)}
 
 
 def load_papers(
@@ -231,11 +193,7 @@ def load_papers(
     kept = folder / FOLDER
     if (broken := bool(damaged_files(kept))) or _fingerprint(kept) != meta.fingerprint:
         _keep(kept, _read_bank(folder, model, progress), meta.fingerprint, broken)
-    papers: dict[Period, Papers] = {period: _mapped(kept / period) for period in PERIODS}
-    for period, some in papers.items():
-        if not len(some):
-            raise CorpusError(f"{folder}: the corpus has no {period} papers to measure against")
-    return papers
+    return {period: _mapped(kept / period) for period in PERIODS}
 
 
 def _read_bank(folder: Path, model: Embedder, progress: "Progress | None") -> dict[Period, Papers]:
@@ -246,8 +204,8 @@ def _read_bank(folder: Path, model: Embedder, progress: "Progress | None") -> di
     with KnowledgeBank.open(folder, model, read_only=True) as bank:
         for period in PERIODS:
             where = Filter(equals={"period": period})
-            total, rows, vectors = bank.collection.store.count(where), list[tuple[Any, ...]](), list[Floats]()
-            for done, record in enumerate(bank.collection.store.scroll(where, vectors=True), 1):
+            total, rows, vectors = bank.store.count(where), list[tuple[Any, ...]](), list[Floats]()
+            for done, record in enumerate(bank.store.scroll(where, vectors=True), 1):
                 if record.vector is None:
                     raise CorpusError(f"the paper {record.id} has no vector", hint="build the corpus anew")
                 known = record.payload
@@ -255,9 +213,10 @@ def _read_bank(folder: Path, model: Embedder, progress: "Progress | None") -> di
                 vectors.append(record.vector)
                 if progress is not None and (done % TOLD_EVERY == 0 or done == total):
                     progress(f"reading {period} papers", done, total)
-            columns: Any = zip(*rows, strict=True) if rows else ((), (), (), ())
-            stacked = np.stack(vectors) if vectors else np.zeros((0, model.dim), dtype=np.float32)
-            papers[period] = Papers.of(*columns, vectors=stacked)
+            if not rows:
+                raise CorpusError(f"{folder}: the corpus has no {period} papers to measure against")
+            columns: Any = zip(*rows, strict=True)
+            papers[period] = Papers.of(*columns, vectors=np.stack(vectors))
     return papers
 
 

@@ -10,9 +10,9 @@ from string import ascii_uppercase
 
 from pydantic import Field, model_validator
 
-from manyheads.core.results import Part, RankedItem, RankedOrder, read_result, result_data
-from manyheads.errors import MeasureError, RatingError, SubjectError
-from manyheads.measures.forms import Filled, Form, Key, Layout, Row, anonymous
+from manyheads.core.results import Part, RankedItem, RankedOrder
+from manyheads.errors import MeasureError, RatingError
+from manyheads.measures.forms import Filled, Form, Key, Layout, Row, anonymous, judged_run
 from manyheads.measures.statistics import kendall_w
 from manyheads.prompts import Prompts
 from manyheads.replies import as_ranked
@@ -45,8 +45,7 @@ class PositionBias:
 def relative_quality(rank: int, ideas: int) -> float:
     """S = (n_t - 1) / n: the share of the n ideas that are ranked above the target, whose rank n_t is 1 to n + 1 (Eq. 3).
 
-    Raises:
-        MeasureError: no ideas, or a rank that there is not.
+    Raises `MeasureError` of no ideas, or of a rank that there is not.
     """
     if ideas < 1 or not 1 <= rank <= ideas + 1:
         raise MeasureError(f"rank {rank} beside {ideas} ideas: there is none such")
@@ -56,10 +55,8 @@ def relative_quality(rank: int, ideas: int) -> float:
 def orders_of(size: int, count: int, rng: random.Random) -> list[tuple[int, ...]]:
     """In which orders 0, …, size - 1 are shown: the rows of random Latin squares, one square after another.
 
-    Every `size` orders put each idea in each place once, so that place and idea are told apart.
-
-    Raises:
-        MeasureError: there is nothing to show.
+    Every `size` orders put each idea in each place once, so that place and idea are told apart. Raises `MeasureError`
+    where there is nothing to show.
     """
     if size < 1:
         raise MeasureError("no orders of no ideas")
@@ -98,9 +95,17 @@ def position_bias(
         raise MeasureError(f"an order or ranking does not hold each of the {size} ideas once")
     at = [place for place, each in enumerate(ranked) if each is not None]
     ranks, rng = [ranks_of(each) for each in whole], random.Random(seed)
-    bias = _bias([shown[place] for place in at], ranks)
-    designs = (orders_of(size, len(shown), rng) for _ in range(resamples))
-    drawn = (_bias([design[place] for place in at], ranks) for design in designs)
+
+    def bias_of(orders: Sequence[Sequence[int]]) -> float:
+        """Mean Spearman correlation of two permutations: 1 - 6 Σ d² / (k (k² - 1))."""
+        pairs = zip((orders[place] for place in at), ranks, strict=True)
+        squares = (
+            sum((place - rank[idea]) ** 2 for place, idea in enumerate(order)) for order, rank in pairs
+        )
+        return fmean(1 - 6 * total / (size * (size**2 - 1)) for total in squares)
+
+    bias = bias_of(shown)
+    drawn = (bias_of(orders_of(size, len(shown), rng)) for _ in range(resamples))
     as_large = sum(abs(other) >= abs(bias) - 1e-12 for other in drawn)
     by_place = tuple(
         fmean(rank[shown[order][place]] + 1 for order, rank in zip(at, ranks, strict=True))
@@ -111,20 +116,7 @@ def position_bias(
 
 def ranks_of(order: Sequence[int]) -> list[int]:
     """From things in their order, best first, to each thing's rank, from 0."""
-    places = [0] * len(order)
-    for place, idea in enumerate(order):
-        places[idea] = place
-    return places
-
-
-def _bias(shown: Sequence[Sequence[int]], ranks: Sequence[Sequence[int]]) -> float:
-    """Mean Spearman correlation of two permutations: 1 - 6 Σ d² / (k (k² - 1))."""
-    size = len(shown[0])
-    squares = (
-        sum((place - rank[idea]) ** 2 for place, idea in enumerate(order))
-        for order, rank in zip(shown, ranks, strict=True)
-    )
-    return fmean(1 - 6 * total / (size * (size**2 - 1)) for total in squares)
+    return sorted(range(len(order)), key=order.__getitem__)
 
 
 GUIDE = "partials/ranking_guide.md.j2"
@@ -208,17 +200,7 @@ class _Result(Part):
 
 def read_ranked_set(folder: Path) -> RankedSet:
     """A finished run that ranked ideas beside a target; raises `RatingError` where the folder holds none."""
-    begun, hint = (folder / "config.yaml").is_file(), f"name runs of {JUDGED}"
-    try:
-        run = result_data(folder)
-    except SubjectError as error:
-        raise RatingError(error.message, hint=error.hint if begun else hint) from error
-    if not {"target", "orders"} <= run["result"].keys():
-        raise RatingError(f"{folder}: a run of {run.get('system')}, not of a ranking", hint=JUDGED)
-    try:
-        result = read_result(folder, _Result).result
-    except SubjectError as error:
-        raise RatingError(error.message, hint=f"run it anew: {JUDGED}") from error
+    result = judged_run(folder, _Result, {"target", "orders"}, "a ranking", JUDGED)
     size = len(result.items)
     ranks = [ranks_of(order.ranked) for order in result.orders if order.ranked is not None]
     if not ranks:
@@ -262,35 +244,25 @@ def ranking_form(sets: Sequence[RankedSet], raters: int, seed: int) -> Form:
             )
     rng = random.Random(seed)
     named = anonymous(questions, "S", rng)
-
-    def shuffled(name: str) -> list[int]:
-        return rng.sample(range(len(named[name].texts)), len(named[name].texts))
-
-    letters = {name: shuffled(name) for name in named}
+    sizes = {name: len(each.texts) for name, each in named.items()}
+    letters = {name: rng.sample(range(size), size) for name, size in sizes.items()}
     places = {
         place: at for at, place in enumerate((name, number) for name in named for number in letters[name])
     }
     orders = tuple(
         tuple(
-            places[name, number] for name in rng.sample(list(named), len(named)) for number in shuffled(name)
+            places[name, number]
+            for name in rng.sample(list(named), len(named))
+            for number in rng.sample(range(sizes[name]), sizes[name])
         )
         for _ in range(raters)
     )
     items = tuple(
-        {
-            "set": name,
-            "quality": named[name].indicator,
-            "idea": ascii_uppercase[letters[name].index(number)],
-            "text": named[name].texts[number],
-            "number": str(number),
-            "target": named[name].target,
-            "judge_ranks": " ".join(map(str, named[name].judge_ranks[number])),
-            "source": named[name].sources[number],
-            "run": named[name].run,
-            "sha256": fingerprint(named[name].texts[number]),
-        }
-        for name, number in places
-    )
+        {"set": name, "quality": each.indicator, "idea": ascii_uppercase[place], "text": each.texts[number],
+         "number": str(number), "target": each.target, "judge_ranks": " ".join(map(str, each.judge_ranks[number])),
+         "source": each.sources[number], "run": each.run, "sha256": fingerprint(each.texts[number])}
+        for name, each in named.items() for place, number in enumerate(letters[name])
+    )  # fmt: skip
     areas = {
         name: sorted({each.area for each in sets if each.indicator == name}) for name in sorted(qualities)
     }

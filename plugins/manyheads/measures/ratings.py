@@ -8,22 +8,22 @@ import math
 import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any, cast
 
 from pydantic import Field
 
-from manyheads.core.results import Part, read_result, result_data
+from manyheads.core.results import Part
 from manyheads.disk import expanded
-from manyheads.errors import RatingError, SubjectError
-from manyheads.measures.forms import Filled, Form, Key, Layout, anonymous, count, read_table, read_text
-from manyheads.measures.statistics import Agreement, Correlation, agreement, krippendorff_alpha
+from manyheads.errors import RatingError
+from manyheads.measures.forms import Filled, Form, Key, Layout, anonymous, judged_run, read_table, read_text
+from manyheads.measures.statistics import FEW, Agreement, Correlation, agreement, krippendorff_alpha
 from manyheads.papers import fold
 from manyheads.prompts import Prompts
 from manyheads.resources import Resources, parse_json
-from manyheads.texts import Subject
+from manyheads.texts import Subject, count
 
 CRITERIA = ("novelty", "feasibility", "effectiveness")
 """What people rate (App. C.4)."""
@@ -42,40 +42,31 @@ LAYOUT = Layout(
 
 
 @dataclass(frozen=True)
-class Rating:
-    """One rater's judgement of one text, by criterion."""
-
-    rater: str
-    item: str
-    scores: Mapping[str, int]
-
-
-@dataclass(frozen=True)
 class Ratings:
-    """What some raters gave some texts, one rating each, on the criteria that all of them rated; and the rows, as
-    `file:row`, that were left out on demand.
+    """What some raters gave some texts.
+
+    Attributes:
+        criteria: those on which all of them rated.
+        scores: by text, in the order in which they first come, then rater, then criterion.
+        excluded: rows, as `file:row`, that were left out on demand.
     """
 
-    ratings: tuple[Rating, ...]
     criteria: tuple[str, ...]
+    scores: Mapping[str, Mapping[str, Mapping[str, int]]]
     excluded: tuple[str, ...] = ()
 
     @property
     def raters(self) -> list[str]:
-        return list(dict.fromkeys(rating.rater for rating in self.ratings))
+        return list(dict.fromkeys(rater for by_rater in self.scores.values() for rater in by_rater))
 
     def of(self, criterion: str) -> dict[str, dict[str, int]]:
-        """The ratings on one criterion, by text and rater, texts in the order in which they first come.
-
-        Raises:
-            RatingError: nobody rated that.
-        """
+        """The ratings on one criterion, by text and rater; raises `RatingError` where nobody rated that."""
         if criterion not in self.criteria:
             raise RatingError(f"nobody rated {criterion!r}", tried=f"rated: {', '.join(self.criteria)}")
-        table: dict[str, dict[str, int]] = {}
-        for rating in self.ratings:
-            table.setdefault(rating.item, {})[rating.rater] = rating.scores[criterion]
-        return table
+        return {
+            item: {rater: each[criterion] for rater, each in by_rater.items()}
+            for item, by_rater in self.scores.items()
+        }
 
     def means(self, criterion: str) -> dict[str, float]:
         """The mean over raters of each text."""
@@ -119,21 +110,21 @@ def read_ratings(paths: Sequence[Path], exclude: Collection[str] = (), key: Key 
             wrong is named by file, row and column.
     """
     filled = Filled.read(paths, LAYOUT, exclude)
-    problems, ratings = list[str](), dict[tuple[str, str], Rating]()
+    problems, scores = list[str](), dict[str, dict[str, dict[str, int]]]()
     for row in filled.rows:
         if row.place in filled.excluded:
             continue
         problems += [f"{row.place}: column {name}: empty" for name in ("rater", "id") if not row[name]]
         wrong = [problem for name in filled.answers for problem in row.problems_of(name, LOWEST, HIGHEST)]
         problems += [*wrong, *(key.problems_of(row) if key else ())]
-        pair = (row["rater"], row["id"])
-        if pair in ratings:
-            problems.append(f"{row.place}: {pair[0]} has rated {pair[1]} already")
-        ratings[pair] = Rating(*pair, {} if wrong else {name: int(row[name]) for name in filled.answers})
+        by_rater, rater = scores.setdefault(row["id"], {}), row["rater"]
+        if rater in by_rater:
+            problems.append(f"{row.place}: {rater} has rated {row['id']} already")
+        by_rater[rater] = {} if wrong else {name: int(row[name]) for name in filled.answers}
     filled.refuse(problems)
-    if not ratings:
+    if not scores:
         raise RatingError(f"{', '.join(map(str, paths))}: no ratings in it")
-    return Ratings(tuple(ratings.values()), filled.answers, filled.excluded)
+    return Ratings(filled.answers, scores, filled.excluded)
 
 
 Identity = Mapping[str, str]
@@ -153,7 +144,8 @@ def read_reviews(folders: Sequence[Path]) -> tuple[Ratings, dict[str, Identity]]
     Raises:
         RatingError: a folder holds no such run, two are of the same text, or of different forms.
     """
-    given, known, forms = list[Rating](), dict[str, Identity](), dict[tuple[str, ...], Path]()
+    scores, known = dict[str, dict[str, dict[str, int]]](), dict[str, Identity]()
+    forms = dict[tuple[str, ...], Path]()
     for folder in folders:
         result = _review(folder)
         identity = _identity(result.subject)
@@ -162,15 +154,13 @@ def read_reviews(folders: Sequence[Path]) -> tuple[Ratings, dict[str, Identity]]
             raise RatingError(
                 f"{folder}: {item} has been reviewed in another of these runs", hint="name one of them"
             )
-        known[item] = identity
-        criteria = tuple(result.means)
+        known[item], criteria = identity, tuple(result.means)
         forms.setdefault(criteria, folder)
-        for each in result.reviews:
-            given.append(Rating(each["reviewer"], item, {name: each[name] for name in criteria}))
+        scores[item] = {each["reviewer"]: {name: each[name] for name in criteria} for each in result.reviews}
     if len(forms) != 1:
         other = "; ".join(f"{folder} on {', '.join(names)}" for names, folder in forms.items())
         raise RatingError(f"reviews on different forms: {other}", hint="name those of one form")
-    return Ratings(tuple(given), next(iter(forms))), known
+    return Ratings(next(iter(forms)), scores), known
 
 
 class _Mean(Part):
@@ -186,19 +176,7 @@ class _Reviews(Part):
 
 
 def _review(folder: Path) -> _Reviews:
-    """Raises `RatingError` where the folder is of no finished run with reviews."""
-    try:
-        run = result_data(folder)
-        if not {"reviews", "means"} <= run["result"].keys():
-            raise RatingError(
-                f"{folder}: a run of {run.get('system')}, not of reviews", hint="manyheads review"
-            )
-        return read_result(folder, _Reviews).result
-    except SubjectError as error:
-        begun = (folder / "config.yaml").is_file()
-        raise RatingError(
-            error.message, hint=error.hint if begun else "name a run folder of manyheads review"
-        ) from error
+    return judged_run(folder, _Reviews, {"reviews", "means"}, "reviews", "manyheads review")
 
 
 # Scores of the texts that raters have rated: read from `manyheads measure`, tables and reviews, and paired.
@@ -368,32 +346,16 @@ class Comparison:
     held: ScoreAgreement | None = None
 
 
-def describe_ratings(ratings: Ratings) -> Comparison:
-    """The ratings alone."""
-    counts = [len(by_rater) for by_rater in ratings.of(ratings.criteria[0]).values()]
-    return Comparison(
-        texts=len(counts),
-        raters=len(ratings.raters),
-        ratings=len(ratings.ratings),
-        per_text=(min(counts), max(counts)),
-        excluded=ratings.excluded,
-        criteria={
-            name: Rated(fmean(ratings.means(name).values()), krippendorff_alpha(ratings.of(name)))
-            for name in ratings.criteria
-        },
-    )
-
-
 def compare(
     ratings: Ratings,
-    scores: Sequence[Score],
-    by: str,
+    scores: Sequence[Score] | None = None,
+    by: str = "",
     on: str | None = None,
     known: Mapping[str, Identity] | None = None,
     *,
     seed: int = 0,
 ) -> Comparison:
-    """The ratings, and how the score `by` goes together with the mean rating on a criterion.
+    """The ratings, and how the score `by`, where there are scores, goes together with the mean rating on a criterion.
 
     Args:
         on: the criterion; novelty if left out, or the first where that was not rated.
@@ -403,15 +365,29 @@ def compare(
     Raises:
         RatingError: nobody rated that, a text has no score, or there are too few texts or too little variation.
     """
-    criterion = on or ("novelty" if "novelty" in ratings.criteria else ratings.criteria[0])
-    pairs = pair(ratings.means(criterion), scores, known or {})
-    try:
-        correlations = agreement(pairs.scores, pairs.ratings, seed=seed)
-    except RatingError as error:
-        raise RatingError(
-            f"{by} and {criterion}: {error.message}", tried=error.tried, hint=error.hint
-        ) from error
-    return replace(describe_ratings(ratings), held=ScoreAgreement(by, criterion, pairs, correlations))
+    counts, held = [len(by_rater) for by_rater in ratings.scores.values()], None
+    if scores is not None:
+        criterion = on or ("novelty" if "novelty" in ratings.criteria else ratings.criteria[0])
+        pairs = pair(ratings.means(criterion), scores, known or {})
+        try:
+            correlations = agreement(pairs.scores, pairs.ratings, seed=seed)
+        except RatingError as error:
+            raise RatingError(
+                f"{by} and {criterion}: {error.message}", tried=error.tried, hint=error.hint
+            ) from error
+        held = ScoreAgreement(by, criterion, pairs, correlations)
+    return Comparison(
+        texts=len(counts),
+        raters=len(ratings.raters),
+        ratings=sum(counts),
+        per_text=(min(counts), max(counts)),
+        excluded=ratings.excluded,
+        criteria={
+            name: Rated(fmean(ratings.means(name).values()), krippendorff_alpha(ratings.of(name)))
+            for name in ratings.criteria
+        },
+        held=held,
+    )
 
 
 def as_lines(comparison: Comparison) -> Iterator[str]:
@@ -428,7 +404,7 @@ def as_lines(comparison: Comparison) -> Iterator[str]:
         yield from ("", f"{held.by} against {held.on}, n = {held.agreement.n}")
         yield _correlation("Pearson r", held.agreement.pearson)
         yield _correlation("Spearman ρ", held.agreement.spearman)
-        if held.agreement.few:
+        if held.agreement.n < FEW:  # Fisher's hold for any number
             yield "So few texts make the bootstrap's intervals too narrow"
         if held.pairs.unrated:
             yield f"{len(held.pairs.unrated)} scores are of texts that nobody rated"

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,8 +15,18 @@ from manyheads.disk import replace_text
 from manyheads.errors import LiteratureError, MeasureError
 from manyheads.literature.library import PARTS, Library, comparable, window
 from manyheads.literature.queries import first_sentence, widen
-from manyheads.measures.corpus import MeasuringCorpus, Search, unread
-from manyheads.measures.novelty import NEIGHBOURS, Neighbour, Normalise, Surroundings
+from manyheads.measures.corpus import MeasuringCorpus, unread
+from manyheads.measures.novelty import (
+    NEIGHBOURS,
+    Neighbour,
+    Normalise,
+    Novelty,
+    Surroundings,
+    novelty,
+    novelty_of,
+    relative_neighbour_density,
+    surroundings,
+)
 from manyheads.measures.papers import Papers
 from manyheads.measures.statistics import Mean, mean_of
 from manyheads.papers import Paper, fold
@@ -27,6 +38,7 @@ def as_lines(records: Iterable[BaseModel]) -> str:
     return "".join(f"{record.model_dump_json()}\n" for record in records)
 
 
+Search = Literal["exact", "approximate"]
 Measure = Literal["hd", "cd", "ci", "on", "rnd"]
 MEASURES: tuple[Measure, ...] = ("hd", "cd", "ci", "on", "rnd")
 SAME = 1e-3
@@ -103,53 +115,75 @@ def scores(
     corpus: MeasuringCorpus,
     subjects: Sequence[Subject],
     *,
-    neighbours: int,
-    normalise: Normalise,
-    search: Search,
+    neighbours: int = NEIGHBOURS,
+    normalise: Normalise = "year",
+    search: Search = "exact",
     rnd: tuple[int, int] | None = None,
     exclude: Collection[str] = (),
     exclude_same_title: bool = False,
 ) -> list[Score]:
-    """Measure texts, all at once.
+    """HD, CD, CI and ON of texts, all at once, and RND if asked for; see `novelty`, `relative_neighbour_density`.
 
     Args:
+        search: `approximate` asks the index of the corpus's bank, where it has one, for the nearest papers; not for RND.
         rnd: P and Q of the relative neighbour density, if it is wanted.
-        exclude: ids of papers that do not count.
+        exclude: ids of papers that do not count, neither as neighbours nor in any mean.
         exclude_same_title: whether papers do not count that bear the title of one of the texts.
 
     Raises:
-        MeasureError: the corpus has too few papers, or lacks one of `exclude`.
+        MeasureError: a text is empty, the corpus has too few papers, or lacks one of `exclude`.
         EmbeddingError: the corpus's model cannot be loaded.
     """
+    texts = [subject.text.strip() for subject in subjects]
+    if not all(texts):
+        raise MeasureError(f"text {texts.index('') + 1} is empty")
+    if not texts:
+        return []
+    if strange := sorted({*exclude}.difference(corpus.past.ids, corpus.contemporary.ids)):
+        raise MeasureError(
+            f"{corpus.meta.name}: no paper {', '.join(strange)} to leave out",
+            hint="--json names the ids of the papers near a text",
+        )
     titles = corpus.ids_by_title([one.title for one in subjects]) if exclude_same_title else ()
     excluded = sorted({*exclude, *titles})
-    sizes: dict[str, Any] = {"around": rnd[0], "own": rnd[1]} if rnd else {}
-    measured = corpus.measure(
-        [subject.text for subject in subjects],
+    past, vectors = corpus.past.without(excluded), corpus.model.embed(texts)
+    found = novelty(
+        vectors,
+        past,
+        corpus.contemporary.without(excluded),
         neighbours=neighbours,
         normalise=normalise,
-        search=search,
-        rnd=rnd is not None,
-        exclude=excluded,
-        **sizes,
+        search=partial(corpus.approximately, excluded) if search == "approximate" else None,
+    )
+    around, own = rnd or (None, None)
+    densities = (
+        relative_neighbour_density(vectors, past, around=rnd[0], own=rnd[1]) if rnd else [None] * len(texts)
     )
     meta = corpus.meta
-    how: dict[str, Any] = {
-        "neighbours": neighbours, "normalise": normalise, "search": search, **sizes,
-        "corpus": meta.name, "fingerprint": meta.fingerprint, "embedding": meta.embedding.name, "excluded": excluded,
-    }  # fmt: skip
     return [
-        Score(**_text(subject, (*one.novelty.past, *one.novelty.contemporary)), **vars(one.novelty),
-              rnd=one.rnd, unread=one.unread, **how)
-        for subject, one in zip(subjects, measured, strict=True)
+        _score(
+            subject, one, rest, rnd=density, neighbours=neighbours, normalise=normalise, search=search,
+            around=around, own=own, corpus=meta.name, fingerprint=meta.fingerprint,
+            embedding=meta.embedding.name, excluded=excluded,
+        )
+        for subject, one, density, rest in zip(subjects, found, densities, unread(corpus.model, texts), strict=True)
     ]  # fmt: skip
 
 
-def _text(subject: Subject, neighbours: Iterable[Neighbour]) -> dict[str, Any]:
-    """What a score says of its text, and which neighbours are the text itself, by title or vector."""
+def _score(subject: Subject, found: Novelty, rest: int | None, **how: Any) -> Score:
+    """With the neighbours told that are the text itself, by title or vector."""
     title = fold(subject.title)
-    itself = [one.id for one in neighbours if one.distance < SAME or (title and fold(one.title) == title)]
-    return {"name": subject.name, "source": subject.source, "sha256": subject.sha256, "itself": itself}
+    near = (*found.past, *found.contemporary)
+    itself = (one.id for one in near if one.distance < SAME or (title and fold(one.title) == title))
+    return Score(
+        name=subject.name,
+        source=subject.source,
+        sha256=subject.sha256,
+        itself=tuple(itself),
+        unread=rest,
+        **vars(found),
+        **how,
+    )
 
 
 def mean_score(found: Sequence[Score], measure: Measure) -> Mean | str:
@@ -181,8 +215,6 @@ RETRIEVED = 50
 """Papers that a text is held against. The papers give no number."""
 LOOKED_AT = 2
 """So many times the papers wanted are asked for: publishers withhold many abstracts from the services."""
-
-TIMELESS = "what services find is not parted into past and contemporary papers, as a corpus is"
 
 
 class _Wrote(Part):
@@ -238,19 +270,24 @@ async def service_scores(
         return paper.id not in exclude and fold(paper.title) not in titles
 
     for subject in subjects:
-        query, silence = query_of(subject), ""
+        query, why = query_of(subject), ""
         try:
             found, queries, degraded = await _retrieve(library, query, wanted, counts)
         except LiteratureError as error:
             failures.append(error)
-            found, queries, silence = [], (), error.message
+            found, queries, why = [], (), error.message
             degraded = tuple(name for name in config.cascade if name in error.source.split(", "))
         excluded = [one.id for one in found if not counts(one)]
         usable = [paper for one in found if counts(one) and (paper := comparable(one))]
         papers = usable[:wanted]
-        cd, ci, near = silence, silence, ()
-        if not silence:
-            cd, ci, near = _held_against(papers, subject, model, neighbours, normalise)
+        if not why and len(papers) < neighbours:
+            why = f"{len(papers)} papers with abstract and year were found, {neighbours} neighbours are asked for"
+        around = Surroundings((), why, why)
+        if not why:
+            vectors = model.embed([subject.text, *(paper.abstract for paper in papers)])
+            columns = zip(*((one.id, one.title, one.year, one.citations) for one in papers), strict=True)
+            held = Papers.of(*columns, vectors=vectors[1:])
+            [around] = surroundings(vectors[:1], held, neighbours, normalise, "retrieved")
         retrieval = Retrieval(
             query=query,
             queries=queries,
@@ -262,41 +299,22 @@ async def service_scores(
             dates=str(window(config)) or "any",
             degraded=degraded,
         )
-        why = {name: each for name, each in (("cd", cd), ("ci", ci)) if isinstance(each, str)}
         scores.append(
-            Score(
-                **_text(subject, near),
-                cd=None if isinstance(cd, str) else cd,
-                ci=None if isinstance(ci, str) else ci,
-                missing={"hd": TIMELESS, **why, "on": "no HD"},
-                contemporary=near,
-                unread=unread(model, [subject.text])[0],
+            _score(
+                subject,
+                novelty_of(Surroundings(), around),
+                unread(model, [subject.text])[0],
                 neighbours=neighbours,
                 normalise=normalise,
                 against="services",
                 retrieval=retrieval,
                 embedding=model.name,
-                excluded=tuple(excluded),
+                excluded=excluded,
             )
         )
     if failures and len(failures) == len(subjects):
         raise failures[0]
     return scores
-
-
-def _held_against(
-    papers: Sequence[Paper], subject: Subject, model: Embedder, neighbours: int, normalise: Normalise
-) -> tuple[float | str, float | str, tuple[Neighbour, ...]]:
-    """CD and CI, or why there is none; and the nearest of the papers."""
-    if len(papers) < neighbours:
-        why = f"{len(papers)} papers with abstract and year were found, {neighbours} neighbours are asked for"
-        return why, why, ()
-    vectors = model.embed([subject.text, *(paper.abstract for paper in papers)])
-    rows = [(one.id, one.title, one.year, one.citations) for one in papers]
-    ids, titles, years, citations = zip(*rows, strict=True)
-    held = Papers.of(ids, titles, years, citations, vectors[1:])
-    around = Surroundings.of(vectors[:1], held, neighbours, normalise, "retrieved")
-    return around.dissimilarity(0), around.impact(0), around.neighbours(0)
 
 
 async def _retrieve(

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 K = TypeVar("K", bound=Hashable)
-G = TypeVar("G", bound=Hashable)
 Ends: TypeAlias = tuple[float, float]
 Method: TypeAlias = Literal["t", "BCa", "Wilson"]
 LEVEL = 0.95
@@ -33,8 +32,7 @@ class Mean:
         se: standard error, s / √n, or √(p (1 - p) / n) of a share p; None for one value.
         low, high: ends of its interval at `level`; None where there is none, `why` says why.
         method: of a share Wilson's; of fewer than ten values Student's t, for resamples of so few vary less than new
-            values would; else the bootstrap's (BCa), which goes with skew and bounds.
-        t, bca: the ends by each of these two.
+            values would; else the bootstrap's (BCa), which goes with skew and bounds; `t`, `bca` are the ends by these.
     """
 
     n: int
@@ -116,8 +114,7 @@ def mean_difference(
 ) -> Mean | None:
     """The mean of `first - second`, which hold the same cases in the same order; None of no cases.
 
-    Raises:
-        MeasureError: they differ in length.
+    Raises `MeasureError` where they differ in length.
     """
     if len(first) != len(second):
         raise MeasureError(f"{len(first)} values cannot be paired with {len(second)}: not the same cases")
@@ -127,11 +124,7 @@ def mean_difference(
 
 
 def rating_mean(ratings: Sequence[float], scale: Ends = (1, 10)) -> RatingMean:
-    """The mean of at least one rating, with its interval.
-
-    Raises:
-        RatingError: there is none.
-    """
+    """The mean of at least one rating, with its interval; raises `RatingError` of none."""
     if not ratings:
         raise RatingError("no ratings: there is no mean of nothing")
     mean, n = fmean(ratings), len(ratings)
@@ -140,16 +133,16 @@ def rating_mean(ratings: Sequence[float], scale: Ends = (1, 10)) -> RatingMean:
     return RatingMean(mean, spread, low, high, n)
 
 
-def by_group(values: Mapping[K, float], group: Callable[[K], G]) -> dict[G, float]:
+def group_means(values: Mapping[K, float], group: Callable[[K], Hashable]) -> list[float]:
     """The mean of each group.
 
     Values of one group are alike, so that they are not independent: a mean of the groups' means has as its standard
     error that of clustered values, a mean of all values one that is too small (arXiv 2411.00640).
     """
-    groups = defaultdict[G, list[float]](list)
+    groups = defaultdict[Hashable, list[float]](list)
     for key, value in values.items():
         groups[group(key)].append(value)
-    return {name: fmean(some) for name, some in groups.items()}
+    return [fmean(some) for some in groups.values()]
 
 
 def student_interval(mean: float, se: float, n: int, level: float, within: Ends | None = None) -> Ends:
@@ -170,20 +163,32 @@ def bootstrap_interval(
     sample. The same values and seed give the same interval; values that hardly differ, or are no numbers, have none.
     """
     import numpy as np
+
+    data = np.asarray(values, dtype=np.float64)
+    interval = _bootstrap((data,), np.mean, "BCa", level, resamples, seed).confidence_interval
+    low, high = map(float, interval)
+    return (low, high) if np.isfinite([low, high]).all() else None
+
+
+def _bootstrap(
+    data: tuple["Floats", ...],
+    statistic: Any,
+    method: str,
+    level: float,
+    resamples: int,
+    seed: int,
+    **how: Any,
+) -> Any:
+    import numpy as np
     from scipy.stats import bootstrap
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of values that hardly differ: they have no interval
-        found: Any = bootstrap(
-            (np.asarray(values, dtype=np.float64),),
-            np.mean,
-            confidence_level=level,
-            n_resamples=resamples,
-            batch=max(1, BATCH // len(values)),
-            rng=np.random.default_rng(seed),
-        )
-    low, high = map(float, found.confidence_interval)
-    return (low, high) if np.isfinite([low, high]).all() else None
+        # Of values that hardly differ, which have no interval, and of constant resamples, which are counted.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return bootstrap(
+            data, statistic, method=method, confidence_level=level, n_resamples=resamples,
+            batch=max(1, BATCH // len(data[0])), rng=np.random.default_rng(seed), **how,
+        )  # fmt: skip
 
 
 Floats: TypeAlias = "NDArray[np.float64]"
@@ -229,11 +234,6 @@ class Agreement:
     slope: float
     intercept: float
 
-    @property
-    def few(self) -> bool:
-        """Whether the bootstrap's intervals are too narrow for want of texts; Fisher's hold for any number."""
-        return self.n < FEW
-
 
 def agreement(
     x: Sequence[float], y: Sequence[float], *, level: float = LEVEL, resamples: int = RESAMPLES, seed: int = 0
@@ -246,20 +246,17 @@ def agreement(
     from scipy.stats import linregress, pearsonr
 
     one, other = _checked(x, "the scores"), _checked(y, "the ratings")
-    if len(one) != len(other):
-        raise RatingError(f"{len(one)} scores cannot be paired with {len(other)} ratings")
+    if (n := len(one)) != len(other):
+        raise RatingError(f"{n} scores cannot be paired with {len(other)} ratings")
     r: Any = pearsonr(one, other)
-    # Three pairs leave z without any bound.
-    low, high = r.confidence_interval(level) if len(one) > LEAST else (-1, 1)
-    fisher = Interval(float(r.statistic), float(low), float(high), len(one), level)
+    low, high = (
+        r.confidence_interval(level) if n > LEAST else (-1, 1)
+    )  # three pairs leave z without any bound
+    fisher = Interval(float(r.statistic), float(low), float(high), n, level)
+    pearson = _correlation(one, other, False, level, resamples, seed, fisher)
+    spearman = _correlation(one, other, True, level, resamples, seed)
     line: Any = linregress(one, other)
-    return Agreement(
-        n=len(one),
-        pearson=_correlation(one, other, False, level, resamples, seed, fisher),
-        spearman=_correlation(one, other, True, level, resamples, seed),
-        slope=float(line.slope),
-        intercept=float(line.intercept),
-    )
+    return Agreement(n, pearson, spearman, float(line.slope), float(line.intercept))
 
 
 def _checked(values: Sequence[float], name: str) -> Floats:
@@ -267,17 +264,13 @@ def _checked(values: Sequence[float], name: str) -> Floats:
 
     data = np.asarray(values, dtype=np.float64)
     if len(data) < LEAST:
-        raise RatingError(
-            f"{len(data)} texts with score and rating: too few for a correlation",
-            hint=f"rate {LEAST} or more",
-        )
+        too_few = f"{len(data)} texts with score and rating: too few for a correlation"
+        raise RatingError(too_few, hint=f"rate {LEAST} or more")
     if not np.isfinite(data).all():
         raise RatingError(f"{name}: a value is missing or infinite")
     if _constant(data):
-        raise RatingError(
-            f"{name} are all {data[0]:g}: what does not vary goes together with nothing",
-            hint="take texts or raters that differ",
-        )
+        constant = f"{name} are all {data[0]:g}: what does not vary goes together with nothing"
+        raise RatingError(constant, hint="take texts or raters that differ")
     return data
 
 
@@ -294,19 +287,14 @@ def _correlation(
     scipy's own interval is none as soon as one resample is constant, which among few texts one always is.
     """
     import numpy as np
-    from scipy.stats import bootstrap, pearsonr, rankdata
+    from scipy.stats import pearsonr, rankdata
 
     def correlate(x: Floats, y: Floats, axis: int = -1) -> Floats:
         one, other = (rankdata(x, axis=axis), rankdata(y, axis=axis)) if ranks else (x, y)
         found: Any = pearsonr(one, other, axis=axis)
         return found.statistic
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of constant resamples, which are counted
-        found: Any = bootstrap(
-            (x, y), correlate, paired=True, vectorized=True, method="percentile", confidence_level=level,
-            n_resamples=resamples, batch=max(1, BATCH // len(x)), rng=np.random.default_rng(seed),
-        )  # fmt: skip
+    found = _bootstrap((x, y), correlate, "percentile", level, resamples, seed, paired=True, vectorized=True)
     drawn = found.bootstrap_distribution
     usable = drawn[np.isfinite(drawn)]
     if not len(usable):
@@ -318,16 +306,11 @@ def _correlation(
 
 
 def krippendorff_alpha(ratings: Mapping[str, Mapping[str, float]]) -> float | None:
-    """Krippendorff's alpha of ratings on an interval scale: 1 is full agreement, 0 is chance, below is worse.
+    """Krippendorff's alpha of ratings, by text and rater, on an interval scale: 1 is full agreement, 0 is chance.
 
     alpha = 1 - D_o / D_e, with the mean squared difference within a text for D_o and between all ratings for D_e
     (Krippendorff 2011, “Computing Krippendorff's Alpha-Reliability”). A text that one rater has rated is not counted.
-
-    Args:
-        ratings: by text and rater.
-
-    Returns:
-        None where nothing can be said: no text has two ratings, or all of these are the same.
+    None where nothing can be said: no text has two ratings, or all of these are the same.
     """
     import numpy as np
 
@@ -352,12 +335,10 @@ def kendall_tau(first: Sequence[int], second: Sequence[int]) -> float:
 def kendall_w(ranks: Sequence[Sequence[float]]) -> float | None:
     """Kendall's W = 12 Σ (R_i - R̄)² / (m² (k³ - k)) of m rankings of k things with rank sums R_i, 0 to 1.
 
-    Args:
-        ranks: for each ranking, each thing's rank; without ties. A single one has no W, nor have fewer than two things.
+    Rankings hold each thing's rank, without ties. A single one has no W, nor have fewer than two things.
     """
-    judged, size = len(ranks), len(ranks[0]) if ranks else 0
-    if judged < 2 or size < 2:
+    sums, judged = [sum(each) for each in zip(*ranks, strict=True)], len(ranks)
+    if judged < 2 or (size := len(sums)) < 2:
         return None
-    sums = [sum(rank[thing] for rank in ranks) for thing in range(size)]
     mean = fmean(sums)
     return 12 * sum((each - mean) ** 2 for each in sums) / (judged**2 * (size**3 - size))

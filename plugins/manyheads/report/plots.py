@@ -14,10 +14,12 @@ from typing import Any, Literal
 
 from manyheads.errors import JournalError, RatingError, UserError
 from manyheads.measures.ratings import Comparison
+from manyheads.texts import count
 
 Kind = Literal["heatmap", "lines", "bars"]
 KINDS = (".png", ".svg", ".pdf")
-WITHOUT = "drawing needs matplotlib, which is not installed: pip install 'manyheads[plots]'"
+INSTALL = "pip install 'manyheads[plots]'"
+WITHOUT = f"drawing needs matplotlib, which is not installed: {INSTALL}"
 LABELS = {
     "on": "ON, overall novelty",
     "hd": "HD, historical dissimilarity",
@@ -92,17 +94,11 @@ def can_draw() -> bool:
 
 
 def needs_plots(path: Path) -> None:
-    """Say early that a plot cannot be drawn.
-
-    Raises:
-        RatingError: matplotlib is not installed, or the file is of no kind that it draws.
-    """
+    """Raises `RatingError` where matplotlib is not installed, or the file is of no kind that it draws."""
     if path.suffix.lower() not in KINDS:
         raise RatingError(f"{path}: no kind of picture", hint=f"name a file that ends in {', '.join(KINDS)}")
     if not can_draw():
-        raise RatingError(
-            f"{path}: plots need matplotlib, which is not installed", hint="pip install 'manyheads[plots]'"
-        )
+        raise RatingError(f"{path}: drawing needs matplotlib, which is not installed", hint=INSTALL)
 
 
 def scatter_plot(comparison: Comparison, path: Path) -> None:
@@ -131,23 +127,17 @@ def scatter_plot(comparison: Comparison, path: Path) -> None:
         axes.plot(ends, line, color=COLOURS[1], linewidth=1.8, zorder=2)
         axes.set_xlabel(LABELS.get(held.by, held.by))
         axes.set_ylabel(f"{held.on}, mean of raters (1 to 10)")
-        figure.supxlabel(
-            f"n = {found.n} texts, {comparison.raters} rater{'s' if comparison.raters > 1 else ''}; "
-            f"Pearson r = {found.pearson.value:.2f} "
+        caption = (
+            f"n = {found.n} texts, {count(comparison.raters, 'rater')}; Pearson r = {found.pearson.value:.2f} "
             f"({interval.level:.0%} interval {interval.low:.2f} to {interval.high:.2f}); "
-            f"Spearman ρ = {found.spearman.value:.2f}",
-            fontsize=9,
-            color=DARK,
+            f"Spearman ρ = {found.spearman.value:.2f}"
         )
+        figure.supxlabel(caption, fontsize=9, color=DARK)
         _save(figure, path, RatingError, "--plot")
 
 
 def draw(kind: Kind, panels: Sequence[Panel], title: str, caption: str, paths: Sequence[Path]) -> None:
-    """Draw the panels into each of these files.
-
-    Raises:
-        JournalError: a file cannot be written.
-    """
+    """Draw the panels into each of these files; raises `JournalError` where one cannot be written."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
@@ -266,17 +256,12 @@ def _lines_or_bars(axes: Any, panel: Panel, series: Sequence[str], *, bars: bool
 
 def _height(panel: Panel, base: float | None) -> tuple[float, float]:
     """From where to where a panel goes: all means with their errors, and intervals as far as they do not dwarf these."""
-    bases = [] if base is None else [base]
-    errors = [(point.mean or 0, point.se or 0) for point in panel.points if point.mean is not None]
-    least = min([mean - se for mean, se in errors] + bases)
-    most = max([mean + se for mean, se in errors] + bases)
+    points = [point for point in panel.points if point.mean is not None]
+    errors = [(point.mean or 0) + sign * (point.se or 0) for point in points for sign in (-1, 1)]
+    errors += [] if base is None else [base]
+    least, most = min(errors), max(errors)
     span = (most - least) or abs(most) or 1.0
-    ends = [
-        end
-        for point in panel.points
-        for end in (point.low, point.high)
-        if point.mean is not None and end is not None
-    ]
+    ends = [end for point in points for end in (point.low, point.high) if end is not None]
     low = max(min([least, *ends]), least - REACH * span)
     high = min(max([most, *ends]), most + REACH * span)
     room = 0.05 * (high - low or span)

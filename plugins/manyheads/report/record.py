@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, TypeAdapter
 
-from manyheads.config import read_yaml
+from manyheads.config.files import read_yaml
 from manyheads.core import Tally
 from manyheads.core.events import AnyEvent, Event, Said, Warned
 from manyheads.core.results import RESULT, RunResult, RunUsage, read_result

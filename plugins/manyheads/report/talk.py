@@ -1,7 +1,7 @@
 """The discussion as a reader follows it: turns, in each what was said, who was asked from outside, what was decided."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from manyheads.core import ToolCall
@@ -95,18 +95,19 @@ def rounds(record: Record, stage: str, ideas: Sequence[ScoredIdea] = ()) -> list
         ):
             rounds.append(Round(event.turn, title))
         _hear(rounds[-1], event, numbers)
-    _complete(rounds)
+    # A reply out of the journal calls no guest again: their advice then stands in the asker's tool call.
+    for held in rounds:
+        calls = [call for line in held.lines for call in line.tools if not call.failed]
+        for line in held.lines:
+            if line.kind == "guest" and not line.text:
+                line.text = next((c.result for c in calls if c.arguments.get("name") == line.speaker), "")
     return rounds
 
 
 def guests(record: Record, stage: str) -> list[tuple[int, Line]]:
     """The exchanges with outside scientists in a stage, each with its turn."""
-    turns: dict[int, Round] = {}
-    for event in record.events:
-        if event.stage == stage and isinstance(event, Said | Invited):
-            _hear(turns.setdefault(event.turn, Round(event.turn)), event, {})
-    _complete(turns.values())
-    return [(turn, line) for turn, one in turns.items() for line in one.lines if line.kind == "guest"]
+    held = rounds(record, stage)
+    return [(each.turn, line) for each in held for line in each.lines if line.kind == "guest"]
 
 
 def _hear(held: Round, event: Said | Invited | Retrieved | Judged, numbers: Numbers) -> None:
@@ -135,15 +136,6 @@ def _guest(lines: list[Line], name: str, half: str) -> Line:
             return line
     lines.append(Line("guest", name))
     return lines[-1]
-
-
-def _complete(rounds: Iterable[Round]) -> None:
-    """A reply out of the journal calls no guest again: their advice then stands in the asker's tool call."""
-    for held in rounds:
-        calls = [call for line in held.lines for call in line.tools if not call.failed]
-        for line in held.lines:
-            if line.kind == "guest" and not line.text:
-                line.text = next((c.result for c in calls if c.arguments.get("name") == line.speaker), "")
 
 
 def _said(said: Said, numbers: Numbers) -> Line:

@@ -1,9 +1,9 @@
-"""A suite taken apart into cells, these into the runs that they need, and those into jobs."""
+"""A suite taken apart into cells, and these into the jobs that they need: runs, and judgings of these."""
 
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -97,35 +97,18 @@ def judge_of(config: RunConfig) -> Judge:
 Load: TypeAlias = Callable[[tuple[str, ...], str | None], RunConfig]
 """The config of all cells with `key=value` settings laid on, as the run's system reads it, or as another does."""
 LONGEST = 60
-
-
-@dataclass(frozen=True)
-class Run:
-    """A run of a cell. Cells that differ only in how they are judged have the same ones.
-
-    Attributes:
-        name: of its folder, the same at each start.
-        condition: what it shares with its repeats in all cases, in words.
-        begins_with: the run whose idea it begins with.
-    """
-
-    name: str
-    condition: str
-    label: str
-    config: RunConfig
-    begins_with: "Run | None" = None
+CELLS, RUN = "cells", "run"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What one number of a suite comes from: its runs, most often one, and how these are judged.
+    """A condition, a case and a seed, and the jobs that it needs.
 
     Attributes:
-        condition, case, seed: what it is a cell of; `case` is empty in a suite without cases.
-        name: another cell has another, the same cell of another start the same.
-        config: of its runs.
-        judges: by judge, the config of its judgings.
-        folders: by judge, the name of the folder of a judging: of each run within that run's, of all runs among others.
+        name: the same at each start.
+        config: of its runs, but for their seeds and what they begin with; `judges` by judge that of its judgings.
+        runs: cells that differ only in how they are judged have the same ones.
+        judgings: by judge, of each run or of all together.
     """
 
     condition: Condition
@@ -134,8 +117,8 @@ class Cell:
     name: str
     config: RunConfig
     judges: Mapping[str, RunConfig]
-    runs: tuple[Run, ...]
-    folders: Mapping[str, str]
+    runs: tuple[Job, ...]
+    judgings: Mapping[str, tuple[Job, ...]]
 
     @property
     def kind(self) -> str:
@@ -143,16 +126,24 @@ class Cell:
         return _kind(self.condition, self.case)
 
     @property
-    def label(self) -> str:
-        """What a table calls it."""
-        return f"{self.kind}, seed {self.seed}"
+    def jobs(self) -> tuple[Job, ...]:
+        """All of them, those that others need first."""
+        return (*self.runs, *(job for jobs in self.judgings.values() for job in jobs))
 
 
-def cells_of(suite: Suite, repeats: int, load: Load, settings: Sequence[str] = ()) -> list[Cell]:
+def together(system: System) -> bool:
+    """Whether it judges all runs of a cell together."""
+    return bool(system.judge and system.slots[system.judge.input].many)
+
+
+def cells_of(
+    suite: Suite, repeats: int, load: Load, folder: Path, settings: Sequence[str] = ()
+) -> list[Cell]:
     """Every cell of a suite: by condition, then case, then seed.
 
     Args:
         load: gives the config for the suite's own settings, then `settings`, then those of a condition and a case.
+        folder: of the suite, below which its jobs have theirs.
 
     Raises:
         ConfigError: there are too many; a setting is what the suite varies; a cell is no config, or lacks something.
@@ -166,7 +157,7 @@ def cells_of(suite: Suite, repeats: int, load: Load, settings: Sequence[str] = (
             hint="part it into several suites, or repeat less",
         )
     check_keys(suite, [setting.partition("=")[0].strip() for setting in settings])
-    cells = _Expansion(suite, load, (*_as_settings(suite.spec.set), *settings))
+    cells = _Expansion(suite, load, (*_as_settings(suite.spec.set), *settings), folder.resolve())
     return [
         cells.cell(condition, case, seed)
         for condition in suite.spec.conditions()
@@ -175,37 +166,62 @@ def cells_of(suite: Suite, repeats: int, load: Load, settings: Sequence[str] = (
     ]
 
 
+def jobs_of(cells: Sequence[Cell]) -> dict[str, Job]:
+    """Every job once, by its key: one repeat of all conditions and cases, then the next.
+
+    So all conditions are known a little before any is known well, and what cannot be measured shows early.
+    """
+    seeds = list(dict.fromkeys(cell.seed for cell in cells))
+    cases = list(dict.fromkeys(cell.case for cell in cells))
+    ordered = sorted(cells, key=lambda cell: (seeds.index(cell.seed), cases.index(cell.case)))
+    return {job.key: job for cell in ordered for job in cell.jobs}
+
+
 class _Expansion:
     """Makes cells; each config is read and checked once."""
 
-    def __init__(self, suite: Suite, load: Load, common: tuple[str, ...]) -> None:
+    def __init__(self, suite: Suite, load: Load, common: tuple[str, ...], folder: Path) -> None:
         self._suite, self._spec, self._load, self._common = suite, suite.spec, load, common
+        self._folder = folder
         self._configs: dict[str, tuple[RunConfig, Mapping[str, RunConfig]]] = {}
         measured = {each.of for each in suite.spec.measure_paths}
         self._judges = {name: system.name for name, system in judges().items() if name in measured}
 
     def cell(self, condition: Condition, case: str, seed: int) -> Cell:
-        keys, (config, judging) = self._suite.cases[case], self._config(condition, case)
+        config, judging = self._config(condition, case)
         seeds = range(seed * self._spec.ideas, (seed + 1) * self._spec.ideas)
-        folders: dict[str, str] = {}
-        for kind, judge in judging.items():
-            if together(system_of(judge)):
-                others = judged_in(config) - {kind}
-                folders[kind] = _name(self._without(condition, others), case, keys, seed)
-            else:
-                settings = self._spec.settings(condition).items()
-                own = {key: value for key, value in settings if root(key) == kind}
-                folders[kind] = f"{kind}-{_mark(own)}" if own else kind
+        runs = tuple(self._run(condition, case, each) for each in seeds)
         return Cell(
             condition,
             case,
             seed,
-            _name(condition, case, keys, seed),
+            self._name(condition, case, seed),
             config.model_copy(update={"seed": seed, "name": self._suite.name}),
             judging,
-            tuple(self._run(condition, case, each) for each in seeds),
-            folders,
+            runs,
+            {kind: tuple(self._judgings(kind, condition, case, seed, runs)) for kind in judging},
         )
+
+    def _judgings(
+        self, kind: str, condition: Condition, case: str, seed: int, runs: Sequence[Job]
+    ) -> Iterator[Job]:
+        """Judgings by the same models on the same host as what is judged."""
+        config, judging = self._config(condition, case)
+        judge, folders = judging[kind], tuple(str(run.folder) for run in runs)
+        name = judge_of(judge).input
+        if together(system_of(judge)):
+            others = judged_in(config) - {kind}
+            key = f"{kind}s/{self._name(self._without(condition, others), case, seed)}"
+            label, after = f"{kind} of {_kind(condition, case)}, seed {seed}", tuple(run.key for run in runs)
+            judge = _with_inputs(judge, seed, **{name: folders})
+            yield Job(key, self._folder / key, judge, label, after, kind, label_of(condition))
+            return
+        own = {key: value for key, value in self._spec.settings(condition).items() if root(key) == kind}
+        for run, folder in zip(runs, folders, strict=True):
+            key = f"{run.key}/{kind}-{_mark(own)}" if own else f"{run.key}/{kind}"
+            config = _with_inputs(judge, run.config.seed, **{name: folder})
+            label = f"{kind} of {run.label}"
+            yield Job(key, self._folder / key, config, label, (run.key,), kind, run.group)
 
     def _config(self, condition: Condition, case: str) -> tuple[RunConfig, Mapping[str, RunConfig]]:
         settings = _as_settings({**self._spec.settings(condition), **self._suite.cases[case]})
@@ -225,19 +241,18 @@ class _Expansion:
             self._configs[key] = config, judging
         return self._configs[key]
 
-    def _run(self, condition: Condition, case: str, seed: int) -> Run:
+    def _run(self, condition: Condition, case: str, seed: int) -> Job:
         config, _ = self._config(condition, case)
         sections = judged_in(config)
         steered = self._without(condition, sections)
-        keys = {key: value for key, value in self._suite.cases[case].items() if root(key) not in sections}
+        key, inputs, after = f"{CELLS}/{self._name(steered, case, seed, sections)}", {}, ()
         first = {**condition, **self._spec.begin_with}
-        return Run(
-            _name(steered, case, keys, seed),
-            label_of(steered),
-            f"{_kind(steered, case)}, seed {seed}",
-            config.model_copy(update={"seed": seed, "name": self._suite.name}),
-            None if first == condition else self._run(first, case, seed),
-        )
+        if first != condition:
+            base = self._run(first, case, seed)
+            inputs, after = {"idea": str(base.folder)}, (base.key,)
+        config = _with_inputs(config, seed, **inputs).model_copy(update={"name": self._suite.name})
+        label = f"{_kind(steered, case)}, seed {seed}"
+        return Job(key, self._folder / key, config, label, after, group=label_of(steered))
 
     def _without(self, condition: Condition, sections: Collection[str]) -> dict[str, Any]:
         """A condition but for what sets only these sections; variants that are left alike go by the first's name."""
@@ -253,6 +268,14 @@ class _Expansion:
                 del kept[VARIANT]
         return kept
 
+    def _name(self, condition: Condition, case: str, seed: int, without: Collection[str] = ()) -> str:
+        """Files of a case go by their names: a project that is moved has the same cells."""
+        keys = {key: value for key, value in self._suite.cases[case].items() if root(key) not in without}
+        words = "-".join([*map(str, condition.values()), *filter(None, [case])])
+        slug = re.sub(r"[^A-Za-z0-9]+", "-", words)[:LONGEST].strip("-")
+        placeless = mapped(keys, lambda text: Path(text).name if text.startswith("/") else text)
+        return "-".join(filter(None, [slug, f"seed{seed}", _mark([condition, case, placeless, seed])]))
+
 
 def _as_settings(keys: Mapping[str, Any]) -> tuple[str, ...]:
     """JSON is YAML: what stands there is read as it was, a text as that text."""
@@ -263,96 +286,13 @@ def _kind(condition: Condition, case: str) -> str:
     return f"{label_of(condition)}{f', {case}' if case else ''}"
 
 
-def _name(condition: Condition, case: str, keys: Mapping[str, Any], seed: int) -> str:
-    """Files of a case go by their names: a project that is moved has the same cells."""
-    told = "-".join([*map(str, condition.values()), *filter(None, [case])])
-    slug = re.sub(r"[^A-Za-z0-9]+", "-", told)[:LONGEST].strip("-")
-    placeless = mapped(keys, lambda text: Path(text).name if text.startswith("/") else text)
-    return "-".join(filter(None, [slug, f"seed{seed}", _mark([condition, case, placeless, seed])]))
-
-
 def _mark(exact: Any) -> str:
     text = json.dumps(exact, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-CELLS, RUN = "cells", "run"
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A cell and its jobs: those of its runs, and by judge those of its judgings, of each run or of all together."""
-
-    cell: Cell
-    runs: tuple[Job, ...]
-    judgings: Mapping[str, tuple[Job, ...]]
-
-    @property
-    def jobs(self) -> tuple[Job, ...]:
-        """All of them, those that others need first."""
-        return (*self.runs, *(job for jobs in self.judgings.values() for job in jobs))
-
-
-def together(system: System) -> bool:
-    """Whether it judges all runs of a cell together."""
-    return bool(system.judge and system.slots[system.judge.input].many)
-
-
-def plans_of(cells: Iterable[Cell], folder: Path) -> list[Plan]:
-    """A plan for each cell, in the cells' order; `folder` is the suite's."""
-    base, plans = folder.resolve(), list[Plan]()
-    for cell in cells:
-        runs, judgings = tuple(_run(run, base) for run in cell.runs), dict[str, tuple[Job, ...]]()
-        for kind, config in cell.judges.items():
-            if together(system_of(config)):
-                key, group = f"{kind}s/{cell.folders[kind]}", label_of(cell.condition)
-                folders, after = tuple(str(run.folder) for run in runs), tuple(run.key for run in runs)
-                config = _judging(config, cell.seed, folders)
-                label = f"{kind} of {cell.label}"
-                judgings[kind] = (Job(key, base / key, config, label, after, kind, group),)
-                continue
-            judgings[kind] = tuple(
-                Job(
-                    key := f"{run.key}/{cell.folders[kind]}",
-                    base / key,
-                    _judging(config, run.config.seed, str(run.folder)),
-                    f"{kind} of {run.label}",
-                    (run.key,),
-                    kind,
-                    run.group,
-                )
-                for run in runs
-            )
-        plans.append(Plan(cell, runs, judgings))
-    return plans
-
-
-def _judging(config: RunConfig, seed: int, judged: str | tuple[str, ...]) -> RunConfig:
-    """The config of a judging, by the same models on the same host as what is judged."""
-    return _with_inputs(config, **{judge_of(config).input: judged}).model_copy(update={"seed": seed})
-
-
-def jobs_of(plans: Sequence[Plan]) -> dict[str, Job]:
-    """Every job once, by its key: one repeat of all conditions and cases, then the next.
-
-    So all conditions are known a little before any is known well, and what cannot be measured shows early.
-    """
-    seeds = list(dict.fromkeys(plan.cell.seed for plan in plans))
-    cases = list(dict.fromkeys(plan.cell.case for plan in plans))
-    ordered = sorted(plans, key=lambda plan: (seeds.index(plan.cell.seed), cases.index(plan.cell.case)))
-    return {job.key: job for plan in ordered for job in plan.jobs}
-
-
-def _run(run: Run, base: Path) -> Job:
-    key, config, after = f"{CELLS}/{run.name}", run.config, ()
-    if run.begins_with is not None:
-        first = _run(run.begins_with, base)
-        config, after = _with_inputs(config, idea=str(first.folder)), (first.key,)
-    return Job(key, base / key, config, run.label, after, group=run.condition)
-
-
-def _with_inputs(config: RunConfig, **inputs: Any) -> RunConfig:
-    return config.model_copy(update={"inputs": config.inputs.model_copy(update=inputs)})
+def _with_inputs(config: RunConfig, seed: int, **inputs: Any) -> RunConfig:
+    return config.model_copy(update={"inputs": config.inputs.model_copy(update=inputs), "seed": seed})
 
 
 # Whether jobs can be run: what their configs, prompts and files lack is said before the first one is paid for.
@@ -376,7 +316,10 @@ def need_all(suite: Suite, jobs: Iterable[Job]) -> None:
         if job.after:  # what other jobs have yet to come to
             name = "idea" if job.kind == RUN else judge_of(config).input
             many = system_of(config).slots[name].many
-            config, readable = _with_inputs(config, **{name: () if many else None}), many or job.kind == RUN
+            config, readable = (
+                _with_inputs(config, config.seed, **{name: () if many else None}),
+                many or job.kind == RUN,
+            )
         try:
             prepare(job.config)
             if first(config.model_dump_json(exclude=SEED | INPUTS)):

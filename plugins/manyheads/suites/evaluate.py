@@ -5,17 +5,17 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from manyheads.config.run import BudgetConfig
+from manyheads.config import BudgetConfig
 from manyheads.engine.budget import JobsBudget
 from manyheads.engine.folder import JOURNAL
 from manyheads.engine.jobs import Listener, Local, Scheduler, finished_jobs
 from manyheads.engine.jobtable import JobTable
 from manyheads.hosts import host_factory, need_framework
 from manyheads.measures.scores import as_lines
-from manyheads.suites.cells import Cell, jobs_of, need_all, plans_of
+from manyheads.suites.cells import Cell, jobs_of, need_all
 from manyheads.suites.folder import begin, locked, record_of, write
-from manyheads.suites.measuring import Coverage, Row, open_corpora, rows_of
-from manyheads.suites.report import Entry, draw_suite, report_text, summarise, summary_table
+from manyheads.suites.measuring import Coverage, open_corpora, rows_of
+from manyheads.suites.report import Results, draw_suite, report_text, summary_table
 from manyheads.suites.spec import Suite
 
 RESULTS, SUMMARY, TABLE, REPORT = "results.jsonl", "summary.jsonl", "summary.csv", "report.md"
@@ -23,22 +23,11 @@ RESULTS, SUMMARY, TABLE, REPORT = "results.jsonl", "summary.jsonl", "summary.csv
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What came of a suite: a row each cell, an entry each condition and measure, and the files to look at."""
+    """What came of a suite, and the files to look at."""
 
-    rows: tuple[Row, ...]
-    entries: tuple[Entry, ...]
+    results: Results
     report: Path
     pictures: tuple[Path, ...]
-
-    @property
-    def failed(self) -> list[Row]:
-        """The cells without a result."""
-        return [row for row in self.rows if row.error is not None]
-
-    @property
-    def lacking(self) -> list[Row]:
-        """The cells with a result that does not hold all that is measured; what it holds as null is not meant."""
-        return [row for row in self.rows if row.missing]
 
 
 AGAIN = "the same manyheads eval command"
@@ -59,6 +48,7 @@ async def evaluate(
     """Bring a suite to its end in its folder; called again, it goes on, and shares the jobs with other processes.
 
     Args:
+        cells: whose jobs have their folders below `out`.
         jobs: how many runs, or judgings of runs, there are at a time.
         settings: those that were laid on the suite's own by hand, for the report.
 
@@ -68,13 +58,12 @@ async def evaluate(
             told of instead.
     """
     spec, budget = suite.spec, budget or JobsBudget(BudgetConfig())
-    plans = plans_of(cells, out)
-    graph = jobs_of(plans)
+    graph = jobs_of(cells)
     for host in {job.config.host for job in graph.values()}:
         need_framework(host)
     need_all(suite, graph.values())
     budget.need_prices(job.config for job in graph.values())
-    record = record_of(suite, plans)
+    record = record_of(suite, cells)
     with ExitStack() as stack:
         with locked(out):
             accepted = begin(out, record, accept_changes=accept_changes)
@@ -87,16 +76,15 @@ async def evaluate(
         coverage = Coverage(spec, graph, {key for key, ended in finished.items() if not ended}, listener)
         executor = Local(host_factory, accept_changes, AGAIN)
         failures = await Scheduler(table, executor, budget, coverage, at_once=jobs).run(graph)
-    rows = rows_of(spec, plans, failures, corpora)
-    entries = summarise(spec, rows)
+    results = Results(spec, rows_of(spec, cells, failures, corpora))
     with locked(out):
-        write(out / RESULTS, as_lines(rows))
-        write(out / SUMMARY, as_lines(entries))
-        write(out / TABLE, summary_table(spec, entries))
-        pictures = draw_suite(spec, rows, entries, out)
-        text = report_text(suite, repeats, rows, entries, pictures, accepted, _made_with(cells, settings))
+        write(out / RESULTS, as_lines(results.rows))
+        write(out / SUMMARY, as_lines(results.entries))
+        write(out / TABLE, summary_table(results))
+        pictures = draw_suite(results, out)
+        text = report_text(suite, repeats, results, pictures, accepted, _made_with(cells, settings))
         write(out / REPORT, text)
-    return Evaluation(tuple(rows), tuple(entries), out / REPORT, tuple(pictures))
+    return Evaluation(results, out / REPORT, tuple(pictures))
 
 
 def _journals(folder: Path) -> dict[str, Path]:

@@ -31,7 +31,7 @@ from manyheads.engine.system import system_of
 from manyheads.errors import ChangedError, JournalError
 from manyheads.resources import Resources, parse_json
 from manyheads.roles import Roles
-from manyheads.suites.cells import CELLS, RUN, Cell, Plan, jobs_of, judged_in
+from manyheads.suites.cells import CELLS, RUN, Cell, jobs_of, judged_in
 from manyheads.suites.spec import Suite, leaves, mapped, root
 
 # What a suite's results are made from, as its folder records it: results made otherwise are never mixed with others.
@@ -49,13 +49,13 @@ OLDER = "begun by another version of manyheads"
 MARK = 8
 
 
-def record_of(suite: Suite, plans: Sequence[Plan]) -> Record:
+def record_of(suite: Suite, cells: Sequence[Cell]) -> Record:
     """What must stay the same for results to be comparable: not budgets, prices or addresses.
 
     What is varied stands in the suite. One config tells the rest. How runs are judged stands by itself: it may come
     later. Raises `UserError` where a prompt or a corpus is not to be had.
     """
-    jobs, cells = list(jobs_of(plans).values()), [plan.cell for plan in plans]
+    jobs = list(jobs_of(cells).values())
     judged = set[str].intersection(*(judged_in(cell.config) for cell in cells))
     record = {
         "format": FORMAT,

@@ -14,7 +14,7 @@ from manyheads.engine.jobs import Failure, Job, JobNews, Listener
 from manyheads.errors import ConfigError, SubjectError
 from manyheads.measures.corpus import MeasuringCorpus, measuring_corpus
 from manyheads.measures.scores import scores
-from manyheads.suites.cells import RUN, Cell, Plan
+from manyheads.suites.cells import RUN, Cell
 from manyheads.suites.spec import Absent, MeasurePath, MeasuringConfig, SuiteSpec, Value, at
 from manyheads.texts import Subject, read_subject
 
@@ -68,31 +68,30 @@ def open_corpora(spec: SuiteSpec, cells: Sequence[Cell]) -> Corpora:
 
 
 def rows_of(
-    spec: SuiteSpec, plans: Sequence[Plan], failures: Mapping[str, Failure], corpora: Corpora
+    spec: SuiteSpec, cells: Sequence[Cell], failures: Mapping[str, Failure], corpora: Corpora
 ) -> list[Row]:
     """What was measured, a row for each cell, in their order."""
-    runs = {job.folder: job for plan in plans for job in plan.runs if job.key not in failures}
+    runs = {job.folder: job for cell in cells for job in cell.runs if job.key not in failures}
     novelty = _novelty(spec, runs.values(), corpora)
-    return [_row(spec, plan, failures, novelty) for plan in plans]
+    return [_row(spec, cell, failures, novelty) for cell in cells]
 
 
-def _row(spec: SuiteSpec, plan: Plan, failures: Mapping[str, Failure], novelty: Novelty) -> Row:
-    cell = plan.cell
+def _row(spec: SuiteSpec, cell: Cell, failures: Mapping[str, Failure], novelty: Novelty) -> Row:
     known: dict[str, Any] = {
         "cell": cell.name, "condition": dict(cell.condition), "case": cell.case, "seed": cell.seed
     }  # fmt: skip
     results: dict[Path, dict[str, Any]] = {}
-    for job in plan.jobs:
+    for job in cell.jobs:
         if job.key in failures:
             return Row(**known, error=str(failures[job.key]))
-    for job in plan.jobs:
+    for job in cell.jobs:
         try:
             results[job.folder] = result_data(job.folder)
         except SubjectError as error:
             return Row(**known, error=f"{error.message}; remove {job.folder} and it is run again")
     values, each, shares, unknown, missing = {}, {}, [], [], {}
     for measure in spec.measure_paths:
-        found = list(_cell_values(measure, plan, results, novelty))
+        found = list(_cell_values(measure, cell, results, novelty))
         numbers = tuple(one for one in found if isinstance(one, float | bool))
         # Where a run lacks a measure, or nobody knows it, there is none of the cell.
         if absent := [one.why for one in found if isinstance(one, Absent)]:
@@ -118,10 +117,10 @@ def _row(spec: SuiteSpec, plan: Plan, failures: Mapping[str, Failure], novelty: 
 
 
 def _cell_values(
-    measure: MeasurePath, plan: Plan, results: Mapping[Path, Mapping[str, Any]], novelty: Novelty
+    measure: MeasurePath, cell: Cell, results: Mapping[Path, Mapping[str, Any]], novelty: Novelty
 ) -> Iterator[Value]:
     """What there is of a measure in a cell: a value for each of its runs, or one of all of them together."""
-    jobs = plan.judgings.get(measure.of, plan.runs)
+    jobs = cell.judgings.get(measure.of, cell.runs)
     for job in jobs:
         if measure.of == "novelty":
             value = novelty[job.folder][measure.path[0]]

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, field_validator, model_validator
 
-from manyheads.config import Slot, read_yaml
-from manyheads.config.run import Strict
+from manyheads.config import Slot, Strict
+from manyheads.config.files import read_yaml
 from manyheads.disk import expanded, read_text
 from manyheads.engine.system import System
 from manyheads.errors import ConfigError, describe

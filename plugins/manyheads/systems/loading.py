@@ -7,7 +7,8 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from manyheads.config import RunConfig, layers, merge, parse_set, validated
+from manyheads.config import RunConfig
+from manyheads.config.files import layers, merge, parse_set, validated
 from manyheads.engine.folder import CONFIG
 from manyheads.engine.system import System
 from manyheads.errors import ConfigError, JournalError

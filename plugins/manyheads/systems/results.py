@@ -5,7 +5,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from manyheads.config import read_yaml
+from manyheads.config.files import read_yaml
 from manyheads.core.results import Abstract, Idea, RunResult, Topic, parse_result, result_data, sections
 from manyheads.engine.folder import CONFIG
 from manyheads.engine.system import System

@@ -121,7 +121,10 @@ def test_authors_are_those_that_are_wanted(tmp_path: Path) -> None:
         {"authorid": "9", "name": "Al Cole", "papercount": "some"},
     )
     graph = AcademicGraph(dump(tmp_path, papers=(), abstracts=(), authors=people))
-    assert graph.authors({"7", "9"}) == {"7": RawAuthor("7", "Jo Berg", ("Sea U",), papers=12, citations=40)}
+    assert graph.authors({"7", "9"}) == {
+        "7": RawAuthor("7", "Jo Berg", ("Sea U",), papers=12, citations=40),
+        "9": RawAuthor("9", "Al Cole"),
+    }
 
 
 @pytest.mark.parametrize("parts", [{}, {"papers": ()}, {"abstracts": ()}])

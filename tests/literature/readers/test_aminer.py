@@ -233,7 +233,7 @@ def test_an_ecosystem_of_it_keeps_what_the_dataset_knows(tmp_path: Path) -> None
         assert (one.papers, one.citations) == (61, 900)
         assert one.interests == ("tactile sensing", "soft grippers")
         assert one.collaborators == {real["Odile Brandt (9)"]: 3}
-        assert made.collaborations(real["Odile Brandt (9)"])[one.name] == 3
+        assert made.scientist(real["Odile Brandt (9)"]).collaborators[one.name] == 3
         assert made.meta.counts.interests_by == {"dataset": 2, "texts": 1}
         assert made.meta.source == tmp_path.name
 

@@ -34,9 +34,7 @@ VALUE = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(("id", "name", "x")), inner),
     max_leaves=6,
 )
-MANY = settings(
-    max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
-)
+MANY = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 
 
 def outcome(read: Callable[[], list[RawPaper]], rejects: Rejects) -> None:

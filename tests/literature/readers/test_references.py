@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manyheads.bank.building import build_corpus
-from manyheads.bank.corpus import RawPaper, Rejects, as_paper
+from manyheads.bank.corpus import RawPaper, Rejects
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.meta import BuildOptions
 from manyheads.literature.readers.formats import open_corpus
@@ -56,9 +56,8 @@ def test_parquet_tells_them(tmp_path: Path) -> None:
 
 @given(JSON_VALUE)
 def test_references_of_any_kind_never_spoil_a_paper(value: Any) -> None:
-    found = as_paper(paper(references=value))
-    assert isinstance(found, RawPaper)
-    assert as_paper(found.model_dump(by_alias=True)) == found
+    found = RawPaper.model_validate(paper(references=value))
+    assert RawPaper.model_validate(found.model_dump(by_alias=True)) == found
 
 
 def test_a_corpus_is_the_same_with_and_without_them(tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ FIELDS = ("paper_id", "metadata", "abstract", "bib_entries")
 ABOUT = ("title", "abstract", "journal-ref", "versions", "update_date", "authors_parsed")
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(st.sampled_from(FIELDS), VALUE), st.dictionaries(st.sampled_from(ABOUT), VALUE))
 def test_whatever_a_field_holds_is_a_paper_or_counted(
     tmp_path: Path, fields: dict[str, Any], about: dict[str, Any]

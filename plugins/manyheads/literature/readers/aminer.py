@@ -7,24 +7,21 @@ A folder of text files: `AMiner-Paper`, and beside it, where one has them, `AMin
 
 import re
 from array import array
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, lines, members, sift
+from manyheads.bank.corpus import RawAuthor, RawPaper, Reader, Record, Rejects, lines, members, shards
 from manyheads.errors import CorpusError
 from manyheads.literature.readers.common import (
-    Dataset,
-    Record,
+    count_of,
     mapping,
     objects,
     paper,
     sequence,
-    shards,
     terms,
-    whole,
 )
 
 if TYPE_CHECKING:
@@ -33,8 +30,6 @@ if TYPE_CHECKING:
 # AMiner's network: who cites, who wrote what, and who has written with whom, in a few bytes each.
 
 
-DENSE = 2**23
-"""Below this, an index has a place of its own in one array of counts; the dataset's are below 2.1 million."""
 MOST_DIGITS = 18
 LAST_PLACE = 2**31 - 1
 
@@ -43,42 +38,28 @@ class CitationCounts:
     """How often each paper is cited: the papers that name it among their references, each counted once."""
 
     def __init__(self, papers: Path) -> None:
-        self._dense, self._sparse = array("I"), Counter[str]()
-        seen = set[bytes]()
+        import numpy as np
+
+        cited, seen = array("q"), set[bytes]()
         with closing(lines(papers)) as stream:
             for _, line in stream:
                 if line.startswith(b"#index"):
                     seen.clear()
-                elif line.startswith(b"#%") and (cited := line[2:].strip()) not in seen:
-                    seen.add(cited)
-                    self._count(cited.decode("utf-8", errors="replace"))
+                elif line.startswith(b"#%") and (index := line[2:].strip()) not in seen:
+                    seen.add(index)
+                    cited.append(hash(index))
+        self._keys, self._counts = np.unique(np.asarray(cited), return_counts=True)
 
     def times(self, index: str) -> int:
-        if (place := _place(index)) is None:
-            return self._sparse[index]
-        return self._dense[place] if place < len(self._dense) else 0
-
-    def _count(self, index: str) -> None:
-        if (place := _place(index)) is None:
-            self._sparse[index] += 1
-            return
-        if (missing := place + 1 + place // 8 - len(self._dense)) > 0 and place >= len(self._dense):
-            self._dense.frombytes(bytes(self._dense.itemsize * missing))
-        self._dense[place] += 1
-
-
-def _place(index: str) -> int | None:
-    """The index as a number; None where it is none, or written in another way than numbers are, or too large."""
-    number = int(index) if index.isdecimal() and len(index) <= MOST_DIGITS else DENSE
-    return number if number < DENSE and str(number) == index else None
+        key = hash(index.encode())
+        place = int(self._keys.searchsorted(key))
+        return int(self._counts[place]) if place < len(self._keys) and self._keys[place] == key else 0
 
 
 class Authorships:
     """Which authors wrote a paper: parallel arrays, sorted by paper and, within one, by place in the byline.
 
-    Args:
-        file: lines of four numbers: the line's, the author's index, the paper's, the place in the byline.
-        rejects: takes lines that are anything else.
+    Lines of the file have four numbers: the line's, the author's, the paper's, the place; others go to `rejects`.
     """
 
     def __init__(self, file: Path, rejects: Rejects) -> None:
@@ -182,11 +163,7 @@ class Block:
 
 
 def blocks(file: Path) -> Iterator[Block]:
-    """The blocks of a file.
-
-    Raises:
-        CorpusError: the file cannot be read, or does not begin with `#index`.
-    """
+    """The blocks of a file. Raises `CorpusError` where the file cannot be read, or does not begin with `#index`."""
     block, tag = Block(), ""
     with closing(lines(file)) as stream:
         for number, raw in stream:
@@ -212,32 +189,25 @@ def blocks(file: Path) -> Iterator[Block]:
 
 
 PAPER, AUTHOR, COAUTHOR, AUTHORSHIP = "paper", "author", "coauthor", "author2paper"
-EXAMPLE = (
-    "records that begin with a line `#index NUMBER`, then `#* title`, `#@ names;…`, `#t year`, `#! abstract`"
-)
 
 
-class AMiner:
-    """A `Reader` of the dataset.
+class AMiner(Reader):
+    """A `Reader` of the dataset: a folder, or a file of papers in it, whatever its name.
 
     Papers carry no citation count: how often each is cited is counted over all of the file first. An author's key
     is the dataset's index where `AMiner-Author2Paper` is there, else the name.
-
-    Args:
-        path: the folder, or a file of papers in it, whatever its name.
     """
+
+    unit = "record"
+    example = "records that begin with a line `#index NUMBER`, then `#* title`, `#@ names;…`, `#t year`, `#! abstract`"
 
     def __init__(self, path: Path) -> None:
         self._folder = path if path.is_dir() else path.parent
+        super().__init__(self._folder)
         self._papers = None if path.is_dir() else path
-        self.name = self._folder.resolve().name
 
-    def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
-        """See `Reader.papers`; a record's number counts the file's papers.
-
-        Raises:
-            CorpusError: there are no papers, or a file cannot be read.
-        """
+    def records(self, rejects: Rejects) -> Iterator[Record]:
+        """Raises `CorpusError` where there are no papers, or a file cannot be read."""
         if (file := self._papers or self._file(PAPER)) is None:
             packed = any(self._folder.glob("*.rar"))
             raise CorpusError(
@@ -249,11 +219,9 @@ class AMiner:
         ties = self._file(AUTHORSHIP)
         cited = CitationCounts(file)
         authorships = Authorships(ties, rejects) if ties else None
-        rejects.file, rejects.unit = file.name if ties else "", "record"
-        records = (
-            (number, _paper(block, cited, authorships)) for number, block in enumerate(blocks(file), 1)
-        )
-        yield from sift(file, records, rejects, example=EXAMPLE)
+        rejects.file, rejects.unit = file.name if ties else "", self.unit
+        for number, block in enumerate(blocks(file), 1):
+            yield number, _paper(block, cited, authorships)
 
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
         """See `Reader.authors`. By name, only authors are known whose name nobody else has."""
@@ -261,7 +229,7 @@ class AMiner:
             return {}
         by_index, by_key, shared = self._file(AUTHORSHIP) is not None, dict[str, Block](), set[str]()
         for block in blocks(file):
-            keys = [block.text("index")] if by_index else [*map(even, block.list("n"))]
+            keys = [block.text("index")] if by_index else [*map(_text, block.list("n"))]
             for key in keys:
                 if key in wanted:
                     shared |= {key} & by_key.keys()
@@ -273,11 +241,11 @@ class AMiner:
         return {
             key: RawAuthor(
                 key=key,
-                name=next(map(even, filter(None, block.list("n"))), key),
+                name=next(map(_text, filter(None, block.list("n"))), key),
                 affiliations=tuple(filter(None, block.list("a"))) or None,
                 interests=tuple(filter(None, block.list("t"))) or None,
-                papers=_count(block.text("pc")),
-                citations=_count(block.text("cn")),
+                papers=count_of(block.text("pc")),
+                citations=count_of(block.text("cn")),
                 coauthors=None if met is None else met.get(block.text("index"), {}),
             )
             for key, block in by_key.items()
@@ -294,11 +262,6 @@ class AMiner:
             ),
             None,
         )
-
-
-def even(name: str) -> str:
-    """A name with single blanks, as `RawPaper` has it."""
-    return " ".join(name.split())
 
 
 def _paper(
@@ -337,7 +300,7 @@ OTHERS = ("author", "venue", "affiliation", "linking")
 """What stands in the names of files that hold no papers."""
 
 
-class Oag(Dataset):
+class Oag(Reader):
     """A `Reader` of the dataset: a file of publications, or the folder with all of them and those of authors.
 
     Plain, gzip or zip. An author's key is the dataset's id where it has one, else the name. The dataset knows
@@ -352,7 +315,6 @@ class Oag(Dataset):
         files = [file for file in self._files() if not any(other in file.name.lower() for other in OTHERS)]
         if not files and self.path.is_dir():
             raise CorpusError(f"{self.path}: no publications in it", hint="name the folder of the downloads")
-        rejects.unit = self.unit
         for file in files or [self.path]:
             where, inside = "" if file == self.path else str(file.relative_to(self.path)), members(file)
             for member in inside:
@@ -410,8 +372,8 @@ def _oag_author(row: Mapping[str, Any]) -> RawAuthor:
         name=_text(row.get("name")) or key,
         affiliations=tuple(dict.fromkeys(filter(None, map(_text, places)))) or None,
         interests=tuple(filter(None, map(_text, tags))) or None,
-        papers=_count(row.get("n_pubs")),
-        citations=_count(row.get("n_citation")),
+        papers=count_of(row.get("n_pubs")),
+        citations=count_of(row.get("n_citation")),
     )
 
 
@@ -429,10 +391,3 @@ def _text(value: object) -> str:
 def _id(value: object) -> str:
     """An id, which in some versions is a number."""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else _text(value)
-
-
-def _count(value: object) -> int | None:
-    try:
-        return whole(value)
-    except ValueError:
-        return None

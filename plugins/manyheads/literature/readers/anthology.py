@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import IO
 from xml.etree.ElementTree import Element, ParseError
 
-from manyheads.bank.corpus import open_file, reading
+from manyheads.bank.corpus import Reader, Record, open_file
 from manyheads.errors import CorpusError
-from manyheads.literature.readers.common import Dataset, Record, paper
+from manyheads.literature.readers.common import paper
 
 OLD_STYLE = re.compile(r"[A-Z]\d\d")
 TWO_DIGIT_VOLUMES = re.compile(r"W\d\d|C69|D19")
@@ -19,7 +19,7 @@ BROKEN = (ParseError, LookupError, ValueError)
 """What a parser raises of XML that is none, in an unknown encoding, or with entities of its own."""
 
 
-class Anthology(Dataset):
+class Anthology(Reader):
     """A `Reader` of ACL Anthology XML.
 
     It has no citation counts and no keywords. An author's `id`, given where a name is shared, keeps people apart.
@@ -33,7 +33,7 @@ class Anthology(Dataset):
     def records_of(self, file: Path) -> Iterator[Record]:
         """Raises `CorpusError` for a file that is no Anthology XML, is cut off, or declares entities."""
         number = 0
-        with reading(file, lambda: f" after paper {number}" if number else ""), open_file(file) as stream:
+        with open_file(file, where=lambda: f" after paper {number}" if number else "") as stream:
             try:
                 for number, fields in enumerate(_papers(file, stream), 1):
                     yield number, paper(fields)

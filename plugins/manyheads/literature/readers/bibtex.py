@@ -8,9 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manyheads.bank.corpus import RawPaper, lines
+from manyheads.bank.corpus import RawPaper, Reader, Record, lines
 from manyheads.errors import CorpusError
-from manyheads.literature.readers.common import Dataset, Record, paper, terms
+from manyheads.literature.readers.common import paper, terms
 
 if TYPE_CHECKING:
     from bibtexparser.model import Entry
@@ -35,21 +35,15 @@ class NotTeXError(ValueError):
 
 def plain_text(text: str) -> str:
     """A text with its accents as letters, on one line, without the braces that protect capitals; formulas stay.
-
-    Raises:
-        NotTeXError: it is no LaTeX.
-    """
+    Raises `NotTeXError` where it is no LaTeX."""
     parts = _letters(text).split("$")
     parts[::2] = (part.translate(NO_BRACES) for part in parts[::2])
     return " ".join("$".join(parts).split())
 
 
 def names(text: str) -> list[str]:
-    """The names of an author field, each with the family name last; "and others" is no name.
-
-    Raises:
-        NotTeXError: a name has too many commas, or the text is no LaTeX.
-    """
+    """The names of an author field, each with the family name last; "and others" is no name. Raises `NotTeXError`
+    where a name has too many commas, or the text is no LaTeX."""
     from bibtexparser.middlewares.names import (
         InvalidNameError,
         parse_single_name_into_parts,
@@ -88,7 +82,7 @@ MOST_LINES, MOST_BYTES = 5000, 2**20
 """Of one entry: what is longer has lost its closing brace, or is none."""
 
 
-class BibTeX(Dataset):
+class BibTeX(Reader):
     """A `Reader` of `.bib` files; a paper's id is its entry's key. No citation counts."""
 
     kind = "BibTeX"

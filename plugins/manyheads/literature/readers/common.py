@@ -1,86 +1,22 @@
-"""What the readers share: a dataset of records in files, and fields as datasets write them."""
+"""What the readers share: objects of JSON, and fields as datasets write them."""
 
 import datetime as dt
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
-from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, as_paper, crowded, lines, sift
-from manyheads.errors import CorpusError
+from pydantic import ValidationError
 
-Record = tuple[int, RawPaper | tuple[str, str]]
-"""A record's number in its file, and the paper in it or the field at fault and why."""
+from manyheads.bank.corpus import RawPaper, at_fault, crowded, lines
+
 YEAR = re.compile(r"(?<!\d)(1[5-9]|20)\d\d(?!\d)")
 SHOWN = 60
 
 
-class Dataset(ABC):
-    """A `Reader` of a file, or of all such files in a folder; a format says what the records of a file are."""
-
-    kind: ClassVar[str]
-    endings: ClassVar[tuple[str, ...]]
-    unit: ClassVar[str] = "line"
-    """What the numbers of records count."""
-    example: ClassVar[str]
-
-    def __init__(self, path: Path) -> None:
-        self.name, self.path = path.resolve().name, path
-
-    def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
-        """See `Reader.papers`; a record's number counts the `unit`s of its file."""
-        yield from sift(self.path, self.records(rejects), rejects, example=self.example)
-
-    def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
-        """Nothing but what the papers say."""
-        return {}
-
-    def records(self, rejects: Rejects) -> Iterator[Record]:
-        for file in each(self.path, shards(self.path, self.endings, self.kind), rejects, self.unit):
-            yield from self.records_of(file)
-
-    @abstractmethod
-    def records_of(self, file: Path) -> Iterator[Record]: ...
-
-
-def shards(path: Path, endings: Collection[str], kind: str) -> list[Path]:
-    """The files of a dataset: the path itself, or those in the folder with one of these endings, by name.
-
-    Raises:
-        CorpusError: nothing is there.
-    """
-    if not path.exists():
-        raise CorpusError(
-            f"{path}: no such file or folder", hint=f"name a file of {kind}, or a folder of them"
-        )
-    if path.is_file():
-        return [path]
-    files = sorted(file for file in path.rglob("*") if file.name.lower().endswith(tuple(endings)))
-    if not files:
-        raise CorpusError(
-            f"{path}: no file of {kind} in it", hint=f"their names end in {' or '.join(endings)}"
-        )
-    return files
-
-
-def each(path: Path, files: Iterable[Path], rejects: Rejects, unit: str) -> Generator[Path]:
-    """Each file in turn; from then on rejects are of that file, named where the dataset is a folder."""
-    rejects.unit = unit
-    for file in files:
-        if file != path:
-            rejects.file = str(file.relative_to(path))
-        yield file
-
-
 def objects(file: Path, member: str | None = None) -> Generator[tuple[int, dict[str, Any] | tuple[str, str]]]:
-    """The object of each line of JSON, or why it holds none; broken Unicode in an escape is none.
-
-    Args:
-        file: may be packed, see `lines`.
-        member: of a zip that holds several files, the one to read.
-    """
+    """The object of each line of a file (of a `member` of a zip), or why it holds none, as does broken Unicode in an escape."""
     from pydantic_core import from_json
 
     with closing(lines(file, member)) as stream:
@@ -109,14 +45,28 @@ def sequence(value: object) -> list[Any]:
 
 
 def paper(fields: Mapping[str, Any]) -> RawPaper | tuple[str, str]:
-    """See `as_paper`; year and citations may be written as text, a date or a float."""
+    """A paper of its fields (`authors` for the byline), or the field at fault and why.
+
+    Year and citations may be written as text, a date or a float.
+    """
     values = dict(fields)
     for name, read in (("year", year_of), ("citations", whole)):
         try:
             values[name] = read(values.get(name))
         except ValueError as wrong:
             return name, str(wrong)
-    return as_paper(values)
+    try:
+        return RawPaper.model_validate(values)
+    except ValidationError as wrong:
+        return at_fault(wrong)
+
+
+def count_of(value: object) -> int | None:
+    """A count, None for anything else; see `whole`."""
+    try:
+        return whole(value)
+    except ValueError:
+        return None
 
 
 def whole(value: object) -> int | None:

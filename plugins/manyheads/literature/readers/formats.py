@@ -10,6 +10,7 @@ from pathlib import Path
 
 from manyheads.bank.corpus import (
     GZIP,
+    LISTED,
     UTF8_MARK,
     ZIP,
     JsonLines,
@@ -28,7 +29,6 @@ from manyheads.literature.library import connect
 from manyheads.literature.readers.aminer import AMiner, Oag
 from manyheads.literature.readers.anthology import Anthology
 from manyheads.literature.readers.bibtex import BEGIN, BibTeX
-from manyheads.literature.readers.common import shards
 from manyheads.literature.readers.semantic_scholar import AcademicGraph, Search, part_files
 from manyheads.literature.readers.table import NEEDED, Delimited, Parquet, columns_of, header_of
 from manyheads.literature.readers.unarxive import UnArXive
@@ -84,40 +84,22 @@ class Format:
     open: Callable[[str, Opening], Reader]
 
 
-def _json_lines(source: str, opening: Opening) -> Reader:
-    path, endings = Path(source), (".jsonl", ".jsonl.gz", ".json", ".json.gz")
-    return (
-        _as_one([JsonLines(file) for file in shards(path, endings, "JSON Lines")])
-        if path.is_dir()
-        else JsonLines(path)
-    )
-
-
-def _search(source: str, opening: Opening) -> Reader:
-    config = opening.literature
-    return Search(
-        source.removeprefix(SEARCH),
-        opening.years,
-        partial(connect, "semantic_scholar", config),
-        opening.cache,
-        opening.limit,
-        config.endpoints.get("semantic_scholar", ""),
-    )
-
-
-def _dumps(source: str, how: Opening) -> Reader:
-    return AcademicGraph(Path(source), how.years, how.scratch, references=how.references)
+def _search(source: str, how: Opening) -> Reader:
+    connecting = partial(connect, "semantic_scholar", how.literature)
+    address = how.literature.endpoints.get("semantic_scholar", "")
+    return Search(source.removeprefix(SEARCH), how.years, connecting, how.cache, how.limit, address)
 
 
 FORMATS = {
     one.name: one
     for one in (
-        Format("jsonl", "JSON Lines, one paper a line", "papers.jsonl.gz", _json_lines),
+        Format("jsonl", "JSON Lines, one paper a line", "papers.jsonl.gz", lambda source, _: JsonLines(Path(source))),
         Format("aminer", "AMiner's text files of papers, authors and co-authors", "aminer/ with AMiner-Paper.txt",
                lambda source, _: AMiner(Path(source))),
         Format("oag", "Open Academic Graph: JSON Lines with n_citation and author ids", "oag/ with v3.1_oag_publication_1.json",
                lambda source, _: Oag(Path(source))),
-        Format("semantic-scholar", "Semantic Scholar's dumps", "s2ag/ with papers/, abstracts/ and authors/", _dumps),
+        Format("semantic-scholar", "Semantic Scholar's dumps", "s2ag/ with papers/, abstracts/ and authors/",
+               lambda source, how: AcademicGraph(Path(source), how.years, how.scratch, references=how.references)),
         Format(API, "Semantic Scholar's search, year by year", '"s2:graph retrieval" --start 2010 --end 2018', _search),
         Format("unarxive", "unarXive: arXiv's papers in full, with their bibliographies", "unarxive/ with 2212/arXiv_src_2212_001.jsonl",
                lambda source, _: UnArXive(Path(source))),
@@ -133,12 +115,10 @@ FORMATS = {
 
 
 def open_sources(sources: Sequence[str], opening: Opening) -> Reader:
-    """The reader of a dataset, or of several as one; a source is a path, or `s2:` and the words of a search.
-
-    Raises:
-        CorpusError: nothing is there, its format is not known, or the format has no use for an option.
-    """
-    return _as_one([open_corpus(source, opening) for source in sources])
+    """The reader of a dataset, or of several as one; a source is a path, or `s2:` and the words of a search. Raises
+    `CorpusError` where nothing is there, its format is not known, or the format has no use for an option."""
+    readers = [open_corpus(source, opening) for source in sources]
+    return readers[0] if len(readers) == 1 else Several(readers)
 
 
 def open_corpus(source: str | Path, opening: Opening | None = None) -> Reader:
@@ -180,11 +160,8 @@ def format_examples() -> str:
 
 
 def detect(path: Path) -> str:
-    """The format of a file or a folder.
-
-    Raises:
-        CorpusError: there is nothing, it cannot be read, or it is of no known format.
-    """
+    """The format of a file or a folder. Raises `CorpusError` where there is nothing, it cannot be read, or it is of
+    no known format."""
     if not path.exists():
         raise CorpusError(
             f"{path}: no such file or folder", hint=f"name a dataset, or a search: {SEARCH}WORDS"
@@ -264,7 +241,7 @@ def _of_json(line: bytes) -> str:
 # Several datasets read as one, whatever their formats.
 
 
-class Several:
+class Several(Reader):
     """A `Reader` of readers, one after the other; rejects name the dataset that they are of."""
 
     def __init__(self, readers: Sequence[Reader]) -> None:
@@ -280,12 +257,8 @@ class Several:
                     rejects.unit, rejects.file = own.unit, own.file
                     yield number, paper
             finally:
-                log, rejects.log = rejects.log, None  # written to it already
-                for one in own.first:
-                    rejects.add(one)
                 rejects.by_field.update(own.by_field)
-                rejects.by_field.subtract(one.field for one in own.first)
-                rejects.log = log
+                rejects.first += own.first[: LISTED - len(rejects.first)]
 
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
         """See `Reader.authors`; of an author that several know, what the first of them says."""
@@ -293,7 +266,3 @@ class Several:
         for reader in reversed(self._readers):
             authors.update(reader.authors(wanted))
         return authors
-
-
-def _as_one(readers: Sequence[Reader]) -> Reader:
-    return readers[0] if len(readers) == 1 else Several(readers)

@@ -9,13 +9,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from pydantic import JsonValue, TypeAdapter
-
-from manyheads.bank.corpus import RawAuthor, RawPaper, Rejects, sift
+from manyheads.bank.corpus import RawAuthor, RawPaper, Reader, Record, Rejects
 from manyheads.disk import Database
 from manyheads.errors import CorpusError, LiteratureError
 from manyheads.literature.cache import LookupCache
-from manyheads.literature.readers.common import Record, each, mapping, objects, paper, sequence, whole
+from manyheads.literature.lookup import Member
+from manyheads.literature.readers.common import count_of, mapping, objects, paper, sequence
 from manyheads.literature.source import Part, Request, Source
 from manyheads.papers import Paper, Window
 
@@ -27,22 +26,17 @@ _TABLES = (
 
 
 Years = tuple[int | None, int | None]
-EXAMPLE = 'lines such as {"corpusid": 1, "title": "…", "authors": [{"authorId": "2", "name": "…"}], "year": 2015, …}'
 
 
-class AcademicGraph:
+class AcademicGraph(Reader):
     """A `Reader` of the dumps: a folder with the parts as folders, or as files whose names begin so.
 
-    Abstracts stand in files of their own. Papers wait for theirs in a database on the disk, which takes about as
-    much room as the unpacked papers of these years.
-
-    Args:
-        folder: of the dump.
-        years: the first and the last year of interest; papers of others do not wait, and come without abstracts.
-        scratch: folder for the database; the system's for temporary files if not given.
-        references: whether papers tell what they cite, where `citations` was downloaded too; corpora need it not, and
-            the database takes as much more room as the unpacked citations.
+    Abstracts stand in files of their own. Papers of the years of interest wait for theirs in a database on the disk (in
+    `scratch`), which takes about as much room as they do unpacked; those of other years come without. With `references`,
+    the database holds `citations` too.
     """
+
+    example = 'lines such as {"corpusid": 1, "title": "…", "authors": [{"authorId": "2", "name": "…"}], "year": 2015, …}'
 
     def __init__(
         self,
@@ -52,19 +46,16 @@ class AcademicGraph:
         *,
         references: bool = False,
     ) -> None:
-        self.name, self._folder, self._years, self._scratch = folder.resolve().name, folder, years, scratch
+        super().__init__(folder)
+        self._years, self._scratch = years, scratch
         self._citations = part_files(folder, "citations") if references else []
 
-    def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
-        """See `Reader.papers`; a record's number is its line's. Papers come in the order of their abstracts.
-
-        Raises:
-            CorpusError: papers or abstracts are missing, or cannot be read.
-        """
+    def records(self, rejects: Rejects) -> Iterator[Record]:
+        """In the order of their abstracts; raises `CorpusError` where papers or abstracts are missing or unreadable."""
         for part in ("papers", "abstracts"):
-            if not part_files(self._folder, part):
+            if not part_files(self.path, part):
                 raise CorpusError(
-                    f"{self._folder}: no {part} of Semantic Scholar in it",
+                    f"{self.path}: no {part} of Semantic Scholar in it",
                     hint="name the folder that holds papers/, abstracts/ and authors/, as downloaded from the datasets API",
                 )
         try:
@@ -73,10 +64,8 @@ class AcademicGraph:
                 closing(Database(Path(place) / "papers.sqlite", *_TABLES, safety="none")) as join,
             ):
                 join.change_all("INSERT INTO cites VALUES (?, ?)", self._pairs(rejects))
-                for number, made in sift(
-                    self._folder, self._records(join, rejects), rejects, example=EXAMPLE
-                ):
-                    if self._citations:
+                for number, made in self._joined(join, rejects):
+                    if self._citations and isinstance(made, RawPaper):
                         cited = join.rows("SELECT cited FROM cites WHERE citing = ? ORDER BY rowid", made.id)
                         made = made.model_copy(update={"references": tuple(one for (one,) in cited)})
                     yield number, made
@@ -88,25 +77,32 @@ class AcademicGraph:
 
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
         """See `Reader.authors`; {} where the dump was downloaded without authors."""
-        rows = (row for file in part_files(self._folder, "authors") for _, row in objects(file))
-        authors = (
-            _author(row) for row in rows if isinstance(row, dict) and str(row.get("authorid")) in wanted
-        )
-        return {one.key: one for one in authors if one}
+        rows = (row for file in part_files(self.path, "authors") for _, row in objects(file))
+        return {
+            key: RawAuthor(
+                key=key,
+                name=str(row.get("name") or ""),
+                affiliations=tuple(map(str, sequence(row.get("affiliations")))) or None,
+                papers=count_of(row.get("papercount")),
+                citations=count_of(row.get("citationcount")),
+            )
+            for row in rows
+            if isinstance(row, dict) and (key := str(row.get("authorid"))) in wanted
+        }
 
     def _pairs(self, rejects: Rejects) -> Iterator[tuple[str, str]]:
         """Who cites whom, of those of whom the dump knows both."""
-        for file in each(self._folder, self._citations, rejects, "line"):
+        for file in self.each(self._citations, rejects):
             for number, row in objects(file):
                 if not isinstance(row, dict):
                     rejects.note(number, *row)
                 elif row.get("citingcorpusid") is not None and row.get("citedcorpusid") is not None:
                     yield str(row["citingcorpusid"]), str(row["citedcorpusid"])
 
-    def _records(self, join: Database, rejects: Rejects) -> Iterator[Record]:
+    def _joined(self, join: Database, rejects: Rejects) -> Iterator[Record]:
         """Papers wait on the disk for their abstracts; those that find none come last."""
         first, last = self._years
-        for file in each(self._folder, part_files(self._folder, "papers"), rejects, "line"):
+        for file in self.each(part_files(self.path, "papers"), rejects):
             for number, row in objects(file):
                 made = paper(_fields(row)) if isinstance(row, dict) else row
                 if isinstance(made, tuple) or not (first or made.year) <= made.year <= (last or made.year):
@@ -116,7 +112,7 @@ class AcademicGraph:
                 if not join.change("INSERT OR IGNORE INTO papers VALUES (?, ?, ?, ?)", *waiting):
                     yield number, ("corpusid", "is another paper's already")
         columns = "file, number, paper"
-        for file in each(self._folder, part_files(self._folder, "abstracts"), rejects, "line"):
+        for file in self.each(part_files(self.path, "abstracts"), rejects):
             name = rejects.file
             for number, row in objects(file):
                 if not isinstance(row, dict):
@@ -153,47 +149,23 @@ def _fields(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _author(row: Mapping[str, Any]) -> RawAuthor | None:
-    """None where the counts are no counts."""
-    try:
-        return RawAuthor(
-            key=str(row["authorid"]),
-            name=str(row.get("name") or ""),
-            affiliations=tuple(map(str, sequence(row.get("affiliations")))) or None,
-            papers=whole(row.get("papercount")),
-            citations=whole(row.get("citationcount")),
-        )
-    except ValueError:
-        return None
-
-
 # Papers of a literature service as a dataset: a query, asked year by year.
 
 
-KEPT = "corpus with ids"
-"""As what years are kept; another name than before papers told of their authors' ids."""
 MOST_A_YEAR = 1000
 """Semantic Scholar's search gives no more papers than this to one query."""
-API_PARTS: tuple[Part, ...] = ("abstract", "authors", "venue", "citations", "date")
-_PAPERS = TypeAdapter(list[Paper])
+API_PARTS: frozenset[Part] = frozenset(("abstract", "authors", "venue", "citations", "date"))
 
 
-class Search:
-    """A `Reader` of what a service finds for a query, each year's best matches.
+class Search(Reader):
+    """A `Reader` of what a service finds for a query, each year's best matches, at most `limit`; both `years` are asked.
 
-    A year that was fetched is kept in the cache: a build that was interrupted goes on from there.
-
-    Args:
-        query: words to search for.
-        years: the first and the last year, both asked.
-        connect: opens the service; it is closed when the papers have been read.
-        cache: opens where years are kept.
-        limit: papers of one year, at most.
-        address: of the service if it is not its own.
-
-    Raises:
-        CorpusError: no words, or no years.
+    A year that was fetched is kept in the cache: a build that was interrupted goes on from there. Raises `CorpusError` for
+    no words, or no years.
     """
+
+    unit = "paper"
+    example = "use other words, or other years"
 
     def __init__(
         self,
@@ -204,7 +176,7 @@ class Search:
         limit: int = MOST_A_YEAR,
         address: str = "",
     ) -> None:
-        self.name = f"search: {query}"
+        self.name, self.path = f"search: {query}", Path(f"search: {query}")
         first, last = years
         if not query.strip():
             raise CorpusError(
@@ -218,50 +190,26 @@ class Search:
         self._query, self._years, self._limit = query.strip(), range(first, last + 1), limit
         self._connect, self._open_cache, self._address = connect, cache, address
 
-    def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
-        """See `Reader.papers`; a record's number is its rank in its year.
-
-        Raises:
-            LiteratureError: the service cannot be reached or refuses; the years so far are kept.
-            CorpusError: nothing was found at all.
-        """
-        yield from sift(self.name, self._records(rejects), rejects, example="use other words, or other years")
-
-    def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
-        """Nothing but what the papers say."""
-        return {}
-
-    def _records(self, rejects: Rejects) -> Iterator[Record]:
-        rejects.unit = "paper"
-        source = self._connect()
+    def records(self, rejects: Rejects) -> Iterator[Record]:
+        """Numbered by rank in their year; raises `LiteratureError` where the service fails: the years so far are kept."""
         with self._open_cache() as cache, asyncio.Runner() as runner:
+            service = Member(self._connect(), cache, self._address)
             try:
-                for year in self._years:
-                    key: dict[str, JsonValue] = {"query": self._query, "year": year, "limit": self._limit}
-                    key["parts"] = [*API_PARTS]
-                    faults: list[str] = []
-                    if self._address:
-                        key["address"] = self._address
-                    if (papers := cache.get(source.name, KEPT, key, _PAPERS)) is None:
-                        papers, faults = runner.run(self._ask(source, year))
-                        if not faults:
-                            cache.put(source.name, KEPT, key, _PAPERS, papers)
-                    rejects.file = f"{source.name} {year}"
-                    yield from ((0, ("answer", fault)) for fault in faults)
+                for done, year in enumerate(self._years):
+                    window = Window(dt.date(year, 1, 1), dt.date(year + 1, 1, 1))
+                    request = Request("search", self._query, self._limit, window, API_PARTS)
+                    try:
+                        papers, _ = runner.run(service.answer(request))
+                    except LiteratureError as error:
+                        kept = f"{done} of {len(self._years)} years are found, and kept"
+                        error.tried = f"{error.tried}; {kept}" if error.tried else kept
+                        raise
+                    rejects.file = f"{service.name} {year}"
+                    yield from ((0, ("answer", fault)) for fault in request.faults)
                     for rank, one in enumerate(papers, 1):
                         yield rank, paper(_fields_of_hit(one))
             finally:
-                runner.run(source.close())
-
-    async def _ask(self, source: Source, year: int) -> tuple[list[Paper], list[str]]:
-        window = Window(dt.date(year, 1, 1), dt.date(year + 1, 1, 1))
-        request = Request("search", self._query, self._limit, window, frozenset(API_PARTS))
-        try:
-            return await source.look_up(request), request.faults
-        except LiteratureError as error:
-            kept = f"{self._years.index(year)} of {len(self._years)} years are found, and kept"
-            error.tried = f"{error.tried}; {kept}" if error.tried else kept
-            raise
+                runner.run(service.source.close())
 
 
 def _fields_of_hit(one: Paper) -> dict[str, Any]:

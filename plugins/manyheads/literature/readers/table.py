@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, cast
 
-from manyheads.bank.corpus import RawPaper, open_file, reading
+from manyheads.bank.corpus import RawPaper, Reader, Record, open_file
 from manyheads.errors import CorpusError
-from manyheads.literature.readers.common import Dataset, Record, paper, terms
+from manyheads.literature.readers.common import paper, terms
 from manyheads.papers import fold
 
 # Columns of tables: which holds what, by its name or the user's word.
@@ -47,11 +47,8 @@ BATCH, LONGEST_LIST = 500, 1000
 
 
 def column_option(text: str) -> dict[str, str]:
-    """What `--columns title=Title,year=Year` says: field to column.
-
-    Raises:
-        CorpusError: an unknown field, or no `field=column`.
-    """
+    """What `--columns title=Title,year=Year` says: field to column. Raises `CorpusError` for an unknown field, or no
+    `field=column`."""
     pairs = [part.partition("=") for part in text.split(",")]
     columns = {field.strip(): column.strip() for field, _, column in pairs}
     if wrong := [field for field, column in columns.items() if field not in NAMES or not column]:
@@ -87,13 +84,8 @@ def header_of(line: str, columns: Mapping[str, str]) -> tuple[str, list[str]]:
     return max(headers, key=lambda one: (len(columns_of(one[1], columns)), len(one[1])))
 
 
-class _Table(Dataset):
-    """What both kinds of tables share.
-
-    Args:
-        path: a file, or a folder of them.
-        columns: field to column, where the header's names do not say it.
-    """
+class _Table(Reader):
+    """What both kinds of tables share; `columns` says field to column where the header's names do not."""
 
     unit = "row"
     example = "a header and rows such as: id,title,abstract,authors,year,citations"
@@ -128,7 +120,7 @@ class Delimited(_Table):
     def records_of(self, file: Path) -> Iterator[Record]:
         csv.field_size_limit(LONGEST_CELL)
         number, stem = 0, file.name.partition(".")[0]
-        with reading(file, lambda: f" after row {number}" if number else ""), open_file(file) as stream:
+        with open_file(file, where=lambda: f" after row {number}" if number else "") as stream:
             text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
             first = text.readline(LONGEST_CELL)
             if not first.strip():
@@ -267,11 +259,8 @@ def _paper(row: Mapping[str, Any], columns: Mapping[str, str], number: str) -> R
 
 
 def fields(row: Mapping[str, Any], columns: Mapping[str, str], number: str) -> dict[str, Any]:
-    """A row as the fields of a paper; without a column of ids, `number` is its id.
-
-    Raises:
-        ValueError: the authors cannot be told apart.
-    """
+    """A row as the fields of a paper; without a column of ids, `number` is its id. Raises `ValueError` where the
+    authors cannot be told apart."""
     cells = {field: row.get(column) for field, column in columns.items()}
     people = _people(cells["authors"])
     authors = [*map(person, people)] if people is not None else _names(_text(cells["authors"]))
@@ -332,10 +321,7 @@ def _literal(cell: object) -> object:
 
 def _people(cell: object) -> list[Any] | None:
     """A list of authors, which Hugging Face's data sets may turn into an object of lists; None for a text of names.
-
-    Raises:
-        ValueError: a text that begins as a list, but is none.
-    """
+    Raises `ValueError` for a text that begins as a list, but is none."""
     value = _literal(cell)
     if isinstance(value, Mapping):
         about = cast("Mapping[str, Any]", value)

@@ -4,16 +4,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from manyheads.bank.corpus import RawPaper
+from manyheads.bank.corpus import RawPaper, Reader, Record
 from manyheads.literature.readers.bibtex import NotTeXError, plain_text
-from manyheads.literature.readers.common import Dataset, Record, mapping, objects, paper, sequence
+from manyheads.literature.readers.common import mapping, objects, paper, sequence
 from manyheads.literature.readers.table import person
 
 IDS = {"doi": "doi:", "arxiv_id": "arXiv:"}
 """What a bibliography's entry is known by elsewhere, and what stands before it in a reference."""
 
 
-class UnArXive(Dataset):
+class UnArXive(Reader):
     """A `Reader` of the dataset.
 
     A paper's references are the entries of its bibliography as they stand, with the DOI and the arXiv number that

@@ -28,7 +28,7 @@ async def select_team(run: VirSciRun) -> Team:
     team, invited = Team([]), 0
     _join(run, team, Member(scientist, run.speaker("leader", scientist.name, scientist=scientist)))
     if config.size > 1:
-        for candidate in draw(run.rng, literature, scientist.name, exploration=config.exploration):
+        for candidate in draw(run.rng, literature.scientists, scientist, exploration=config.exploration):
             invited += 1
             await _invite(run, team, candidate)
             if len(team.members) == config.size or invited == config.max_invitations:

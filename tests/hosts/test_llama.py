@@ -68,7 +68,11 @@ async def test_what_it_can_do_is_found_out(served: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["autogen", "agentscope"])
-def test_a_run_comes_to_its_end(served: str, host: str, tmp_path: Path) -> None:
+def test_a_run_comes_to_its_end(
+    served: str, host: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is known of the server: it refuses `json_schema` first."""
+    monkeypatch.setenv("MANYHEADS_CACHE", str(tmp_path / "cache"))
     model = f"models.default={{provider: openai, name: tiny, base_url: {served}, temperature: 1.5, max_tokens: 6000}}"
     sets = (
         model, "team.size=2", "turns=1", "embedding=lexical", "ideas.references=1", "novelty.references=1",

@@ -94,15 +94,13 @@ class Prompts:
     def told(self, model: object) -> str:
         """A reply, or a part of a result, as others are shown it: by the template of its class, `spoken/<Class>.md.j2`.
 
-        Without one it is the first text of its fields; a text is itself. Prompts call it by the filter `told`.
+        A reply without one says it by its method `spoken`, a text is itself. Prompts call it by the filter `told`.
         """
-        if not isinstance(model, BaseModel):
-            return str(model)
         for kind in type(model).__mro__:
             if self.find(name := f"spoken/{key_of(kind)}.md.j2"):
-                fields = {field: getattr(model, field) for field in type(model).model_fields}
-                return self.render(name, {"one": model, **fields}).strip()
-        return next((value for value in model.model_dump().values() if isinstance(value, str)), "")
+                return self.render(name, {"one": model}).strip()
+        spoken = getattr(model, "spoken", None)
+        return spoken() if callable(spoken) else str(model)
 
     def words(self, name: str, kind: type[M]) -> M | None:
         """What `prompts/<name>`, a YAML file, says, as a model; None where there is no such file.

@@ -110,7 +110,7 @@ async def test_a_refusal_has_the_step_that_mends_it(
 
 
 async def test_an_empty_account_is_not_asked_again(llm: LLM, ask: Ask) -> None:
-    llm.faults.append(Fault("status", status=429, message="insufficient_quota", retry_after=1, times=None))
+    llm.faults.append(Fault("status", status=429, message="insufficient_quota", times=None))
     with pytest.raises(ModelError, match="insufficient_quota"):
         await ask(governor(llm))
     assert llm.calls == 1

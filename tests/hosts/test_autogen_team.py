@@ -180,7 +180,7 @@ async def test_a_loaded_client_is_closed_with_its_team(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-environment")
     client = OpenAIChatCompletionClient(model="mine", base_url=llm.base_url, model_info=INFO)
-    made = VirSciTeam(config(invitation={"enabled": False}), model_client=client, out=tmp_path)
+    made = VirSciTeam(config(), model_client=client, out=tmp_path)
     loaded = VirSciTeam.load_component(made.dump_component())
     await loaded.run(task=TOPIC)
     await loaded.close()

@@ -18,17 +18,29 @@ ADA = Scientist(name="Scientist1", interests=("graphs", EVIL), papers=3, collabo
 BOB = Scientist(name="Scientist2")
 HITS = [Hit(Paper(id="1", title=EVIL, abstract=EVIL, year=2020), 0.5)]
 OVERLAPS = [{"hit": HITS[0], "similarity": 80, "reason": EVIL}]
-SAID = [{"name": "Scientist2", "text": EVIL, "guest": which, "proposal": which} for which in (False, True)]
-IDEA = {"by": "Scientist2", "text": EVIL, "clarity": 7, "feasibility": 6, "novelty": 5}
+SAID = [
+    {"name": "Scientist2", "text": EVIL, "guest": which, "proposal": which, "idea": None if which else 3}
+    for which in (False, True)
+]
+IDEA = {
+    "number": 3,
+    "thought": EVIL,
+    "by": "Scientist2",
+    "text": EVIL,
+    "clarity": 7,
+    "feasibility": 6,
+    "novelty": 5,
+}
 SAMPLES: dict[str, list[Any]] = {
     "scientist": [ADA, BOB], "leader": [ADA], "team": [[ADA, BOB]],
-    "stage": ["topic"], "goal": ["a topic"], "turn": [1], "cap": [5], "progress": [EVIL],
+    "stage": ["topic"], "goal": ["a topic"], "turn": [1, 5], "turns": [5], "cap": [5],
+    "views": [[{"name": "Scientist2", "agree": False, "reasoning": EVIL}], []], "contribution": [{"title": EVIL, "idea": EVIL}], "progress": [EVIL],
     "summaries": [[], [EVIL]], "replies": [[], SAID], "topic": [EVIL], "idea": [EVIL], "references": [HITS, []],
     "previous": [IDEA, None], "current": [IDEA], "said": [[], SAID], "draft": [None, 2], "round": [3], "rounds": [50],
     "earlier": [[{"round": 1, "text": EVIL}], []], "asked": [[EVIL], []], "example": ["- one"],
     "found": [[], [{"name": "search_papers", "arguments": {"query": EVIL}, "result": EVIL}]], "version_a": [EVIL], "version_b": [EVIL],
     "ideas": [[{"text": EVIL, "references": HITS}]], "abstract": [dict.fromkeys(Abstract.model_fields, EVIL)],
-    "asker": ["Scientist1"], "question": [EVIL], "context": [EVIL, ""], "abstracts": [[{"title": EVIL, "text": EVIL}], []], "review": [EVIL, None],
+    "asker": ["Scientist1"], "question": [EVIL, ""], "context": [EVIL, ""], "remark": [EVIL, ""], "abstracts": [[{"title": EVIL, "text": EVIL}], []], "review": [EVIL, None],
     "start": [EVIL, None], "threshold": [70], "overlaps": [OVERLAPS],
     "discarded": [[{"idea": {"text": EVIL}, "overlaps": OVERLAPS}], []],
     "terms": [[EVIL]], "traits": ["- sharp", ""], "proposals": [[EVIL, EVIL]],
@@ -86,6 +98,16 @@ def test_what_others_wrote_stands_in_fences_only(role: str, task: str) -> None:
         given = {name: _sample(name, nth) for name in SHIPPED.card(role).tasks[task].variables}
         text = SHIPPED.prompt(role, task, given)
         assert "Ignore all" not in re.sub(r"<(\w+)>\n.*?\n</\1>", "", text, flags=re.DOTALL)
+
+
+def test_what_scientists_have_published_stands_in_fences_only() -> None:
+    for role in ("scientist", "leader"):
+        works = [hit.paper for hit in HITS]
+        text = SHIPPED.system(role, {"scientist": ADA, "works": works, "last_year": 2014})
+        assert "Ignore all" not in re.sub(r"<(\w+)>\n.*?\n</\1>", "", text, flags=re.DOTALL)
+        assert "(2020)" in text
+        assert "up to 2014" in text
+        assert "published work up to" not in SHIPPED.system(role, {"scientist": ADA})
 
 
 def test_a_profile_names_the_closest_collaborators() -> None:

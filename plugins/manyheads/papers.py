@@ -137,6 +137,15 @@ class Literature(Protocol):
         """One profile; raises `CorpusError` for a name that is not in S."""
         ...
 
+    def works(self, name: str, k: int) -> list[Paper]:
+        """The `k` papers of B_past by a scientist that are cited most."""
+        ...
+
+    @property
+    def last_year(self) -> int | None:
+        """The last year of B_past; None where nothing bounds it."""
+        ...
+
     async def past(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """B_past(q) for each query: its `k` nearest papers, best first."""
         ...
@@ -160,6 +169,13 @@ class NoLiterature:
     def scientist(self, name: str) -> Scientist:
         """Nobody is there; raises `CorpusError`."""
         raise CorpusError(f"{name!r}: no such scientist: this run has no corpus")
+
+    def works(self, name: str, k: int) -> list[Paper]:
+        return []
+
+    @property
+    def last_year(self) -> None:
+        return None
 
     async def past(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         return [[] for _ in queries]

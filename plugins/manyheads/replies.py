@@ -123,8 +123,11 @@ class Consensus(ReplyModel):
 class Topic(ReplyModel):
     """The topic that the leader writes (R_topic)."""
 
-    topic: Text
     rationale: Text
+    topic: Text
+
+    def spoken(self) -> str:
+        return self.topic
 
 
 class Interest(ReplyModel):
@@ -152,6 +155,26 @@ class Idea(ReplyModel):
     clarity: Score
     feasibility: Score
     novelty: Score
+
+
+class Lineage(ReplyModel):
+    """Mixed into an idea where there are others that it may refine."""
+
+    thought: Text
+    builds_on: Annotated[int, Field(ge=0), BeforeValidator(whole_number)]
+
+
+class IdeaNote(ReplyModel):
+    """A line on one of several ideas."""
+
+    idea: Choice
+    note: Text
+
+
+class IdeaNotes(ReplyModel):
+    """Mixed into a vote among so many ideas: a line on each comes before the choice."""
+
+    notes: list[IdeaNote] = Field(min_length=1)
 
 
 class Vote(ReplyModel):
@@ -197,7 +220,7 @@ class Ratings(ReplyModel):
 class Judgement(ReplyModel):
     """What a member has to say of an abstract before rewriting it (Q_judgment)."""
 
-    changes: list[Text] = Field(min_length=1)
+    changes: list[Text]
     evaluation: Ratings
 
 
@@ -231,8 +254,18 @@ class SelfReview(ReplyModel):
 
 @cache
 def vote_among(kind: type[Vote], count: int) -> type[Vote]:
-    """A vote among so many ideas: its schema shows how far the numbers go."""
-    return limited(kind, "choice", int, BeforeValidator(whole_number), ge=1, le=count)
+    """A vote among so many ideas, with a line on each: its schema shows how far the numbers go."""
+    note = limited(IdeaNote, "idea", int, BeforeValidator(whole_number), ge=1, le=count)
+    noted = cast(type[Vote], create_model(kind.__name__, __base__=(kind, IdeaNotes), __doc__=kind.__doc__))
+    noted = limited(noted, "notes", list[note], min_length=count, max_length=count)
+    return limited(noted, "choice", int, BeforeValidator(whole_number), ge=1, le=count)
+
+
+@cache
+def idea_after(kind: type[Idea], count: int) -> type[Idea]:
+    """An idea that may refine one of so many: it says which, before it is worked out."""
+    later = cast(type[Idea], create_model(kind.__name__, __base__=(kind, Lineage), __doc__=kind.__doc__))
+    return limited(later, "builds_on", int, BeforeValidator(whole_number), ge=0, le=count)
 
 
 @cache

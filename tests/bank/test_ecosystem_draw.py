@@ -3,7 +3,7 @@
 import random
 from collections import Counter
 from collections.abc import Sequence
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -42,6 +42,32 @@ def test_frequencies_follow_the_normal_increment() -> None:
     raised = shared + np.abs(np.random.default_rng(0).normal(1, 1, (200_000, 4)))
     expected = (raised / raised.sum(axis=1, keepdims=True)).mean(axis=0)
     assert first_draws(shared.tolist(), "normal") == pytest.approx(expected.tolist(), abs=0.015)
+
+
+class Downwards(random.Random):
+    """Draws the same increment for everybody, and notes the weights that candidates are drawn by."""
+
+    def __init__(self, increment: float) -> None:
+        super().__init__(0)
+        self.increment, self.weights = increment, list[list[float]]()
+
+    def normalvariate(self, mu: float = 0.0, sigma: float = 1.0) -> float:
+        assert (mu, sigma) == (1, 1)
+        return self.increment
+
+    def choices(
+        self, population: Any, weights: Any = None, *, cum_weights: Any = None, k: int = 1
+    ) -> list[Any]:
+        self.weights.append(list(weights))
+        return super().choices(population, weights, cum_weights=cum_weights, k=k)
+
+
+def test_an_increment_below_zero_counts_as_its_absolute_value() -> None:
+    """Eq. 7: |x|, x ~ N(1, 1)."""
+    rng = Downwards(-0.5)
+    group = group_of([0, 1, 3])
+    next(draw(rng, group, group[0], exploration="normal"))
+    assert rng.weights == [[0.5, 1.5, 3.5]]
 
 
 def test_the_second_draw_is_renormalised_over_those_left() -> None:

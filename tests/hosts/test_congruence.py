@@ -66,7 +66,7 @@ async def test_with_a_random_order_and_adaptive_turns(tmp_path: Path) -> None:
 def alike(request: Request) -> list[dict[str, Any]]:
     """Similarities that depend on the question alone, too close now and then."""
     count = request.asking.count("<paper>")
-    close = int(one_of(request, "90", "90", "30"))
+    close = int(one_of(request, "90", "90", "90", "30"))
     return [{"paper": n, "similarity": close if n == 1 else 10, "reason": "So."} for n in range(count, 0, -1)]
 
 

@@ -234,7 +234,7 @@ def result() -> dict[str, Any]:
         {
             "number": n + 1, "title": title, "idea": IDEA, "experiment": EXPERIMENT, "clarity": 8 - n % 2,
             "feasibility": 7, "novelty": 6 + n, "confidence": 7.0 + n / 3, "by": TEAM[n], "turn": 1,
-            "references": hits(n), "kept": n < 3,
+            "references": hits(n), "kept": n < 3, "builds_on": (None, 1, 0, 2)[n],
         }
         for n, title in enumerate(TITLES)
     ]  # fmt: skip
@@ -245,6 +245,9 @@ def result() -> dict[str, Any]:
             "choice": e.choice,
             "idea": TITLES[e.choice - 1],
             "reasoning": e.reasoning,
+            "notes": [
+                {"idea": title, "note": f"Nobody has priced memory {n}."} for n, title in enumerate(TITLES)
+            ],
         }
         for e in novelty()
         if isinstance(e, Voted)

@@ -36,7 +36,8 @@ def test_tells_the_whole_run(run: Write, read: Read) -> None:
         "Forgetting on Purpose: Budgeted Episodic Memory", "Not written by a language model.",
         "Scientist31", "My group is bound to another project", "asks outside the team: Which rules of forgetting",
         "Scientist17 sums up", "Lifelong localization under changing appearance 2011 P00 similarity 0.71",
-        "kept for the vote", "The vote was tied.", "2 of 4", "Name what is done today", "Technical accuracy",
+        "kept for the vote", "Scientist4 1 1 7", "Scientist9 1 – 8", "Scientist23 1 2 7", "Nobody has priced memory 2.",
+        "The vote was tied.", "2 of 4", "Name what is done today", "Technical accuracy",
         "consensus", "3 of 4 agree", "was not valid and was asked for again", "By speaker", "provider: offline",
     ):  # fmt: skip
         assert expected.lower() in words.lower(), expected

@@ -86,6 +86,9 @@ async def test_the_review_holds_the_abstract_and_the_papers_closest_to_it(run: R
     assert played.result["idea"]["idea"] not in request.text
     leader = played.result["team"][0]["name"]
     assert request.system.startswith(f"You are {leader}")
+    for anchor in ("0: nothing", "20: the same field", "40: the same problem", "60: the same method on other data",
+                   "80: the same contribution", "100: the same"):  # fmt: skip
+        assert anchor in request.asking
 
 
 async def test_too_close_the_first_time_is_revised_and_reviewed_again(run: Run):
@@ -98,7 +101,9 @@ async def test_too_close_the_first_time_is_revised_and_reviewed_again(run: Run):
     drafts, [request] = played.result["drafts"], played.asked(REWORK)
     assert [draft["turn"] for draft in drafts] == [1] * 3 + [2] * 3 + [3] * 3 + [4] * 3
     assert all(drafts[5][key] in request.asking for key in ("title", "methods", "conclusion"))
-    assert played.result["idea"]["idea"] not in request.asking
+    chosen = played.result["idea"]
+    assert f"<idea>\n{chosen['title']}\n\n{chosen['idea']}\n</idea>" in request.asking
+    assert played.result["topic"]["topic"] in request.asking
     for overlap in review["reviews"][0]["overlaps"]:
         [paper] = played.run.cited([overlap["evidence"]])
         assert paper.title in request.asking
@@ -106,6 +111,7 @@ async def test_too_close_the_first_time_is_revised_and_reviewed_again(run: Run):
         assert f"similarity {overlap['similarity']} of 100" in request.asking
     assert request.asking.count(": too close") == 1
     assert "1 to 10 on each criterion" in request.asking
+    assert "Stay with the team's idea" in request.asking
     assert [message.role for message in request.messages] == ["system", "user"]
     leader = played.result["team"][0]["name"]
     assert drafts[6]["by"] == leader

@@ -1,12 +1,18 @@
 """Each stage's prompt holds exactly what its equation says (VirSci 2025, Eqs. 1–4), read off the requests."""
 
+import json
+import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from manyheads.bank.corpora import resolve_corpus
+from manyheads.bank.ecosystem import Ecosystem
 from manyheads.core.events import Retrieved, Said
 from support.llm import LLM
 from support.play import Played, play_now
+from support.requests import Request
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +35,28 @@ def summaries(played: Played, stage: str) -> list[str]:
     return [said.data["summary"] for said in played.said("summary") if said.stage == stage]
 
 
+def asked_to_vote(played: Played) -> list[Request]:
+    return played.asked("Which idea is the most novel?")
+
+
+def parts(request: Request) -> list[str]:
+    """The ideas of a ballot with their papers, as they were shown."""
+    ideas = request.asking.split("## Your task")[0].split("## Idea ")[1:]
+    return [idea.split("\n", 1)[1] for idea in ideas]
+
+
+def kept_ideas(played: Played) -> list[dict[str, Any]]:
+    """Those that were voted on, in the order of confidence."""
+    queries = [event.query for event in played.of(Retrieved) if event.stage == "novelty"]
+    by_text = {f"{idea['title']}\n\n{idea['idea']}": idea for idea in played.result["ideas"]}
+    return [next(idea for text, idea in by_text.items() if query.startswith(text)) for query in queries]
+
+
+def task_of(request: Request) -> str:
+    """The numbered instructions of a request."""
+    return request.asking.split("## Your task")[1].split("## The form of your answer")[0]
+
+
 class TestTopic:
     """Q_k,i = ⟨Q_team, Q_topic, summaries of turns 1…k-1, replies of this turn⟩."""
 
@@ -36,6 +64,24 @@ class TestTopic:
         names = [member["name"] for member in played.result["team"]]
         for request in played.asked("Finding a research topic"):
             assert all(f". {name}" in request.asking for name in names)
+
+    def test_members_are_known_by_all_their_interests_and_affiliations(self, played: Played):
+        for request in played.asked("Finding a research topic"):
+            [team] = re.findall(r"<team>\n(.*?)\n</team>", request.asking, re.DOTALL)
+            for member in played.result["team"]:
+                [own] = re.findall(
+                    rf"^\d\. {member['name']}\b.*?(?=^\d\. |\Z)", team, re.DOTALL | re.MULTILINE
+                )
+                assert len(member["interests"]) > 6, "else all of them would always be shown"
+                assert f"Research interests: {'; '.join(member['interests'])}\n" in own
+                assert f"Affiliations: {'; '.join(member['affiliations'])}\n" in own
+
+    def test_the_turn_is_counted_and_the_last_one_settles(self, played: Played):
+        for place, request in enumerate(played.asked("Finding a research topic")):
+            task = task_of(request)
+            assert f"turn {1 + place // 3} of at most 2" in task
+            assert ("last turn" in task) == (place >= 3)
+            assert "100 to 200 words" in task.strip().splitlines()[-1], "the limit stands last"
 
     def test_the_first_turn_holds_only_the_replies_before(self, played: Played):
         first = played.asked("Finding a research topic")[:3]
@@ -89,12 +135,53 @@ class TestIdea:
             if place:
                 assert request.asking.count(ideas(played)[place - 1].data["idea"]) == 1
 
+    def test_the_idea_on_the_table_comes_whole_with_thought_and_ratings(self, played: Played):
+        for place, request in enumerate(played.asked("Finding an idea")):
+            for number, idea in enumerate(ideas(played)):
+                assert (idea.data["thought"] in request.asking) == (number == place - 1)
+            if place:
+                last = ideas(played)[place - 1].data
+                ratings = ", ".join(f"{key} {last[key]}" for key in ("clarity", "feasibility", "novelty"))
+                assert ratings in request.asking
+                assert (
+                    f"## Idea {place}, on the table, proposed by {ideas(played)[place - 1].speaker}"
+                    in request.asking
+                )
+
+    def test_who_comes_later_says_which_idea_is_built_on(self, played: Played):
+        for place, request in enumerate(played.asked("Finding an idea")):
+            fields = (request.schema or {})["properties"]
+            assert ("builds_on" in task_of(request)) == ("builds_on" in fields) == (place > 0)
+            if place:
+                assert list(fields)[:3] == ["thought", "builds_on", "title"]
+                assert (fields["builds_on"]["minimum"], fields["builds_on"]["maximum"]) == (0, place)
+        told = [idea["builds_on"] for idea in played.result["ideas"]]
+        assert told == [idea.data.get("builds_on") for idea in ideas(played)]
+
+    def test_the_task_holds_what_the_paper_asks_of_an_idea(self, played: Played):
+        """2024, Fig. 12: its parts, a plan, sober ratings, more than 600 words, said last."""
+        for place, request in enumerate(played.asked("Finding an idea")):
+            task = task_of(request).casefold()
+            assert f"turn {1 + place // 3} of at most 2" in task
+            for part in ("problem", "references", "by its number", "design", "data", "baselines", "measures",
+                         "failure", "do not invent", "from 1 to 10", "cautious and realistic"):  # fmt: skip
+                assert part in task, part
+            assert "more than 600 words" in task.strip().splitlines()[-1]
+            asked = [int(words) for words in re.findall(r"≈(\d+)", request.asking)]
+            assert sum(asked) >= 600
+
     def test_this_turns_replies_and_no_earlier_ones(self, played: Played):
         for place, request in enumerate(played.asked("Finding an idea")):
             turn_began = place - place % 3
             for number, idea in enumerate(ideas(played)):
                 wanted = turn_began <= number < place or number == place - 1
                 assert (idea.data["idea"] in request.asking) == wanted, (place, number)
+
+    def test_the_leader_sums_ideas_up_one_by_one_by_their_numbers(self, played: Played):
+        [request] = [each for each in played.asked("Summing up a turn") if "idea discussion" in each.asking]
+        for number, idea in enumerate(ideas(played)[:3], 1):
+            assert f"{idea.speaker}, idea {number}:\n<reply>\n{idea.data['title']}" in request.asking
+        assert "one line for each idea: its number" in task_of(request)
 
     def test_summaries_of_earlier_turns(self, played: Played):
         [summary] = summaries(played, "idea")
@@ -105,19 +192,53 @@ class TestIdea:
 class TestNovelty:
     """Q_k,i = ⟨Q_check, ∪ (I_j, B_past(I_j))⟩, without memory of the dialogue."""
 
-    def test_all_voters_are_asked_the_same(self, played: Played):
+    def test_all_voters_are_asked_the_same_in_orders_of_their_own(self, played: Played):
         votes = played.asked("Which idea is the most novel?")
         assert len(votes) == 3 * 2
-        assert len({request.asking for request in votes}) == 1
+        assert len({"".join(sorted(parts(request))) for request in votes}) == 1
+        assert len({request.asking for request in votes}) == 3
+        for place in range(3):
+            assert len({parts(request)[place] for request in votes}) == 3, "no idea gains by its place"
+
+    def test_a_vote_is_for_the_idea_that_the_voter_saw_there(self, played: Played):
+        kept = kept_ideas(played)
+        votes = {request.system.split()[2].rstrip(","): request for request in asked_to_vote(played)}
+        for said, vote in zip(played.said("vote"), played.result["votes"], strict=True):
+            shown = parts(votes[said.speaker])
+            assert kept[vote["choice"] - 1]["idea"] in shown[said.data["choice"] - 1]
+            assert vote["idea"] == kept[vote["choice"] - 1]["title"]
+            assert [
+                kept[number - 1]["idea"] in part for number, part in zip(vote["shown"], shown, strict=True)
+            ]
+            notes = {note["note"]: note["idea"] for note in vote["notes"]}
+            assert len(notes) == 3
+            for note in said.data["notes"]:
+                assert notes[note["note"]] in shown[note["idea"] - 1]
+
+    def test_a_line_on_each_idea_comes_before_the_choice(self, played: Played):
+        [form] = {tuple((request.schema or {})["properties"]) for request in asked_to_vote(played)}
+        assert form == ("notes", "thought", "choice")
+
+    def test_nothing_tells_whose_an_idea_is_or_how_its_author_rates_it(self, played: Played):
+        names = {member["name"] for member in played.result["team"]}
+        for request in asked_to_vote(played):
+            asking = request.asking.split("## The form of your answer")[0]
+            fenced = re.findall(r"<idea>\n(.*?)\n</idea>", asking, re.DOTALL)
+            assert sorted(fenced) == sorted(idea.text for idea in ideas(played) if idea.text in fenced)
+            frame = re.sub(r"<(idea|paper)>\n.*?\n</\1>", "", asking, flags=re.DOTALL)
+            assert not any(name in frame for name in names)
+            assert not re.search(
+                r"\b(\d+ of 10|clarity|feasibility|confidence|rated|rating)", frame, re.IGNORECASE
+            )
 
     def test_it_holds_the_three_ideas_with_their_own_references(self, played: Played):
-        asking = played.asked("Which idea is the most novel?")[0].asking
         looked_up = [event for event in played.of(Retrieved) if event.stage == "novelty"]
-        parts = asking.split("## Idea ")[1:]
-        assert len(parts) == len(looked_up) == 3
-        for part, event in zip(parts, looked_up, strict=True):
-            assert event.query in part
-            assert all(hit["title"] in part for hit in event.hits)
+        assert len(looked_up) == 3
+        for request in asked_to_vote(played):
+            assert len(parts(request)) == 3
+            for event in looked_up:
+                [part] = [part for part in parts(request) if event.query in part]
+                assert all(hit["title"] in part for hit in event.hits)
 
     def test_no_history_reaches_it(self, played: Played):
         for request in played.asked("Which idea is the most novel?"):
@@ -148,20 +269,45 @@ class TestAbstract:
         for place, request in enumerate(requests):
             shown = [draft["methods"] in request.asking for draft in drafts]
             assert shown == [number == place for number in range(len(drafts))]
-            assert played.result["idea"]["idea"] not in request.text
             assert [message.role for message in request.messages] == ["system", "user"]
 
+    def test_topic_and_core_of_the_idea_stand_beside_the_abstract(self, played: Played):
+        for request in played.asked("Improving the abstract"):
+            chosen = played.result["idea"]
+            assert played.result["topic"]["topic"] in request.asking
+            assert f"<idea>\n{chosen['title']}\n\n{chosen['idea']}\n</idea>" in request.asking
+            assert chosen["experiment"] not in request.asking
+            others = [idea for idea in played.result["ideas"] if idea["number"] != chosen["number"]]
+            assert not any(idea["idea"] in request.asking for idea in others)
+            assert "Do not change the contribution" in task_of(request)
+
+    def test_abstracts_are_longer_than_200_words(self, played: Played):
+        """2024, Fig. 26."""
+        requests = played.asked("The first draft of the abstract") + played.asked("Improving the abstract")
+        for request in requests:
+            assert "200 to 300 words" in task_of(request).strip().splitlines()[-1]
+            assert 200 < sum(int(words) for words in re.findall(r"≈(\d+)", request.asking)) < 300
+
     def test_a_revision_rates_on_eight_criteria(self, played: Played):
+        for request in played.asked("Improving the abstract"):
+            task = task_of(request)
+            [criteria] = [line for line in task.splitlines() if line.startswith("2. ")]
+            for name in ("clarity", "relevance", "structure", "conciseness", "technical accuracy", "engagement",
+                         "originality", "overall"):  # fmt: skip
+                assert re.search(rf"\b{name}\b", criteria), name
+            assert "from 1 to 10" in criteria
         for draft in played.result["drafts"][1:]:
             assert len(draft["evaluation"]) == 8
-            assert draft["changes"]
+            assert draft["changes"] is not None
+
+    def test_it_may_stay_as_it_is(self, played: Played):
+        for place, request in enumerate(played.asked("Improving the abstract")):
+            assert "return it word for word" in task_of(request)
+            assert (request.schema or {})["properties"]["changes"]["minItems"] == 0
+            assert f"turn {1 + (place + 1) // 3} of at most 2" in task_of(request)
 
 
 def test_no_prompt_shows_a_real_name(played: Played):
-    import json
-
-    from manyheads.bank.corpora import resolve_corpus
-
     names = json.loads((resolve_corpus("sample") / "names.json").read_text(encoding="utf-8")).values()
     text = "\n".join(request.text for request in played.requests)
     assert not [name for name in names if name in text]
@@ -170,3 +316,45 @@ def test_no_prompt_shows_a_real_name(played: Played):
 def test_system_prompts_are_the_scientists_own(played: Played):
     for request in played.requests:
         assert request.system.count("<profile>") == 1
+
+
+def test_scientists_know_papers_of_their_own_and_the_year_up_to_which_they_know_work(played: Played):
+    with Ecosystem.open(resolve_corpus("sample", embedding="lexical")) as corpus:
+        past = list(corpus.papers.papers(where={"period": "past"}))
+    for request in played.requests:
+        name = request.system.split()[2].rstrip(",")
+        [listed] = re.findall(r"<works>\n(.*?)\n</works>", request.system, re.DOTALL)
+        own = {
+            f"- {paper.title} ({paper.year})": paper.citations or 0 for paper in past if name in paper.authors
+        }
+        titles = listed.splitlines()
+        assert len(titles) == min(3, len(own))
+        assert sorted(own[title] for title in titles) == sorted(own.values())[-len(titles) :]
+        assert f"published work up to {corpus.meta.options.bound - 1}" in request.system
+
+
+def test_tasks_are_numbered_and_end_with_their_form(played: Played):
+    for request in played.requests:
+        steps = [line for line in task_of(request).splitlines() if line.strip()]
+        numbered = [line for line in steps if re.match(r"\d+\. ", line)]
+        assert [line.split(".")[0] for line in numbered] == [str(n) for n in range(1, len(numbered) + 1)]
+        assert steps[-len(numbered) :] == numbered
+        assert request.asking.rindex("## Your task") < request.asking.index("## The form of your answer")
+
+
+class TestSelection:
+    """A candidate sees the leader's profile and the members so far (§3.2), and nobody else."""
+
+    def test_a_candidate_is_shown_the_leader_and_the_members_so_far(self, played: Played):
+        with Ecosystem.open(resolve_corpus("sample", embedding="lexical")) as corpus:
+            leader = corpus.scientist(played.result["team"][0]["name"])
+        for place, request in enumerate(played.asked("An invitation to a research team")):
+            [profile] = re.findall(r"<profile>\n(.*?)\n</profile>", request.asking, re.DOTALL)
+            assert f"Name: {leader.name}\n" in profile
+            assert f"Research interests: {'; '.join(leader.interests)}\n" in profile
+            assert f"Past collaborators: {', '.join(leader.closest(12))}" in profile
+            [team] = re.findall(r"<team>\n(.*?)\n</team>", request.asking, re.DOTALL)
+            so_far = [member["name"] for member in played.result["team"][: place + 1]]
+            assert re.findall(r"^\d\. (\S+)", team, re.MULTILINE) == so_far
+            for member in played.result["team"][: place + 1]:
+                assert "; ".join(member["interests"]) in team

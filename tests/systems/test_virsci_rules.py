@@ -1,13 +1,14 @@
 """The rules of the five stages, each switched and seen in a run."""
 
 import itertools
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from manyheads.core.events import Invited, Judged, Recruited, Stage, Voted, Warned
+from manyheads.core.events import Invited, Judged, Recruited, Said, Stage, Voted, Warned
 from manyheads.errors import ConfigError, CorpusError
 from manyheads.resources import shipped
 from support.llm import LLM
@@ -93,8 +94,28 @@ async def test_no_majority_starts_the_discussion_over_and_then_the_leader_decide
     assert outcomes == ["0 of 3 agree", "0 of 3 agree"]
     assert played.result["turns"]["topic"] == 2
     assert played.result["warnings"] == ["no majority after 2 discussions; the leader decides the topic"]
-    second = played.asked("Finding a research topic")[3].asking
-    assert "You open the discussion." in second
+    first, second = (played.asked("Finding a research topic")[at : at + 3] for at in (0, 3))
+    assert "You open the discussion." in second[0].asking
+    assert all("turn 1 of at most 1" in request.asking for request in second)
+    views = {said.speaker: said.data["reasoning"] for said in played.said("consensus")[:3]}
+    for request in second:
+        for name, reasoning in views.items():
+            assert f"{name}, who did not agree:\n<reason>\n{reasoning}" in request.asking
+    assert not any("What was in dispute" in request.asking for request in first)
+
+
+async def test_a_discussion_that_starts_over_leaves_the_words_of_the_failed_one_behind(run: Play):
+    played = await run("turns=2", agree=in_order("agree", *[False] * 3, *[True] * 3))
+    said = [remark.data["remark"] for remark in played.said("topic")]
+    summaries = [said.data["summary"] for said in played.said("summary") if said.stage == "topic"]
+    assert (len(said), len(summaries)) == (12, 2)
+    later = [*played.asked("Finding a research topic")[6:], *played.asked("Does the team agree?")[3:]]
+    later += played.asked("Settling the topic")
+    assert len(later) == 6 + 3 + 1
+    for request in later:
+        assert summaries[0] not in request.asking
+        assert not any(remark in request.asking for remark in said[:6])
+    assert all(summaries[1] in request.asking for request in later[-4:])
 
 
 @pytest.mark.parametrize(("given", "agreed"), [((True, False), False), ((True, True, True, False), True)])
@@ -157,22 +178,82 @@ async def test_novelty_can_count_double(run: Play):
         assert idea["confidence"] == idea["clarity"] + idea["feasibility"] + 2 * idea["novelty"]
 
 
+def by_confidence(request: Request) -> list[int]:
+    """The places, from 1, at which a voter is shown the ideas of highest confidence, of which each scores one more."""
+    shown = [idea.split("\n", 1)[0] for idea in request.asking.split("<idea>\n")[1:]]
+    return sorted(range(1, len(shown) + 1), key=lambda place: -int(shown[place - 1].removeprefix("Idea ")))
+
+
+def ranked(place: int) -> Callable[[Request], int]:
+    """A vote for the idea of this place by confidence, wherever the voter is shown it."""
+    return lambda request: by_confidence(request)[place - 1] if request.title == "Vote" else 0
+
+
+def rising() -> dict[str, Any]:
+    """Ideas called `Idea 1`, `Idea 2`, …, each more confident than the one before."""
+    titles = in_order("title", *(f"Idea {n}" for n in range(1, 9)))
+    return {"novelty": in_order("novelty", *range(1, 9)), "clarity": 5, "feasibility": 5, "title": titles}
+
+
 async def test_the_majority_wins(run: Play):
-    played = await run("turns=1", choice=2)
-    kept_second = played.asked("Which idea is the most novel?")[0].asking.split("## Idea 2")[1]
-    assert played.result["idea"]["idea"] in kept_second.split("## Idea 3")[0]
+    played = await run("turns=1", choice=ranked(2), **rising())
+    assert played.result["idea"]["title"] == "Idea 2"
+    assert {vote["choice"] for vote in played.result["votes"]} == {2}
     assert played.result["idea"]["votes"] == 3
     assert played.result["idea"]["tie"] is None
 
 
 async def test_a_tie_goes_to_the_higher_confidence_and_is_recorded(run: Play):
-    played = await run("turns=1", "team.size=2", "turns.idea=2", choice=in_order("choice", 3, 2))
-    assert "ideas 2, 3 had 1 votes each" in played.result["idea"]["tie"]
-    second = (
-        played.asked("Which idea is the most novel?")[0].asking.split("## Idea 2")[1].split("## Idea 3")[0]
+    third_then_second = in_order("choice", ranked(3), ranked(2))
+
+    def choice(request: Request) -> int | None:
+        return (vote := third_then_second(request)) and vote(request)
+
+    played = await run(
+        "turns=1",
+        "team.size=2",
+        "turns.idea=2",
+        choice=choice,
+        **rising(),
     )
-    assert played.result["idea"]["idea"] in second
+    assert "ideas 2, 3 had 1 votes each" in played.result["idea"]["tie"]
+    assert played.result["idea"]["title"] == "Idea 3"
     assert [event.subject for event in played.of(Judged)][-1] == "tie"
+
+
+async def test_of_equal_confidence_ideas_of_different_lineages_are_voted_on(run: Play):
+    """Six ideas rated alike, four of which refine the first: the vote is not among three versions of it."""
+    played = await run(
+        "turns=2", clarity=8, feasibility=7, novelty=8, builds_on=in_order("builds_on", 1, 0, 1, 2, 4)
+    )
+    ideas = played.result["ideas"]
+    assert [idea["builds_on"] for idea in ideas] == [None, 1, 0, 1, 2, 4]
+    assert [idea["number"] for idea in ideas if idea["kept"]] == [3, 5, 6]
+
+
+async def test_confidence_comes_before_lineage(run: Play):
+    played = await run("turns=1", "ideas.keep=2", **{**rising(), "builds_on": in_order("builds_on", 0, 2)})
+    assert [idea["number"] for idea in played.result["ideas"] if idea["kept"]] == [2, 3]
+
+
+async def test_at_temperature_0_votes_that_would_be_copies_are_asked_once_and_said_so(run: Play):
+    played = await run("turns=1", "turns.novelty=4", "models.default.temperature=0")
+    assert len(played.said("vote")) == 3
+    votes = played.result["votes"]
+    assert [(vote["turn"], vote["copy_of"]) for vote in votes] == [
+        (turn, None if turn == 1 else 1) for turn in (1, 2, 3, 4) for _ in range(3)
+    ]
+    assert played.result["idea"]["votes"] % 4 == 0
+    [judged] = [event for event in played.of(Judged) if event.subject == "votes"]
+    assert "temperature 0" in judged.reasoning
+    assert "4 times" in judged.reasoning
+    assert played.result["inference_cost"] == 3 * (1 + 1 + 4 + 1)
+
+
+async def test_at_any_other_temperature_every_vote_is_asked(run: Play):
+    played = await run("turns=1", "turns.novelty=2", "models.default.temperature=0.1")
+    assert len(played.said("vote")) == 6
+    assert {vote["copy_of"] for vote in played.result["votes"]} == {None}
 
 
 async def test_a_vote_for_an_idea_that_is_not_there_is_asked_again(run: Play):
@@ -185,7 +266,7 @@ async def test_a_vote_for_an_idea_that_is_not_there_is_asked_again(run: Play):
 
     played = await run("turns=1", choice=choice)
     assert seen == {"again", "first"}
-    assert {vote["choice"] for vote in played.result["votes"]} == {1}
+    assert {said.data["choice"] for said in played.said("vote")} == {1}
 
 
 async def test_without_novelty_assessment_the_last_idea_is_taken(run: Play):
@@ -236,7 +317,7 @@ async def test_random_topology_never_has_one_speak_twice_in_a_row(run: Play, see
 async def test_invitations_can_be_switched_off(run: Play):
     played = await run("turns=1")
     assert not any("invite" in (request.schema or {}).get("properties", {}) for request in played.requests)
-    assert not any("From the author knowledge bank" in request.text for request in played.requests)
+    assert not any("## Whom you may ask" in request.text for request in played.requests)
 
 
 async def test_a_guest_answers_once_into_the_discussion_and_does_not_join(run: Play):
@@ -258,7 +339,6 @@ async def test_a_guest_answers_once_into_the_discussion_and_does_not_join(run: P
 @pytest.mark.parametrize(
     ("stage", "heading"),
     [
-        ("selection", "An invitation to a research team"),
         ("topic", "Finding a research topic"),
         ("idea", "Finding an idea"),
         ("novelty", "Which idea is the most novel?"),
@@ -274,6 +354,99 @@ async def test_guests_can_be_invited_in_every_stage(run: Play, stage: str, headi
     )
     guests = [event for event in played.of(Invited) if event.guest == "Scientist9"]
     assert {event.stage for event in guests} == {stage}
+
+
+@pytest.mark.parametrize("tools", [False, True])
+async def test_a_candidate_is_offered_neither_strangers_nor_tools(run: Play, tools: bool):
+    played = await run("turns=1", "invitation.enabled=true", f"models.default.tools={tools}".lower())
+    joins = played.asked("An invitation to a research team")
+    assert joins
+    for request in joins:
+        assert not request.tools
+        assert "invite" not in (request.schema or {})["properties"]
+        assert "<scientists>" not in request.text
+    assert any("<scientists>" in request.text for request in played.asked("Finding an idea"))
+
+
+@pytest.mark.parametrize(
+    ("stage", "heading", "fields"),
+    [
+        ("topic", "Finding a research topic", ("remark", "topic")),
+        ("idea", "Finding an idea", ("title", "idea")),
+        ("novelty", "Which idea is the most novel?", ("thought",)),
+        ("abstract", "Improving the abstract", ("title", "methods")),
+    ],
+)
+async def test_a_guest_of_a_reply_sees_what_it_is_asked_about(
+    run: Play, stage: str, heading: str, fields: tuple[str, ...]
+):
+    invite = once("Scientist9", heading)
+    played = await run(
+        "turns=1", "team.leader=Scientist1", "invitation.enabled=true", invite=invite, question="Why?"
+    )
+    [request] = played.asked("A team asks for your advice")
+    [guest] = played.result["guests"]
+    asked = next(
+        said
+        for said in played.of(Said)
+        if said.speaker == guest["by"] and said.data.get("invite") == "Scientist9"
+    )
+    [said] = re.findall(r"<remark>\n(.*?)\n</remark>", request.asking, re.DOTALL)
+    assert all(asked.data[field] in said for field in fields)
+    assert "<question>\nWhy?\n</question>" in request.asking
+    [context] = re.findall(r"<context>\n(.*?)\n</context>", request.asking, re.DOTALL) or [""]
+    if stage == "novelty":
+        assert all(idea["idea"] in context for idea in played.result["ideas"])
+        assert f"My vote: idea {asked.data['choice']}" in said
+    elif stage == "idea":
+        assert played.result["topic"]["topic"] in context
+
+
+async def test_a_wish_without_a_question_puts_no_words_into_anybodys_mouth(run: Play):
+    invite = once("Scientist9", "Finding an idea")
+    played = await run(
+        "turns=1", "team.leader=Scientist1", "invitation.enabled=true", invite=invite, question=None
+    )
+    assert played.result["guests"][0]["question"] == ""
+    [request] = played.asked("A team asks for your advice")
+    assert "<question>" not in request.asking
+    assert "what you think of it" in request.asking
+
+
+@pytest.mark.parametrize(
+    "name", ["Scientist 9", "scientist9", "SCIENTIST_9", " “Scientist9” ", "Scientist9 (robotics)"]
+)
+async def test_names_of_guests_are_read_leniently(run: Play, name: str):
+    played = await run(
+        "turns=1",
+        "topic=T",
+        "team.leader=Scientist1",
+        "invitation.enabled=true",
+        invite=once(name, "Finding an idea"),
+        question="Why?",
+    )
+    assert [guest["name"] for guest in played.result["guests"]] == ["Scientist9"]
+    assert not played.of(Warned)
+
+
+@pytest.mark.parametrize("name", ["null", "None", "nobody", ""])
+async def test_a_word_for_nobody_is_no_wish(run: Play, name: str):
+    played = await run("turns=1", "topic=T", "invitation.enabled=true", invite=name)
+    assert not played.of(Invited)
+    assert not played.of(Warned)
+
+
+async def test_what_a_guest_says_of_an_idea_is_heard_by_those_who_follow(run: Play):
+    invite = once("Scientist9", "Finding an idea")
+    played = await run(
+        "turns=1", "team.leader=Scientist1", "invitation.enabled=true", invite=invite, question="Why?"
+    )
+    [guest] = played.result["guests"]
+    heard = [
+        f"Scientist9 (invited guest):\n<reply>\n{guest['advice']}" in each.asking
+        for each in played.asked("Finding an idea")
+    ]
+    assert heard == [False, True, True]
 
 
 async def test_in_blind_stages_only_the_one_who_asked_hears_the_guest(run: Play):

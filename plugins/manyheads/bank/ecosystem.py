@@ -26,7 +26,7 @@ from manyheads.bank.meta import (
 from manyheads.bank.store import Closing, Filter
 from manyheads.bank.vectors import Embedder, QueryEmbedder
 from manyheads.errors import CorpusError, describe
-from manyheads.papers import Hit, Scientist
+from manyheads.papers import Hit, Paper, Scientist
 
 _SCIENTISTS = TypeAdapter(list[Scientist])
 
@@ -85,6 +85,16 @@ class Ecosystem(Closing):
     def names(self) -> dict[str, str]:
         """Masked name to real name, for a person who asks; never for an agent."""
         return read_names(self.folder)
+
+    def works(self, name: str, k: int) -> list[Paper]:
+        """The `k` past papers by a scientist that are cited most; of equals the latest."""
+        own = self.papers.papers(where={"period": "past", "authors": name})
+        return sorted(own, key=lambda paper: (-(paper.citations or 0), -(paper.year or 0), paper.id))[:k]
+
+    @property
+    def last_year(self) -> int:
+        """The last past year."""
+        return self.meta.options.bound - 1
 
     async def past(self, queries: Sequence[str], k: int, *, before: int | None = None) -> list[list[Hit]]:
         """B_past(q): the k past papers nearest to each query, only those before a year if one is given."""

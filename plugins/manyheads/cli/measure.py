@@ -33,7 +33,7 @@ def measure(
         Literal["year", "database", "none"] | None,
         typer.Option(
             help="Divide by the mean of the neighbour's year, of all papers, or not at all. "
-            "[default: year, of services database]"
+            "[default: the runs' own, else year; of services database]"
         ),
     ] = None,
     neighbours: Annotated[int, typer.Option(min=1, help="Nearest papers of each period.")] = 5,
@@ -75,7 +75,7 @@ def measure(
     Against services, CD and CI alone, by papers of any time unless literature.before is set.
     """
     from manyheads.cli.options import building
-    from manyheads.measures.corpus import measuring_corpus, measuring_services
+    from manyheads.measures.corpus import measuring_corpus, measuring_services, normalisation
     from manyheads.measures.scores import RETRIEVED, remarks, scores, write_scores
     from manyheads.texts import read_subjects
 
@@ -104,7 +104,8 @@ def measure(
         sizes = (rnd_papers, rnd_neighbours) if rnd else None
         with building() as tell:
             opened = measuring_corpus(texts, corpus, embedding, tell)
-        found = scores(opened, subjects, normalise=normalise or "year", search=search, rnd=sizes, **how)
+        scaled = normalise or normalisation(texts)
+        found = scores(opened, subjects, normalise=scaled, search=search, rnd=sizes, **how)
     if out is not None:
         write_scores(out, found)
     if json:

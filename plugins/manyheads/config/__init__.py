@@ -340,6 +340,9 @@ class RunConfig(Strict):
     """A shipped corpus by name, or the folder that `manyheads corpus build` made."""
     embedding: str = "auto"
     """`auto`, `lexical`, a fastembed model's name, or a model folder."""
+    normalise: Literal["year", "database", "none"] = "year"
+    """How `manyheads measure` scales what the run wrote: by the mean of the neighbour's year (VirSci 2025), of all papers
+    (2024), or not at all."""
     paths: tuple[str, ...] = ()
     """Folders with your own `roles/` and `prompts/`, before ours; `--path` adds to them."""
     models: dict[str, ModelConfig] = Field(default_factory=lambda: {"default": ModelConfig()})

@@ -130,6 +130,8 @@ class ScoredIdea(Idea):
     confidence: float
     """Clarity + feasibility + weighted novelty."""
     turn: int
+    builds_on: int | None = None
+    """Number of the idea that it refines, 0 for one of its own; None where there was none before it, or nobody asks."""
     round: int | None = None
     """How often the team had begun with ideas; None where nothing can send it back."""
     kept: bool | None = None
@@ -157,8 +159,16 @@ class ChosenIdea(ScoredIdea):
     """The rule that broke a tie of votes."""
 
 
+class VoteNote(Part):
+    """A line of a voter on one idea."""
+
+    idea: str
+    """Its title."""
+    note: str
+
+
 class Vote(Part):
-    """A blind vote; `choice` counts from 1 in the order in which the ideas were shown."""
+    """A blind vote; `choice` counts from 1 in the order of confidence."""
 
     voter: str
     turn: int
@@ -166,6 +176,12 @@ class Vote(Part):
     reasoning: str
     idea: str
     """Its title."""
+    notes: list[VoteNote] = []
+    """A line on each idea."""
+    shown: list[int] = []
+    """The ideas in the order in which the voter saw them, counted as `choice` is."""
+    copy_of: int | None = None
+    """The turn whose vote counts again, where a model at temperature 0 was asked once; None for a vote of its own."""
     round: int | None = None
 
 

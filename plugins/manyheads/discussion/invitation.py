@@ -5,6 +5,7 @@ for it. In open discussions the guest's answer joins this turn's replies; in bli
 who asked, who then answers again, so that nobody else's prompt changes.
 """
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -12,6 +13,7 @@ from manyheads.core import Message, Reply
 from manyheads.core.events import Invited
 from manyheads.discussion.run import DiscussionSettings, Guest, Question, Run
 from manyheads.discussion.team import Team
+from manyheads.papers import fold
 from manyheads.replies import Advice, ReplyModel, Seeks, seeking
 from manyheads.tools import (
     INVITE,
@@ -22,6 +24,8 @@ from manyheads.tools import (
 )
 
 R = TypeVar("R", bound=ReplyModel)
+NOBODY = frozenset(("", "null", "none", "nobody", "noone"))
+"""What models write in place of nothing, folded."""
 REFUSALS = {
     "member": "that scientist is in the team already",
     "unknown": "there is no such scientist in the author knowledge bank",
@@ -79,14 +83,15 @@ class _Asking:
             kind = run.reply_type(self.question.role, self.question.task, like)
             reply = await run.ask(self.question, seeking(kind))
             wish: ReplyModel = reply.value
-            if isinstance(wish, Seeks) and wish.invite:
-                name, words = wish.invite.strip(), wish.question or "What do you think of this?"
+            if isinstance(wish, Seeks) and wish.invite and fold(wish.invite) not in NOBODY:
+                name, words = self._named(wish.invite), wish.question or ""
                 if refusal := self._refusal(name):
                     run.warn(
                         self.question.stage, f"{speaker.name} wished to hear {name!r}: {REFUSALS[refusal]}"
                     )
                 else:
-                    self._note(name, words, await self._hear(name, words))
+                    remark = run.roles.prompts.told(reply.value)
+                    self._note(name, words, await self._hear(name, words, remark))
             return reply
         outside = find_scientists_tool(run.literature, {speaker.name, *self.team.names}, run.roles.prompts)
         guests = tuple(
@@ -97,13 +102,14 @@ class _Asking:
         reply = await run.ask(replace(self.question, tools=(*guests, *tools)), like)
         for call in reply.tool_calls:
             if call.name == INVITE and not call.failed:
-                name, words = str(call.arguments["name"]).strip(), str(call.arguments["question"])
+                name, words = self._named(str(call.arguments["name"])), str(call.arguments["question"])
                 if not self.calls:  # a reply out of the journal has run no tools
                     await self._hear(name, words)
                 self._note(name, words, call.result)
         return reply
 
     async def _by_call(self, name: str, words: str) -> str:
+        name = self._named(name)
         if refusal := self._refusal(name):
             raise refused(refusal, self.run.roles.prompts)
         if self.calls >= self.run.settings.invitation.per_turn:
@@ -111,16 +117,25 @@ class _Asking:
         self.calls += 1
         return await self._hear(name, words, nested=True)
 
-    async def _hear(self, name: str, words: str, *, nested: bool = False) -> str:
-        """Spawn the guest with their own profile and ask once (App. D.2.1, Fig. 28)."""
+    async def _hear(self, name: str, words: str, remark: str = "", *, nested: bool = False) -> str:
+        """Spawn the guest with their own profile and ask once (App. D.2.1, Fig. 28).
+
+        `remark` is the reply that came with the wish: a guest who is called by a tool is heard before there is one.
+        """
         stage, turn, by = self.question.stage, self.question.turn, self.question.speaker.name
         self.run.emit(Invited(stage=stage, turn=turn, guest=name, by=by, question=words))
-        guest = self.run.speaker("scientist", name, scientist=self.run.literature.scientist(name))
-        variables = {"asker": by, "question": words, "context": self.context}
+        guest = self.run.scientist("scientist", self.run.literature.scientist(name))
+        variables = {"asker": by, "question": words, "context": self.context, "remark": remark}
         question = Question(
             stage, turn, guest, "scientist", "advise", variables, "guest", asker=by, nested=nested
         )
         return (await self.run.ask(question, Advice)).value.advice
+
+    def _named(self, name: str) -> str:
+        """Who is meant by a name as a model writes it, such as `scientist 9` or `Scientist9 (robotics)`."""
+        known = {fold(scientist.name): scientist.name for scientist in self.run.literature.scientists}
+        mentions = [name, *re.findall(r"[^\W\d_]+[\s_#-]*\d+", name)]
+        return next((known[fold(each)] for each in mentions if fold(each) in known), name.strip())
 
     def _refusal(self, name: str) -> str | None:
         """Why a name cannot be invited, see `tools.refused`; None when it can."""

@@ -13,7 +13,7 @@ from manyheads.core import Host, Message, Ordinals, Reply, Speaker, Tally, Tool,
 from manyheads.core.events import Asked, Emit, Retrieved, Said, Stage, Warned
 from manyheads.core.results import EvidenceList, Part, Retrieval
 from manyheads.literature.library import Library
-from manyheads.papers import Hit, Literature
+from manyheads.papers import Hit, Literature, Scientist
 from manyheads.replies import ReplyModel
 from manyheads.roles import Roles
 
@@ -65,6 +65,8 @@ class DiscussionSettings(Section):
     invitation: InvitationConfig = InvitationConfig()
 
 
+OWN_WORKS = 3
+"""Papers of their own whose titles a scientist's system prompt names."""
 R = TypeVar("R", bound=ReplyModel)
 C = TypeVar("C", bound=Section, covariant=True, default=Any)
 M = TypeVar("M", covariant=True, default=Any)
@@ -73,11 +75,12 @@ Result = TypeVar("Result", bound=BaseModel, default=Any)
 
 @dataclass(frozen=True)
 class Remark:
-    """Something said that later speakers are shown. `guest` marks an invited scientist."""
+    """Something said that later speakers are shown. `guest` marks an invited scientist; `idea` is the number of one."""
 
     name: str
     text: str
     guest: bool = False
+    idea: int | None = None
 
 
 class Guest(Part):
@@ -168,6 +171,11 @@ class Run(Generic[Result, C, M]):
         changes = self.config.roles.get(role)
         model = changes.model if changes else self.roles.card(role).model
         return Speaker(safe_name(name), role, self.roles.system(role, variables), model)
+
+    def scientist(self, role: str, scientist: Scientist) -> Speaker:
+        """A speaker with the record of a scientist: profile, a few of their papers, the year up to which they know work."""
+        works, last_year = self.literature.works(scientist.name, OWN_WORKS), self.literature.last_year
+        return self.speaker(role, scientist.name, scientist=scientist, works=works, last_year=last_year or 0)
 
     def calls_tools(self, speaker: Speaker) -> bool:
         return self.config.models[speaker.model].calls_tools

@@ -65,9 +65,9 @@ class Thread:
         """What an invited scientist is shown of it."""
         return "\n\n".join([*self.summaries, *(f"{reply.name}: {reply.text}" for reply in self.replies)])
 
-    def add(self, member: Member, text: str, guests: Sequence[Guest]) -> None:
-        """What a member says, and what the guests said whom they asked."""
-        self.replies.append(Remark(member.name, text))
+    def add(self, member: Member, text: str, guests: Sequence[Guest], idea: int | None = None) -> None:
+        """What a member says, such as an idea of a number, and what the guests said whom they asked."""
+        self.replies.append(Remark(member.name, text, idea=idea))
         self.replies += [Remark(guest.name, guest.advice, guest=True) for guest in guests]
 
 

@@ -324,6 +324,15 @@ class ServiceLiterature:
     def scientist(self, name: str) -> Scientist:
         return self._ecosystem.scientist(name)
 
+    def works(self, name: str, k: int) -> list[Paper]:
+        return self._ecosystem.works(name, k)
+
+    @property
+    def last_year(self) -> int | None:
+        """The last year whose papers may all be found."""
+        before = self._library._window.before
+        return before and (before - dt.timedelta(days=1)).year
+
     async def find_scientists(self, query: str, k: int, *, exclude: Collection[str] = ()) -> list[Scientist]:
         return await self._ecosystem.find_scientists(query, k, exclude=exclude)
 

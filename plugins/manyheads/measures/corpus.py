@@ -13,6 +13,7 @@ from manyheads.config import LiteratureConfig
 from manyheads.config.files import common
 from manyheads.core.results import Part, read_result
 from manyheads.errors import ConfigError, EmbeddingError, MeasureError
+from manyheads.measures.novelty import Normalise
 from manyheads.measures.papers import Floats, Papers, load_papers
 from manyheads.papers import Period, fold
 
@@ -108,6 +109,23 @@ def measuring_corpus(
         return MeasuringCorpus.open(built, progress=progress)
     model = load_embedder(embedding) if embedding else None
     return MeasuringCorpus.open(resolve_corpus(name), model, progress)
+
+
+def normalisation(paths: Sequence[Path]) -> Normalise:
+    """What the run folders among `paths` say in their configs; `year` where there are none.
+
+    Raises:
+        MeasureError: they say different things.
+        ConfigError: a run has no readable config.
+    """
+    configs = [path / "config.yaml" for path in paths]
+    named: set[Normalise] = {common([str(config)]).normalise for config in configs if config.is_file()}
+    if len(named) > 1:
+        raise MeasureError(
+            f"the runs are normalised in different ways: {', '.join(sorted(named))}",
+            hint="--normalise names one",
+        )
+    return named.pop() if named else "year"
 
 
 def measuring_services(

@@ -111,7 +111,7 @@ async def _round(run: VirSciRun, team: Team, topic: str, earlier: list[Round]) -
     else:
         chosen, ballots = ideas[-1], list[Vote]()
         result.choose([chosen], chosen, 0, None)
-    manuscript = await write_abstract(run, team, chosen, before=before["abstract"])
+    manuscript = await write_abstract(run, team, topic, chosen, before=before["abstract"])
     last = Round(ideas, chosen, ballots, manuscript)
     result.turns |= last.turns
     return last

@@ -21,6 +21,7 @@ class Manuscript:
     """The abstract of an idea and how it came about; the last draft is the current one."""
 
     result: VirSciResult
+    topic: str
     idea: ScoredIdea
     drafts: list[Draft] = field(default_factory=list[Draft])
     written: int = 0
@@ -38,19 +39,21 @@ class Manuscript:
         self.result.write(self.current)
 
 
-async def write_abstract(run: VirSciRun, team: Team, idea: ScoredIdea, *, before: int = 0) -> Manuscript:
+async def write_abstract(
+    run: VirSciRun, team: Team, topic: str, idea: ScoredIdea, *, before: int = 0
+) -> Manuscript:
     """The leader drafts, then each next member rates, proposes changes and rewrites, for the stage's turns.
 
     Turns are counted on from those `before`.
     """
     run.begin(STAGE, stages(run.config), turns=run.settings.turns.of(STAGE))
-    manuscript, leader = Manuscript(run.result, idea), team.leader.speaker
+    manuscript, leader = Manuscript(run.result, topic, idea), team.leader.speaker
 
     async def draft(turn: int) -> Abstract:
         """Q_1,0 = ⟨Q_abstract, R_idea⟩."""
-        variables = {"idea": idea.text}
+        variables = {"topic": topic, "idea": run.told(idea)}
         question = Question(STAGE, turn, leader, "leader", "draft", variables, "leader", recall=idea.title)
-        return (await ask_with_advice(run, team, question, Abstract, context=idea.text)).value
+        return (await ask_with_advice(run, team, question, Abstract, context=run.told(idea))).value
 
     await write(run, team, manuscript, draft, before)
     manuscript.written = manuscript.current.turn
@@ -60,9 +63,10 @@ async def write_abstract(run: VirSciRun, team: Team, idea: ScoredIdea, *, before
 async def write(run: VirSciRun, team: Team, manuscript: Manuscript, opening: Opening, before: int) -> None:
     """A round of writing: the leader's opening, then revisions.
 
-    Eq. 4: Q_k,i = ⟨Q_abstract, Q_judgment, R_k,i-1⟩, without history.
+    Eq. 4: Q_k,i = ⟨Q_abstract, Q_judgment, R_k,i-1⟩, without history; Q_abstract holds the topic and the chosen idea, to
+    which the abstract is held.
     """
-    speaker = team.leader
+    speaker, turns = team.leader, run.settings.turns.of(STAGE)
     async for turn in another_turns(run, team, STAGE, GOALS[STAGE], manuscript.text, before=before):
         order = speaking_order(team.members, run.settings.topology, run.rng, speaker)
         if turn == before + 1:
@@ -71,8 +75,15 @@ async def write(run: VirSciRun, team: Team, manuscript: Manuscript, opening: Ope
             # was drawn to follow the leader and is a speaker shorter.
             order = order[1:] if order[0] is team.leader else order[:-1]
         for speaker in order:
-            variables, recall = {"abstract": manuscript.current}, manuscript.idea.title
+            variables = {
+                "topic": manuscript.topic,
+                "contribution": manuscript.idea,
+                "abstract": manuscript.current,
+                "turn": turn - before,
+                "turns": turns,
+            }
+            recall = manuscript.idea.title
             question = Question(STAGE, turn, speaker.speaker, "scientist", "revise", variables, recall=recall)
-            context = manuscript.current.spoken()
+            context = run.told(manuscript.current)
             revision = (await ask_with_advice(run, team, question, Revision, context=context)).value
             manuscript.add(revision, speaker.name, turn)

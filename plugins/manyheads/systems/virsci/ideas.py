@@ -8,7 +8,7 @@ from manyheads.core.results import ScoredIdea
 from manyheads.discussion.invitation import speak
 from manyheads.discussion.run import Cited, Question
 from manyheads.discussion.team import Team, Thread, speakers
-from manyheads.replies import Idea
+from manyheads.replies import Idea, idea_after
 from manyheads.systems.virsci.config import GOALS, stages
 from manyheads.systems.virsci.result import VirSciRun
 
@@ -26,8 +26,27 @@ def scored(
 
 
 def most_confident(ideas: Sequence[ScoredIdea], keep: int) -> list[ScoredIdea]:
-    """The `keep` ideas of highest confidence, best first; of equals the later one, which had more to build on."""
-    return sorted(ideas, key=lambda idea: (idea.confidence, idea.number), reverse=True)[:keep]
+    """The `keep` ideas of highest confidence, best first.
+
+    Of equals, one whose lineage is not among them yet goes first, so that the vote is not among versions of one idea;
+    then the later one, which had more to build on.
+    """
+    kept: list[ScoredIdea] = []
+    left, origins = list(ideas), origins_of(ideas)
+    while left and len(kept) < keep:
+        seen = {origins[idea.number] for idea in kept}
+        best = max(left, key=lambda idea: (idea.confidence, origins[idea.number] not in seen, idea.number))
+        kept.append(best)
+        left.remove(best)
+    return kept
+
+
+def origins_of(ideas: Sequence[ScoredIdea]) -> dict[int, int]:
+    """Of each idea, by number, the number of the first idea of its lineage."""
+    origins: dict[int, int] = {}
+    for idea in ideas:  # each builds on an earlier one
+        origins[idea.number] = origins.get(idea.builds_on or 0, idea.number)
+    return origins
 
 
 @dataclass(frozen=True)
@@ -55,8 +74,7 @@ class Archive(Thread):
     ideas: list[ScoredIdea] = field(default_factory=list[ScoredIdea])
 
     def text(self) -> str:
-        recent = "\n\n".join(f"{reply.name}: {reply.text}" for reply in self.replies)
-        return f"Topic: {self.topic}\n\n{recent}".strip()
+        return f"{self.topic}\n\n{super().text()}".strip()
 
 
 async def propose_ideas(
@@ -71,8 +89,7 @@ async def propose_ideas(
     """All ideas that the team proposes on a topic, in order.
 
     Eq. 2: Q_k,i = ⟨Q_idea, R_topic, B_past(R_k,i-1), summaries of turns 1…k-1, replies of this turn⟩. The very first
-    prompt has B_past(R_topic) and no history. The first speaker of a later turn is also shown R_k,i-1 itself, which no
-    reply of the new turn repeats yet.
+    prompt has B_past(R_topic) and no history. R_k,i-1 is shown whole, with its thought and ratings (2024, Fig. 12).
 
     Where the stage is held again after a discard (App. B.1), the team is told what was given up and why; turns and
     ideas are counted on from those `before` and already `numbered`.
@@ -83,15 +100,17 @@ async def propose_ideas(
         "Idea generation, anew" if discarded else None,
         turns=run.settings.turns.of(STAGE),
     )
-    archive, config = Archive(topic=topic), run.settings.ideas
+    archive, config, turns = Archive(topic=topic), run.settings.ideas, run.settings.turns.of(STAGE)
     async for member in speakers(run, team, archive, STAGE, GOALS[STAGE], before=before):
         previous = archive.ideas[-1] if archive.ideas else None
         query = previous.text if previous else topic
         [references] = await run.references(STAGE, archive.turn, [query], config.references)
         # R_k,i-1 stands on the table already; showing it twice would double its weight and its cost.
-        table = previous and previous.text
+        table = previous and run.told(previous)
         variables = {
             "topic": topic,
+            "turn": archive.turn - before,
+            "turns": turns,
             "discarded": discarded,
             "references": references,
             "previous": previous,
@@ -102,13 +121,20 @@ async def propose_ideas(
         question = Question(
             STAGE, archive.turn, member.speaker, "scientist", "idea", variables, recall=recall
         )
-        reply, guests = await speak(run, team, question, Idea, context=archive.text())
-        number, attempt = numbered + len(archive.ideas) + 1, len(discarded) + 1
+        kind, number = run.reply_type("scientist", "idea", Idea), numbered + len(archive.ideas) + 1
+        kind = idea_after(kind, number - 1) if previous else kind
+        reply, guests = await speak(run, team, question, kind, context=archive.text())
         idea = scored(
-            reply.value, number, member.name, archive.turn, references, config.novelty_weight, round=attempt
+            reply.value,
+            number,
+            member.name,
+            archive.turn,
+            references,
+            config.novelty_weight,
+            round=len(discarded) + 1,
         )
         archive.ideas.append(idea)
         run.result.ideas.append(idea)
         run.expect(idea.text)  # the next speaker's query; in a turn's end the summary is asked for first
-        archive.add(member, idea.text, guests)
+        archive.add(member, run.told(idea), guests, number)
     return archive.ideas

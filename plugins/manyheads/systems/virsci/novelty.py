@@ -1,18 +1,20 @@
 """Novelty assessment (VirSci 2025, §3.2, Eq. 3; 2024, Fig. 13): blind votes, majority, ties by rule."""
 
+import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from manyheads.core import together
 from manyheads.core.events import Judged, Voted
-from manyheads.core.results import ScoredIdea
+from manyheads.core.results import ScoredIdea, VoteNote
 from manyheads.core.results import Vote as Ballot
 from manyheads.discussion.invitation import ask_with_advice
 from manyheads.discussion.run import Question
-from manyheads.discussion.team import Member, Team, another_turns
+from manyheads.discussion.team import Team, another_turns
 from manyheads.papers import Hit
-from manyheads.replies import Vote, vote_among
+from manyheads.replies import IdeaNotes, Vote, vote_among
 from manyheads.systems.virsci.config import GOALS, stages
 from manyheads.systems.virsci.result import VirSciRun
 
@@ -33,7 +35,8 @@ async def most_novel(
     """The idea with the most votes (R_idea), all ballots, and the rule that broke a tie, if one did.
 
     `ideas` are in order of confidence; of the ideas with most votes the one of highest confidence wins.
-    Turns are counted on from those `before`. Votes are blind: with fixed turns all of them are cast at once.
+    Turns are counted on from those `before`. Votes are blind: with fixed turns all of them are cast at once. Each voter
+    sees the ideas in an order of their own, so that no idea gains by its place.
     """
     run.begin(STAGE, stages(run.config), turns=run.settings.turns.of(STAGE))
     titles, turns = [idea.title for idea in ideas], run.settings.turns
@@ -41,24 +44,50 @@ async def most_novel(
     run.expect(recall, *titles, recall=True)  # the titles are for the abstract stage
     queries, k = [idea.text for idea in ideas], run.settings.novelty.references
     papers = await run.references(STAGE, before + 1, queries, k)
-    candidates = [Candidate(text, hits) for text, hits in zip(queries, papers, strict=True)]
-    ballots = list[Ballot]()
+    candidates = [Candidate(run.told(idea), hits) for idea, hits in zip(ideas, papers, strict=True)]
+    orders, ballots = orders_of(run.rng, len(team.members), len(ideas)), list[Ballot]()
 
-    async def vote(member: Member, turn: int) -> Ballot:
+    async def vote(seat: int, turn: int) -> Ballot:
         """Eq. 3: ⟨Q_check, ∪ (I_j, B_past(I_j))⟩, without any memory of the dialogue."""
-        variables = {"ideas": candidates}
-        question = Question(STAGE, turn, member.speaker, "scientist", "vote", variables, recall=recall)
+        member, order = team.members[seat], orders[seat]
+        shown = [candidates[place] for place in order]
+        question = Question(STAGE, turn, member.speaker, "scientist", "vote", {"ideas": shown}, recall=recall)
         kind = vote_among(run.reply_type("scientist", "vote", Vote), len(candidates))
-        vote = (await ask_with_advice(run, team, question, kind)).value
-        run.emit(Voted(stage=STAGE, turn=turn, voter=member.name, choice=vote.choice, reasoning=vote.thought))
-        return ballot_of(vote, member.name, turn, ideas)
+        context = "\n\n".join(candidate.text for candidate in shown)
+        vote = (await ask_with_advice(run, team, question, kind, context=context)).value
+        ballot = ballot_of(vote, member.name, turn, ideas, order)
+        run.emit(
+            Voted(stage=STAGE, turn=turn, voter=member.name, choice=ballot.choice, reasoning=vote.thought)
+        )
+        return ballot
 
-    async def cast(turns: Iterable[int]) -> None:
-        ballots.extend(await together(*(vote(member, turn) for turn in turns for member in team.members)))
+    async def cast(held: Sequence[int]) -> None:
+        """The ballots of these turns; a model at temperature 0 would only repeat its first one."""
+        copied = {
+            seat
+            for seat, member in enumerate(team.members)
+            if run.config.models[member.speaker.model].temperature == 0 and len(held) > 1
+        }
+        asked = [
+            (seat, turn)
+            for turn in held
+            for seat in range(len(orders))
+            if turn == held[0] or seat not in copied
+        ]
+        votes = dict(zip(asked, await together(*(vote(*each) for each in asked)), strict=True))
+        for seat, turn in product(copied, held[1:]):
+            votes[seat, turn] = votes[seat, held[0]].model_copy(update={"turn": turn, "copy_of": held[0]})
+        ballots.extend(votes[seat, turn] for turn in held for seat in range(len(orders)))
+        if copied:
+            names = ", ".join(team.members[seat].name for seat in sorted(copied))
+            reasoning = (
+                f"at temperature 0 every turn would be the same: asked once, counted {len(held)} times"
+            )
+            run.emit(Judged(stage=STAGE, turn=held[-1], subject="votes", outcome=names, reasoning=reasoning))
 
     def standing() -> str:
         counts = Counter(ballot.choice for ballot in ballots)
-        return "; ".join(f"idea {choice}: {votes} votes" for choice, votes in sorted(counts.items()))
+        return "\n".join(f"{counts[n]}/{len(ballots)}: {idea.title}" for n, idea in enumerate(ideas, 1))
 
     if turns.adaptive:
         async for turn in another_turns(run, team, STAGE, GOALS[STAGE], standing, before=before):
@@ -76,9 +105,25 @@ async def most_novel(
     return winner, ballots, tie
 
 
-def ballot_of(vote: Vote, voter: str, turn: int, ideas: Sequence[ScoredIdea]) -> Ballot:
-    """A vote as the result keeps it."""
-    idea = ideas[vote.choice - 1]
+def orders_of(rng: random.Random, voters: int, ideas: int) -> list[list[int]]:
+    """For each voter the ideas, counted from 0, in another order: a drawn one, turned on by one place for each."""
+    first = rng.sample(range(ideas), ideas)
+    return [first[turned:] + first[:turned] for voter in range(voters) for turned in [voter % ideas]]
+
+
+def ballot_of(
+    vote: Vote, voter: str, turn: int, ideas: Sequence[ScoredIdea], order: Sequence[int] | None = None
+) -> Ballot:
+    """A vote as the result keeps it; `order` is that in which the ideas were shown, if it is not their own."""
+    shown = order or range(len(ideas))
+    chosen, notes = shown[vote.choice - 1], vote.notes if isinstance(vote, IdeaNotes) else ()
     return Ballot(
-        voter=voter, turn=turn, choice=vote.choice, reasoning=vote.thought, idea=idea.title, round=idea.round
+        voter=voter,
+        turn=turn,
+        choice=chosen + 1,
+        reasoning=vote.thought,
+        idea=ideas[chosen].title,
+        notes=[VoteNote(idea=ideas[shown[each.idea - 1]].title, note=each.note) for each in notes],
+        shown=[place + 1 for place in shown],
+        round=ideas[chosen].round,
     )

@@ -147,6 +147,11 @@ class TeamPage(Page):
         return {idea.number: idea for idea in self.result.ideas}
 
     @property
+    def lineage(self) -> bool:
+        """Whether ideas tell what they build on."""
+        return any(idea.builds_on is not None for idea in self.result.ideas)
+
+    @property
     def untold(self) -> list[ScoredIdea]:
         """Ideas of the result that no turn of the discussion shows."""
         shown = {line.idea for held in self.ideation for line in held.lines}

@@ -3,7 +3,6 @@
 from manyheads.bank.scientists import draw
 from manyheads.core.events import Recruited
 from manyheads.core.results import Person
-from manyheads.discussion.invitation import ask_with_advice
 from manyheads.discussion.run import Question
 from manyheads.discussion.team import Member, Team, need_members
 from manyheads.replies import Decision
@@ -26,7 +25,7 @@ async def select_team(run: VirSciRun) -> Team:
         literature.scientist(config.leader) if config.leader else run.rng.choice(literature.scientists)
     )
     team, invited = Team([]), 0
-    _join(run, team, Member(scientist, run.speaker("leader", scientist.name, scientist=scientist)))
+    _join(run, team, Member(scientist, run.scientist("leader", scientist)))
     if config.size > 1:
         for candidate in draw(run.rng, literature.scientists, scientist, exploration=config.exploration):
             invited += 1
@@ -54,11 +53,10 @@ def _join(run: VirSciRun, team: Team, member: Member) -> None:
 
 async def _invite(run: VirSciRun, team: Team, name: str) -> None:
     scientist, leader = run.literature.scientist(name), team.leader.scientist
-    speaker = run.speaker("scientist", name, scientist=scientist)
+    speaker = run.scientist("scientist", scientist)
     variables = {"leader": leader, "team": team.profiles()}
-    recall, context = "; ".join(leader.interests), f"{leader.name} has invited me to join a research team."
-    question = Question(STAGE, 1, speaker, "scientist", "join", variables, part="candidate", recall=recall)
-    decision = (await ask_with_advice(run, team, question, Decision, context=context)).value
+    question = Question(STAGE, 1, speaker, "scientist", "join", variables, part="candidate")
+    decision = (await run.ask(question, Decision)).value
     if decision.accept:
         _join(run, team, Member(scientist, speaker, decision.reasoning))
     else:

@@ -68,9 +68,15 @@ async def _revise(run: VirSciRun, team: Team, manuscript: Manuscript, review: Co
 
     async def rework(turn: int) -> Abstract:
         """Q_1,0 = ⟨Q_abstract, Q_judgement, R_review, B_past(R_abstract), R_abstract⟩."""
-        variables = {"abstract": current, "overlaps": review.overlaps, "threshold": review.threshold}
+        variables = {
+            "topic": manuscript.topic,
+            "contribution": manuscript.idea,
+            "abstract": current,
+            "overlaps": review.overlaps,
+            "threshold": review.threshold,
+        }
         question = Question(ABSTRACT, turn, leader, "leader", "rework", variables, "leader", recall=recall)
-        return (await ask_with_advice(run, team, question, Revision, context=current.spoken())).value
+        return (await ask_with_advice(run, team, question, Revision, context=run.told(current))).value
 
     await write(run, team, manuscript, rework, current.turn)
 

@@ -1,5 +1,8 @@
 """Topic discussion (VirSci 2025, §3.2, Eq. 1): turns, consensus, the leader's topic, who stays."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from manyheads.core import results, together
 from manyheads.core.events import Judged
 from manyheads.discussion.invitation import speak
@@ -12,18 +15,28 @@ from manyheads.systems.virsci.result import VirSciRun
 STAGE = "topic"
 
 
+@dataclass(frozen=True)
+class View:
+    """What a member says in the consensus check."""
+
+    name: str
+    agree: bool
+    reasoning: str
+
+
 async def find_topic(run: VirSciRun, team: Team) -> str:
     """The team's topic (R_topic).
 
-    Without a majority for a shared direction the discussion starts over, `topics.max_restarts` times; after that
-    the leader decides, and a warning says so.
+    Without a majority for a shared direction the discussion starts over, `topics.max_restarts` times; the members are
+    then shown what each of them found in dispute. After that the leader decides, and a warning says so.
     """
     run.begin(STAGE, stages(run.config), turns=run.settings.turns.of(STAGE))
-    thread, config = Thread(), run.settings.topics
+    thread, views, config = Thread(), list[View](), run.settings.topics
     for attempt in range(config.max_restarts + 1):
-        thread = await _discuss(run, team, thread.turn)
+        thread = await _discuss(run, team, thread.turn, views)
         run.result.turns[STAGE] = thread.turn
-        if await _agreed(run, team, thread):
+        views = await _views(run, team, thread)
+        if 2 * sum(view.agree for view in views) > len(views):
             break
         if attempt == config.max_restarts:
             run.warn(STAGE, f"no majority after {attempt + 1} discussions; the leader decides the topic")
@@ -42,15 +55,22 @@ def _history(thread: Thread) -> dict[str, object]:
     return {"summaries": list(thread.summaries), "replies": list(thread.replies)}
 
 
-async def _discuss(run: VirSciRun, team: Team, before: int) -> Thread:
+async def _discuss(run: VirSciRun, team: Team, before: int, views: Sequence[View]) -> Thread:
     """K turns of Eq. 1: Q_k,i = ⟨Q_team, Q_topic, summaries of turns 1…k-1, replies of this turn⟩.
 
     Q_topic holds the starting topic, if one is given (App. C.3). The last turn is not summed up: its own words settle
-    the topic (after Eq. 1).
+    the topic (after Eq. 1). `views` are those of the discussion before, which found no majority.
     """
-    thread = Thread()
+    thread, turns = Thread(), run.settings.turns.of(STAGE)
     async for member in speakers(run, team, thread, STAGE, GOALS[STAGE], before=before):
-        variables = {"team": team.profiles(), "start": run.settings.topics.start, **_history(thread)}
+        variables = {
+            "team": team.profiles(),
+            "start": run.settings.topics.start,
+            "turn": thread.turn - before,
+            "turns": turns,
+            "views": views,
+            **_history(thread),
+        }
         recall = thread.summaries[-1] if thread.summaries else team.interests()
         question = Question(
             STAGE, thread.turn, member.speaker, "scientist", "topic", variables, recall=recall
@@ -60,17 +80,18 @@ async def _discuss(run: VirSciRun, team: Team, before: int) -> Thread:
     return thread
 
 
-async def _agreed(run: VirSciRun, team: Team, thread: Thread) -> bool:
-    """Whether a majority of the members sees a direction that they share."""
+async def _views(run: VirSciRun, team: Team, thread: Thread) -> list[View]:
+    """Whether each member sees a direction that the team shares."""
 
-    async def ask(member: Member) -> bool:
+    async def ask(member: Member) -> View:
         question = Question(STAGE, thread.turn, member.speaker, "scientist", "consensus", _history(thread))
-        return (await run.ask(question, Consensus)).value.agree
+        view = (await run.ask(question, Consensus)).value
+        return View(member.name, view.agree, view.reasoning)
 
-    yes = sum(await together(*(ask(member) for member in team.members)))
-    outcome = f"{yes} of {len(team.members)} agree"
+    views = await together(*(ask(member) for member in team.members))
+    outcome = f"{sum(view.agree for view in views)} of {len(views)} agree"
     run.emit(Judged(stage=STAGE, turn=thread.turn, subject="consensus", outcome=outcome))
-    return 2 * yes > len(team.members)
+    return views
 
 
 async def _who_stays(run: VirSciRun, team: Team, topic: Topic, turn: int) -> None:

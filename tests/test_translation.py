@@ -1,0 +1,163 @@
+"""A user who translates the prompt files finds no English in any request: all that a model reads stands in them."""
+
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from manyheads.forms import form
+from manyheads.replies import REPLIES
+from manyheads.resources import shipped
+from support.fill import WORDS
+from support.llm import LLM
+from support.play import config_for, play
+from support.requests import Request
+
+JINJA = re.compile(r"(```json|```|\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|`[^`]*`|<\w+>|</\w+>)", re.DOTALL)
+LITERAL = re.compile(r'(?<!quoted\()(?<!\[)(?<!== )"([^"]*)"')
+WORD = re.compile(r"[A-Za-z]{2,}")
+MATERIAL = re.compile(r"<(paper|profile|team|scientists|start|wrote)>\n.*?\n</\1>", re.DOTALL)
+"""Fences of what comes out of a corpus or a config."""
+FENCE = re.compile(r"```json.*?```", re.DOTALL)
+KEY = re.compile(r'"\w+":')
+PUBLIC = frozenset({"true", "false", "null", "json", "json object"})
+"""Words of JSON itself."""
+
+
+FIELDS = frozenset(
+    word
+    for name in re.findall(r'"(\w+)": ', "".join(map(form, REPLIES.values())))
+    for word in name.split("_")
+)
+"""Names that the texts of the server begin with."""
+GIVEN = frozenset(
+    (
+        "Reviewer",
+        "none",
+        "small",
+        "significant",
+        "Analyst",
+        "Engineer",
+        "Researcher",
+        "Critic",
+        "computer",
+        "science",
+        "novelty",
+        "yes",
+        "partly",
+        "no",
+    )
+)
+"""Names of speakers, what configs name, values that a form leaves to choose from."""
+
+
+def foreign(text: str) -> str:
+    """A text in a tongue of our own: each word in capitals, after a sign."""
+    return WORD.sub(lambda word: f"ß{word[0].upper()}", text)
+
+
+def translated(template: str) -> str:
+    """A template whose own words are foreign, those in its expressions too."""
+    pieces = JINJA.split(template)
+    for at, piece in enumerate(pieces):
+        if piece.startswith("{{"):
+            pieces[at] = LITERAL.sub(lambda found: f'"{foreign(found[1])}"', piece)
+        elif not at % 2:
+            pieces[at] = foreign(piece)
+    return "".join(pieces)
+
+
+def _lines(data: Any) -> Any:
+    """A file of words, its texts foreign."""
+    match data:
+        case str():
+            return foreign(data)
+        case dict():
+            return {key: _lines(value) for key, value in data.items()}
+        case _:
+            return data
+
+
+@pytest.fixture(scope="module")
+def abroad(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with all prompt files, translated."""
+    folder = tmp_path_factory.mktemp("abroad")
+    shutil.copytree(shipped() / "prompts", folder / "prompts", ignore=shutil.ignore_patterns("phrases*"))
+    for path in (folder / "prompts").rglob("*.j2"):
+        path.write_text(translated(path.read_text(encoding="utf-8")), encoding="utf-8")
+    for path in (folder / "prompts").rglob("*.yaml"):
+        words = _lines(yaml.safe_load(path.read_text(encoding="utf-8")))
+        path.write_text(yaml.safe_dump(words, allow_unicode=True), encoding="utf-8")
+    return folder
+
+
+def english(request: Request) -> set[str]:
+    """The English words of a request that are no material, no keys and no names."""
+    text = MATERIAL.sub("", request.text)
+    text = KEY.sub("", re.sub(r"```json \w+", "", text))
+    text = re.sub(r"</?\w+>|`[^`]*`|Scientist\d+", "", text)
+    return {
+        word
+        for word in WORD.findall(re.sub(r"ß\w+", "", text))
+        if word not in PUBLIC | GIVEN | FIELDS | {*WORDS}
+    }
+
+
+Sets = tuple[str, ...]
+
+
+def in_order(request: Request) -> list[dict[str, Any]]:
+    """All ideas as they are shown, with what is written of each."""
+    count = request.asking.count("<idea>")
+    return [{"idea": at, "rationale": "sparse", "note": "sparse"} for at in range(1, count + 1)]
+
+
+TOPIC = "topic=sparse robust robots"
+RUNS: Mapping[str, tuple[Sets, Mapping[str, Any]]] = {
+    "virsci": (
+        (
+            "self_review.enabled=true",
+            "self_review.max_discards=1",
+            "turns.adaptive=true",
+            "invitation.enabled=true",
+        ),
+        {
+            "overlaps": lambda request: [
+                {"paper": n + 1, "similarity": 90, "reason": "causal"}
+                for n in range(request.asking.count("<paper>"))
+            ]
+        },
+    ),
+    "virsci with tools": (("models.default.tools=true", "invitation.enabled=true"), {}),
+    "self-reflection": (("system=self-reflection", TOPIC, "baseline.rounds=2"), {}),
+    "discussion": (("system=discussion", TOPIC, "baseline.turns=2"), {}),
+    "single": (("system=single", TOPIC, "baseline.tokens=24000"), {}),
+    "rebuttal": (("system=rebuttal", "inputs.background=['sparse robust robots']"), {}),
+    "ranking": (
+        (
+            "system=ranking",
+            "inputs.target=causal retrieval agents",
+            "inputs.ideas=['sparse robust robots', 'vision language bandits']",
+        ),
+        {"ranking": in_order, "notes": in_order},
+    ),
+    "conference-review": (("system=conference-review", f"inputs.subject={__file__}"), {}),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+async def test_no_english_reaches_a_model(abroad: Path, tmp_path: Path, name: str) -> None:
+    sets, answers = RUNS[name]
+    calls = [
+        ("find_scientists", {"interest": "robots"}),
+        ("invite_scientist", {"name": "Nobody", "question": "sparse"}),
+    ]
+    with LLM(answers=answers, tool_calls=calls) as llm:
+        played = await play(config_for(llm, f"paths=['{abroad}']", *sets), tmp_path / "run", llm)
+    assert played.requests
+    leaks = {(word, request.asking[:60]) for request in played.requests for word in english(request)}
+    assert not leaks

@@ -16,7 +16,7 @@ import typer.main
 import typer.testing
 from hypothesis import HealthCheck, settings
 
-from manyheads.models import requests
+from manyheads.models import abilities, governor
 from support.llm import LLM
 
 OURS = (
@@ -104,7 +104,8 @@ def clean_slate(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
         monkeypatch.delenv(name)
-    requests._refusing.clear()
+    abilities.forget()
+    governor._doubts.clear()
 
 
 @pytest.fixture(autouse=True)

@@ -176,6 +176,10 @@ class RefusedError(Exception):
         super().__init__(" ".join(filter(None, (str(status), phrase, text and f"({text})"))))
 
 
+class SpentError(RefusedError):
+    """A server refuses because the account has nothing left: no wait mends that."""
+
+
 class GarbledError(Exception):
     """A server's answer cannot be read, or is not of the documented shape."""
 
@@ -302,7 +306,7 @@ class Retry:
                 raise
 
     def _may_help(self, error: BaseException) -> bool:
-        if isinstance(error, OverdueError | SlowError) or not isinstance(error, Exception):
+        if isinstance(error, OverdueError | SlowError | SpentError) or not isinstance(error, Exception):
             return False
         self.failure, self._mended = error, self.mend is not None and self.mend(error)
         if self._mended:

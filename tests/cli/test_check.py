@@ -6,11 +6,12 @@ from pathlib import Path
 from manyheads.resources import Resources
 from manyheads.roles import Roles
 from support.command import manyheads_command, manyheads_process, served_by
+from support.faults import Fault
 from support.llm import LLM
 
 
 def test_all_is_well(tmp_path: Path, llm: LLM) -> None:
-    flags = (*served_by(llm), "--set", "embedding=lexical", "--host", "agentscope")
+    flags = (*served_by(llm), "--set", "embedding=lexical", "--host", "agentscope", "--no-probe")
     checked = manyheads_process("check", "virsci", *flags, cwd=tmp_path)
     assert (checked.code, checked.err) == (0, "")
     assert [line.split()[:2] for line in checked.out.splitlines()] == [
@@ -20,6 +21,19 @@ def test_all_is_well(tmp_path: Path, llm: LLM) -> None:
         ["ok", "corpus:"],
     ]
     assert llm.calls == 0, "a check is not paid for"
+
+
+def test_what_a_server_of_ones_own_can_do_is_asked_and_told(tmp_path: Path, llm: LLM) -> None:
+    llm.listed[0]["max_model_len"] = 4096
+    checked = manyheads_command("check", "virsci", *served_by(llm), cwd=tmp_path)
+    [line] = [line for line in checked.out.splitlines() if "models.default" in line]
+    assert all(
+        words in line for words in ("tools no", "json_schema", "context 4,096", f"{llm.calls} requests")
+    )
+    llm.faults.append(Fault("status", status=404, message="model x not found", times=None))
+    checked = manyheads_command("check", "virsci", *served_by(llm), cwd=tmp_path)
+    assert checked.code == 2
+    assert "set models.default.name" in checked.out
 
 
 def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:

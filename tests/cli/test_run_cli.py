@@ -102,7 +102,7 @@ def test_a_run_on_a_model_server(served: Done, llm: LLM, tmp_path: Path) -> None
     assert result["turns"] == {"topic": 2, "idea": 1, "novelty": 2, "abstract": 2}
     assert result["usage"]["calls"] == llm.calls
     assert all(FENCE.search(request.asking) for request in llm.requests)
-    assert all(request.form for request in llm.requests)
+    assert all(bool(request.form) is not bool(request.tools) for request in llm.requests), "never both"
     ours = [request for request in llm.requests if "Speak of owls." in request.asking]
     assert [request.title for request in ours] == ["Idea"] * 3
     assert {request.headers["authorization"] for request in llm.requests} == {f"Bearer {SECRET}"}

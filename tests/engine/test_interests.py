@@ -95,7 +95,10 @@ def test_a_server_that_is_gone_is_said_with_what_to_do(cache: LookupCache) -> No
         gone = config(llm)
     with pytest.raises(ModelError) as told:
         Librarian(gone, ROLES, host_factory("autogen"), cache)({"Scientist0": ("pears",)})
-    assert str(told.value.hint) == "start the server or mend the address, then: run the same command again"
+    assert (
+        str(told.value.hint)
+        == "start the server or mend models.default.base_url, then: run the same command again"
+    )
 
 
 def test_the_budget_holds(cache: LookupCache) -> None:

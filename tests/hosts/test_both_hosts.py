@@ -175,7 +175,7 @@ async def test_a_server_that_refuses_response_format_is_remembered(
     llm.faults.append(refuses_format(status))
     async with host(model(llm)) as on:
         first, second = await on.ask(turn()), await on.ask(turn())
-    assert [request.has_form for request in llm.requests] == [True, False, False]
+    assert [request.has_form for request in llm.requests] == [True, True, False, False]
     assert "refused response_format" in first.warnings[0]
     assert not second.warnings
 

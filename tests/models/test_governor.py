@@ -1,6 +1,8 @@
 """Retries, back-off and refusals, with the OpenAI client against a server that misbehaves."""
 
 import asyncio
+import socket
+import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import suppress
@@ -13,13 +15,17 @@ from openai import AsyncOpenAI
 
 from manyheads.config import ModelConfig
 from manyheads.errors import ConfigError, ModelError
-from manyheads.models.requests import Governor, key_of, key_variable
+from manyheads.models.abilities import forms_for
+from manyheads.models.answers import plain
+from manyheads.models.governor import Governor
+from manyheads.models.requests import key_of, key_variable
+from manyheads.replies import Remark, Vote, vote_among
 from manyheads.retry import retry_after
 from support.faults import Fault, Kind, refuses_format
 from support.llm import LLM
 
 Ask = Callable[..., Coroutine[Any, Any, str]]
-FORM = {"response_format": {"type": "json_object"}}
+BARE: dict[str, Any] = {"none": {}}
 
 
 @pytest.fixture
@@ -30,12 +36,18 @@ async def client(llm: LLM) -> AsyncIterator[AsyncOpenAI]:
 
 def governor(llm: LLM, **settings: Any) -> Governor:
     given: dict[str, Any] = {"retries": 2, "max_wait": 0.05, "concurrency": 4} | settings
-    return Governor("writer", ModelConfig(provider="openai", name="m", base_url=llm.base_url, **given))
+    server = {"provider": "openai", "name": "m", "base_url": llm.base_url}
+    return Governor("writer", ModelConfig.model_validate(server | given))
 
 
 async def send(client: AsyncOpenAI, form: Mapping[str, Any]) -> str:
     messages: Any = [{"role": "user", "content": "hello"}]
-    answer = await client.chat.completions.create(model="m", messages=messages, **form)
+    try:
+        answer = await client.chat.completions.create(model="m", messages=messages, **form)
+    except Exception as error:
+        if failure := plain(error):  # as the hosts do
+            raise failure from None
+        raise
     return answer.choices[0].message.content or ""
 
 
@@ -43,8 +55,11 @@ async def send(client: AsyncOpenAI, form: Mapping[str, Any]) -> str:
 def ask(client: AsyncOpenAI) -> Ask:
     """One request through a governor, notes into `warn`."""
 
-    async def ask(through: Governor, warn: list[str] | None = None, form: Mapping[str, Any] = FORM) -> str:
-        return await through.call(lambda sent: send(client, sent), form, [] if warn is None else warn)
+    async def ask(
+        through: Governor, warn: list[str] | None = None, forms: Mapping[str, Any] | None = None
+    ) -> str:
+        forms = forms or forms_for(through.config, Remark, with_tools=False)
+        return await through.call(lambda sent: send(client, sent), forms, [] if warn is None else warn)
 
     return ask
 
@@ -60,22 +75,82 @@ async def test_passes_an_answer_on(llm: LLM, ask: Ask) -> None:
 async def test_passing_failures_are_tried_again(llm: LLM, ask: Ask, status: int) -> None:
     llm.faults.append(Fault("status", status=status, times=2))
     warn: list[str] = []
-    assert await ask(governor(llm, response_format=False), warn)
+    assert await ask(governor(llm), warn, BARE)
     assert llm.calls == 3
     assert len(warn) == 2
     assert warn[0].startswith("models.writer: ")
 
 
 @pytest.mark.parametrize(
-    ("status", "step"), [(429, "models.writer.concurrency"), (400, "server reports"), (502, "server reports")]
+    ("status", "message", "step"),
+    [
+        (429, "slow down", "models.writer.concurrency"),
+        (429, "You exceeded your current quota, please check your plan", "add credit"),
+        (402, "This request requires more credits", "add credit"),
+        (400, "no", "server reports"),
+        (400, "This model's maximum context length is 2048 tokens", "models.writer.context"),
+        (400, "m does not support tools", "models.writer.tools=false"),
+        (400, '"auto" tool choice requires --enable-auto-tool-choice', "models.writer.tools=false"),
+        (400, "this model does not support image input", "models.writer.vision=false"),
+        (422, "unknown field response_format", "models.writer.response_format=none"),
+        (502, "bad gateway", "gateway"),
+        (529, "Overloaded", "some minutes"),
+    ],
 )
-async def test_a_server_that_answers_need_not_be_started(llm: LLM, ask: Ask, status: int, step: str) -> None:
-    llm.faults.append(Fault("status", status=status, times=None))
+async def test_a_refusal_has_the_step_that_mends_it(
+    llm: LLM, ask: Ask, status: int, message: str, step: str
+) -> None:
+    llm.faults.append(Fault("status", status=status, message=message, times=None))
     with pytest.raises(ModelError) as told:
-        await ask(governor(llm), form={})
+        await ask(governor(llm, retries=0), forms=BARE)
     assert step in str(told.value.hint)
-    assert "start the server" not in str(told.value.hint)
+    assert message in told.value.message
+    assert "start the server" not in str(told.value.hint).partition(", or start")[0]
     assert "manyheads resume" in str(told.value.hint)
+
+
+async def test_an_empty_account_is_not_asked_again(llm: LLM, ask: Ask) -> None:
+    llm.faults.append(Fault("status", status=429, message="insufficient_quota", times=None))
+    with pytest.raises(ModelError, match="insufficient_quota"):
+        await ask(governor(llm))
+    assert llm.calls == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "message", "step"),
+    [
+        ({"provider": "ollama", "name": "llama3.1"}, 'model "llama3.1" not found', "ollama pull llama3.1"),
+        ({}, "The model `m` does not exist", "models.writer.name"),
+        ({}, "Not Found", "/v1"),
+    ],
+)
+async def test_what_is_not_there_is_told(
+    llm: LLM, ask: Ask, settings: dict[str, Any], message: str, step: str
+) -> None:
+    llm.faults.append(Fault("status", status=404, message=message, times=None))
+    with pytest.raises(ModelError) as told:
+        await ask(governor(llm, **settings), forms=BARE)
+    assert step in str(told.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("cause", "step"),
+    [
+        (socket.gaierror(-2, "Name or service not known"), "DNS"),
+        (ssl.SSLCertVerificationError("certificate verify failed: self-signed"), "SSL_CERT_FILE"),
+        (ssl.SSLError("[SSL: WRONG_VERSION_NUMBER] wrong version number"), "http://"),
+        (ConnectionRefusedError(111, "Connection refused"), "start the server"),
+        (httpx.ReadTimeout("timed out"), "models.writer.timeout"),
+    ],
+)
+async def test_a_way_that_is_closed_has_its_step(llm: LLM, cause: Exception, step: str) -> None:
+    async def broken(form: Mapping[str, Any]) -> str:
+        raise httpx.ConnectError("Connection error.") from cause
+
+    with pytest.raises(ModelError) as told:
+        await governor(llm, retries=0).call(broken, BARE, [])
+    assert step in str(told.value.hint)
+    assert str(cause) in told.value.message
 
 
 @pytest.mark.parametrize("response_format", [True, False])
@@ -104,7 +179,7 @@ async def test_a_server_that_stays_down_is_given_up_after_the_retries(
 async def test_our_own_mistakes_are_not_tried_again(llm: LLM, ask: Ask, status: int, words: str) -> None:
     llm.faults.append(Fault("status", status=status, times=None))
     with pytest.raises(ModelError) as caught:
-        await ask(governor(llm, response_format=False))
+        await ask(governor(llm), forms=BARE)
     assert llm.calls == 1
     assert words in str(caught.value)
 
@@ -180,7 +255,11 @@ async def test_no_server_is_one_clear_error() -> None:
     through = Governor("default", ModelConfig(provider="openai", base_url="http://127.0.0.1:9/v1", retries=0))
     async with AsyncOpenAI(api_key="none", base_url="http://127.0.0.1:9/v1", max_retries=0) as client:
         with pytest.raises(ModelError, match=r"at http://127\.0\.0\.1:9/v1\): cannot be reached"):
-            await through.call(lambda form: send(client, form), {}, [])
+            await through.call(lambda form: send(client, form), BARE, [])
+
+
+def sent_forms(llm: LLM) -> list[str | None]:
+    return [(request.body.get("response_format") or {}).get("type") for request in llm.requests]
 
 
 @pytest.mark.parametrize("status", [400, 422, 500])
@@ -191,17 +270,73 @@ async def test_a_refused_response_format_is_left_out_and_remembered(llm: LLM, as
     assert await ask(through, warn)
     assert await ask(through, warn)
     assert await ask(governor(llm), warn)  # another alias of the same server and model
-    assert [request.has_form for request in llm.requests] == [True, False, False, False]
+    assert sent_forms(llm) == ["json_schema", "json_object", None, None, None]
     assert warn == ["models.writer: the server refused response_format; the schema stays in the prompt"]
 
 
+@pytest.mark.parametrize("status", [400, 500])
+async def test_a_refused_schema_is_sent_as_an_object(llm: LLM, ask: Ask, status: int) -> None:
+    llm.faults.append(Fault("refuse_schema", times=None, status=status))
+    warn: list[str] = []
+    through = governor(llm, retries=0)
+    assert await ask(through, warn)
+    assert await ask(through, warn)
+    assert sent_forms(llm) == ["json_schema", "json_object", "json_object"]
+    assert llm.requests[-1].body["response_format"]["schema"]["title"] == "Remark"
+    ranged = forms_for(through.config, vote_among(Vote, 3), with_tools=False)["object"]["response_format"]
+    assert ranged["schema"]["properties"]["choice"] == {"enum": [1, 2, 3]}, "grammars that know no limits"
+    assert warn == ["models.writer: the server refused response_format; the schema is sent as json_object"]
+
+
+@pytest.mark.parametrize(
+    ("value", "first"),
+    [
+        (True, "json_schema"),
+        ("schema", "json_schema"),
+        ("object", "json_object"),
+        ("none", None),
+        (False, None),
+    ],
+)
+async def test_the_config_says_how_the_schema_is_sent(
+    llm: LLM, ask: Ask, value: object, first: str | None
+) -> None:
+    assert await ask(governor(llm, response_format=value))
+    assert sent_forms(llm) == [first]
+
+
+async def test_one_passing_failure_blames_no_response_format(llm: LLM, ask: Ask) -> None:
+    llm.faults.append(Fault("status", status=500))
+    assert await ask(governor(llm))
+    assert await ask(governor(llm))
+    assert sent_forms(llm) == ["json_schema"] * 3
+
+
+async def test_a_failure_that_is_twice_gone_without_a_form_is_the_forms(llm: LLM, ask: Ask) -> None:
+    llm.faults.append(Fault("status", status=500, times=None, when=lambda request: request.has_form))
+    through = governor(llm)
+    for _ in range(3):
+        assert await ask(through)
+    tries = ["json_schema", "json_schema", "json_object", None]
+    assert sent_forms(llm) == [*tries, *tries, None]
+
+
 async def test_a_request_that_is_wrong_anyway_blames_no_response_format(llm: LLM, ask: Ask) -> None:
-    llm.faults.append(Fault("status", status=400, times=2))
+    llm.faults.append(Fault("status", status=400, times=3))
     with pytest.raises(ModelError):
         await ask(governor(llm))
-    assert llm.calls == 2
     await ask(governor(llm))
     assert llm.requests[-1].has_form
+
+
+@pytest.mark.parametrize("message", ["maximum context length is 2048 tokens", "m does not support tools"])
+async def test_a_refusal_of_something_else_blames_no_response_format(
+    llm: LLM, ask: Ask, message: str
+) -> None:
+    llm.faults.append(Fault("status", status=400, message=message, times=None))
+    with pytest.raises(ModelError):
+        await ask(governor(llm))
+    assert llm.calls == 1
 
 
 @pytest.mark.parametrize(("status", "calls"), [(400, 1), (500, 2)])
@@ -211,7 +346,7 @@ async def test_a_request_without_a_form_has_none_to_refuse(
     llm.faults.append(Fault("status", status=status))
     warn: list[str] = []
     with suppress(ModelError):
-        await ask(governor(llm), warn, {})
+        await ask(governor(llm), warn, BARE)
     assert llm.calls == calls
     assert not any("response_format" in note for note in warn)
     await ask(governor(llm))
@@ -264,7 +399,7 @@ async def test_our_own_bugs_keep_their_name(llm: LLM) -> None:
         raise KeyError("a bug")
 
     with pytest.raises(KeyError):
-        await governor(llm).call(broken, FORM, [])
+        await governor(llm).call(broken, BARE, [])
 
 
 @pytest.mark.parametrize(

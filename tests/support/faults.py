@@ -14,7 +14,7 @@ Kind = Literal[
     "fenced", "chatter", "single_quotes", "trailing_comma",
     "missing", "wrong_type", "out_of_range", "truncated", "cut", "empty", "prose",
     # the transport
-    "status", "refuse_format", "slow", "drop", "drop_body", "malformed",
+    "status", "refuse_format", "refuse_schema", "slow", "drop", "drop_body", "malformed",
 ]  # fmt: skip
 OF_TEXT: frozenset[Kind] = frozenset({
     "fenced", "chatter", "single_quotes", "trailing_comma",
@@ -34,7 +34,7 @@ class Fault:
         times: how many of the requests that it fits, None for all.
         when: which requests it fits, all when left out.
         key: for `missing` and `wrong_type` the property, the schema's first when left out.
-        status: for `status` and `refuse_format`.
+        status: for `status`, `refuse_format` and `refuse_schema`, which refuses `json_schema` alone.
         message: what a `status` says; the fault itself when left out.
         retry_after: seconds named in the Retry-After header of a `status`.
         seconds: for `slow`.
@@ -62,6 +62,8 @@ class Fault:
     def _fits(self, request: Request) -> bool:
         if self.kind == "refuse_format":
             return request.has_form
+        if self.kind == "refuse_schema":
+            return (request.body.get("response_format") or {}).get("type") == "json_schema"
         if self.kind == "out_of_range":
             return request.schema is not None and bounded(request.schema) is not None
         return self.kind not in OF_TEXT or request.schema is not None

@@ -32,6 +32,14 @@ PROCEEDS: Given = {"accept": True, "stay": True, "agree": True, "another_turn": 
 """So that a run goes through when a test does not say otherwise."""
 
 
+REFUSALS = {
+    "status": "fault {}",
+    "refuse_format": "response_format is not supported",
+    "refuse_schema": "body.response_format.type: Input should be 'text' or 'json_object'",
+}
+"""What it says with an error."""
+
+
 class LLM:
     """The server; runs in a thread between `with` and its end.
 
@@ -50,6 +58,8 @@ class LLM:
         requests: the requests to a model, in the order of their arrival.
         peak: the most requests that were under way at once.
         connections: how many connections were made.
+        listed: the models that it tells of.
+        shown: what it tells of a model as Ollama does; None where it has none.
     """
 
     def __init__(
@@ -70,6 +80,8 @@ class LLM:
         self.requests: list[Request] = []
         self.peak = self._under_way = 0
         self.connections, self._port = 0, port
+        self.listed: list[dict[str, Any]] = [{"id": "test-model", "object": "model"}]
+        self.shown: dict[str, Any] | None = None
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="llm", daemon=True)
         self._started = SimpleQueue[tuple[int, asyncio.AbstractEventLoop, asyncio.Event]]()
 
@@ -122,7 +134,12 @@ class LLM:
         if incoming.path in WIRES and incoming.method == "POST":
             await self._model(connection, self._record(incoming))
         elif incoming.path == "/v1/models":
-            await connection.send(200, {"object": "list", "data": [{"id": "test-model", "object": "model"}]})
+            await connection.send(200, {"object": "list", "data": self.listed})
+        elif incoming.path == "/api/show" and self.shown:
+            await connection.send(200, self.shown)
+        elif incoming.path == "/api/show":
+            name = json.loads(incoming.body)["model"]
+            await connection.send(404, {"error": f"model '{name}' not found"})
         elif incoming.path == "/api/tags":
             await connection.send(200, {"models": [{"model": "test-model", "name": "test-model"}]})
         else:
@@ -151,10 +168,9 @@ class LLM:
 
     async def _respond(self, connection: Connection, request: Request, fault: Fault | None) -> None:
         kind = fault.kind if fault else None
-        if fault and kind in ("status", "refuse_format"):
+        if fault and kind in REFUSALS:
             headers = {} if fault.retry_after is None else {"Retry-After": f"{fault.retry_after:g}"}
-            form = kind == "refuse_format" and "response_format is not supported"
-            message = fault.message or form or f"fault {fault.status}"
+            message = fault.message or REFUSALS[kind].format(fault.status)
             await connection.send(fault.status, error_body(request.wire, fault.status, message), headers)
         elif kind == "drop":
             connection.drop()

@@ -16,12 +16,23 @@ if TYPE_CHECKING:
     from manyheads.literature.lookup import Findings
 
 
-def check(configs: Configs, changes: Changes) -> None:
+def check(
+    configs: Configs,
+    changes: Changes,
+    probe: Annotated[
+        bool | None,
+        typer.Option(
+            "--probe/--no-probe",
+            help="Ask each model what it can do: tools, schemas, images, context; some 7 small requests, about 1,000 tokens."
+            " By default only those at servers of your own (base_url, ollama). Runs go by the answers for a day.",
+        ),
+    ] = None,
+) -> None:
     """Validate a config, its roles and prompts, its model and its corpus; say what is missing and how to get it."""
     from manyheads.engine.readiness import findings
 
     config = changes.config(configs)
-    found = list(findings(config))
+    found = list(findings(config, ask_models=probe))
     for finding in found:
         say(f"{'ok   ' if finding.ok else 'WRONG'}  {finding.subject}: {finding.message}")
     if not all(finding.ok for finding in found):

@@ -166,6 +166,7 @@ VariableName = Annotated[str, AfterValidator(_variable_name)]
 # The section `models`.
 
 
+USUAL_WINDOW = 128_000
 Provider = Literal["openai", "ollama", "anthropic", "offline", "replay"]
 
 
@@ -204,14 +205,17 @@ class ModelConfig(Strict):
     """Longest pause between two tries, in seconds; a server that asks for more is given up."""
     concurrency: int = Field(default=8, gt=0)
     """Requests under way at once."""
-    context: int = Field(default=128_000, gt=0)
-    """The model's context window in tokens; a prompt that cannot fit is refused, never cut."""
+    context: int | None = Field(default=None, gt=0)
+    """The model's context window in tokens; when left out, what `manyheads check` has learnt of the server, else 128,000.
+    Of a prompt that is longer, the oldest replies are left out, then papers, never the task."""
     tools: bool | None = None
-    """Whether the model can call tools; when left out, yes for `openai` and `anthropic`, else no."""
-    vision: bool = True
-    """Whether the model can see images."""
-    response_format: bool = True
-    """Whether to send the reply's schema as `response_format`; a server that refuses it is remembered."""
+    """Whether the model can call tools; when left out, what `manyheads check` has learnt, else yes for `openai` and
+    `anthropic`. Without tools, guests are asked for by a field of the reply."""
+    vision: bool | None = None
+    """Whether the model can see images; when left out, what `manyheads check` has learnt, else yes."""
+    response_format: bool | Literal["schema", "object", "none"] = True
+    """How the reply's schema is sent beside the prompt: as `schema` (`json_schema`), as `object` (`json_object` with the
+    schema), or `none`. `true` takes the first of these that the server takes, `false` is `none`."""
     price: Price | None = None
     """Lets the run count money."""
 
@@ -237,6 +241,15 @@ class ModelConfig(Strict):
     @property
     def calls_tools(self) -> bool:
         return self.provider in ("openai", "anthropic") if self.tools is None else self.tools
+
+    @property
+    def sees(self) -> bool:
+        return self.vision is not False
+
+    @property
+    def window(self) -> int:
+        """Tokens that a prompt and its answer may have together."""
+        return self.context or USUAL_WINDOW
 
     def identity(self) -> dict[str, Any]:
         """The settings that change what the model answers: part of each recorded request."""

@@ -1,5 +1,6 @@
 """Whether a config can run: what it needs, looked at one by one; a run, a suite and `manyheads check` go by it."""
 
+import asyncio
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,12 +15,14 @@ from manyheads.engine.journal import ReplayModel
 from manyheads.engine.system import system_of
 from manyheads.errors import ConfigError, UserError
 from manyheads.literature.library import Library
+from manyheads.models.abilities import is_openai
+from manyheads.models.probe import in_short, probe
 from manyheads.models.requests import key_of, key_variable
 from manyheads.papers import Literature
 from manyheads.report.record import count
 from manyheads.resources import Resources
 from manyheads.roles import Roles
-from manyheads.tools import TOOLS
+from manyheads.tools import FIND, INVITE, TOOLS
 
 
 @dataclass(frozen=True)
@@ -40,8 +43,12 @@ def _wrong(subject: str, error: UserError | str) -> Finding:
     return Finding(subject, str(error).removeprefix(f"{subject}: "), error)
 
 
-def findings(config: RunConfig) -> Iterator[Finding]:
-    """What a config needs before it can run, one by one."""
+def findings(config: RunConfig, *, ask_models: bool | None = None) -> Iterator[Finding]:
+    """What a config needs before it can run, one by one.
+
+    Args:
+        ask_models: whether models are asked what they can do; by default those at servers of one's own.
+    """
     if find_spec(FRAMEWORKS[config.host]) is None:
         yield _wrong("host", f"{config.host} is not installed: pip install 'manyheads[{config.host}]'")
     else:
@@ -58,11 +65,24 @@ def findings(config: RunConfig) -> Iterator[Finding]:
     for alias, model in config.models.items():
         try:
             _need_model(model, alias)
-            yield Finding(f"models.{alias}", f"{model.provider}/{model.name}")
+            yield Finding(f"models.{alias}", _described(model, alias, ask_models))
         except UserError as error:
             yield _wrong(f"models.{alias}", error)
     yield from _literature(config, roles)
     yield from _inputs(config)
+
+
+def _described(model: ModelConfig, alias: str, ask: bool | None) -> str:
+    """A model, with what it can do where that is asked for; raises `UserError` where it does not answer."""
+    name, served = f"{model.provider}/{model.name}", model.provider not in ("offline", "replay")
+    own = model.provider == "ollama" or (bool(model.base_url) and not is_openai(model))
+    if not served or not (own if ask is None else ask):
+        return name
+    found, usage = asyncio.run(probe(model, alias))
+    cost = "" if usage.cost is None else f", {usage.cost:.4f} in your currency"
+    return (
+        f"{name}: {in_short(model, found)} (asked in {usage.calls} requests, {usage.tokens:,} tokens{cost})"
+    )
 
 
 def _need_model(model: ModelConfig, alias: str) -> None:
@@ -158,6 +178,22 @@ def roles_of(config: RunConfig) -> Roles:
         others = f" and the other {len(problems) - 1}, which manyheads check lists" if problems[1:] else ""
         raise ConfigError(problems[0], hint=f"mend this{others}")
     return roles
+
+
+def switched_off(config: RunConfig, roles: Roles) -> Iterator[str]:
+    """What roles of a run would do with tools, and cannot, a line each; guests are asked for by a field instead."""
+    system = system_of(config)
+    if not system.searches(config, roles):
+        return
+    for role in sorted({role for role, _ in system.needs(config)}):
+        card, changes = roles.card(role), config.roles.get(role)
+        alias = changes.model if changes else card.model
+        model, own = config.models[alias], set(card.tools) - {FIND, INVITE}
+        if own and not model.calls_tools and model.provider not in ("offline", "replay"):
+            yield (
+                f"models.{alias} ({model.provider}/{model.name}) calls no tools: {role} cannot look papers up itself, "
+                f"{', '.join(sorted(own))} are off"
+            )
 
 
 def misfits(config: RunConfig, roles: Roles) -> list[str]:

@@ -149,7 +149,8 @@ class StructuredHost(ABC):
             at = asked_at.set(turn.place)
             try:
                 with turn.meter.asking():
-                    raw = await self.native(turn, thread, warn)
+                    # Asked again, it has its advice: without tools, servers hold it to the reply's schema.
+                    raw = await self.native(turn if attempt == 1 else replace(turn, tools=()), thread, warn)
                     turn.meter.pay(raw.usage)
             finally:
                 asked_at.reset(at)

@@ -21,12 +21,13 @@ from manyheads.disk import cache_folder
 from manyheads.engine.budget import Budgeted, Ledger
 from manyheads.engine.folder import JOURNAL, RunFolder, fresh, new_folder, replies_told, writing
 from manyheads.engine.journal import Journal, Recorded
-from manyheads.engine.readiness import need_team, prepare, roles_of
+from manyheads.engine.readiness import need_team, prepare, roles_of, switched_off
 from manyheads.engine.system import System, system_of
 from manyheads.errors import JournalError, UserError
 from manyheads.literature.cache import CACHE, RECORD
 from manyheads.literature.ledger import LEDGER, SearchLedger
 from manyheads.literature.library import Library, ServiceLiterature
+from manyheads.models.abilities import settled
 from manyheads.models.offline import OFFLINE
 from manyheads.papers import Literature, NoLiterature
 from manyheads.prompts import Prompts
@@ -111,6 +112,10 @@ class Session:
 
     async def _events(self, make_host: HostFactory) -> AsyncGenerator[AnyEvent, None]:
         self.config = prepare(self.config)
+        if not (self.folder / JOURNAL).exists():
+            # Kept in the folder's config: a resumed run asks in the same way, whatever is known by then.
+            models = {alias: settled(model) for alias, model in self.config.models.items()}
+            self.config = self.config.model_copy(update={"models": models})
         config, system = self.config, self.system
         identities = {alias: model.identity() for alias, model in config.models.items()}
         roles = roles_of(config)
@@ -144,6 +149,8 @@ class Session:
                         config, guarded, roles, shown, emit, system.result(), recall.insiders,
                         library=library, material=material,
                     )  # fmt: skip
+                    for line in switched_off(config, roles):
+                        run.warn("", line)
                     folder.so_far = partial(_result_of, run, searches, ledger)
                     await system.run(run)
                 return _result_of(run, searches, ledger, finished=True).model_dump(mode="json")

@@ -4,20 +4,24 @@ import asyncio
 import logging
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
 from manyheads.config import ModelConfig
-from manyheads.core import NOTHING, Recall, Reply, Turn, Usage, recall_nothing
+from manyheads.core import NOTHING, Message, Raw, Recall, Reply, Turn, Usage, recall_nothing
 from manyheads.engine.journal import ReplayModel
 from manyheads.engine.replying import StructuredHost
 from manyheads.errors import ConfigError, ModelError
-from manyheads.models.answers import SoundTransport, plain
+from manyheads.models.abilities import forms_for
+from manyheads.models.answers import make_sound, plain
+from manyheads.models.faults import TooLongError
+from manyheads.models.fitting import fitted, tokens_of
+from manyheads.models.governor import CLOCK, Clock, Governor
 from manyheads.models.offline import LocalModel, OfflineModel
-from manyheads.models.requests import CLOCK, Clock, Governor, form_of, key_variable
+from manyheads.models.requests import ROOM, key_variable
 from manyheads.pool import Pool
 from manyheads.replies import ReplyModel
 
@@ -72,23 +76,23 @@ def tap(sdk: Any, config: ModelConfig) -> None:
         case "openai":
             api, method, large = sdk.chat.completions, "create", ("messages", "tools", "response_format")
         case "anthropic":
-            api, method, large = sdk.messages, "create", ()
+            # Newer SDKs know no temperature, and AutoGen's client sends one that nobody has set.
+            api, method, large = sdk.messages, "create", ("temperature",)
         case _:
             api, method, large = sdk, "chat", ()
             login = urlsplit(config.address or "")
             if login.username:  # which Ollama's client leaves out of the address
                 sdk._client.auth = (unquote(login.username), unquote(login.password or ""))
-    http = sdk._client
-    http._transport = SoundTransport(http._transport, config.provider)
-    http._mounts = {
-        pattern: inner and SoundTransport(inner, config.provider) for pattern, inner in http._mounts.items()
-    }
+    make_sound(sdk._client, config.provider)
     send = getattr(api, method)
 
     async def tapped(*args: Any, **arguments: Any) -> Any:
         if unseen := {name: arguments.pop(name) for name in large if name in arguments}:
-            body = {**(arguments.pop("extra_body", None) or {}), **unseen}
-            arguments |= {"messages": [], "extra_body": body}
+            if config.temperature is None:
+                unseen.pop("temperature", None)
+            arguments["extra_body"] = {**(arguments.get("extra_body") or {}), **unseen}
+            if "messages" in unseen:
+                arguments["messages"] = []
         response = await send(*args, **arguments)
         RESPONSES.get([]).append(response)
         return response
@@ -180,10 +184,10 @@ class ServedModel(ABC, Generic[C]):
         Raises:
             ModelError: the server cannot be reached, refuses, or answers nonsense.
         """
-        form = form_of(self.config, reply_type, with_tools=tools)
+        forms = forms_for(self.config, reply_type, with_tools=tools)
         notes = list[str]() if ledger.warn is None else ledger.warn
         try:
-            return await self._governor.call(request, form, notes)
+            return await self._governor.call(request, forms, notes)
         finally:
             for note in notes if ledger.warn is None else ():
                 log.warning(note)
@@ -254,6 +258,7 @@ class ClientHost(StructuredHost, Generic[C]):
         super().__init__(attempts)
         self._models, self._recall, self._ready = models, recall, ready or {}
         self._served: dict[str, ServedModel[C]] = {}
+        self._windows: dict[str, int] = {}
 
     def model(self, alias: str) -> ServedModel[C]:
         """A model with its client, shared by all turns.
@@ -291,6 +296,48 @@ class ClientHost(StructuredHost, Generic[C]):
             ) from error
         finally:
             CLOCK.reset(token)
+
+    @abstractmethod
+    async def speak(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
+        """One reply of the host's own agent to a thread that fits its model."""
+
+    async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
+        """One reply of the speaker's agent; what its model's context has no room for is left out, and told.
+
+        Raises:
+            ConfigError: no such model, no key, images for a model without vision, or a task that does not fit.
+            ModelError: the model cannot be reached, refuses, or fails for good.
+        """
+        alias = turn.speaker.model
+        try:
+            return await self.speak(turn, self._fitted(turn, thread, warn), warn)
+        except TooLongError as error:
+            # The server counts otherwise, or has less room than it was thought to have.
+            count = tokens_of(turn, thread)
+            before, counted = self._window(alias), (error.asked or count) / max(count, 1)
+            self._windows[alias] = round((error.window or before // 2) / max(counted, 1))
+            if self._windows[alias] >= before or self._fitted(turn, thread, []) == tuple(thread):
+                raise
+            return await self.speak(turn, self._fitted(turn, thread, warn), warn)
+
+    def _window(self, alias: str) -> int:
+        """A model's context, in tokens as we count them."""
+        return self._windows.get(alias) or self.model(alias).config.window
+
+    def _fitted(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> tuple[Message, ...]:
+        """The thread, with room for an answer if something can be left out for it."""
+        alias, tokens = turn.speaker.model, tokens_of(turn, thread)
+        window, most = self._window(alias), self.model(alias).config.max_tokens
+        over = tokens - window + min(most or ROOM, window // 4)
+        if over <= 0:
+            return tuple(thread)
+        shorter, left_out = fitted(thread, over)
+        if left_out:
+            warn.append(
+                f"{turn.place}: about {tokens:,} tokens and the answer do not fit models.{alias}, whose context is "
+                f"{window:,}: left out {left_out}"
+            )
+        return shorter
 
     async def close(self) -> None:
         """Close the connections of the clients that were made here."""

@@ -21,6 +21,7 @@ from manyheads.objects import printable
 from manyheads.retry import (
     GarbledError,
     RefusedError,
+    SpentError,
     is_failure,
     is_garbled,
     retry_after,
@@ -36,6 +37,10 @@ MOST_CALLS = 100
 """Of tools, in one answer."""
 MOST_TOKENS = 100_000_000
 """That one answer can have cost: more than any model reads and writes."""
+_SPENT = re.compile(
+    r"insufficient_quota|exceeded your current quota|credit balance|insufficient (credit|balance|fund)", re.I
+)
+"""What a server says to an account that has nothing left, beside the status of one that asks too often."""
 _DIGITS = re.compile(r"\d{400}")
 _JSON = {"content-type": "application/json"}
 _KEY_HEADERS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
@@ -102,6 +107,14 @@ class SoundTransport:
             return type(response)(status, headers=_JSON, content=content, request=request)
         finally:
             await response.aclose()
+
+
+def make_sound(http: Any, provider: str) -> None:
+    """Have a client of httpx, or of a package of the same shape, read sound answers alone."""
+    http._transport = SoundTransport(http._transport, provider)
+    http._mounts = {
+        pattern: inner and SoundTransport(inner, provider) for pattern, inner in http._mounts.items()
+    }
 
 
 class _Ends:
@@ -205,15 +218,21 @@ def _secrets_of(headers: Any) -> Iterator[str]:
 def _refusal(status: int, wait: float | None, words: str, *secrets: str) -> RefusedError:
     """A server's error in its own words, without the secrets of the request."""
     text = escaping.plain(scrubbed(words, *secrets))
-    return RefusedError(status, wait, text[:500])
+    spent = status == 402 or (status in (403, 429) and _SPENT.search(text))
+    return (SpentError if spent else RefusedError)(status, wait, text[:500])
 
 
 def _message(value: Any) -> str:
-    """The message in an error's JSON: `error.message`, `error`, `message` or `detail`."""
+    """The message in an error's JSON, `error.message`, `error`, `message` or `detail`, with the error's code, if it has a name."""
+    code = None
     while isinstance(value, dict):
         fields = cast(Object, value)
+        code = fields.get("code", code)
         value = next((fields[name] for name in ("error", "message", "detail") if fields.get(name)), None)
-    return value if isinstance(value, str) else ""
+    if not isinstance(value, str):
+        return ""
+    named = isinstance(code, str) and code.isidentifier() and code not in value
+    return f"{value} [{code}]" if named else value
 
 
 def _json(body: bytes) -> Any:
@@ -326,7 +345,13 @@ def _told(body: Object, message: Any) -> Object:
     if isinstance(message, dict):
         return cast(Object, message)
     said = _message({name: body.get(name) for name in ("error", "message", "detail")})
-    raise GarbledError(f"it says: {said}" if said else "its answer is no chat completion")
+    inner = _fields(body.get("error"))
+    if said and type(status := inner.get("code", body.get("code"))) is int and 400 <= status < 600:
+        raise _refusal(status, None, said)  # as gateways do where the answer had begun
+    nothing = (
+        "its answer holds no choice" if body.get("choices") == [] else "its answer is no chat completion"
+    )
+    raise GarbledError(f"it says: {escaping.plain(scrubbed(said))[:500]}" if said else nothing)
 
 
 def _fields(value: Any) -> Object:

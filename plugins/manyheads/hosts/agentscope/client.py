@@ -58,13 +58,25 @@ def to_msg(message: Message, speaker: str) -> Msg:
     )
 
 
+class PlainFormatter(OpenAIChatFormatter):
+    """Sends a message that is text alone as a text; llama.cpp's Python server, among others, takes no list of parts."""
+
+    async def format(self, msgs: list[Msg]) -> list[dict[str, Any]]:
+        messages = await super().format(msgs)
+        for message in messages:
+            parts = message.get("content")
+            if isinstance(parts, list) and parts and all(part.get("type") == "text" for part in parts):
+                message["content"] = "\n".join(part["text"] for part in parts)
+        return messages
+
+
 class NativeModel(ServedModel[ChatModelBase]):
     """A model of the config with AgentScope's model of its provider."""
 
     def open(self) -> Known:
         config = self.config
         shared: dict[str, Any] = {
-            "model": config.name, "stream": False, "max_retries": 0, "context_size": config.context,
+            "model": config.name, "stream": False, "max_retries": 0, "context_size": config.window,
             "client_kwargs": {"timeout": config.timeout},
         }  # fmt: skip
         key = SecretStr("")
@@ -75,7 +87,7 @@ class NativeModel(ServedModel[ChatModelBase]):
             match config.provider:
                 case "openai":
                     credential = OpenAICredential(api_key=key, base_url=config.address)
-                    model = OpenAIChatModel(credential, **shared)
+                    model = OpenAIChatModel(credential, formatter=PlainFormatter(), **shared)
                 case "anthropic":
                     credential = AnthropicCredential(api_key=key, base_url=config.address)
                     limit = AnthropicChatModel.Parameters(max_tokens=config.max_tokens)
@@ -98,6 +110,8 @@ class NativeModel(ServedModel[ChatModelBase]):
         """A copy that answers in one piece and with its retries off; it shares the user's connections."""
         ours = copy(ready)
         ours.stream, ours.max_retries = False, 0
+        if isinstance(ready, OpenAIChatModel) and type(ready.formatter) is OpenAIChatFormatter:
+            vars(ours)["formatter"] = PlainFormatter()
         if isinstance(ready, OpenAIChatModel | AnthropicChatModel):
             vars(ours)["client"] = ready.client.with_options(max_retries=0)
         return ours
@@ -116,7 +130,9 @@ class NativeModel(ServedModel[ChatModelBase]):
             "name": client.model,
             "context": client.context_size,
             # Other classes than these two hand a provider's options to APIs that may not take them.
-            "response_format": base.response_format and isinstance(client, OpenAIChatModel | OllamaChatModel),
+            "response_format": base.response_format
+            if isinstance(client, OpenAIChatModel | OllamaChatModel)
+            else False,
         }
         return base.model_copy(update=update)
 
@@ -143,7 +159,7 @@ class GovernedModel(ChatModelBase):
         super().__init__(
             inner.credential if inner else CredentialBase(), inner.model if inner else config.name,
             inner.parameters if inner else self.Parameters(), stream=False, max_retries=0,
-            context_size=config.context,
+            context_size=config.window,
         )  # fmt: skip
         self.formatter: Any = vars(inner)["formatter"] if inner else OpenAIChatFormatter()
         self.served, self.ledger, self.wants_tools = served, ledger, False

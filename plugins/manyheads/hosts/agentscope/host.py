@@ -206,12 +206,11 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
         passage = await self._recall(turn.recall or "", turn.speaker.name)
         return with_passage(turn, text, passage) if passage else text
 
-    async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
+    async def speak(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
         """One reply of the speaker's agent, which knows nothing but the thread.
 
         Raises:
-            ModelError: the model fails for good, the prompt does not fit, or it does nothing but call tools.
-            ConfigError: no such model, no key, or images for a model without vision.
+            ModelError: the model does nothing but call tools.
         """
         speaker, served, ledger = turn.speaker, self.model(turn.speaker.model), Ledger(warn=warn)
         refuse_unseen(served.alias, served.config, images=any(message.images for message in thread))

@@ -29,6 +29,7 @@ from manyheads.hosts.autogen.client import ModelClient, NativeModel
 from manyheads.hosts.bridge import cast_role
 from manyheads.hosts.clients import Ledger
 from manyheads.literature.library import Library
+from manyheads.models.abilities import settled
 from manyheads.models.answers import sound_arguments
 from manyheads.retry import GarbledError
 
@@ -177,7 +178,7 @@ def role_agent(
     card, system, tools = cast_role(role, tools, library, paths, variables)
     if isinstance(model, str):
         model = ModelConfig.parse(model)
-    client = ModelClient(model) if isinstance(model, ModelConfig) else model
+    client = ModelClient(settled(model)) if isinstance(model, ModelConfig) else model
     if tools and not client.model_info["function_calling"]:
         raise ConfigError(
             f"role {role!r}: its model cannot call tools", hint="set its `tools: true` if it can"

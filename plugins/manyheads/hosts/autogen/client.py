@@ -122,7 +122,7 @@ class NativeModel(ServedModel[ChatCompletionClient]):
             "base_url": scrubbed(str(address)) if address else None,
             "tools": info["function_calling"],
             "vision": info["vision"],
-            "response_format": base.response_format and provider is not None,
+            "response_format": base.response_format if provider else False,
             "retries": 0,
         }
         return base.model_copy(update=settings)
@@ -169,7 +169,7 @@ class GovernedClient(ChatCompletionClient):
             # It wants the tools in every request of a thread that holds calls, the last one too.
             tools = self._tools = tools or self._tools
         tokens = self.count_tokens(messages, tools=tools)
-        refuse_unfit(f"models.{served.alias}", config.name, tokens, config.context)
+        refuse_unfit(f"models.{served.alias}", config.name, tokens, config.window)
         contents = (message.content for message in messages)
         # A text is not looked through letter by letter.
         parts = (part for content in contents if not isinstance(content, str) for part in content)
@@ -229,7 +229,7 @@ class GovernedClient(ChatCompletionClient):
         return (sum(len(_text(message).encode()) for message in messages) + len(str(tools))) // 4
 
     def remaining_tokens(self, messages: Sequence[LLMMessage], *, tools: Tools = ()) -> int:
-        return self.config.context - self.count_tokens(messages, tools=tools)
+        return self.config.window - self.count_tokens(messages, tools=tools)
 
     @property
     def model_info(self) -> ModelInfo:

@@ -54,13 +54,8 @@ class AutoGenHost(ClientHost[ChatCompletionClient]):
 
     framework, serves = "autogen", NativeModel
 
-    async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
-        """One run of an `AssistantAgent`.
-
-        Raises:
-            ConfigError: a prompt does not fit its model, or shows images to one that cannot see.
-            ModelError: the model cannot be reached or refuses.
-        """
+    async def speak(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
+        """One run of an `AssistantAgent`."""
         speaker, model = turn.speaker, self.model(turn.speaker.model)
         ledger = Ledger(model=model.config.name, warn=warn)
         memory: list[Memory] = []

@@ -1,0 +1,168 @@
+"""What a model at its server can do, as it was found out: by `manyheads check`, or by a refusal."""
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal, cast
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from manyheads.config import ModelConfig
+from manyheads.disk import cache_folder, read_text, replace_text
+from manyheads.errors import UserError
+from manyheads.forms import schema_of
+from manyheads.replies import ReplyModel
+
+FORMS = ("schema", "object", "none")
+"""How a reply's schema is sent beside the prompt, the strictest first."""
+MOST_NUMBERS = 100
+"""That a range may span to be written out."""
+LASTING = 86_400.0
+"""Seconds that what was found out holds; a server may be started anew with another model of the same name."""
+Form = Mapping[str, Any]
+"""The arguments of a request that ask a provider for a reply's schema."""
+
+
+class Abilities(BaseModel):
+    """Of one model at one server; None for what nobody has found out."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    tools: bool | None = None
+    """Whether it calls a tool when it is told to."""
+    parallel: bool | None = None
+    """Whether it calls two at once."""
+    form: Literal["schema", "object", "none"] | None = None
+    """The strictest form of a schema that it keeps to."""
+    both: bool | None = None
+    """Whether it still calls tools where a schema is sent in the same request."""
+    vision: bool | None = None
+    context: int | None = None
+    """The server's window, in tokens."""
+    at: float = 0.0
+    """When, in seconds of `time.time`."""
+
+
+NOTHING_KNOWN = Abilities()
+_known: dict[str, Abilities] = {}
+
+
+def key_of_server(config: ModelConfig) -> str:
+    """One for each model at each address, without what the address may hold of a login."""
+    return sha256(json.dumps([config.provider, config.address, config.name]).encode()).hexdigest()[:32]
+
+
+def abilities_of(config: ModelConfig) -> Abilities:
+    """What is known of a model; read from the cache once for the process."""
+    if config.provider not in ("openai", "ollama", "anthropic"):
+        return NOTHING_KNOWN
+    key = key_of_server(config)
+    if key not in _known:
+        _known[key] = NOTHING_KNOWN
+        with suppress(OSError, UserError, ValidationError):
+            kept = Abilities.model_validate_json(read_text(_file(key)))
+            if 0 <= time.time() - kept.at < LASTING:
+                _known[key] = kept
+    return _known[key]
+
+
+def remember(config: ModelConfig, **found: Any) -> Abilities:
+    """Take down what a model can do, for this process."""
+    known = _known[key_of_server(config)] = abilities_of(config).model_copy(update=found)
+    return known
+
+
+def keep(config: ModelConfig, found: Abilities) -> None:
+    """Take down what a model can do, for this process and, for a day, for others."""
+    key = key_of_server(config)
+    _known[key] = found.model_copy(update={"at": time.time()})
+    with suppress(OSError, UserError):  # what cannot be kept is asked for again
+        file = _file(key)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        replace_text(file, _known[key].model_dump_json())
+
+
+def forget() -> None:
+    """Forget what this process knows."""
+    _known.clear()
+
+
+def _file(key: str) -> Path:
+    return cache_folder() / "models" / f"{key}.json"
+
+
+def settled(config: ModelConfig) -> ModelConfig:
+    """A model's config with what is known of its abilities, where the config says nothing itself."""
+    known = abilities_of(config)
+    found = {"tools": known.tools, "vision": known.vision, "context": known.context}
+    return config.model_copy(
+        update={name: value for name, value in found.items() if getattr(config, name) is None}
+    )
+
+
+def is_openai(config: ModelConfig) -> bool:
+    """Whether a model is served by OpenAI itself, and not by one of the many servers that speak as it does."""
+    address = config.address or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com"
+    return config.provider == "openai" and urlsplit(address).hostname == "api.openai.com"
+
+
+def takes_both(config: ModelConfig) -> bool:
+    """Whether tools and a schema may stand in one request.
+
+    Servers that hold a model to a grammar (vLLM, llama.cpp, Ollama) make tool calls impossible by it, without a word.
+    """
+    return is_openai(config) or bool(abilities_of(config).both)
+
+
+def forms_for(
+    config: ModelConfig, reply_type: type[ReplyModel] | None, *, with_tools: bool
+) -> dict[str, Form]:
+    """Arguments that ask a provider for a reply's schema, the strictest first, then what it may take if it refuses those.
+
+    The last, `none`, is empty: the form stands in the prompt anyway.
+    """
+    most, known = config.response_format, abilities_of(config).form or "schema"
+    if reply_type is None or most in (False, "none") or (with_tools and not takes_both(config)):
+        return {"none": {}}
+    first = max(FORMS.index(known), 0 if most is True else FORMS.index(str(most)))
+    forms = form_arguments(config.provider, reply_type)
+    return {name: forms[name] for name in FORMS[first:] if name in forms}
+
+
+@cache
+def form_arguments(provider: str, kind: type[Any]) -> dict[str, Form]:
+    """How each of `FORMS` that a provider knows is asked for; not to be changed."""
+    none: dict[str, Form] = {"none": {}}
+    schema = schema_of(kind)
+    match provider:
+        case "openai":
+            named = {"name": kind.__name__, "schema": schema, "strict": False}
+            json_schema = {"type": "json_schema", "json_schema": named}
+            json_object = {"type": "json_object", "schema": enumerated(schema)}
+            return {
+                "schema": {"response_format": json_schema},
+                "object": {"response_format": json_object},
+            } | none
+        case "ollama":
+            return {"schema": {"format": schema}, "object": {"format": "json"}} | none
+        case _:
+            return none
+
+
+def enumerated(schema: Any) -> Any:
+    """A schema with small ranges of whole numbers written out: grammars of servers that know no limits hold them, too."""
+    match schema:
+        case {"type": "integer", "minimum": int(low), "maximum": int(high)} if high - low <= MOST_NUMBERS:
+            return {"enum": list(range(low, high + 1))}
+        case dict():
+            return {name: enumerated(part) for name, part in cast(dict[str, Any], schema).items()}
+        case list():
+            return [enumerated(part) for part in cast(list[Any], schema)]
+        case _:
+            return schema

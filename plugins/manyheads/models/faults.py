@@ -1,0 +1,195 @@
+"""What is wrong where a model server refuses or cannot be reached, and the step that mends it."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Literal
+
+from manyheads.config import ModelConfig
+from manyheads.errors import ModelError
+from manyheads.escaping import scrubbed
+from manyheads.models.requests import key_variable
+from manyheads.retry import (
+    GarbledError,
+    RefusedError,
+    SlowError,
+    SpentError,
+    in_short,
+    is_unreachable,
+    status_of,
+)
+
+Matter = Literal["context", "tools", "images", "form"]
+_MATTERS: dict[Matter, re.Pattern[str]] = {
+    "context": re.compile(
+        r"context.?(length|window|size)|maximum context|prompt is too long|too many (input )?tokens", re.I
+    ),
+    "tools": re.compile(
+        r"(not|n't) support\w* (tool|function)|(tool|function)s?( use| calling)? (is|are) not supported"
+        r"|tool.choice|tool-call-parser",
+        re.I,
+    ),
+    "images": re.compile(
+        r"(not|n't) support\w* (image|vision|multimodal)|image.?(url|input)s?\b.*not (support|allow)|no vision"
+        r"|not a multimodal|mmproj",
+        re.I,
+    ),
+    "form": re.compile(
+        r"response_?format|json_?schema|json_?object|structured.?output|grammar|\bschema\b", re.I
+    ),
+}
+_WINDOWS = (
+    re.compile(r"(?:maximum context length|context (?:window|size|length))\D{0,25}?(\d[\d,]*)", re.I),
+    re.compile(r"> (\d[\d,]*) maximum", re.I),
+)
+_ASKED = re.compile(r"(?:requested|resulted in|request|prompt)\b\D{0,40}?(\d[\d,]*)", re.I)
+
+
+class TooLongError(ModelError):
+    """A prompt is longer than the server's context window.
+
+    Args:
+        window: the server's, in tokens; None where it does not say.
+        asked: how many tokens it counts; None where it does not say.
+    """
+
+    def __init__(self, message: str, *, window: int | None, asked: int | None, **more: str | None) -> None:
+        self.window, self.asked = window, asked
+        super().__init__(message, **more)
+
+
+def matter_of(error: BaseException) -> Matter | None:
+    """What a refusal is about, by its words; None where they do not say."""
+    text = error.text if isinstance(error, RefusedError) else str(error)
+    return next((matter for matter, words in _MATTERS.items() if words.search(text)), None)
+
+
+def in_words(error: Exception, alias: str, config: ModelConfig, count: int) -> ModelError:
+    """A failure for the user: which model, what happened after so many tries, what to do next."""
+    where = config.base_url or f"the {config.provider} service"
+    model = f"models.{alias} ({config.provider}/{config.name} at {where})"
+    status = status_of(error)
+    if status in (401, 403) and not isinstance(error, SpentError):
+        variable = key_variable(config)
+        export = f"export {variable}=…" if variable else "check the server's access rules"
+        hint = f"{export}; or that key's account may not use {config.name}" if status == 403 else export
+        return ModelError(f"{model}: the key is refused ({status})", hint=hint)
+    if status == 404:
+        return ModelError(f"{model}: no such model or address (404)", hint=_not_found(error, alias, config))
+    what = (
+        ""
+        if isinstance(error, GarbledError)
+        else "cannot be reached: "
+        if is_unreachable(error)
+        else "failed: "
+    )
+    message = f"{model}: {what}{_root(error)}"
+    tried = f"{count} times" if count > 1 else "once"
+    hint = f"{_step(error, status, alias, config)}, then: manyheads resume RUN"
+    if matter_of(error) == "context" and status is not None:
+        text = str(error)
+        window = next((int(n[1].replace(",", "")) for each in _WINDOWS if (n := each.search(text))), None)
+        asked = int(n[1].replace(",", "")) if (n := _ASKED.search(text)) else None
+        asked = asked if asked and asked > (window or 0) else None
+        return TooLongError(message, window=window, asked=asked, tried=tried, hint=hint)
+    return ModelError(message, tried=tried, hint=hint)
+
+
+def _not_found(error: Exception, alias: str, config: ModelConfig) -> str:
+    if config.provider == "ollama":
+        return f"ollama pull {config.name}; models.{alias}.base_url is the server's root, without /v1"
+    if re.search(r"model", str(error), re.I):
+        listing = (
+            f"curl {config.base_url.rstrip('/')}/models" if config.base_url else "see your account's models"
+        )
+        return f"set models.{alias}.name to a model that the server has: {listing}"
+    return f"check models.{alias}.name and .base_url (most end in /v1)"
+
+
+def _step(error: Exception, status: int | None, alias: str, config: ModelConfig) -> str:
+    """The next step, an imperative."""
+    if isinstance(error, GarbledError):
+        if "it says:" in str(error):
+            return "wait for the server, or mend what it reports"
+        return f"check models.{alias}.base_url (most end in /v1), or mend the server"
+    if status is None:
+        return _way(error, alias, config)
+    account = f"the account of the key in {key_variable(config)}" if key_variable(config) else "the account"
+    matters: dict[Matter | None, str] = {
+        "context": f"set models.{alias}.context to the server's window, or start the server with a larger one",
+        "tools": f"set models.{alias}.tools=false: what tools do is then done by fields of the reply"
+        " (vLLM calls tools with --enable-auto-tool-choice)",
+        "images": f"set models.{alias}.vision=false, or give the role a model that sees: roles.<role>.model",
+        "form": f"set models.{alias}.response_format=none: the form stands in the prompt anyway",
+    }
+    match status:
+        case _ if isinstance(error, SpentError):
+            return f"add credit or raise the quota of {account}, or take another model"
+        case _ if 400 <= status < 501 and (step := matters.get(matter_of(error))):
+            return step
+        case 429:
+            return f"wait, raise the limit of {account}, or lower models.{alias}.concurrency"
+        case 502 | 503 | 504:
+            return "see whether the model behind the server's gateway is up, or wait until it is loaded"
+        case 529:
+            return f"wait some minutes: the service is overloaded; or lower models.{alias}.concurrency"
+        case 500:
+            return "see the server's log for what the server reports"
+        case _:
+            return "fix what the server reports"
+
+
+def _way(error: Exception, alias: str, config: ModelConfig) -> str:
+    """The step where no answer came."""
+    text = " ".join(str(each) for each in _chain(error))
+    address = f"models.{alias}.base_url"
+    ways: tuple[tuple[str, Callable[[], str]], ...] = (
+        (
+            r"getaddrinfo|name or service not known|nodename nor servname|name resolution|no address associated",
+            lambda: f"check the host's name in {address}, and this machine's network and DNS",
+        ),
+        (
+            r"certificate",
+            lambda: (
+                "have the server's certificate trusted (SSL_CERT_FILE=FILE.pem), or mend its date or name"
+            ),
+        ),
+        (
+            r"\bssl\b|\btls\b|wrong version number",
+            lambda: f"write http:// in {address} if the server speaks no TLS",
+        ),
+        (
+            r"no answer within|timed? ?out",
+            lambda: (
+                f"raise models.{alias}.timeout (now {config.timeout:g} s), or lower models.{alias}.concurrency"
+            ),
+        ),
+    )
+    for words, step in ways:
+        if re.search(words, text, re.I):
+            return step()
+    if isinstance(error, SlowError):
+        return ways[-1][1]()
+    if config.provider == "ollama":
+        return f"start the server (ollama serve) or mend {address}"
+    return (
+        f"start the server or mend {address}" if config.base_url else "see whether this machine has a network"
+    )
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An exception, and those under it."""
+    for _ in range(8):
+        if error is None:
+            return
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _root(error: Exception) -> str:
+    """What happened, with the words of what is under it where its own say little."""
+    text = in_short(error)
+    if status_of(error) is None and not isinstance(error, GarbledError):
+        last = scrubbed(" ".join(str(list(_chain(error))[-1]).split()))
+        if last and last not in text and len(text) < 60:
+            return f"{text.rstrip('.')} ({last[:150]})"
+    return text

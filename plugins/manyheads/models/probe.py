@@ -1,0 +1,268 @@
+"""What a model at its server can do, found out by a few small requests."""
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import Any, Literal, cast
+
+import httpx
+from pydantic import BaseModel, ValidationError
+
+from manyheads.config import ModelConfig
+from manyheads.core import NOTHING, Usage
+from manyheads.models.abilities import Abilities, form_arguments, is_openai, keep
+from manyheads.models.answers import body_of, make_sound, refusal_of
+from manyheads.models.faults import in_words
+from manyheads.models.requests import key_of, key_variable, openai_settings, usage_of
+from manyheads.objects import UnreadableError, objects
+from manyheads.prompts import Prompts
+from manyheads.resources import Resources
+from manyheads.retry import GarbledError, RefusedError, is_failure
+
+TOKENS = 300
+"""Most of one answer; a model that thinks aloud may need more, which is then told as not known."""
+USUAL_ADDRESS = {
+    "openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com", "ollama": "http://localhost:11434",
+}  # fmt: skip
+ADD = {
+    "type": "object",
+    "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+    "required": ["a", "b"],
+}
+TOOL = {"type": "function", "function": {"name": "add_numbers", "parameters": ADD}}
+WINDOWS = ("max_model_len", "max_context_length", "context_length", "context_window", "n_ctx", "n_ctx_train")
+"""Under which names servers list a model's context."""
+
+
+class Sea(BaseModel):
+    """What nobody would write who was not held to it."""
+
+    ninth_wave: Literal["tall", "small"]
+    gulls: int
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Of one request. `whole` is False where it ran into its length limit."""
+
+    text: str
+    calls: int
+    whole: bool
+
+
+@dataclass
+class Probe:
+    """The requests to one model; see `probe`."""
+
+    config: ModelConfig
+    alias: str
+    usage: Usage = NOTHING
+    _prompts: Prompts = field(default_factory=lambda: Prompts(Resources.of()))
+
+    async def abilities(self) -> Abilities:
+        """Ask for what the model can do; see `probe`."""
+        config = self.config
+        headers = {"authorization": f"Bearer {key_of(config, self.alias)}"} if key_variable(config) else {}
+        if config.provider == "anthropic":
+            key = key_of(config, self.alias)
+            headers = {"x-api-key": key, "anthropic-version": "2023-06-01"}
+        async with (
+            httpx.AsyncClient(headers=headers, timeout=config.timeout) as listing,
+            httpx.AsyncClient(headers=headers, timeout=config.timeout) as http,
+        ):
+            make_sound(http, config.provider)
+            self._listing, self._http = listing, http
+            match config.provider:
+                case "ollama":
+                    return await self._ollama()
+                case "anthropic":
+                    limited = {"model": config.name, "max_tokens": 20, "messages": self._messages("ready")}
+                    await self._ask("/v1/messages", limited)
+                    return Abilities(form="none")
+                case _:
+                    return await self._openai()
+
+    async def _openai(self) -> Abilities:
+        await self._chat("ready")
+        tools = await self._try("tools", tools=[TOOL])
+        calls = tools.calls if tools else 0
+        forms = form_arguments(self.config.provider, Sea)
+        form: Literal["schema", "object", "none"] | None = None
+        answer = await self._try("form", **forms["schema"])
+        if fits(answer):
+            form = "schema"
+        elif is_openai(self.config):
+            form = "none"
+        else:
+            answer = await self._try("form", **forms["object"])
+            form = "object" if is_object(answer) else "none"
+        both = None
+        if calls and form != "none":
+            answer = await self._try("tools", tools=[TOOL], **forms[form])
+            both = bool(answer and answer.calls)
+        return Abilities(
+            tools=None if tools and not calls and not tools.whole else bool(calls),
+            parallel=calls > 1 if calls else None,
+            form=form,
+            both=both,
+            vision=await self._sees(),
+            context=await self._window(),
+        )
+
+    async def _ollama(self) -> Abilities:
+        """Ollama tells of itself; it is asked to answer once."""
+        shown = await self._get("POST", "/api/show", {"model": self.config.name})
+        await self._chat("ready")
+        able = shown.get("capabilities")
+        info = cast(dict[str, Any], shown.get("model_info") or {})
+        windows = [value for name, value in info.items() if name.endswith(".context_length")]
+        return Abilities(
+            tools="tools" in able if isinstance(able, list) else None,
+            form="schema" if fits(await self._try("form", format=Sea.model_json_schema())) else "none",
+            both=False,
+            vision="vision" in able if isinstance(able, list) else None,
+            context=next((value for value in windows if type(value) is int and value > 0), None),
+        )
+
+    async def _sees(self) -> bool | None:
+        """Whether it names the colour of a picture; None where it gives another answer."""
+        from PIL import Image
+
+        out = BytesIO()
+        Image.new("RGB", (64, 64), (255, 0, 0)).save(out, "PNG")
+        picture = f"data:image/png;base64,{base64.b64encode(out.getvalue()).decode()}"
+        text = {"type": "text", "text": self._prompts.render("probe/image.md.j2", {}).strip()}
+        content = [text, {"type": "image_url", "image_url": {"url": picture}}]
+        answer = await self._try("image", messages=[{"role": "user", "content": content}])
+        return False if answer is None else True if "red" in answer.text.lower() else None
+
+    async def _window(self) -> int | None:
+        """The context, from the server's list of models, or from llama.cpp's own page."""
+        if is_openai(self.config):
+            return None
+        with suppress(httpx.HTTPError, GarbledError, RefusedError):
+            listed = await self._get("GET", "/models")
+            models = [one for one in listed.get("data") or [] if isinstance(one, dict)]
+            mine = [one for one in models if one.get("id") == self.config.name] or models[:1]
+            if mine and (window := window_in(mine[0])):
+                return window
+        with suppress(httpx.HTTPError, GarbledError, RefusedError):
+            return window_in(await self._get("GET", "/../props"))
+        return None
+
+    def _messages(self, prompt: str) -> list[dict[str, Any]]:
+        return [{"role": "user", "content": self._prompts.render(f"probe/{prompt}.md.j2", {}).strip()}]
+
+    async def _try(self, prompt: str, **body: Any) -> Answer | None:
+        """An answer, None where the server refuses the request or fails at it."""
+        try:
+            return await self._chat(prompt, **body)
+        except (RefusedError, GarbledError):
+            return None
+
+    async def _chat(self, prompt: str, **body: Any) -> Answer:
+        config = self.config.model_copy(update={"max_tokens": TOKENS})
+        body = {"model": config.name, "messages": self._messages(prompt), **body}
+        if config.provider == "ollama":
+            options = {"num_predict": TOKENS}
+            return await self._ask("/api/chat", {**body, "stream": False, "options": options})
+        return await self._ask("/chat/completions", {**openai_settings(config), **body})
+
+    async def _ask(self, path: str, body: Mapping[str, Any]) -> Answer:
+        answer = (await self._http.post(self._address(path), json=body)).json()
+        choice: dict[str, Any] = (answer.get("choices") or [answer])[0]
+        message: dict[str, Any] = choice.get("message") or {}
+        spent = answer.get("usage") or {}
+        read = spent.get("prompt_tokens", spent.get("input_tokens", answer.get("prompt_eval_count")))
+        written = spent.get("completion_tokens", spent.get("output_tokens", answer.get("eval_count")))
+        self.usage += usage_of(self.config, read, written, body, message)
+        ended = {choice.get("finish_reason"), choice.get("done_reason"), choice.get("stop_reason")}
+        whole = not ended & {"length", "max_tokens"}
+        return Answer(message.get("content") or "", len(message.get("tool_calls") or []), whole)
+
+    async def _get(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        """What a server says of itself.
+
+        Raises:
+            RefusedError: it answers with an error.
+            GarbledError: its answer is no JSON object.
+        """
+        async with self._listing.stream(method, self._address(path), json=body) as response:
+            if response.status_code >= 400:
+                raise RefusedError(response.status_code, None, await refusal_of(response))
+            try:
+                value = json.loads(await body_of(response, 4_000_000))
+            except ValueError as error:
+                raise GarbledError("its answer is no JSON") from error
+        if not isinstance(value, dict):
+            raise GarbledError("its answer is no JSON object")
+        return cast(dict[str, Any], value)
+
+    def _address(self, path: str) -> str:
+        base = (self.config.address or USUAL_ADDRESS[self.config.provider]).rstrip("/")
+        if path.startswith("/../"):
+            return f"{base.removesuffix('/v1')}{path[3:]}"
+        return base + path
+
+
+async def probe(config: ModelConfig, alias: str) -> tuple[Abilities, Usage]:
+    """What a model can do, found out by some seven small requests and kept for a day, and what they cost.
+
+    Raises:
+        ModelError: the server cannot be reached, or refuses even a plain question.
+        ConfigError: its key is missing.
+    """
+    asking = Probe(config, alias)
+    try:
+        found = await asking.abilities()
+    except Exception as error:
+        if not is_failure(error):
+            raise
+        raise in_words(error, alias, config, 1) from error
+    keep(config, found)
+    return found, asking.usage
+
+
+def in_short(config: ModelConfig, found: Abilities) -> str:
+    """Abilities in a line for the user; what the config says itself goes before."""
+    tools = found.tools if config.tools is None else config.tools
+    ways = {"schema": "json_schema", "object": "json_object", "none": "none, the prompt's form alone"}
+    words = {True: "yes", False: "no", None: "not known"}
+    several = ", several at once" if tools and found.parallel else ""
+    beside = "" if found.both is None else f", {'also' if found.both else 'not'} beside tools"
+    context = config.context or found.context
+    vision = found.vision if config.vision is None else config.vision
+    return "; ".join([
+        f"tools {words[tools]}{several}" + ("" if tools in (True, None) else " (fields of the reply in their place)"),
+        f"response_format {ways[found.form or 'none']}{beside}",
+        f"images {words[vision]}",
+        f"context {context:,}" if context else f"context not told ({config.window:,} assumed)",
+    ])  # fmt: skip
+
+
+def fits(answer: Answer | None) -> bool:
+    """Whether an answer keeps to the schema; one that ran into its limit is not held against the server."""
+    if answer is None or not answer.whole:
+        return answer is not None
+    with suppress(ValidationError, UnreadableError):
+        return any(isinstance(value, dict) and Sea.model_validate(value) for value in objects(answer.text))
+    return False
+
+
+def is_object(answer: Answer | None) -> bool:
+    """Whether an answer is JSON and nothing else."""
+    if answer is None or not answer.whole:
+        return answer is not None
+    with suppress(ValueError, RecursionError):
+        return isinstance(json.loads(answer.text), dict)
+    return False
+
+
+def window_in(model: Mapping[str, Any]) -> int | None:
+    """A context that a server lists, wherever it has put it."""
+    parts: Sequence[Any] = (model, model.get("meta"), model.get("default_generation_settings"))
+    values = (part.get(name) for part in parts if isinstance(part, dict) for name in WINDOWS)
+    return next((value for value in values if type(value) is int and value > 0), None)

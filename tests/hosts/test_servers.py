@@ -1,0 +1,222 @@
+"""Servers as they are: what takes no tools beside a schema, no list of parts, no long prompt, no temperature."""
+
+from importlib import import_module
+from typing import Any
+
+import pytest
+from anthropic import AsyncAnthropic
+
+from manyheads.config import ModelConfig
+from manyheads.core import Message
+from manyheads.errors import ConfigError, ModelError
+from manyheads.hosts.clients import RESPONSES, tap
+from manyheads.models.abilities import forms_for, remember
+from manyheads.replies import Remark
+from support.faults import Fault
+from support.llm import LLM
+from support.native import Hosting
+from support.requests import Request
+from support.turns import LOOK_UP, model, turn
+from support.wires import Answer, whole
+
+CALL = [("look_up", {"subject": "owls"})]
+
+
+async def test_a_schema_is_sent_where_no_tools_are_open(llm: LLM, host: Hosting) -> None:
+    """A server that holds a model to a grammar would make every tool call impossible, without a word."""
+    llm.tool_calls = CALL
+    async with host(model(llm)) as on:
+        called = await on.ask(turn(tools=(LOOK_UP,)))
+        await on.ask(turn())
+    assert [call.result for call in called.tool_calls] == ["3 papers on owls"]
+    assert [(bool(one.tools), one.has_form) for one in llm.requests] == [
+        (True, False),
+        (True, False),
+        (False, True),
+    ]
+    assert all('"remark":' in one.text for one in llm.requests), "the skeleton stands in each"
+
+
+async def test_a_server_that_is_known_to_take_both_gets_both(llm: LLM, host: Hosting) -> None:
+    config = model(llm)
+    remember(config, both=True)
+    async with host(config) as on:
+        await on.ask(turn(tools=(LOOK_UP,)))
+    assert (bool(llm.requests[0].tools), llm.requests[0].has_form) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "environment", "both"),
+    [
+        ({}, None, True),
+        ({"base_url": "https://api.openai.com/v1"}, None, True),
+        ({}, "http://127.0.0.1:8000/v1", False),
+        ({"base_url": "https://openrouter.ai/api/v1"}, None, False),
+        ({"provider": "ollama"}, None, False),
+    ],
+)
+def test_openai_itself_takes_both(
+    settings: dict[str, Any], environment: str | None, both: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if environment:
+        monkeypatch.setenv("OPENAI_BASE_URL", environment)
+    config = ModelConfig.model_validate({"provider": "openai", "name": "gpt"} | settings)
+    assert ("schema" in forms_for(config, Remark, with_tools=True)) is both
+
+
+async def test_who_is_asked_again_is_held_to_the_form(llm: LLM, host: Hosting) -> None:
+    llm.faults.append(Fault("prose"))
+    async with host(model(llm)) as on:
+        reply = await on.ask(turn(tools=(LOOK_UP,)))
+    assert reply.attempts == 2
+    assert [(bool(one.tools), one.has_form) for one in llm.requests] == [(True, False), (False, True)]
+
+
+async def test_text_alone_is_sent_as_a_text(llm: LLM, host: Hosting) -> None:
+    llm.tool_calls = CALL
+    thread = (Message("First."), Message("I said.", "assistant"), Message("And now?"))
+    async with host(model(llm)) as on:
+        await on.ask(turn(*thread, tools=(LOOK_UP,)))
+    for request in llm.requests:
+        assert all(isinstance(one.get("content") or "", str) for one in request.body["messages"])
+
+
+async def test_a_client_of_the_users_sends_texts_too(llm: LLM, name: str) -> None:
+    if name == "autogen":
+        pytest.skip("AutoGen's client does")
+    from agentscope.credential import OpenAICredential
+    from agentscope.model import OpenAIChatModel
+    from pydantic import SecretStr
+
+    client = OpenAIChatModel(OpenAICredential(api_key=SecretStr("none"), base_url=llm.base_url), "m")
+    on: Any = import_module("manyheads.hosts.agentscope.host").make_host(
+        {"default": model(llm)}, ready={"default": client}
+    )
+    await on.ask(turn())
+    await client.client.close()
+    assert all(isinstance(one["content"], str) for one in llm.requests[0].body["messages"])
+
+
+REPLIES = "".join(f"Bo:\n<reply>\nsaid {number} {'word ' * 400}\n</reply>\n" for number in range(4))
+PAPERS = "".join(
+    f"[{number}]\n<paper>\nTitle: P{number}\nYear: 2011\nAbstract: {'term ' * 400}\n</paper>\n"
+    for number in range(4)
+)
+LONG = f"# A task\n\nTopic of owls.\n\n{PAPERS}\n{REPLIES}\n## Your task\n\nSay what is to be done."
+
+
+@pytest.mark.parametrize(
+    ("context", "replies", "papers"),
+    [(9000, 4, 4), (4200, 3, 4), (2600, 0, 4), (1600, 0, 2), (800, 0, 0)],
+)
+async def test_the_oldest_replies_go_first_then_papers_never_the_task(
+    llm: LLM, host: Hosting, context: int, replies: int, papers: int
+) -> None:
+    async with host(model(llm, context=context, max_tokens=200)) as on:
+        reply = await on.ask(turn(Message(LONG)))
+    sent = llm.requests[0].messages[-1].text
+    assert [number for number in range(4) if f"said {number}" in sent] == list(range(4 - replies, 4))
+    assert [number for number in range(4) if f"P{number}\nYear" in sent] == list(range(papers))
+    assert all(f"Title: P{number}" in sent for number in range(4))
+    assert all(words in sent for words in ("Topic of owls.", "Say what is to be done.", '"remark":'))
+    assert any("left out" in line for line in reply.warnings) == (replies + papers < 8)
+
+
+async def test_a_task_that_does_not_fit_is_refused(llm: LLM, host: Hosting) -> None:
+    alone = f"# Review\n\n<paper>\nTitle: P\n{'word ' * 4000}\n</paper>"
+    async with host(model(llm, context=2000)) as on:
+        with pytest.raises(ConfigError, match=r"does not fit test-model, whose context is 2,000"):
+            await on.ask(turn(Message(alone)))
+    assert llm.calls == 0
+
+
+async def test_a_window_that_the_server_tells_of_is_kept_to(llm: LLM, host: Hosting) -> None:
+    message = "This model's maximum context length is 3000 tokens. However, you requested 4600 tokens."
+
+    def long(request: Request) -> bool:
+        return len(request.text) > 11_000
+
+    llm.faults.append(Fault("status", status=400, message=message, times=None, when=long))
+    async with host(model(llm)) as on:
+        first = await on.ask(turn(Message(LONG)))
+        await on.ask(turn(Message(LONG)))
+    assert llm.calls == 3
+    assert any("left out" in line for line in first.warnings)
+
+
+async def test_a_window_that_nothing_can_be_left_out_for_has_its_step(llm: LLM, host: Hosting) -> None:
+    message = "This model's maximum context length is 10 tokens. However, you requested 4535 tokens."
+    llm.faults.append(Fault("status", status=400, message=message, times=None))
+    async with host(model(llm)) as on:
+        with pytest.raises(ModelError) as told:
+            await on.ask(turn())
+    assert llm.calls == 1
+    assert "models.default.context" in str(told.value.hint)
+
+
+def instead(answers: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """Has the server send these first."""
+
+    def answer(proper: Answer) -> dict[str, Any]:
+        return answers.pop() if answers else whole(proper)
+
+    monkeypatch.setattr("support.llm.whole", answer)
+    return answers
+
+
+@pytest.mark.parametrize(
+    "body", [{"error": {"message": "no capacity left", "code": 502}}, {"error": "no capacity left"}]
+)
+async def test_an_error_sent_as_an_answer_is_tried_again(
+    llm: LLM, host: Hosting, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = instead([body], monkeypatch)
+    async with host(model(llm, retries=1, max_wait=0.1)) as on:
+        reply = await on.ask(turn())
+    assert llm.calls == 2
+    assert "no capacity left" in reply.warnings[0]
+    answers += [body, body]
+    async with host(model(llm, retries=1, max_wait=0.1)) as on:
+        with pytest.raises(ModelError, match="no capacity left") as told:
+            await on.ask(turn())
+    assert "base_url" not in str(told.value.hint)
+
+
+async def test_an_answer_without_a_choice_is_tried_again(
+    llm: LLM, host: Hosting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    instead([{"choices": []}], monkeypatch)
+    async with host(model(llm, retries=1, max_wait=0.1)) as on:
+        reply = await on.ask(turn())
+    assert "its answer holds no choice" in reply.warnings[0]
+
+
+async def test_anthropic_is_sent_no_temperature_that_nobody_set(
+    llm: LLM, host: Hosting, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
+    async with host(model(llm, provider="anthropic", base_url=llm.url)) as on:
+        await on.ask(turn())
+    body = llm.requests[0].body
+    assert "temperature" not in body
+    assert body["max_tokens"] == {"autogen": 4096, "agentscope": 8192}[name], (
+        "the client's own: the API wants one"
+    )
+
+
+async def test_an_sdk_that_knows_no_temperature_sends_it(llm: LLM) -> None:
+    """As Anthropic's does from version 1 on."""
+    config = ModelConfig(provider="anthropic", name="m", temperature=0.7, base_url=llm.url)
+    async with AsyncAnthropic(api_key="none", base_url=llm.url) as sdk:
+        create: Any = sdk.messages.create
+
+        async def newer(*, extra_body: Any = None, **arguments: Any) -> Any:
+            assert "temperature" not in arguments
+            return await create(extra_body=extra_body, **arguments)
+
+        sdk.messages.create = newer
+        tap(sdk, config)
+        RESPONSES.set([])
+        messages: Any = [{"role": "user", "content": "hello"}]
+        await sdk.messages.create(model="m", max_tokens=9, messages=messages, temperature=0.7)
+    assert llm.requests[0].body["temperature"] == 0.7

@@ -1,0 +1,198 @@
+"""What servers can do: asked in a few requests, kept for a day, gone by in runs."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyheads.disk import cache_folder
+from manyheads.errors import ModelError
+from manyheads.models import abilities
+from manyheads.models.abilities import Abilities, abilities_of, forms_for, keep, settled
+from manyheads.models.probe import in_short, probe
+from manyheads.replies import Remark
+from manyheads.systems.results import load
+from support.command import manyheads_command
+from support.faults import Fault, refuses_format
+from support.llm import LLM
+from support.native import hosting, small
+from support.requests import Request
+from support.turns import LOOK_UP, model, turn
+from support.wires import Call
+
+TWICE = [("add_numbers", {"a": 2, "b": 3}), ("add_numbers", {"a": 4, "b": 5})]
+
+
+def shows_image(request: Request) -> bool:
+    return "image_url" in str(request.body["messages"])
+
+
+def names(word: str, *, always: bool = False) -> Callable[[Request], str | None]:
+    return lambda request: word if always or shows_image(request) else None
+
+
+def able(llm: LLM) -> None:
+    """Can do everything."""
+    llm.tool_calls = TWICE
+    llm.reply = names("Red.")
+
+
+def held_to_a_grammar(llm: LLM) -> None:
+    """As vLLM and llama.cpp: no tool calls beside a schema; and it sees nothing."""
+    llm.reply = names("A bird.")
+
+    def calls(request: Request) -> tuple[Call, ...]:
+        return () if request.has_form or not request.tools else (Call("add_numbers", {"a": 2, "b": 3}),)
+
+    vars(llm)["_calls"] = calls
+
+
+def python_llama(llm: LLM) -> None:
+    """As llama.cpp's Python server: 500 for json_schema, json_object with a schema, no tools, no images."""
+    llm.faults += [
+        Fault("refuse_schema", times=None, status=500),
+        Fault("status", status=500, times=None, when=shows_image),
+    ]
+
+
+def bare(llm: LLM) -> None:
+    """Refuses all that is not text."""
+    llm.faults += [
+        refuses_format(400),
+        Fault(
+            "status", status=400, message="does not support tools", times=None, when=lambda r: bool(r.tools)
+        ),
+        Fault("status", status=400, times=None, when=shows_image),
+    ]
+
+
+def deaf(llm: LLM) -> None:
+    """Takes everything, and goes by nothing."""
+    llm.reply = names("The sea is wide.", always=True)
+
+
+@pytest.mark.parametrize(
+    ("server", "found"),
+    [
+        (able, Abilities(tools=True, parallel=True, form="schema", both=True, vision=True)),
+        (held_to_a_grammar, Abilities(tools=True, parallel=False, form="schema", both=False, vision=None)),
+        (python_llama, Abilities(tools=False, form="object", vision=False)),
+        (bare, Abilities(tools=False, form="none", vision=False)),
+        (deaf, Abilities(tools=False, form="none", vision=None)),
+    ],
+)
+async def test_what_a_server_can_do_is_found_out(
+    llm: LLM, server: Callable[[LLM], None], found: Abilities
+) -> None:
+    server(llm)
+    config = model(llm)
+    told, usage = await probe(config, "default")
+    assert told == found
+    assert usage.tokens > 0
+    assert llm.calls <= 7
+    assert abilities_of(config).model_copy(update={"at": 0.0}) == found
+    assert all(request.body["max_tokens"] <= 300 for request in llm.requests)
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [{"max_model_len": 4096}, {"meta": {"n_ctx_train": 4096}}, {"context_length": 4096}],
+)
+async def test_the_window_that_a_server_tells_of(llm: LLM, listed: dict[str, Any]) -> None:
+    llm.listed[0] |= listed
+    found, _ = await probe(model(llm), "default")
+    assert found.context == 4096
+    assert settled(model(llm)).window == 4096
+    assert settled(model(llm, context=99)).window == 99
+
+
+async def test_ollama_tells_of_itself(llm: LLM) -> None:
+    llm.shown = {"capabilities": ["completion", "tools"], "model_info": {"llama.context_length": 8192}}
+    config = model(llm, provider="ollama", base_url=llm.url)
+    found, _ = await probe(config, "default")
+    assert found == Abilities(tools=True, form="schema", both=False, vision=False, context=8192)
+    assert settled(config).calls_tools
+    assert not settled(config).sees
+
+
+async def test_an_ollama_model_that_is_not_pulled(llm: LLM) -> None:
+    with pytest.raises(ModelError) as told:
+        await probe(model(llm, provider="ollama", base_url=llm.url, name="llama3.1"), "default")
+    assert "ollama pull llama3.1" in str(told.value.hint)
+
+
+async def test_the_config_goes_before_what_is_known(llm: LLM) -> None:
+    python_llama(llm)
+    config = model(llm, tools=True, vision=True, response_format="none", context=5)
+    found, _ = await probe(config, "default")
+    assert settled(config) == config
+    assert list(forms_for(config, Remark, with_tools=False)) == ["none"]
+    assert list(forms_for(model(llm), Remark, with_tools=False)) == ["object", "none"]
+    assert "tools yes" in in_short(config, found)
+
+
+async def test_what_is_known_is_kept_for_a_day(llm: LLM, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = model(llm, name="kept")
+    keep(config, Abilities(tools=False))
+    abilities.forget()
+    assert settled(config).tools is False
+    assert settled(model(llm, name="another")).tools is None
+    abilities.forget()
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 90_000)
+    assert settled(config).tools is None
+
+
+def test_a_cache_that_cannot_be_read_is_no_harm(llm: LLM) -> None:
+    config = model(llm, name="broken")
+    keep(config, Abilities(tools=False))
+    for file in (cache_folder() / "models").iterdir():
+        file.write_text("{")
+    abilities.forget()
+    assert settled(config).tools is None
+
+
+@pytest.mark.parametrize("host", ["autogen", "agentscope"])
+async def test_a_turn_goes_by_what_is_known(llm: LLM, host: str) -> None:
+    python_llama(llm)
+    await probe(model(llm), "default")
+    before = llm.calls
+    async with hosting(host)(settled(model(llm))) as on:
+        await on.ask(turn(tools=(LOOK_UP,)))
+    [request] = llm.requests[before:]
+    assert "tools" not in request.body
+    assert request.body["response_format"]["type"] == "json_object"
+
+
+def test_a_run_asks_for_guests_by_a_field_where_tools_are_not_called(tmp_path: Path, llm: LLM) -> None:
+    keep(small("virsci", llm).models["default"], Abilities(tools=False))
+    server = (f"models.default={{provider: openai, name: test, base_url: {llm.base_url}}}",)
+    sets = (
+        *server,
+        "team.size=2",
+        "turns=1",
+        "embedding=lexical",
+        "novelty.references=2",
+        "ideas.references=2",
+    )
+    flags = [part for each in sets for part in ("--set", each)]
+    ran = manyheads_command("run", "virsci", *flags, "--out", "runs", cwd=tmp_path)
+    assert ran.code == 0, ran.err
+    assert not any(request.tools for request in llm.requests)
+    assert any('"invite":' in request.text for request in llm.requests)
+    folder = tmp_path / "runs"
+    assert "tools: false" in (folder / "config.yaml").read_text(), "a resumed run asks in the same way"
+
+
+def test_look_ups_that_no_tool_can_make_are_told(tmp_path: Path, llm: LLM) -> None:
+    server = f"models.default={{provider: openai, name: test, base_url: {llm.base_url}, tools: false}}"
+    sets = (server, "baseline.rounds=1", "literature.references=services", "literature.cascade=[local]")
+    flags = [part for each in sets for part in ("--set", each)]
+    ran = manyheads_command(
+        "run", "self-reflection", "--topic", "Owls", *flags, "--out", "runs", cwd=tmp_path
+    )
+    assert ran.code == 0, ran.err
+    folder = tmp_path / "runs"
+    assert any("search_papers" in line and "are off" in line for line in load(folder).warnings)

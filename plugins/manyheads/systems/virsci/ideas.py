@@ -86,7 +86,7 @@ async def propose_ideas(
     archive, config = Archive(topic=topic), run.settings.ideas
     async for member in speakers(run, team, archive, STAGE, GOALS[STAGE], before=before):
         previous = archive.ideas[-1] if archive.ideas else None
-        query = previous.text if previous else topic
+        query = previous.query(config.whole) if previous else topic
         [references] = await run.references(STAGE, archive.turn, [query], config.references)
         # R_k,i-1 stands on the table already; showing it twice would double its weight and its cost.
         table = previous and previous.text
@@ -109,6 +109,8 @@ async def propose_ideas(
         )
         archive.ideas.append(idea)
         run.result.ideas.append(idea)
-        run.expect(idea.text)  # the next speaker's query; in a turn's end the summary is asked for first
+        run.expect(
+            idea.query(config.whole)
+        )  # the next speaker's query; in a turn's end the summary is asked for first
         archive.add(member, idea.text, guests)
     return archive.ideas

@@ -39,9 +39,9 @@ async def most_novel(
     titles, turns = [idea.title for idea in ideas], run.settings.turns
     recall = " / ".join(titles)
     run.expect(recall, *titles, recall=True)  # the titles are for the abstract stage
-    queries, k = [idea.text for idea in ideas], run.settings.novelty.references
-    papers = await run.references(STAGE, before + 1, queries, k)
-    candidates = [Candidate(text, hits) for text, hits in zip(queries, papers, strict=True)]
+    whole, k = run.settings.ideas.whole, run.settings.novelty.references
+    papers = await run.references(STAGE, before + 1, [idea.query(whole) for idea in ideas], k)
+    candidates = [Candidate(idea.text, hits) for idea, hits in zip(ideas, papers, strict=True)]
     ballots = list[Ballot]()
 
     async def vote(member: Member, turn: int) -> Ballot:

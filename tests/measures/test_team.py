@@ -105,6 +105,22 @@ def test_those_who_decline_are_made_up_for() -> None:
         assert freshness(team_drawn(seed, 4, {"freshness": 0.5}, 0, 2)) == 0.5
 
 
+def test_after_a_refusal_the_team_is_drawn_anew() -> None:
+    """Of two pairs, the half that would still come is of no use."""
+    everyone = [member(n, "a", met=(n ^ 1,)) for n in range(40)]
+    known, drawn = {one.name: one for one in everyone}, 0
+    for seed in range(20):
+        team, asked = [everyone[0]], list[str]()
+        for name in draw_towards(random.Random(seed), everyone, lambda t=team: t, 4, {"freshness": 0}):
+            asked.append(name)
+            if len(asked) > 1:
+                team.append(known[name])
+        if asked[0] != "Scientist1":
+            assert freshness(team) == 0
+            drawn += 1
+    assert drawn > 5
+
+
 def test_both_shares_may_be_asked_for() -> None:
     everyone = [*everybody(), *(member(100 + n, "field 0") for n in range(4))]
     team, rng = [everyone[0]], random.Random(1)

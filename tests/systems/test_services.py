@@ -106,7 +106,8 @@ async def test_an_idea_longer_than_the_model_reads_at_once_is_compared_in_parts(
 
     monkeypatch.setattr(LexicalEmbedder, "unread", long, raising=False)
     llm.answers["idea"] = f"{'Fingers feel fruit. ' * 20}{'A farm of bees. ' * 10}"
-    later = [each for each in (played := await run()).of(Retrieved) if "bees" in each.query]
+    played = await run()
+    later = [each for each in played.of(Retrieved) if "bees" in each.query]
     abstracts, model = {one["title"]: one["abstract"] for one in PAPERS}, LexicalEmbedder()
     for hit in later[0].hits:
         [abstract] = model.embed([abstracts[hit["title"]]])

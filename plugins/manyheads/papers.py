@@ -154,6 +154,10 @@ class Literature(Protocol):
         """The `k` scientists whose profiles are nearest to a query, best first."""
         ...
 
+    async def unread(self, queries: Sequence[str]) -> Sequence[int | None]:
+        """Tokens of each query beyond those that the embedding model reads at once; None where it does not say."""
+        ...
+
     def expect(self, *queries: str) -> None:
         """Queries that will be looked up soon; what they need may be made ready meanwhile."""
         ...
@@ -182,6 +186,9 @@ class NoLiterature:
 
     async def find_scientists(self, query: str, k: int, *, exclude: Collection[str] = ()) -> list[Scientist]:
         return []
+
+    async def unread(self, queries: Sequence[str]) -> Sequence[int | None]:
+        return [None] * len(queries)
 
     def expect(self, *queries: str) -> None:
         """Nothing is looked up here."""

@@ -19,7 +19,8 @@ from manyheads.bank import embedding, minilm
 from manyheads.bank.building import VectorFile
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.lexical import LexicalEmbedder
-from manyheads.bank.vectors import CachedEmbedder, QueryEmbedder, unit_rows
+from manyheads.bank.meta import PUBLISHED_MODEL
+from manyheads.bank.vectors import CachedEmbedder, QueryEmbedder, unit_rows, unread, whole_vector
 from manyheads.errors import EmbeddingError
 from support.embedding import PrecomputedEmbedder
 from support.qdrant import QdrantServer
@@ -95,6 +96,15 @@ def test_offline_by_choice_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_unknown_model_is_named() -> None:
     with pytest.raises(EmbeddingError, match="no/such-model"):
         load_embedder("no/such-model")
+
+
+def test_the_papers_model_can_be_had_under_the_name_that_readme_and_help_give() -> None:
+    from fastembed import TextEmbedding
+
+    assert PUBLISHED_MODEL in {each["model"] for each in TextEmbedding.list_supported_models()}
+    root = Path(__file__).parents[2]
+    for file in ("README.md", "configs/virsci-2024.yaml", "plugins/manyheads/cli/corpus.py"):
+        assert f"--embedding {PUBLISHED_MODEL}" in (root / file).read_text(encoding="utf-8"), file
 
 
 def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
@@ -219,6 +229,42 @@ def test_queries_are_embedded_once_even_at_the_same_time() -> None:
     assert sorted(inner.asked) == ["a", "b", "c"]
     assert np.array_equal(found, LexicalEmbedder(32).embed(["b", "c", "a", "c"]))
     assert queries.embed([]).shape == (0, 32)
+
+
+class ShortSighted(CountingEmbedder):
+    """Reads ten words at once."""
+
+    def unread(self, texts: Sequence[str]) -> list[int]:
+        return [max(0, len(text.split()) - 10) for text in texts]
+
+
+def test_a_text_that_is_too_long_is_read_in_parts() -> None:
+    model, words = ShortSighted(), [f"word{number:02}" for number in range(25)]
+    vector = QueryEmbedder(model).embed([" ".join(words)])[0]
+    assert " ".join(model.asked).split() == words
+    assert len(model.asked) == 3
+    assert not any(unread(model, model.asked))
+    lengths = [len(part) for part in model.asked]
+    mean = np.average(LexicalEmbedder(32).embed(model.asked), axis=0, weights=lengths)
+    assert vector == pytest.approx(mean / np.linalg.norm(mean), abs=1e-6)
+
+
+@pytest.mark.parametrize("text", ["", "ten words at most", "x" * 3000])
+def test_a_text_that_can_be_read_at_once_stays_whole(text: str) -> None:
+    model = ShortSighted()
+    assert whole_vector(model, text) == pytest.approx(LexicalEmbedder(32).embed([text])[0])
+    assert model.asked == [text]
+    assert unread(LexicalEmbedder(), [text]) == [None]
+
+
+def test_a_text_without_spaces_is_cut_all_the_same() -> None:
+    class Letters(CountingEmbedder):
+        def unread(self, texts: Sequence[str]) -> list[int]:
+            return [max(0, len(text) - 10) for text in texts]
+
+    whole_vector(model := Letters(), "研" * 35)
+    assert "".join(model.asked) == "研" * 35
+    assert max(map(len, model.asked)) <= 10
 
 
 def test_a_query_that_fails_fails_each_time_it_is_asked() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from manyheads.bank import minilm
 from manyheads.bank.embedding import OnnxEmbedder, from_folder, from_weights, load_embedder
-from manyheads.bank.vectors import MINILM, Embedder
+from manyheads.bank.vectors import MINILM, Embedder, QueryEmbedder, unread
 from manyheads.errors import EmbeddingError
 
 REFERENCE = Path(__file__).with_name("minilm_reference.json")
@@ -72,6 +72,17 @@ def test_texts_are_cut_at_256_tokens(embedder: Embedder) -> None:
 
 
 @needs_package
+def test_what_is_looked_up_is_read_to_its_end(embedder: Embedder) -> None:
+    start, ends = "robots grasp fragile objects " * 100, ("by touch", "a survey of medieval poetry " * 40)
+    assert (cut := embedder.embed([start + end for end in ends]))[0] @ cut[1] == pytest.approx(1)
+    vectors = QueryEmbedder(embedder).embed([start + end for end in ends])
+    assert vectors[0] @ vectors[1] < 0.95
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1)
+    short = "robots grasp fragile objects"
+    assert QueryEmbedder(embedder).embed([short])[0] == pytest.approx(embedder.embed([short])[0])
+
+
+@needs_package
 def test_it_is_made_once(embedder: Embedder, cache: Path, tmp_path: Path) -> None:
     embedder.embed(["load it"])
     made = minilm.onnx_folder(tmp_path / "not looked at", cache=cache)
@@ -124,6 +135,8 @@ def test_fastembeds_cache_will_do_and_gives_the_same_vectors(
     found, text = load_embedder(), ["the third figure of a long paper " * 60]
     assert found.name == embedder.name
     assert (found.embed(text) @ embedder.embed(text).T).item() > 0.9999
+    assert unread(found, text) == unread(embedder, text)
+    assert (unread(found, text)[0] or 0) > 100
 
 
 OTHERS = "import manyheads.bank.qdrant, qdrant_client"

@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import manyheads
+from manyheads.bank.meta import PRESETS, PUBLISHED
 from manyheads.cli.corpus import app
 from manyheads.errors import CorpusError, EmbeddingError, LiteratureError
 from support.invoked import mistake
@@ -46,6 +47,16 @@ def test_build_then_info(tmp_path: Path) -> None:
     assert (table["papers read"], table["records rejected"], table["scientists"]) == ("80", "1", "8")
 
 
+COUNTED = ("past papers", "contemporary papers", "scientists")
+
+
+def counted(made: Result, key: str) -> int:
+    """The corpus's own number in a row."""
+    own = int(table(made)[key].partition(" ")[0].rstrip(";"))
+    assert own > 0
+    return own
+
+
 def test_a_preset_with_an_override(tmp_path: Path) -> None:
     source = write_corpus(tmp_path / "mine.jsonl", papers(80))
     made = RUN.invoke(
@@ -55,7 +66,24 @@ def test_a_preset_with_an_override(tmp_path: Path) -> None:
     )  # fmt: skip
     assert made.exit_code == 0, made.output
     assert "past citations ≥ 10" in made.stdout
-    assert "2013–2014" in made.stdout
+    rows, (past, contemporary, scientists) = table(made), (counted(made, key) for key in COUNTED)
+    assert rows["past papers"] == f"{past} (2010–2012); the paper: 85,217"
+    assert rows["contemporary papers"] == f"{contemporary} (2013–2014); the paper: 92,980"
+    assert rows["scientists"] == f"{scientists}; the paper: 156"
+    assert rows["embedding; the paper"] == "mixedbread-ai/mxbai-embed-large-v1"
+    assert table(RUN.invoke(app, ["info", "out"])) == rows
+    free = RUN.invoke(
+        app,
+        ["build", str(source), "--bound", "2013", "--embedding", "lexical", "--out", "free"],
+    )
+    assert "the paper" not in free.stdout
+
+
+def test_the_papers_counts_are_those_of_appendix_c() -> None:
+    assert PUBLISHED.keys() == PRESETS.keys()
+    totals = {name: counts["past"] + counts["contemporary"] for name, counts in PUBLISHED.items()}
+    assert totals == {"aminer-cs": 178_197, "oag-3.1": 201_131}
+    assert [counts["scientists"] for counts in PUBLISHED.values()] == [156, 3_169]
 
 
 def test_mistakes_reach_the_caller_as_user_errors(tmp_path: Path) -> None:

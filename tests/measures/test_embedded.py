@@ -9,7 +9,7 @@ from manyheads.bank import minilm
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import KnowledgeBank
 from manyheads.bank.lexical import LexicalEmbedder
-from manyheads.measures.corpus import unread
+from manyheads.bank.vectors import unread
 from manyheads.papers import Paper
 from support.qdrant import QdrantServer
 

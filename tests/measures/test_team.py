@@ -1,12 +1,15 @@
 """Freshness and diversity of teams, worked by hand."""
 
 import random
+from collections.abc import Mapping
 
 import pytest
 
 from manyheads.errors import MeasureError
-from manyheads.measures.team import diversity, freshness
+from manyheads.measures.team import MEASURES, diversity, draw_towards, freshness, gap, shares
 from manyheads.papers import Scientist
+
+GROUPS = 6
 
 
 def member(number: int, *interests: str, met: tuple[int, ...] = ()) -> Scientist:
@@ -53,3 +56,93 @@ def test_what_cannot_be_told_is_refused() -> None:
         diversity([member(0, "a"), member(0, "b")])
     with pytest.raises(MeasureError, match="Scientist1, Scientist2: no topics"):
         diversity([member(0, "a"), member(1), member(2)])
+
+
+def test_what_cannot_be_told_is_none_among_the_shares() -> None:
+    assert shares([member(0, "a")]) == {"freshness": None, "diversity": None}
+    assert shares([member(0, "a"), member(1)]) == {"freshness": 1, "diversity": None}
+
+
+# Teams drawn towards shares, out of groups of four who have met and share an interest.
+
+
+def everybody() -> list[Scientist]:
+    def group(number: int) -> range:
+        return range(number - number % 4, number - number % 4 + 4)
+
+    return [
+        member(n, f"field {n // 4}", met=tuple(other for other in group(n) if other != n))
+        for n in range(4 * GROUPS)
+    ]
+
+
+def team_drawn(seed: int, size: int, aims: Mapping[str, float], *declining: int) -> list[Scientist]:
+    everyone, rng = everybody(), random.Random(seed)
+    team, known = [rng.choice(everyone)], {one.name: one for one in everyone}
+    asked = list[str]()
+    for name in draw_towards(rng, everyone, lambda: team, size, aims):
+        asked.append(name)
+        if len(asked) - 1 not in declining:
+            team.append(known[name])
+    assert len({*asked, team[0].name}) == len(asked) + 1, "nobody is asked twice, nor the leader"
+    return team
+
+
+@pytest.mark.parametrize("name", MEASURES)
+@pytest.mark.parametrize("aim", [0, 0.25, 0.5, 1])
+@pytest.mark.parametrize("size", [4, 8])
+def test_a_team_has_the_share_that_is_asked_for(name: str, aim: float, size: int) -> None:
+    if size == 8 and aim == 1:
+        pytest.skip("there are six groups")
+    for seed in range(5):
+        team = team_drawn(seed, size, {name: aim})
+        assert len(team) == size
+        assert MEASURES[name](team) == aim
+
+
+def test_those_who_decline_are_made_up_for() -> None:
+    for seed in range(5):
+        assert freshness(team_drawn(seed, 4, {"freshness": 0.5}, 0, 2)) == 0.5
+
+
+def test_after_a_refusal_the_team_is_drawn_anew() -> None:
+    """Of two pairs, the half that would still come is of no use."""
+    everyone = [member(n, "a", met=(n ^ 1,)) for n in range(40)]
+    known, drawn = {one.name: one for one in everyone}, 0
+    for seed in range(20):
+        team, asked = [everyone[0]], list[str]()
+        for name in draw_towards(random.Random(seed), everyone, lambda t=team: t, 4, {"freshness": 0}):
+            asked.append(name)
+            if len(asked) > 1:
+                team.append(known[name])
+        if asked[0] != "Scientist1":
+            assert freshness(team) == 0
+            drawn += 1
+    assert drawn > 5
+
+
+def test_both_shares_may_be_asked_for() -> None:
+    everyone = [*everybody(), *(member(100 + n, "field 0") for n in range(4))]
+    team, rng = [everyone[0]], random.Random(1)
+    known = {one.name: one for one in everyone}
+    for name in draw_towards(rng, everyone, lambda: team, 4, {"freshness": 1, "diversity": 0.5}):
+        team.append(known[name])
+    assert (freshness(team), diversity(team)) == (1, 0.5)
+
+
+def test_a_share_that_no_team_has_leaves_a_gap() -> None:
+    """Nobody alone can have met another."""
+    team = team_drawn(0, 4, {"freshness": 0.75})
+    assert gap(team, {"freshness": 0.75}) > 0
+    assert freshness(team) in (0.5, 1)
+
+
+def test_the_nearest_share_of_an_odd_team_will_do() -> None:
+    team = team_drawn(0, 3, {"freshness": 0.5})
+    assert freshness(team) == pytest.approx(1 / 3)
+    assert gap(team, {"freshness": 0.5}) == 0
+
+
+def test_teams_differ_from_seed_to_seed() -> None:
+    teams = {frozenset(one.name for one in team_drawn(seed, 4, {"freshness": 0.5})) for seed in range(10)}
+    assert len(teams) > 5

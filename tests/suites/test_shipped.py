@@ -15,7 +15,7 @@ from support.records import read_lines
 from support.suites import loader
 
 CELLS = {
-    "team-size": 4 * 3 * 3,
+    "team-size": 6 * 4 * 3,
     "rebuttal-novelty": 3 * 4 * 3,
     "rebuttal-feasibility": 3 * 4 * 3,
     "rebuttal-ablation": 3 * 2 * 4 * 2,
@@ -44,6 +44,21 @@ def test_each_comes_apart_into_cells_and_is_told_of(name: str) -> None:
     assert suite.spec.plot
     assert f"manyheads eval {name}" in (shipped() / "evals" / name / "README.md").read_text(encoding="utf-8")
     assert f"| `{name}` |" in (shipped() / "evals" / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_papers_peak_lies_inside_the_grid_of_team_size_at_constant_cost() -> None:
+    suite, cells = taken_apart("team-size")
+    settings = [cell.config.settings for cell in cells]
+    sizes, turns = {each.team.size for each in settings}, {each.turns.of("idea") for each in settings}
+    assert 8 in sizes
+    assert 5 in turns
+    assert min(sizes) == 1
+    assert max(sizes) > 8
+    assert min(turns) < 5 < max(turns)
+    for each in settings:
+        assert (each.topics.max_restarts, each.topics.may_leave, each.turns.adaptive) == (0, False, False)
+        assert not each.self_review.enabled
+    assert {"freshness", "diversity", "inference_cost"} <= set(suite.spec.measures)
 
 
 @pytest.mark.parametrize("name", REBUTTAL)

@@ -1,12 +1,14 @@
 """Literature services in place of B_past (VirSci 2025, App. C.3), and the search ledger of a run."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from manyheads.bank.lexical import LexicalEmbedder
+from manyheads.bank.vectors import whole_vector
 from manyheads.core.events import Retrieved, Searched, Warned, Words, words
 from manyheads.errors import LiteratureError, ModelError
 from manyheads.hosts.autogen.team import as_message
@@ -94,6 +96,25 @@ async def test_the_nearest_in_meaning_come_first_with_their_cosine(run: Run):
     assert -1 <= scores[-1] <= scores[0] <= 1
     assert scores[0] != scores[1]
     assert first.hits[0]["id"].startswith("semantic_scholar:")
+
+
+async def test_an_idea_longer_than_the_model_reads_at_once_is_compared_in_parts(
+    run: Run, llm: LLM, monkeypatch: pytest.MonkeyPatch
+):
+    def long(_: object, texts: Sequence[str]) -> list[int]:
+        return [max(0, len(text.split()) - 30) for text in texts]
+
+    monkeypatch.setattr(LexicalEmbedder, "unread", long, raising=False)
+    llm.answers["idea"] = f"{'Fingers feel fruit. ' * 20}{'A farm of bees. ' * 10}"
+    played = await run()
+    later = [each for each in played.of(Retrieved) if "bees" in each.query]
+    abstracts, model = {one["title"]: one["abstract"] for one in PAPERS}, LexicalEmbedder()
+    for hit in later[0].hits:
+        [abstract] = model.embed([abstracts[hit["title"]]])
+        assert hit["score"] == pytest.approx(float(abstract @ whole_vector(model, later[0].query)), abs=2e-4)
+        assert hit["score"] != pytest.approx(float(abstract @ model.embed([later[0].query])[0]), abs=2e-3)
+    stages = [each.stage for each in played.of(Warned) if "embedding model" in each.message]
+    assert stages == ["idea", "novelty"]
 
 
 async def test_dates_are_bound_as_the_config_says(run: Run, scholar: Scholar):

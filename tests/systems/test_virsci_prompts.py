@@ -123,7 +123,8 @@ class TestIdea:
     def test_references_are_those_of_the_previous_idea(self, played: Played):
         looked_up = [event for event in played.of(Retrieved) if event.stage == "idea"]
         for place, request in enumerate(played.asked("Finding an idea")[1:], start=1):
-            assert looked_up[place].query == ideas(played)[place - 1].text
+            previous = ideas(played)[place - 1].data
+            assert looked_up[place].query == f"{previous['title']}\n\n{previous['idea']}"
             cited = request.asking.split("## References")[1].split("## ")[0]
             titles = [hit["title"] for hit in looked_up[place].hits]
             assert cited.count("<paper>") == len(titles)

@@ -2,14 +2,18 @@
 
 import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from manyheads.core.events import Invited, Judged, Recruited, Said, Stage, Voted, Warned
+from manyheads.bank.corpora import resolve_corpus
+from manyheads.bank.ecosystem import Ecosystem
+from manyheads.bank.lexical import LexicalEmbedder
+from manyheads.core.events import Invited, Judged, Recruited, Retrieved, Said, Stage, Voted, Warned
 from manyheads.errors import ConfigError, CorpusError
+from manyheads.measures.team import diversity, freshness
 from manyheads.resources import shipped
 from support.llm import LLM
 from support.play import Played, config_for, play
@@ -50,6 +54,77 @@ def once(value: str, heading: str) -> Callable[[Request], str | None]:
         return None
 
     return answer
+
+
+async def test_a_team_has_the_freshness_and_diversity_that_are_asked_for(run: Play):
+    played = await run("turns=1", "team.size=4", "team.freshness=0.5", "team.diversity=0.25")
+    assert (played.result["freshness"], played.result["diversity"]) == (0.5, 0.25)
+    assert not [each for each in played.of(Warned) if each.stage == "selection"]
+
+
+async def test_the_shares_hold_when_candidates_decline(run: Play):
+    played = await run("turns=1", "team.size=4", "team.freshness=1", accept=in_order("accept", False, True))
+    assert len(played.result["declined"]) == len(played.result["team"]) - 1 == 3
+    assert played.result["freshness"] == 1
+
+
+async def test_a_share_that_cannot_be_reached_is_warned_of(run: Play):
+    played = await run("turns=1", "team.size=4", "team.freshness=0.75")
+    assert played.result["freshness"] != 0.75
+    [warning] = [each.message for each in played.of(Warned) if each.stage == "selection"]
+    assert "team.freshness" in warning
+    assert f"{played.result['freshness']:.2f}" in warning
+    assert warning in played.result["warnings"]
+
+
+async def test_freshness_and_diversity_are_in_every_result(run: Play):
+    played = await run("turns=1", "team.size=4")
+    with Ecosystem.open(resolve_corpus("sample", embedding="lexical")) as ecosystem:
+        team = [ecosystem.scientist(person["name"]) for person in played.result["team"]]
+    assert played.result["freshness"] == freshness(team)
+    assert played.result["diversity"] == diversity(team)
+
+
+async def test_one_alone_is_neither_fresh_nor_diverse(run: Play):
+    played = await run("turns=1", "team.size=1")
+    assert (played.result["freshness"], played.result["diversity"]) == (None, None)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+async def test_ideas_are_looked_up_by_title_and_idea_or_as_a_whole(run: Play, whole: bool):
+    played = await run("turns=1", *(("ideas.query=whole",) if whole else ()))
+    ideas = {
+        f"{each['title']}\n\n{each['idea']}" + (f"\n\nExperiment: {each['experiment']}" if whole else "")
+        for each in played.result["ideas"]
+    }
+    queries = {
+        stage: [each.query for each in played.of(Retrieved) if each.stage == stage]
+        for stage in ("idea", "novelty")
+    }
+    assert queries["idea"][0] == played.result["topic"]["topic"]
+    assert len(queries["idea"]) == 3
+    assert set(queries["idea"][1:]) <= ideas
+    assert set(queries["novelty"]) == ideas
+
+
+async def test_texts_that_the_model_does_not_read_at_once_are_warned_of_once_a_stage(
+    run: Play, monkeypatch: pytest.MonkeyPatch
+):
+    def long(_: object, texts: Sequence[str]) -> list[int]:
+        return [max(0, len(text.split()) - 40) for text in texts]
+
+    monkeypatch.setattr(LexicalEmbedder, "unread", long, raising=False)
+    played = await run("turns=2", idea=" ".join(f"word{number}" for number in range(90)))
+    warned = [each for each in played.of(Warned) if "embedding model" in each.message]
+    assert [each.stage for each in warned] == ["idea", "novelty"]
+    for warning in warned:
+        rests = [long(None, [each.query])[0] for each in played.of(Retrieved) if each.stage == warning.stage]
+        assert any(f" {rest} tokens" in warning.message for rest in rests if rest > 50)
+    assert {each.message for each in warned} <= set(played.result["warnings"])
+
+
+async def test_texts_that_are_read_whole_are_not_warned_of(run: Play):
+    assert not (await run("turns=1", idea="word " * 900)).of(Warned)
 
 
 async def test_declining_candidates_are_passed_over(run: Play):

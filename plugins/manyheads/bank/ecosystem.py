@@ -5,6 +5,7 @@ with Ecosystem.open(Path("corpora/mine")) as ecosystem:
     experts = await ecosystem.find_scientists("dense retrieval", k=3, exclude={"Scientist17"})
 """
 
+import asyncio
 from collections.abc import Collection as Names
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +25,7 @@ from manyheads.bank.meta import (
     read_names,
 )
 from manyheads.bank.store import Closing, Filter
-from manyheads.bank.vectors import Embedder, QueryEmbedder
+from manyheads.bank.vectors import Embedder, QueryEmbedder, unread
 from manyheads.errors import CorpusError, describe
 from manyheads.papers import Hit, Paper, Scientist
 
@@ -109,6 +110,10 @@ class Ecosystem(Closing):
         """The k scientists whose profiles are nearest to the query, best first."""
         [found] = await self._authors.find([query], k, Filter(exclude=frozenset(exclude)))
         return [self.scientist(one.id) for one in found]
+
+    async def unread(self, queries: Sequence[str]) -> Sequence[int | None]:
+        """Tokens of each query beyond those that the model reads at once, see `bank.vectors.unread`."""
+        return await asyncio.to_thread(unread, self.embedder, queries)
 
     def expect(self, *queries: str) -> None:
         """Queries that will be looked up soon: their embedding begins at once, in a thread."""

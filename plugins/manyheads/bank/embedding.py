@@ -135,8 +135,7 @@ class OnnxEmbedder:
         """Tokens at the end of each text that the model does not read, as texts are cut at its longest. Raises
         `EmbeddingError` where the model's files cannot be loaded."""
         with self._memory.lock:
-            encoded: list[Any] = self._load()[1].encode_batch(list(texts))
-        return [sum(rest.special_tokens_mask.count(0) for rest in text.overflowing) for text in encoded]
+            return _overflow(self._load()[1], texts)
 
     def _rows(self, texts: list[str]) -> "NDArray[Any]":
         """(n, dim): the mean over a text's tokens of what the model makes of each, summed in float64."""
@@ -201,6 +200,11 @@ class OnnxEmbedder:
         return tokenizer
 
 
+def _overflow(tokenizer: "Tokenizer", texts: Sequence[str]) -> list[int]:
+    encoded: list[Any] = tokenizer.encode_batch(list(texts))
+    return [sum(rest.special_tokens_mask.count(0) for rest in text.overflowing) for text in encoded]
+
+
 def _is_about_files(error: Exception) -> bool:
     """Whether a loader means a missing or broken file: onnxruntime has its own classes right under
     Exception, tokenizers raises Exception itself."""
@@ -256,9 +260,9 @@ class FastEmbedder:
             if not _is_about_files(error):
                 raise
             raise EmbeddingError(f"{model} cannot be loaded: {error}") from error
+        self._tokenizer: Any = self._model.model.tokenizer  # pyright: ignore[reportAttributeAccessIssue]
         if model == MINILM:  # fastembed's files cut texts at another length than the original model does
-            tokenizer: Any = self._model.model.tokenizer  # pyright: ignore[reportAttributeAccessIssue]
-            tokenizer.enable_truncation(max_length=MAX_TOKENS)
+            self._tokenizer.enable_truncation(max_length=MAX_TOKENS)
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
         """(n, dim) float32 with rows of length one."""
@@ -267,6 +271,11 @@ class FastEmbedder:
         with self._lock:
             rows = list(self._model.embed(list(texts), batch_size=BATCH))
         return unit_rows(np.stack(rows)) if rows else np.zeros((0, self.dim), dtype=np.float32)
+
+    def unread(self, texts: Sequence[str]) -> list[int]:
+        """Tokens at the end of each text that the model does not read at once."""
+        with self._lock:
+            return _overflow(self._tokenizer, texts)
 
 
 @cache

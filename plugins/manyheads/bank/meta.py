@@ -25,6 +25,14 @@ PRESETS: dict[str, dict[str, int]] = {
 The paper's y_bound, 2010 and 2020, is the last past year: its contemporary papers are of 2011–2014 (2024, App. C)
 and 2021–2023 (2025, App. A)."""
 
+PUBLISHED: dict[str, dict[str, int]] = {
+    "aminer-cs": {"past": 85_217, "contemporary": 92_980, "scientists": 156},
+    "oag-3.1": {"past": 139_646, "contemporary": 61_485, "scientists": 3_169},
+}
+"""What the papers' own filtering left of each dataset (VirSci 2025, App. C.2)."""
+PUBLISHED_MODEL = "mixedbread-ai/mxbai-embed-large-v1"
+"""With which the papers embed both (VirSci 2025, App. C.2)."""
+
 PRESET_FORMATS = {"aminer-cs": "aminer", "oag-3.1": "oag"}
 """The format of the dataset that each preset is of."""
 
@@ -36,6 +44,8 @@ class Frozen(BaseModel):
 class BuildOptions(Frozen):
     """Years and filters of an ecosystem (VirSci 2025, §3.1, §4.1, App. C.2)."""
 
+    preset: str | None = None
+    """The preset that the options began with, whatever was changed in it."""
     bound: int
     """The first contemporary year, the paper's y_bound + 1: past is start ≤ year < bound, contemporary is
     bound ≤ year ≤ end."""
@@ -72,7 +82,11 @@ class BuildOptions(Frozen):
         preset, no bound, or an option out of range."""
         if preset is not None and preset not in PRESETS:
             raise CorpusError(f"preset {preset!r}: no such preset", hint=f"there are: {', '.join(PRESETS)}")
-        chosen = {**PRESETS.get(preset or "", {}), **{key: v for key, v in given.items() if v is not None}}
+        chosen = {
+            "preset": preset,
+            **PRESETS.get(preset or "", {}),
+            **{key: v for key, v in given.items() if v is not None},
+        }
         if "bound" not in chosen:
             raise CorpusError(
                 "bound: the year that parts past from contemporary is missing", hint="--bound 2015"
@@ -155,19 +169,28 @@ class Meta(Frozen):
     def rows(self) -> list[tuple[str, str]]:
         """The summary, as label and value."""
         counts, past, contemporary = self.counts, self.past_years, self.contemporary_years
+        published = PUBLISHED.get(self.options.preset or "", {})
+
+        def beside(key: str) -> str:
+            return f"; the paper: {published[key]:,}" if key in published else ""
+
         most = sorted(counts.rejected_by_field.items(), key=lambda one: (-one[1], one[0]))
         return [
             ("papers read", f"{counts.read:,}"),
             ("records rejected", f"{counts.rejected:,}"),
             *((f"rejected: {name}", f"{n:,}") for name, n in most[:TOLD_FIELDS]),
             *((f"removed by {name}", f"{count:,}") for name, count in counts.removed.items()),
-            ("past papers", f"{counts.past:,} ({past[0]}–{past[1]})"),
-            ("contemporary papers", f"{counts.contemporary:,} ({contemporary[0]}–{contemporary[1]})"),
+            ("past papers", f"{counts.past:,} ({past[0]}–{past[1]}){beside('past')}"),
+            (
+                "contemporary papers",
+                f"{counts.contemporary:,} ({contemporary[0]}–{contemporary[1]}){beside('contemporary')}",
+            ),
             *((("without citation counts", f"{n:,}"),) if (n := counts.without_citations) else ()),
-            ("scientists", f"{counts.scientists:,}"),
+            ("scientists", f"{counts.scientists:,}{beside('scientists')}"),
             ("mean co-authors among them", f"{counts.mean_coauthors:g}"),
             ("interests by", ", ".join(f"{by} for {n:,}" for by, n in counts.interests_by.items())),
             ("embedding", f"{self.embedding.name}, {self.embedding.dim} numbers a text"),
+            *((("embedding; the paper", PUBLISHED_MODEL),) if published else ()),
             ("vectors imported", f"{counts.vectors_imported:,}"),
             ("time", f"{self.seconds:,.1f} s"),
         ]

@@ -35,6 +35,19 @@ def count_collaborations(teams: Iterable[Sequence[str]]) -> dict[str, dict[str, 
     return rows
 
 
+def raised_row(
+    rng: random.Random, scientists: Sequence[Scientist], leader: Scientist, exploration: Exploration
+) -> dict[str, float]:
+    """The leader's row of A, raised as `draw` says, by masked name; the leader and zeros left out."""
+    row = dict[str, float]()
+    for peer in scientists:
+        if peer.name != leader.name:
+            raised = abs(rng.normalvariate(1, 1)) if exploration == "normal" else exploration == "uniform"
+            if weight := leader.collaborators.get(peer.name, 0) + raised:
+                row[peer.name] = weight
+    return row
+
+
 def draw(
     rng: random.Random,
     scientists: Sequence[Scientist],
@@ -48,12 +61,7 @@ def draw(
     ("uniform", §3.1), by |x| with x ~ N(1, 1) drawn for each j ("normal", App. D.4, Eq. 7), or by nothing
     ("none": past collaborators only).
     """
-    left = dict[str, float]()
-    for peer in scientists:
-        if peer.name != leader.name:
-            raised = abs(rng.normalvariate(1, 1)) if exploration == "normal" else exploration == "uniform"
-            if weight := leader.collaborators.get(peer.name, 0) + raised:
-                left[peer.name] = weight
+    left = raised_row(rng, scientists, leader, exploration)
     while left:
         [candidate] = rng.choices(list(left), list(left.values()))
         del left[candidate]

@@ -2,11 +2,13 @@
 in memory for what runs look up."""
 
 import hashlib
+import math
 import sqlite3
+import textwrap
 import threading
 import zlib
 from collections import OrderedDict
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
@@ -47,6 +49,33 @@ def unit_rows(vectors: "NDArray[Any]") -> "Vectors":
     rows = np.asarray(vectors, dtype=np.float32)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.divide(rows, lengths, out=rows.copy(), where=lengths > 0)
+
+
+# Texts longer than a model reads at once.
+
+
+def unread(embedder: Embedder, texts: Sequence[str]) -> Sequence[int | None]:
+    """Tokens at each text's end that a model does not read at once; None where it does not say."""
+    count: Callable[[Sequence[str]], list[int]] | None = getattr(embedder, "unread", None)
+    return count(texts) if count else [None] * len(texts)
+
+
+def whole_vector(embedder: Embedder, text: str) -> "Vectors":
+    """(dim,) of length one: the vector of a text, or of a longer one the mean of its parts' vectors.
+
+    The parts are of about one length, cut between words, and each is read whole; one that is shorter weighs less.
+    """
+    import numpy as np
+
+    parts, count = [text], 2
+    while any(unread(embedder, parts)) and count <= len(text):
+        # A tenth longer than needed, as no word is cut: else a last part of a word or two would be left over.
+        parts = textwrap.wrap(text, math.ceil(1.1 * len(text) / count), break_on_hyphens=False)
+        count += 1 + count // 4
+    vectors = embedder.embed(parts)
+    if len(parts) == 1:
+        return vectors[0]
+    return unit_rows(np.average(vectors, axis=0, weights=[len(part) for part in parts])[np.newaxis])[0]
 
 
 # On disk.
@@ -136,7 +165,8 @@ def _ahead() -> ThreadPoolExecutor:
 class QueryEmbedder:
     """Another embedder with a memory of the last queries: no text is embedded twice, not even at the same time.
 
-    Each text is embedded by itself, so that its vector does not hang on what else is looked up at that moment.
+    Each text is embedded by itself, so that its vector does not hang on what else is looked up at that moment; one that
+    is longer than the model reads at once is read in parts.
     """
 
     def __init__(self, embedder: Embedder) -> None:
@@ -159,7 +189,7 @@ class QueryEmbedder:
                 self._vectors.popitem(last=False)
         try:
             for text, vector in new.items():
-                vector.set_result(self.embedder.embed([text])[0])
+                vector.set_result(whole_vector(self.embedder, text))
         except BaseException as error:
             for text, vector in new.items():
                 if not vector.done():

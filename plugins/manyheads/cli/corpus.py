@@ -150,7 +150,12 @@ class Filters:
         ),
     ] = None
     max_scientists: Count = None
-    preset: Annotated[str | None, typer.Option(help="Filters of the paper: aminer-cs or oag-3.1.")] = None
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            help="Filters of the paper: aminer-cs or oag-3.1. Its model: --embedding mixedbread-ai/mxbai-embed-large-v1"
+        ),
+    ] = None
 
 
 @app.command()

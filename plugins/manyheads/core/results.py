@@ -150,6 +150,10 @@ class ScoredIdea(Idea):
         """The idea as others are shown it."""
         return f"{self.title}\n\n{self.idea}\n\nExperiment: {self.experiment}"
 
+    def query(self, whole: bool) -> str:
+        """What published papers are looked up by: the title and the idea, or the `whole` of it, with its experiment."""
+        return self.text if whole else f"{self.title}\n\n{self.idea}"
+
 
 class ChosenIdea(ScoredIdea):
     """The idea that the abstract is written on."""

@@ -27,6 +27,10 @@ class TeamConfig(Strict):
     """Masked name of the leader; drawn at random when left out."""
     exploration: Literal["uniform", "normal", "none"] = "uniform"
     """Increment of the adjacency matrix: +1, or abs(x) with x ~ N(1, 1) (App. D.4, Eq. 7), or nothing."""
+    freshness: float | None = Field(default=None, ge=0, le=1)
+    """Share of members who have written with no other member (§4.4, Fig. 5) that is drawn for; none when left out."""
+    diversity: float | None = Field(default=None, ge=0, le=1)
+    """Share of members none of whose interests another member has (§4.4, Fig. 6) that is drawn for; none when left out."""
     max_invitations: int = Field(default=40, ge=1)
     """How many candidates are asked before the team goes on with those who joined."""
 
@@ -153,6 +157,8 @@ class Run(Generic[Result, C, M]):
     """Papers that the result may cite."""
     warned: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """What fell back or failed on the way, by stage."""
+    long_queries: set[str] = field(default_factory=set[str])
+    """Stages in which a text was longer than the embedding model reads at once."""
     spent: Tally = field(default_factory=Tally)
     """Usage by stage."""
     writers: set[str] = field(default_factory=set[str])
@@ -260,6 +266,14 @@ class Run(Generic[Result, C, M]):
         if not k:
             return [[] for _ in queries]
         answers = list(zip(queries, await self.literature.past(queries, k), strict=True))
+        rest = max((tokens or 0 for tokens in await self.literature.unread(queries)), default=0)
+        if rest and stage not in self.long_queries:
+            self.long_queries.add(stage)
+            self.warn(
+                stage,
+                f"papers were looked up by a text that is {rest} tokens longer than the embedding model reads at once; such "
+                "texts are read in parts, and the parts' vectors averaged",
+            )
         for query, hits in answers:
             papers = ((hit.paper, round(hit.score, 4)) for hit in hits)
             rows = ({"id": p.id, "title": p.title, "year": p.year, "score": score} for p, score in papers)

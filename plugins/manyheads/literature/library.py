@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import JsonValue, TypeAdapter
 
-from manyheads.bank.vectors import Embedder
+from manyheads.bank.vectors import Embedder, unread, whole_vector
 from manyheads.config import LiteratureConfig, SourceName, with_environment
 from manyheads.errors import ConfigError, LiteratureError
 from manyheads.literature import openalex, semantic_scholar
@@ -28,6 +28,7 @@ from manyheads.retry import Pace
 
 if TYPE_CHECKING:
     from manyheads.bank.knowledge import KnowledgeBank
+    from manyheads.bank.vectors import Vectors
 
 
 ENOUGH = 3
@@ -339,6 +340,9 @@ class ServiceLiterature:
     def expect(self, *queries: str) -> None:
         self._ecosystem.expect(*queries)
 
+    async def unread(self, queries: Sequence[str]) -> Sequence[int | None]:
+        return await asyncio.to_thread(lambda: unread(self._embedder(), queries))
+
     async def past(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """The k papers nearest to each query, best first; fewer where the services know fewer. Raises
         `LiteratureError` where no source could be asked."""
@@ -349,9 +353,12 @@ class ServiceLiterature:
         papers = [paper for one in findings.papers if (paper := comparable(one))]
         if not papers:
             return []
-        texts = [query, *(paper.abstract for paper in papers)]
-        vectors = await asyncio.to_thread(lambda: self._embedder().embed(texts))
-        scores = vectors[1:] @ vectors[0]
+
+        def score() -> "Vectors":
+            model = self._embedder()
+            return model.embed([paper.abstract for paper in papers]) @ whole_vector(model, query)
+
+        scores = await asyncio.to_thread(score)
         hits = [Hit(paper, float(score)) for paper, score in zip(papers, scores, strict=True)]
         return sorted(hits, key=lambda hit: -hit.score)[:k]
 

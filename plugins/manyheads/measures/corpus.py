@@ -1,6 +1,6 @@
 """What texts are measured against: a built corpus, or the literature services, as named or as the runs had it."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,12 +71,6 @@ class MeasuringCorpus:
             where = Filter(equals={"period": period})
             found = bank.store.query(vectors, k + len(exclude), where, exact=False)
         return [[one.id for one in some if one.id not in exclude][:k] for some in found]
-
-
-def unread(model: Embedder, texts: Sequence[str]) -> Sequence[int | None]:
-    """Tokens at each text's end that the model does not read; None where it does not say."""
-    count: Callable[[Sequence[str]], list[int]] | None = getattr(model, "unread", None)
-    return count(texts) if count else [None] * len(texts)
 
 
 NAME_ONE = "--corpus sample, or a folder made by: manyheads corpus build"

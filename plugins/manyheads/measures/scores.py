@@ -8,14 +8,14 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from manyheads.bank.vectors import Embedder
+from manyheads.bank.vectors import Embedder, unread
 from manyheads.config import LiteratureConfig, SourceName
 from manyheads.core.results import Idea, Part, read_result
 from manyheads.disk import replace_text
 from manyheads.errors import LiteratureError, MeasureError
 from manyheads.literature.library import PARTS, Library, comparable, window
 from manyheads.literature.queries import first_sentence, widen
-from manyheads.measures.corpus import MeasuringCorpus, unread
+from manyheads.measures.corpus import MeasuringCorpus
 from manyheads.measures.novelty import (
     NEIGHBOURS,
     Neighbour,

@@ -47,7 +47,7 @@ async def self_reflection(run: BaselineRun) -> None:
             break
         if not desk.affords(turn - 1, "reflect", desk.abstract_costs):
             break
-        references = await desk.references(turn, desk.ideas[-1].text)
+        references = await desk.references(turn, desk.ideas[-1].query(run.settings.ideas.whole))
         variables = {
             "topic": desk.topic,
             "current": desk.ideas[-1],
@@ -108,8 +108,8 @@ async def _pick(desk: Desk, author: Speaker, kept: Sequence[ScoredIdea]) -> Scor
             NOVELTY, "too few tokens are left to choose among the ideas: the most confident one is taken"
         )
         return kept[0]
-    texts = [idea.text for idea in kept]
-    papers = await run.references(NOVELTY, 1, texts, config.references)
+    queries = [idea.query(run.settings.ideas.whole) for idea in kept]
+    papers = await run.references(NOVELTY, 1, queries, config.references)
     ideas = [Candidate(run.told(idea), hits) for idea, hits in zip(kept, papers, strict=True)]
     question = Question(NOVELTY, 1, author, RESEARCHER, "pick", {"ideas": ideas})
     kind = vote_among(run.reply_type(RESEARCHER, "pick", Vote), len(kept))

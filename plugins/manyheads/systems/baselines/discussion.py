@@ -65,7 +65,9 @@ async def _turn(desk: Desk, people: list[Speaker], said: list[Word], turn: int) 
             speaker.role == ENGINEER
         ):  # who alone sees papers, close to the idea on the table or, at first, to the topic
             tools = desk.tools(speaker)
-            variables["references"] = await desk.references(turn, previous.text if previous else desk.topic)
+            variables["references"] = await desk.references(
+                turn, previous.query(desk.run.settings.ideas.whole) if previous else desk.topic
+            )
         question = Question(IDEA, turn, speaker, speaker.role, task, variables, tools=tools)
         reply = (await desk.ask(question, like)).value
         if isinstance(reply, Critique) and reply.approve:

@@ -1,6 +1,6 @@
 """What steers VirSci, what it is given, its stages, and what they ask of which role."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -56,6 +56,13 @@ class IdeaConfig(Strict):
     """Weight of novelty in the confidence; 2 as in the authors' code."""
     references: int = Field(default=5, ge=0)
     """Papers of B_past shown with the topic or the previous idea; 0 for none."""
+    query: Literal["title+idea", "whole"] = "title+idea"
+    """What of an idea papers are looked up by, here and for the vote: its title and idea, or the whole, with its experiment.
+    What is longer than the embedding model reads at once is read in parts, whose vectors are averaged."""
+
+    @property
+    def whole(self) -> bool:
+        return self.query == "whole"
 
 
 class NoveltyConfig(Strict):

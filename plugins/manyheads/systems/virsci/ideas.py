@@ -103,7 +103,7 @@ async def propose_ideas(
     archive, config, turns = Archive(topic=topic), run.settings.ideas, run.settings.turns.of(STAGE)
     async for member in speakers(run, team, archive, STAGE, before=before):
         previous = archive.ideas[-1] if archive.ideas else None
-        query = previous.text if previous else topic
+        query = previous.query(config.whole) if previous else topic
         [references] = await run.references(STAGE, archive.turn, [query], config.references)
         # R_k,i-1 stands on the table already; showing it twice would double its weight and its cost.
         table = previous and run.told(previous)
@@ -135,6 +135,8 @@ async def propose_ideas(
         )
         archive.ideas.append(idea)
         run.result.ideas.append(idea)
-        run.expect(idea.text)  # the next speaker's query; in a turn's end the summary is asked for first
+        run.expect(
+            idea.query(config.whole)
+        )  # the next speaker's query; at a turn's end the summary comes first
         archive.add(member, run.told(idea), guests, number)
     return archive.ideas

@@ -42,8 +42,8 @@ async def most_novel(
     titles, turns = [idea.title for idea in ideas], run.settings.turns
     recall = " / ".join(titles)
     run.expect(recall, *titles, recall=True)  # the titles are for the abstract stage
-    queries, k = [idea.text for idea in ideas], run.settings.novelty.references
-    papers = await run.references(STAGE, before + 1, queries, k)
+    whole, k = run.settings.ideas.whole, run.settings.novelty.references
+    papers = await run.references(STAGE, before + 1, [idea.query(whole) for idea in ideas], k)
     candidates = [Candidate(run.told(idea), hits) for idea, hits in zip(ideas, papers, strict=True)]
     orders, ballots = orders_of(run.rng, len(team.members), len(ideas)), list[Ballot]()
 

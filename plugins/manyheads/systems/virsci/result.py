@@ -82,6 +82,10 @@ class TeamResult(Part):
 class VirSciResult(TeamResult):
     """Ideas, votes and drafts of all rounds; the chosen idea and the abstract of the last one."""
 
+    freshness: float | None = None
+    """Share of the team's members, as it was formed, who had written with no other member (2025, §4.4); None of one alone."""
+    diversity: float | None = None
+    """Share of them none of whose interests another member has; None of one alone, or where interests are not known."""
     declined: list[Person] = []
     left: list[str] = []
     """Members who left after the topic was settled."""

@@ -5,6 +5,7 @@ from manyheads.core.events import Recruited
 from manyheads.core.results import Person
 from manyheads.discussion.run import Question
 from manyheads.discussion.team import Member, Team, need_members
+from manyheads.measures.team import MEASURES, draw_towards, gap, shares
 from manyheads.replies import Decision
 from manyheads.systems.virsci.config import stages
 from manyheads.systems.virsci.result import VirSciRun
@@ -26,14 +27,31 @@ async def select_team(run: VirSciRun) -> Team:
     )
     team, invited = Team([]), 0
     _join(run, team, Member(scientist, run.scientist("leader", scientist)))
+    aims = {name: aim for name in MEASURES if (aim := getattr(config, name)) is not None}
+    pool, how = literature.scientists, config.exploration
+    candidates = (
+        draw_towards(run.rng, pool, team.profiles, config.size, aims, exploration=how)
+        if aims
+        else draw(run.rng, pool, scientist, exploration=how)
+    )
     if config.size > 1:
-        for candidate in draw(run.rng, literature.scientists, scientist, exploration=config.exploration):
+        for candidate in candidates:
             invited += 1
             await _invite(run, team, candidate)
             if len(team.members) == config.size or invited == config.max_invitations:
                 break
     if len(team.members) < config.size:
         run.warn(STAGE, f"the team has {len(team.members)} of {config.size} members; {invited} were invited")
+    values = shares(team.profiles())
+    run.result.freshness, run.result.diversity = values["freshness"], values["diversity"]
+    for name, aim in aims.items():
+        if gap(team.profiles(), {name: aim}):
+            value = "none that can be told" if (share := values[name]) is None else f"{share:.2f}"
+            run.warn(
+                STAGE,
+                f"team.{name} is {aim:g}, but that of the team is {value}: of those who would join, no team that was "
+                f"drawn around {scientist.name} comes nearer",
+            )
     return team
 
 

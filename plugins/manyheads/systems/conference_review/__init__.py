@@ -23,6 +23,10 @@ CONFERENCE_REVIEW = System(
     details=in_full,
     needs=lambda config: NEEDS,
     read=lambda config: read_subject(Path(config.inputs.subject)),
-    judge=Judge("subject", "review.overall", lambda path: ("means", ".".join(path), "mean")),
+    judge=Judge(
+        "subject",
+        "review.overall",
+        lambda path: tuple(path) if path[0] == "reviews" else ("means", ".".join(path), "mean"),
+    ),
     aliases={"review": "conference-review"},
 )

@@ -211,8 +211,11 @@ async def test_a_role_looks_papers_up(llm: LLM, name: str, troubles: tuple[Troub
 
 @pytest.mark.parametrize("role", ["scientist", "leader"])
 async def test_a_scientist_finds_and_invites_others(llm: LLM, name: str, role: str) -> None:
+    def own_interests(request: Request) -> dict[str, Any]:
+        return {"interest": request.system[:500], "limit": 10}
+
     llm.tool_calls = [
-        ("find_scientists", {"interest": "tactile grasping"}),
+        ("find_scientists", own_interests),
         ("invite_scientist", {"name": "Scientist9", "question": "Do fingers feel enough?"}),
     ]
     async with role_of(name, role, model(llm), corpus="sample", scientist="Scientist3") as ask:

@@ -18,14 +18,15 @@ ADA = Scientist(name="Scientist1", interests=("graphs", EVIL), papers=3, collabo
 BOB = Scientist(name="Scientist2")
 HITS = [Hit(Paper(id="1", title=EVIL, abstract=EVIL, year=2020), 0.5)]
 OVERLAPS = [{"hit": HITS[0], "similarity": 80, "reason": EVIL}]
-SAID = [{"name": "Scientist2", "text": EVIL, "guest": guest} for guest in (False, True)]
+SAID = [{"name": "Scientist2", "text": EVIL, "guest": which, "proposal": which} for which in (False, True)]
 IDEA = {"by": "Scientist2", "text": EVIL, "clarity": 7, "feasibility": 6, "novelty": 5}
 SAMPLES: dict[str, list[Any]] = {
     "scientist": [ADA, BOB], "leader": [ADA], "team": [[ADA, BOB]],
     "stage": ["topic"], "goal": ["a topic"], "turn": [1], "cap": [5], "progress": [EVIL],
     "summaries": [[], [EVIL]], "replies": [[], SAID], "topic": [EVIL], "idea": [EVIL], "references": [HITS, []],
     "previous": [IDEA, None], "current": [IDEA], "said": [[], SAID], "draft": [None, 2], "round": [3], "rounds": [50],
-    "found": [[], [{"name": "search_papers", "arguments": {"query": EVIL}, "result": EVIL}]], "revised": [EVIL],
+    "earlier": [[{"round": 1, "text": EVIL}], []], "asked": [[EVIL], []], "example": ["- one"],
+    "found": [[], [{"name": "search_papers", "arguments": {"query": EVIL}, "result": EVIL}]], "version_a": [EVIL], "version_b": [EVIL],
     "ideas": [[{"text": EVIL, "references": HITS}]], "abstract": [dict.fromkeys(Abstract.model_fields, EVIL)],
     "asker": ["Scientist1"], "question": [EVIL], "context": [EVIL, ""], "abstracts": [[{"title": EVIL, "text": EVIL}], []], "review": [EVIL, None],
     "start": [EVIL, None], "threshold": [70], "overlaps": [OVERLAPS],
@@ -66,6 +67,17 @@ def test_every_prompt_reads_what_its_task_gives_and_renders(role: str, task: str
         assert text.startswith("# ")
         assert "49 " not in text
         assert "{%" not in text
+
+
+@pytest.mark.parametrize(("role", "task"), [each for each in TASKS if each[0] not in ("scientist", "leader")])
+def test_a_task_stands_at_the_end_in_numbered_steps(role: str, task: str) -> None:
+    for nth in range(2):
+        given = {name: _sample(name, nth) for name in SHIPPED.card(role).tasks[task].variables}
+        _, task_text = SHIPPED.prompt(role, task, given).split("## Your task\n")
+        steps = [int(number) for number in re.findall(r"^(\d+)\. ", task_text, re.MULTILINE)]
+        assert steps == list(range(1, len(steps) + 1))
+        assert len(steps) >= 3
+        assert EVIL not in task_text
 
 
 @pytest.mark.parametrize(("role", "task"), TASKS)
@@ -129,7 +141,7 @@ def test_a_users_prompt_takes_the_place_of_ours_and_only_that(folder: Path) -> N
     (folder / "prompts/reviewer/system.md.j2").write_text("My own reviewer of {{ area }}, {{ indicator }}.")
     mine = Roles(Resources((folder,)))
     assert mine.system("reviewer", {"area": "art"}) == "My own reviewer of art, novelty.\n"
-    given = {"idea": "An idea."}
+    given = {"idea": "An idea.", "asked": []}
     assert mine.prompt("reviewer", "review", given) == SHIPPED.prompt("reviewer", "review", given)
 
 

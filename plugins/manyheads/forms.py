@@ -2,7 +2,7 @@
 
 A model is shown a skeleton of its reply with a line of meaning for each field; the lines are read from
 `prompts/replies/<Reply>.yaml`, what stands around them from `prompts/form.md.j2`, what is said of a reply that cannot be
-used from `prompts/again.md.j2`, and how others read a reply from `prompts/spoken/<Reply>.md.j2`. In a skeleton, `<…>`
+used from `prompts/again.md.j2`, and how others read a reply from `prompts/spoken/<Reply>.md.j2` (`Prompts.told`). In a skeleton, `<…>`
 stands for what the model writes: `"<a text>"`, `<1–10: a number>`, `<true | false: …>`, `"<ONE | OTHER: …>"`;
 `≈350` asks for about so many words; `… ×5` after the first thing of a list says how many there are.
 """
@@ -16,9 +16,9 @@ from typing import Annotated, Any, cast, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel
 
-from manyheads.prompts import Prompts
+from manyheads.prompts import Prompts, key_of
 from manyheads.replies import ReplyModel
-from manyheads.resources import Resources, packs
+from manyheads.resources import Resources
 
 Schema = Mapping[str, Any]
 MISSING = object()
@@ -106,13 +106,6 @@ class Forms:
         given = {"kind": why.kind, "problem": why.problem, "faults": faults, "said": said, "asked": wanted}
         return self.prompts.render("again.md.j2", given).strip()
 
-    def spoken(self, reply: ReplyModel) -> str:
-        """A reply as another speaker is shown it: by its template, else its first text."""
-        for each in type(reply).__mro__:
-            if self.prompts.find(name := f"spoken/{key_of(each)}.md.j2"):
-                return self.prompts.render(name, reply.model_dump()).strip()
-        return reply.spoken()
-
     def short(self, reply: ReplyModel) -> tuple[int, int] | None:
         """The words of a reply that is far too short, and those that its form asks for."""
         asked = {name: each.words for name, each in self.meanings(type(reply)).items() if each.words}
@@ -142,13 +135,6 @@ def shipped_forms() -> Forms:
 def form(kind: type[ReplyModel]) -> str:
     """The part of a prompt that shows a reply's skeleton, for a role that is asked outside of a run."""
     return shipped_forms().form(kind)
-
-
-@cache
-def key_of(kind: type) -> str:
-    """The name under which a class's words are filed, as role cards name it."""
-    pack = next((name for name, package in packs().items() if kind.__module__ == f"{package}.replies"), None)
-    return f"{pack}.{kind.__name__}" if pack else kind.__name__
 
 
 def _brief(value: object) -> str | None:

@@ -7,7 +7,7 @@ What is put into a prompt is data: it is never rendered again, and what comes fr
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -31,7 +31,7 @@ from pydantic import BaseModel, ValidationError
 
 from manyheads.disk import read_text
 from manyheads.errors import ConfigError, describe
-from manyheads.resources import Resources, parse_yaml
+from manyheads.resources import Resources, packs, parse_yaml
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -91,6 +91,17 @@ class Prompts:
         """The file `prompts/<name>` that wins, None where there is none."""
         return self._resources.find("prompts", name)
 
+    def told(self, model: object) -> str:
+        """A reply, or a part of a result, as others are shown it: by the template of its class, `spoken/<Class>.md.j2`.
+
+        A reply without one says it by its method `spoken`, a text is itself. Prompts call it by the filter `told`.
+        """
+        for kind in type(model).__mro__:
+            if self.find(name := f"spoken/{key_of(kind)}.md.j2"):
+                return self.render(name, {"one": model}).strip()
+        spoken = getattr(model, "spoken", None)
+        return spoken() if callable(spoken) else str(model)
+
     def words(self, name: str, kind: type[M]) -> M | None:
         """What `prompts/<name>`, a YAML file, says, as a model; None where there is no such file.
 
@@ -126,7 +137,9 @@ class Prompts:
 
     @cached_property
     def _environment(self) -> ImmutableSandboxedEnvironment:
-        return _environment(FunctionLoader(self._source))
+        environment = _environment(FunctionLoader(self._source))
+        environment.filters["told"] = self.told
+        return environment
 
     def _source(self, name: str) -> str:
         path = self._resources.need("prompts", name)
@@ -151,6 +164,13 @@ class Prompts:
         return ConfigError(
             f"{self._where(name)}{line}: {error.message}", hint="see the Jinja2 template syntax"
         )
+
+
+@cache
+def key_of(kind: type) -> str:
+    """The name under which a class's words are filed, as role cards name it."""
+    pack = next((name for name, package in packs().items() if kind.__module__ == f"{package}.replies"), None)
+    return f"{pack}.{kind.__name__}" if pack else kind.__name__
 
 
 @lru_cache(maxsize=256)
@@ -284,6 +304,7 @@ def _environment(loader: BaseLoader | None = None) -> ImmutableSandboxedEnvironm
         del filters[name]
     filters["quoted"] = quoted
     filters["line"] = one_line
+    filters["told"] = str
     environment.globals.clear()
     return environment
 

@@ -49,7 +49,7 @@ class ReplyModel(BaseModel):
     """What somebody does who replies so, for consoles and logs."""
 
     def spoken(self) -> str:
-        """The reply as a reader, or another speaker, wants to see it; by default its first text."""
+        """The reply as others are shown it where `prompts/spoken/` has no template of it; by default its first text."""
         return next((value for value in self.model_dump().values() if isinstance(value, str)), "")
 
 
@@ -96,9 +96,6 @@ class Remark(ReplyModel):
 
     remark: Text
     topic: Text
-
-    def spoken(self) -> str:
-        return f"{self.remark}\n\nTopic I favour: {self.topic}"
 
 
 class Summary(ReplyModel):
@@ -155,9 +152,6 @@ class Idea(ReplyModel):
     clarity: Score
     feasibility: Score
     novelty: Score
-
-    def spoken(self) -> str:
-        return f"{self.title}\n\n{self.idea}\n\nExperiment: {self.experiment}"
 
 
 class Vote(ReplyModel):
@@ -294,9 +288,6 @@ class Analysis(ReplyModel):
     keywords: list[Text] = Field(min_length=1)
     remark: Text
 
-    def spoken(self) -> str:
-        return f"{self.remark}\n\nKeywords: {', '.join(self.keywords)}"
-
 
 class Reading(ReplyModel):
     """The engineer's account of the literature."""
@@ -338,12 +329,26 @@ class Proposal(ReplyModel):
     method: Text
     expected_impact: Text
 
-    def spoken(self) -> str:
-        return f"Title: {self.title}\n\n{self.body()}"
-
     def body(self) -> str:
         """What stands below the title, each field under its name."""
         return in_form({name: getattr(self, name) for name in Proposal.model_fields if name != "title"})
+
+
+class Answer(ReplyModel):
+    """What a proposer changes about one weakness of an idea."""
+
+    weakness: Text
+    change: Text
+
+
+class Answers(ReplyModel):
+    """What comes before an idea is revised: each weakness with the change that answers it."""
+
+    answers: list[Answer] = Field(min_length=1, max_length=5)
+
+
+class RevisedProposal(Proposal, Answers):
+    """A proposal after a review, or after a look of its author at what is weak about it (Fig. 9)."""
 
 
 class Rethought(Proposal, Doubts):
@@ -354,30 +359,43 @@ class Rethought(Proposal, Doubts):
     improved: bool
 
 
+class TraitVerdict(ReplyModel):
+    """How far an idea has one trait of the quality that it is reviewed for."""
+
+    trait: Text
+    finding: Text
+    met: Literal["yes", "partly", "no"]
+
+
 class Review(ReplyModel):
-    """A reviewer's findings on one quality indicator."""
+    """A reviewer's findings on one quality indicator: a verdict on each of its traits, then the points (Fig. 10)."""
 
     verb = "reviews"
 
-    strengths: list[Text] = Field(min_length=1)
-    weaknesses: list[Text] = Field(min_length=1)
-    suggestions: list[Text] = Field(min_length=1)
+    verdicts: list[TraitVerdict] = Field(min_length=1)
+    strengths: list[Text] = Field(min_length=1, max_length=3)
+    weaknesses: list[Text] = Field(min_length=1, max_length=3)
+    suggestions: list[Text] = Field(min_length=1, max_length=3)
 
-    def spoken(self) -> str:
-        """The points, listed under their names."""
-        return "\n\n".join(
-            f"{label(name)}:\n" + "\n".join(f"- {point}" for point in getattr(self, name))
-            for name in Review.model_fields
-        )
+
+@cache
+def review_on(kind: type[Review], traits: int) -> type[Review]:
+    """A review by so many traits: its schema shows how many verdicts are asked for."""
+    return limited(kind, "verdicts", list[TraitVerdict], min_length=traits, max_length=traits)
 
 
 class Verdict(ReplyModel):
-    """An area chair's comparison of an idea with the one before it."""
+    """An area chair's comparison of two versions of an idea, A and B; which of them is the later one it is not told."""
 
     verb = "compares"
 
     reasoning: Text
-    improved: bool
+    better: Literal["A", "B"]
+    difference: Literal["none", "small", "significant"]
+
+    def prefers(self, version: str) -> bool:
+        """Whether a version, A or B, is significantly better than the other (Fig. 11)."""
+        return self.difference == "significant" and self.better == version
 
 
 # The judge of the relative quality ranking (Figs. 12 and 13).
@@ -423,9 +441,17 @@ class Ranked(ReplyModel):
     idea: Choice
 
 
-class Ranking(ReplyModel):
-    """All ideas in order, the one with the most of the quality first; each of them once (Fig. 12)."""
+class Note(ReplyModel):
+    """What a judge finds in one idea, before it puts any in order."""
 
+    idea: Choice
+    note: Text
+
+
+class Ranking(ReplyModel):
+    """A note on each idea, then all of them in order, the one with the most of the quality first (Fig. 12)."""
+
+    notes: list[Note] = Field(min_length=1)
     ranking: list[Ranked] = Field(min_length=1)
 
     def order(self) -> tuple[int, ...]:
@@ -440,9 +466,11 @@ class Ranking(ReplyModel):
 
 @cache
 def ranking_of(kind: type[Ranking], count: int) -> type[Ranking]:
-    """A ranking of so many ideas: its schema shows how many places there are and how far the numbers go."""
-    place = limited(Ranked, "idea", int, BeforeValidator(whole_number), ge=1, le=count)
-    return limited(kind, "ranking", list[place], min_length=count, max_length=count)
+    """A ranking of so many ideas: its schema shows how many notes and places there are, and how far the numbers go."""
+    for name, part in (("notes", Note), ("ranking", Ranked)):
+        numbered = limited(part, "idea", int, BeforeValidator(whole_number), ge=1, le=count)
+        kind = limited(kind, name, list[numbered], min_length=count, max_length=count)
+    return kind
 
 
 # Reviews of a whole text: a conference's form, a rating form, MAMORX.
@@ -501,7 +529,7 @@ REPLIES: dict[str, type[ReplyModel]] = {
     for kind in (
         Decision, Remark, Summary, Progress, Consensus, Topic, Interest, Advice, Idea, Vote, Abstract, Revision,
         SelfReview, ConferenceReview, IdeaRating, Interests, Proposal, Review, Verdict, NoveltyReport, FigureCritique,
-        Reflection, Analysis, Reading, Critique, FirstIdea, Rethought, Condensed, Ranking,
+        Reflection, Analysis, Reading, Critique, FirstIdea, RevisedProposal, Rethought, Condensed, Ranking,
     )
 }  # fmt: skip
 """Those that ship, by name."""

@@ -169,18 +169,18 @@ async def test_a_failed_search_ends_the_reply(llm: LLM, name: str, bank: Knowled
 
 
 async def test_a_loop_ends_when_the_chair_sees_no_improvement(llm: LLM, name: str) -> None:
-    def not_yet_seven(request: Request) -> bool:
-        return "draft 7" not in request.messages[-1].text
+    def not_yet_seven(request: Request) -> str:
+        return "small" if "draft 7" in request.messages[-1].text else "significant"
 
-    llm.answers["improved"] = not_yet_seven
+    llm.answers.update(better="B", difference=not_yet_seven)
     draft, improved = 1, True
     async with role_of(name, "area_chair", model(llm), area="robotics", indicator="feasibility") as ask:
         while improved:
             draft += 1
-            question = f"Before: draft {draft - 1}\n\nAfter: draft {draft}\n\n{form(Verdict)}"
-            improved = parse(await ask(question), Verdict).improved
+            question = f"A: draft {draft - 1}\n\nB: draft {draft}\n\n{form(Verdict)}"
+            improved = parse(await ask(question), Verdict).prefers("B")
     assert draft == 7
-    assert all("- everything that it takes" in request.system for request in llm.requests)
+    assert all("- the resources that it needs" in request.system for request in llm.requests)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from manyheads.engine.replying import parse
 from manyheads.errors import ConfigError
 from manyheads.forms import form
 from manyheads.models.offline import OFFLINE, OfflineModel, phrases_of
+from manyheads.prompts import Prompts
 from manyheads.replies import (
     REPLIES,
     Condensed,
@@ -31,6 +32,7 @@ from manyheads.replies import (
 )
 from manyheads.resources import Resources
 
+PROMPTS = Prompts(Resources.of())
 SYSTEM = "<profile>\nName: Scientist3\nResearch interests: soft grippers; tactile sensing\n</profile>"
 REFERENCES = "[1]\n<paper>\nTitle: Feeling in the Dark: Tactile Search\nYear: 2019, cited 12 times\nAbstract: x\n</paper>"
 BANK = "From the bank:\n<scientists>\n- Scientist8: owls\n</scientists>"
@@ -97,26 +99,24 @@ async def test_another_seed_is_another_draw_and_the_same_one_the_same():
     assert drawn[2] == drawn[3]
 
 
+VERSIONS = "<version_a>\nowls\n</version_a>\n<version_b>\n{}\n</version_b>"
+
+
 async def test_what_has_not_changed_has_not_improved():
     """Else an idea that its author leaves as it is would be found better for ever."""
     compared = [
-        {
-            (
-                await ask(Verdict, f"{number}\n<previous>\nowls\n</previous>\n<revised>\n{new}\n</revised>")
-            ).improved
-            for number in range(20)
-        }
+        {(await ask(Verdict, f"{number}\n{VERSIONS.format(new)}")).difference for number in range(20)}
         for new in ("owls", "owls and bats")
     ]
-    assert compared == [{False}, {False, True}]
+    assert compared == [{"none"}, {"small", "significant"}]
 
 
 async def test_a_proposer_alone_sees_no_improvement_in_what_it_kept():
     seen: set[bool] = set()
-    idea = (await ask(Proposal, REFERENCES)).spoken()
+    idea = PROMPTS.told(await ask(Proposal, REFERENCES))
     for number in range(40):
         again = await ask(Rethought, f"{number}\n<idea>\n{idea}\n</idea>")
-        kept = again.spoken() == idea
+        kept = PROMPTS.told(again) == idea
         assert not (kept and again.improved)
         seen.add(kept)
     assert seen == {False, True}

@@ -27,12 +27,12 @@ async def told(llm: LLM, folder: Path, system: str, *sets: str) -> str:
 
 
 async def test_what_a_baseline_was_allowed_and_used(llm: LLM, tmp_path: Path) -> None:
-    page = await told(llm, tmp_path / "run", "single", "baseline.tokens=7000")
-    assert "It was allowed 7,000 tokens, and used " in page
+    page = await told(llm, tmp_path / "run", "single", "baseline.tokens=20000")
+    assert "It was allowed 20,000 tokens, and used " in page
     assert "came of it, then the tokens ran short." in page
     assert "tokens: no further reply." in page
     assert "were judged by their author, without their ratings" in page
-    assert re.search(r"Baseline  \d ideas from \d{4} of 7000 tokens\n", closing_lines(tmp_path / "run"))
+    assert re.search(r"Baseline  \d+ ideas from \d{5} of 20000 tokens\n", closing_lines(tmp_path / "run"))
 
 
 async def test_reflections_are_shown_with_their_ideas(llm: LLM, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from support.requests import Request
 from support.results import today
 
 Play = Callable[..., Any]
+POINTS = ("strengths", "weaknesses", "suggestions")
 SETS = ("system=rebuttal", "background=Owls hunt by ear.")
 
 
@@ -53,7 +54,7 @@ async def test_versions_stand_with_what_was_said_of_them(run: Play, llm: LLM, tm
     rounds = played.result["rounds"]
     assert len(rounds) == 3
     for one in rounds:
-        points = [point for said in one["review"].values() for point in said]
+        points = [point for name in POINTS for point in one["review"][name]]
         assert all(point in page for point in points)
     assert all(one["verdict"]["reasoning"] in page for one in rounds[1:])
     assert re.search(r"plan best <del>at night</del>\s*<ins>by growing ears</ins>", page)
@@ -110,7 +111,7 @@ async def test_ten_revisions_stand_in_one_page(run: Play, llm: LLM, tmp_path: Pa
     for one in played.result["rounds"]:
         beside = page[page.index(f'id="version-{one["round"]}"') :]
         said = beside[: beside.index("</aside>")]
-        assert all(point in said for points in one["review"].values() for point in points)
+        assert all(point in said for name in POINTS for point in one["review"][name])
         assert not one["verdict"] or one["verdict"]["reasoning"] in said
     assert "it had not come to rest" in page
 

@@ -190,7 +190,7 @@ def test_a_judge_that_fails_leaves_the_runs_and_is_asked_again(tmp_path: Path) -
 
 def test_a_run_that_fails_fails_the_cells_that_need_it_once(tmp_path: Path) -> None:
     suite = write_ranking(tmp_path, grid={"ranking.round": [0, 1, 2]}, cases=TARGETS[:1], ideas=1)
-    with judging(faults=[Fault("status", when=lambda r: r.title == "Proposal", status=403)]) as llm:
+    with judging(faults=[Fault("status", when=lambda r: r.title == "RevisedProposal", status=403)]) as llm:
         done = evaluated(llm, suite)
     assert done.code == 1
     rows = rows_in(tmp_path)

@@ -36,7 +36,8 @@ class LLM:
     """The server; runs in a thread between `with` and its end.
 
     Args:
-        answers: value of a property by its name, or a function of the request that gives it.
+        answers: value of a property by its name, or a function of the request that gives it; `improved` is what an area
+            chair thinks of the later version, whichever way round it is shown the two.
         faults: how to misbehave; for each request the first that takes it. Faults may be added at any time.
         tool_calls: name and arguments of tools that are called, all at once, when first offered to a speaker.
         reply: the whole text of an answer; None from it leaves the answer to the schema.
@@ -186,8 +187,18 @@ class LLM:
         )
 
     def _given(self, request: Request) -> dict[str, Any]:
-        given = {**PROCEEDS, **self.answers}
-        return {name: value(request) if callable(value) else value for name, value in given.items()}
+        answers = {**PROCEEDS, **self.answers}
+        given = {name: value(request) if callable(value) else value for name, value in answers.items()}
+        if request.title == "Verdict" and "improved" in given:
+            difference = "significant" if given["improved"] else "small"
+            given = {"better": self._later(request), "difference": difference, **given}
+        return given
+
+    def _later(self, request: Request) -> str:
+        """Which of the two versions that an area chair is shown is the later: the other one was revised last."""
+        revised = [each for each in self.requests if each.title == "RevisedProposal"]
+        before = revised[-1].fenced("idea") if revised else None
+        return "B" if request.fenced("version_a") == before else "A"
 
 
 def main() -> None:

@@ -76,6 +76,11 @@ class Request:
         last = next((text for text in reversed(users) if FENCE.search(text)), users[-1] if users else "")
         return last[heading.start() :] if (heading := HEADING.search(last)) else last
 
+    def fenced(self, label: str) -> str | None:
+        """What stands in the last fence of this label, None where there is none."""
+        found = re.findall(rf"^<{label}>\n(.*?)\n</{label}>$", self.asking, re.DOTALL | re.MULTILINE)
+        return found[-1] if found else None
+
     @property
     def form(self) -> dict[str, Any] | None:
         """The schema sent outside the prompt: `response_format`, or Ollama's `format`."""

@@ -68,10 +68,47 @@ async def test_every_reviewer_is_shown_the_text_the_form_and_an_example(review: 
         assert request.asking.count(TEXT) == 1
         for part in ("Originality", "Quality", "Clarity", "Significance", "Questions", "Ethical concerns"):
             assert part in request.asking
-        assert all(f"\n- {step}: " in request.asking for step in range(1, 11))
-        assert '"overall": 4' in request.asking.split("## The submission")[0]
+        assert all(f"   - {step}: " in request.asking for step in range(1, 11))
+        assert '"overall": 5' in request.asking.split("## The submission")[0]
         assert [message.role for message in request.messages] == ["system", "user"]
     assert sorted(map(reviewer, played.requests)) == sorted(SCORES)
+
+
+async def test_the_example_can_be_chosen(review: Play, tmp_path: Path) -> None:
+    folder = tmp_path / "mine/prompts/conference_reviewer/examples"
+    folder.mkdir(parents=True)
+    rewrite(folder / "strict.md.j2", "{# Mine. #}\nOverall: 2, {{ '{{' }} as ever.\n")
+    given = {
+        "borderline-accept": '"overall": 5',
+        "borderline-reject": '"overall": 4',
+        "strict": "Overall: 2, {{ as ever.",
+    }
+    for name, shown in given.items():
+        sets = (
+            f"conference-review.example={name}",
+            f"paths=[{tmp_path / 'mine'}]",
+            "conference-review.repeats=1",
+        )
+        [asked] = (await review(*sets, folder=name)).asked("A conference review")[-1:]
+        assert [each in asked.asking for each in given.values()] == [each == shown for each in given.values()]
+        assert asked.asking.index(shown) < asked.asking.index(TEXT) < asked.asking.index("## Your task")
+
+
+async def test_an_example_that_is_not_there_is_named_before_anything_is_asked(
+    llm: LLM, subject: Path, tmp_path: Path
+) -> None:
+    sets = ("system=conference-review", f"subject={subject}", "conference-review.example=mild")
+    config = config_for(llm, *sets)
+    [problem] = [each.message for each in findings(config) if not each.ok]
+    assert (
+        "'mild': no such example; there are borderline-accept, borderline-reject; or write prompts/"
+        in problem
+    )
+    with pytest.raises(ConfigError, match="mild"):
+        await play(config, tmp_path / "run", llm)
+    assert llm.calls == 0
+    rating = config_for(llm, *sets, "conference-review.form=rating")
+    assert all(each.ok for each in findings(rating)), "the other form shows none"
 
 
 async def test_nobody_sees_another_review(review: Play) -> None:

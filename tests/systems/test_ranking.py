@@ -467,7 +467,7 @@ async def test_the_quality_is_that_which_the_ideas_were_improved_for_or_another(
     own = ("rebuttal.indicator=charm", "rebuttal.traits=[wit, 'a  smile']", "rebuttal.area=zoology")
     played = await rank(*own)
     for each in judged(played):
-        assert "the most charm first" in each.asking
+        assert "the most charm comes first" in each.asking
         assert "- wit\n- a smile\n" in each.asking
         assert "zoology" in each.system
     assert (played.result["indicator"], played.result["traits"]) == ("charm", "- wit\n- a smile")
@@ -489,6 +489,33 @@ async def test_a_quality_that_an_idea_was_not_improved_for_is_told_unless_asked_
     for number, sets in enumerate(("ranking.indicator=novelty", "rebuttal.indicator=feasibility")):
         other = await rank("ranking.orders=3", sets, ideas=(run, BATS), folder=f"other{number}")
         assert other.result["warnings"] == []
+
+
+async def test_a_judge_is_at_home_where_the_ideas_were_improved(rank: Play, tmp_path: Path) -> None:
+    ideas: list[str] = []
+    for area in ("zoology", "botany", "zoology"):
+        course = {"area": area, "indicator": "novelty", "traits": "- it flies", "method": "rebuttal"}
+        owls = {"number": 1, "by": "", **dict.fromkeys(FIELDS, f"{OWLS} {len(ideas)}"), "idea": OWLS}
+        ideas.append(result(tmp_path / f"run{len(ideas)}", system="rebuttal", idea=owls, rebuttal=course))
+    own, both, other = [
+        await rank("ranking.orders=2", *sets, ideas=(*ideas[:count], BATS), folder=f"ranking{number}")
+        for number, (count, sets) in enumerate([(1, ()), (3, ()), (1, ("ranking.area=physics",))])
+    ]
+    for played, area in ((own, "zoology"), (both, "zoology, botany"), (other, "physics")):
+        assert played.result["area"] == area
+        asked = judged(played)[-1 if played is own else -2 :]
+        assert all(f"reviewer in {area}." in each.system for each in asked)
+
+
+async def test_a_judge_takes_a_note_of_each_idea_before_it_puts_them_in_order(rank: Play) -> None:
+    for asked in judged(await rank()):
+        fields = (asked.schema or {})["properties"]
+        assert list(fields) == ["notes", "ranking"]
+        assert list(fields["notes"]["items"]["properties"]) == ["idea", "note"]
+        for name in fields:
+            assert [fields[name][limit] for limit in ("minItems", "maxItems")] == [4, 4]
+            assert fields[name]["items"]["properties"]["idea"]["maximum"] == 4
+        assert list((asked.form or {})["properties"]) == ["notes", "ranking"]
 
 
 async def test_what_a_run_of_another_kind_records_does_not_hang_on_the_ranking(llm: LLM) -> None:

@@ -1,6 +1,7 @@
 """Review and rebuttal read off what reaches a model server: who sees what, when it stops, what is kept."""
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -84,7 +85,7 @@ async def test_the_loop_of_algorithm_1(run: Play) -> None:
     asked = titles(played)
     assert asked[:2] == ["FirstIdea", "Review"]
     for place in (2, 5, 8):
-        assert asked[place] == "Proposal"
+        assert asked[place] == "RevisedProposal"
         assert sorted(asked[place + 1 : place + 3]) == ["Review", "Verdict"]
     assert len(asked) == played.result["inference_cost"] == 11
     told = played.result["rebuttal"]
@@ -93,8 +94,10 @@ async def test_the_loop_of_algorithm_1(run: Play) -> None:
     assert [one["improved"] for one in played.result["rounds"]] == [None, True, True, False]
     assert [(event.stage, event.total) for event in played.of(Stage)] == [("initial", 2), ("rebuttal", 2)]
     assert [
-        event.outcome.split()[-2:] for event in played.of(Judged) if event.subject == "the area chair"
-    ] == [["significant", "improvement"]] * 3
+        re.sub(r" from (A to B|B to A)$", "", event.outcome)
+        for event in played.of(Judged)
+        if event.subject == "the area chair"
+    ] == [f"finds {which} significant improvement" for which in ("a", "a", "no")]
 
 
 async def test_who_sees_what(run: Play) -> None:
@@ -105,21 +108,94 @@ async def test_who_sees_what(run: Play) -> None:
     revisions = played.asked("Improving the idea")
     for before, asked in zip(rounds, revisions, strict=False):
         assert before["idea"]["idea"] in asked.asking
-        points = [point for said in before["review"].values() for point in said]
-        assert points
+        points = [
+            *before["review"]["strengths"],
+            *before["review"]["weaknesses"],
+            *before["review"]["suggestions"],
+        ]
+        points += [each["finding"] for each in before["review"]["verdicts"]]
+        assert len(points) > 8
         assert all(point in asked.asking for point in points)
         assert all(work["abstract"] in asked.asking for work in WORKS)
     for one, asked in zip(rounds, played.asked("A review"), strict=True):
         assert one["idea"]["idea"] in asked.asking
         assert sum(each["idea"]["idea"] in asked.asking for each in rounds) == 1
         assert not any(work["abstract"] in asked.asking for work in WORKS)
-    for asked in played.asked("Better, or only different?"):
-        shown = [each["idea"]["idea"] in asked.asking for each in rounds]
-        assert sum(shown) == 2
-        previous, revised = (asked.asking.index(f"<{name}>") for name in ("previous", "revised"))
-        place = shown.index(True)
-        assert previous < asked.asking.index(rounds[place]["idea"]["idea"]) < revised
-        assert not any(point in asked.asking for point in rounds[place]["review"]["weaknesses"])
+    for number, asked in enumerate(played.asked("Which version is better?"), 1):
+        assert not any(point in asked.asking for point in rounds[number - 1]["review"]["weaknesses"])
+
+
+async def test_the_chair_compares_each_version_with_the_one_just_before(run: Play) -> None:
+    played = await run("rebuttal.max_iters=4", improved=True)
+    versions = ideas(played)
+    for number, asked in enumerate(played.asked("Which version is better?"), 1):
+        assert [n for n, text in enumerate(versions) if text in asked.asking] == [number - 1, number]
+
+
+async def test_the_chair_is_shown_a_and_b_in_an_order_that_the_seed_draws(run: Play) -> None:
+    runs = [
+        await run("rebuttal.max_iters=8", f"seed={seed}", folder=f"run{n}", improved=True)
+        for n, seed in enumerate((1, 1, 2))
+    ]
+    drawn = [[one["verdict"]["revised"] for one in each.result["rounds"][1:]] for each in runs]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert {*drawn[0]} == {"A", "B"}
+    versions = ideas(runs[0])
+    asked = [each for each in runs[0].requests if each.title == "Verdict"][:8]
+    for number, (shown, request) in enumerate(zip(drawn[0], asked, strict=True), 1):
+        assert versions[number] in (request.fenced(f"version_{shown.lower()}") or "")
+        assert not re.search(
+            r"revis|previous|before|after|earlier", request.asking.split("<")[0] + request.system
+        )
+
+
+@pytest.mark.parametrize("better", ["A", "B"])
+@pytest.mark.parametrize("difference", ["none", "small", "significant"])
+async def test_what_the_chair_prefers_is_an_improvement_if_it_is_the_later_version(
+    run: Play, better: str, difference: str
+) -> None:
+    played = await run("rebuttal.patience=2", better=better, difference=difference)
+    rounds = played.result["rounds"][1:]
+    assert rounds
+    for one in rounds:
+        assert one["improved"] is (difference == "significant" and one["verdict"]["revised"] == better)
+
+
+async def test_a_reviewer_is_told_what_was_asked_for_before(run: Play) -> None:
+    played = await run(improved=verdicts(True, True, False))
+    reviews = [one["review"] for one in played.result["rounds"]]
+    for number, asked in enumerate(played.asked("A review")):
+        places = [asked.asking.find(point) for each in reviews for point in each["suggestions"]]
+        told = sum(len(each["suggestions"]) for each in reviews[:number])
+        assert [place > 0 for place in places] == [at < told for at in range(len(places))]
+        assert places[:told] == sorted(places[:told])
+        assert ("Do not ask for the opposite" in asked.asking) is (number > 0)
+        assert not any(point in asked.asking for each in reviews for point in each["weaknesses"])
+
+
+@pytest.mark.parametrize(("sets", "traits"), [((), 6), (("rebuttal.traits=[brief, bold]",), 2)])
+async def test_a_review_has_a_verdict_on_each_trait_and_at_most_three_weaknesses(
+    run: Play, sets: tuple[str, ...], traits: int
+) -> None:
+    played = await run(*sets, improved=False)
+    for asked in played.asked("A review"):
+        fields = (asked.schema or {})["properties"]
+        assert list(fields) == ["verdicts", "strengths", "weaknesses", "suggestions"]
+        assert list(fields["verdicts"]["items"]["properties"]) == ["trait", "finding", "met"]
+        assert [fields["verdicts"][limit] for limit in ("minItems", "maxItems")] == [traits, traits]
+        assert fields["weaknesses"]["maxItems"] == 3
+
+
+async def test_a_proposer_answers_each_weakness_before_it_writes_the_idea(run: Play) -> None:
+    played = await run(improved=verdicts(True, False))
+    for asked in played.asked("Improving the idea"):
+        assert list((asked.schema or {})["properties"]) == ["answers", *FIELDS]
+        assert list((asked.form or {})["properties"]) == ["answers", *FIELDS]
+    for one in played.result["rounds"][1:]:
+        assert all(each["weakness"] and each["change"] for each in one["idea"]["answers"])
+    assert not any(
+        played.result["rounds"][1]["idea"]["answers"][0]["change"] in each.asking for each in played.requests
+    )
 
 
 async def test_revisions_have_six_fields_and_a_first_idea_is_a_paragraph(run: Play) -> None:
@@ -176,7 +252,7 @@ async def test_without_an_area_chair_the_rounds_are_fixed(run: Play) -> None:
 
 async def test_without_a_reviewer_the_proposer_has_no_review(run: Play) -> None:
     played = await run("rebuttal.reviewer=false", improved=verdicts(True, False))
-    assert titles(played) == ["FirstIdea", "Proposal", "Verdict", "Proposal", "Verdict"]
+    assert titles(played) == ["FirstIdea", "RevisedProposal", "Verdict", "RevisedProposal", "Verdict"]
     assert not any("<review>" in request.asking for request in played.requests)
     assert not any("review" in request.system for request in played.requests)
     assert all(one["review"] is None for one in played.result["rounds"])
@@ -187,9 +263,14 @@ async def test_self_reflection_goes_on_until_the_proposer_sees_no_improvement(ru
     assert titles(played) == ["FirstIdea", "Rethought", "Rethought", "Rethought"]
     assert played.result["rebuttal"]["stopped_by"] == "converged"
     assert [one["improved"] for one in played.result["rounds"]] == [None, True, True, False]
-    for before, asked in zip(played.result["rounds"], played.asked("Thinking your idea over"), strict=False):
-        assert before["idea"]["idea"] in asked.asking
+    rounds = played.result["rounds"]
+    for number, asked in enumerate(played.asked("Thinking your idea over")):
+        assert rounds[number]["idea"]["idea"] in asked.asking
         assert "reviewer" not in asked.system
+        thoughts = [one["idea"]["reflection"] in asked.asking for one in rounds[1:]]
+        assert thoughts == [at < number for at in range(len(thoughts))], (
+            "its earlier reflections stay in view"
+        )
 
 
 async def test_the_initial_idea_alone(run: Play) -> None:
@@ -202,10 +283,10 @@ async def test_the_initial_idea_alone(run: Play) -> None:
 @pytest.mark.parametrize("role", ["proposer", "reviewer", "area chair"])
 async def test_each_is_profiled_by_area_indicator_and_traits(run: Play, role: str) -> None:
     played = await run("rebuttal.area=sleep medicine", "rebuttal.indicator=feasibility", improved=False)
-    heading = {"proposer": "Improving", "reviewer": "A review", "area chair": "Better"}[role]
+    heading = {"proposer": "Improving", "reviewer": "A review", "area chair": "Which version"}[role]
     system = next(each.system for each in played.requests if each.asking.startswith(f"# {heading}"))
     assert "sleep medicine" in system
-    assert "What makes for feasibility:\n\n- everything that it takes" in system
+    assert "Traits of feasibility:\n\n- the resources that it needs" in system
     assert "novelty" not in system
     assert played.result["rebuttal"]["traits"].count("\n- ") == 5
 
@@ -229,10 +310,10 @@ async def test_an_indicator_of_ones_own_by_a_file(run: Play, tmp_path: Path) -> 
 def test_a_role_alone_knows_the_traits_of_its_indicator(role: str) -> None:
     roles = Roles(Resources.of(()))
     alone = roles.system(role, {"indicator": "feasibility"})
-    assert "What makes for feasibility:\n\n- everything that it takes" in alone
+    assert "Traits of feasibility:\n\n- the resources that it needs" in alone
     as_list = roles.system(role, {"indicator": "elegance", "traits": ["few parts", "no exceptions"]})
     assert as_list == roles.system(role, {"indicator": "elegance", "traits": "- few parts\n- no exceptions"})
-    assert "What makes for elegance:\n\n- few parts\n- no exceptions\n" in as_list
+    assert "Traits of elegance:\n\n- few parts\n- no exceptions\n" in as_list
     gone = r"indicators/elegance\.md\.j2: not found[\s\S]*there are: [^,]*feasibility\.md\.j2, [^,]*novelty\.md\.j2$"
     with pytest.raises(ConfigError, match=gone):
         roles.system(role, {"indicator": "elegance"})
@@ -445,7 +526,7 @@ async def test_the_budget_ends_it(run: Play) -> None:
 
 
 async def test_a_verdict_that_stays_invalid_is_no_verdict(run: Play, llm: LLM) -> None:
-    llm.faults.append(Fault("missing", times=None, key="improved", when=lambda each: each.title == "Verdict"))
+    llm.faults.append(Fault("missing", times=None, key="better", when=lambda each: each.title == "Verdict"))
     with pytest.raises(ReplyError):
         await run()
 
@@ -456,4 +537,4 @@ async def test_what_is_said_is_told_by_those_who_said_it(run: Play) -> None:
         "Proposer": "revise", "Reviewer": "review", "AreaChair": "compare",
     }  # fmt: skip
     [verdict] = played.said("compare")
-    assert verdict.data["improved"] is False
+    assert verdict.data["difference"] == "small"

@@ -184,6 +184,40 @@ def test_the_config_that_ships():
     assert config.literature.before == "any"
 
 
+def test_the_configs_of_the_papers_comparison():
+    """App. C.3: the same topic and papers for the team and both baselines, at like inference cost."""
+    team, alone, group = (load([f"nanogpt-{name}"]) for name in ("virsci", "self-reflection", "discussion"))
+    assert (
+        team.literature
+        == alone.literature
+        == group.literature
+        == load(["virsci-semantic-scholar"]).literature
+    )
+    assert (team.settings.topics.start, team.inputs.topic) == ("NanoGPT", None)
+    assert alone.inputs.topic == group.inputs.topic == "NanoGPT"
+    assert (team.settings.team.size, team.settings.turns.default) == (4, 5)
+    assert (alone.settings.rounds, group.settings.turns) == (50, 12)
+    assert [each.settings.until_done for each in (alone, group)] == [False, False]
+
+
+async def test_a_baseline_reads_what_the_services_hold(
+    llm: LLM, scholar: Scholar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(semantic_scholar, "SHARED_POOL", Pace(0.0))
+    monkeypatch.setenv("MANYHEADS_CACHE", str(tmp_path / "cache"))
+    llm.answers["title"] = TITLE
+    alone = load(["nanogpt-self-reflection"]).model_dump(include={"literature", "inputs"})
+    given = (
+        "system=self-reflection", f"literature={json.dumps(alone['literature'], default=list)}",
+        f"inputs={json.dumps(alone['inputs'], default=list)}", "baseline.rounds=2", "embedding=lexical",
+        "literature.cascade=[semantic_scholar]", f"literature.endpoints.semantic_scholar={scholar.url}",
+    )  # fmt: skip
+    played = await play(config_for(llm, *given), tmp_path / "run", llm)
+    assert all("<topic>\nNanoGPT\n</topic>" in each.asking for each in played.requests[:-1])
+    for asked in played.asked("Thinking your idea over"):
+        assert "Title: Tactile fingers for soft fruit of the future" in asked.asking
+
+
 async def test_a_stopped_run_ends_as_one_that_was_not_on_the_other_host(
     run: Run, scholar: Scholar, llm: LLM, tmp_path: Path
 ):

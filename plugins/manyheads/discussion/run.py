@@ -223,7 +223,7 @@ class Run(Generic[Result, C, M]):
                 task=question.task,
                 verb=reply.value.verb,
                 part=question.part,
-                text=reply.value.spoken(),
+                text=self.told(reply.value),
                 data=reply.value.model_dump(mode="json"),
                 model=reply.model,
                 usage=reply.usage,
@@ -231,6 +231,10 @@ class Run(Generic[Result, C, M]):
                 tool_calls=reply.tool_calls,
             )
         )
+
+    def told(self, value: object) -> str:
+        """A reply, or a part of a result, as other speakers are shown it."""
+        return self.roles.prompts.told(value)
 
     def reply_type(self, role: str, task: str, like: type[R]) -> type[R]:
         """The reply type of a task, which must be `like` or narrower; `like` itself where that is the narrower one."""

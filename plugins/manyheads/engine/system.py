@@ -73,7 +73,9 @@ class Revisions:
     """The versions of a run's idea, each with the number of revisions that led to it; and what it was revised for."""
 
     versions: Sequence[Idea]
-    indicator: str
+    indicator: str = ""
+    area: str = ""
+    """The field of research in which it was revised."""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ class Filling(_Strict):
     """How a field of a reply is filled; in a file, words alone or odds alone stand for themselves."""
 
     words: Words = ()
-    """What a text says."""
+    """What a text says; of a choice, the options, as often as they are likely."""
     with_papers: Words = ()
     """What it says where the prompt shows papers, if anything else."""
     without_papers: Words = ()
@@ -50,7 +50,8 @@ class Filling(_Strict):
     odds: float = Field(default=0.5, ge=0, le=1)
     """How often a yes-or-no field says yes, a field that may be null is filled, and somebody is named."""
     compares: tuple[str, ...] = ()
-    """Fences of the prompt between which a yes-or-no field sees a change; where nothing has changed it says no."""
+    """Fences of the prompt between which a field sees a change; where nothing has changed it says no, or the first of
+    its options."""
     spread: tuple[int, int, int] | None = None
     """Least, most and usual value of a number; otherwise the upper middle of its scale."""
     lines: str | None = None
@@ -271,7 +272,7 @@ class Filler:
             if filling.spread:
                 filled[name] = round(self._rng.triangular(*filling.spread))
             if filling.compares and self._unchanged(filling.compares, filled):
-                filled[name] = False
+                filled[name] = fields[name].get("enum", [False])[0]
         return filled
 
     def _value(self, schema: Mapping[str, Any], name: str, filling: Filling, given: bool = False) -> Any:
@@ -282,7 +283,8 @@ class Filler:
         if "const" in schema:
             return schema["const"]
         if options := schema.get("enum"):
-            return self._rng.choice(cast(list[Any], options))
+            likely = [each for each in filling.words if each in options]
+            return self._rng.choice(likely or cast(list[Any], options))
         match schema.get("type"):
             case "object":
                 return self.object(schema)

@@ -42,6 +42,7 @@ class Entry:
         round: revisions that led to it; None where nobody has counted any.
         settled: whether its run had ended by the round that was asked for; None where there were no rounds.
         indicator: the quality that its run improved it for; empty where none is known.
+        area: the field of research in which its run did so; empty where none is known.
     """
 
     source: str
@@ -51,6 +52,7 @@ class Entry:
     round: int | None = None
     settled: bool | None = None
     indicator: str = ""
+    area: str = ""
 
 
 @dataclass(frozen=True)
@@ -90,13 +92,13 @@ def read_idea(named: str, after: int | None = None) -> Entry:
         subject = text_of(named, "the idea", KINDS) if path is None else read_subject(path)
         return Entry(subject.source, subject.title, subject.text)
     run = load(path, unfinished=False)
-    revisions = own(run.system).revisions(run.result) or Revisions((), "")
+    revisions = own(run.system).revisions(run.result) or Revisions(())
     versions, idea = revisions.versions, getattr(run.result, "idea", None)
     if versions and after is not None:
         idea = next((each for each in reversed(versions) if each.number <= after), None)
     if not isinstance(idea, Idea) or not idea.body.strip():
         raise SubjectError(f"{named}: this run has come to no idea", hint="name the folder of one that has")
-    entry = Entry(named, idea.title, idea.body, idea.form, indicator=revisions.indicator)
+    entry = Entry(named, idea.title, idea.body, idea.form, indicator=revisions.indicator, area=revisions.area)
     if not versions:
         return entry
     return replace(entry, round=idea.number, settled=after is None or versions[-1].number <= after)

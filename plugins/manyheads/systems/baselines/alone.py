@@ -31,8 +31,8 @@ SINGLE_STAGES = {IDEA: "Independent ideas", NOVELTY: "Choice", ABSTRACT: "Abstra
 async def self_reflection(run: BaselineRun) -> None:
     """Propose an idea, reflect on it up to `rounds` times, write the abstract of its last version.
 
-    Turn 1 of the idea stage is the proposal, turn r + 1 is round r: the idea with its self-ratings, papers close to it,
-    and what the round before has looked up. An early "done" is noted and heeded only with `until_done`; a limit in
+    Turn 1 of the idea stage is the proposal, turn r + 1 is round r: the reflections of the rounds before, the idea with
+    its self-ratings, papers close to it, and what the round before has looked up. An early "done" is noted and heeded only with `until_done`; a limit in
     tokens ends the rounds while the abstract can still be paid.
 
     Raises:
@@ -51,6 +51,7 @@ async def self_reflection(run: BaselineRun) -> None:
         variables = {
             "topic": desk.topic,
             "current": desk.ideas[-1],
+            "earlier": [{"round": idea.turn - 1, "text": idea.reflection} for idea in desk.ideas[1:]],
             "references": references,
             "found": look_ups,
             "round": turn - 1,
@@ -109,7 +110,7 @@ async def _pick(desk: Desk, author: Speaker, kept: Sequence[ScoredIdea]) -> Scor
         return kept[0]
     texts = [idea.text for idea in kept]
     papers = await run.references(NOVELTY, 1, texts, config.references)
-    ideas = [Candidate(text, hits) for text, hits in zip(texts, papers, strict=True)]
+    ideas = [Candidate(run.told(idea), hits) for idea, hits in zip(kept, papers, strict=True)]
     question = Question(NOVELTY, 1, author, RESEARCHER, "pick", {"ideas": ideas})
     kind = vote_among(run.reply_type(RESEARCHER, "pick", Vote), len(kept))
     vote = (await desk.ask(question, kind)).value

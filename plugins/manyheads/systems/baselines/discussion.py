@@ -1,5 +1,7 @@
 """A discussion of fixed roles, without an ecosystem (HypoGen style; VirSci 2025, App. C.3; arXiv 2407.08940)."""
 
+from dataclasses import dataclass
+
 from manyheads.core import Speaker
 from manyheads.discussion.run import Question, Remark
 from manyheads.replies import Abstract, Analysis, Critique, Idea, Reading, ReplyModel
@@ -18,6 +20,13 @@ NEEDS = {(role, task): reply for role, (task, reply) in TASKS.items()} | {(RESEA
 STAGES = {IDEA: "Discussion", ABSTRACT: "Abstract generation"}
 
 
+@dataclass(frozen=True)
+class Word(Remark):
+    """What somebody has said; of an idea that was put on the table, the title, marked as a `proposal`."""
+
+    proposal: bool = False
+
+
 async def discussion(run: BaselineRun) -> None:
     """Discuss a topic for `turns` turns, in each of which everybody speaks once, then write the abstract.
 
@@ -29,7 +38,7 @@ async def discussion(run: BaselineRun) -> None:
         ConfigError: no topic.
         BudgetError: the allowance does not reach to the abstract.
     """
-    desk, said = Desk.of(run, STAGES), list[Remark]()
+    desk, said = Desk.of(run, STAGES), list[Word]()
     people = {role: run.speaker(role, role.capitalize()) for role in TASKS}
     if not run.settings.ideas.references and not desk.tools(people[ENGINEER]):
         del people[ENGINEER]  # there is no literature to look up
@@ -44,7 +53,7 @@ async def discussion(run: BaselineRun) -> None:
     await desk.write(desk.ideas[-1:], desk.ideas[-1], people[RESEARCHER])
 
 
-async def _turn(desk: Desk, people: list[Speaker], said: list[Remark], turn: int) -> bool:
+async def _turn(desk: Desk, people: list[Speaker], said: list[Word], turn: int) -> bool:
     """Everybody once; False where tokens run short. The first idea is waited for in any case."""
     for speaker in people:
         task, like = TASKS[speaker.role]
@@ -58,18 +67,12 @@ async def _turn(desk: Desk, people: list[Speaker], said: list[Remark], turn: int
             tools = desk.tools(speaker)
             variables["references"] = await desk.references(turn, previous.text if previous else desk.topic)
         question = Question(IDEA, turn, speaker, speaker.role, task, variables, tools=tools)
-        match (await desk.ask(question, like)).value:
-            case Idea() as idea:
-                desk.add(idea, speaker.name, turn)
-                words = f"I put this idea on the table: {idea.title}"
-            case Critique() as critique:
-                if critique.approve:
-                    desk.course.done_in_turns.append(turn)
-                verdict = (
-                    "I approve the idea as it stands." if critique.approve else "I do not approve it yet."
-                )
-                words = f"{critique.remark}\n\n{verdict}"
-            case reply:
-                words = reply.spoken()
-        said.append(Remark(speaker.name, words))
+        reply = (await desk.ask(question, like)).value
+        if isinstance(reply, Critique) and reply.approve:
+            desk.course.done_in_turns.append(turn)
+        if isinstance(reply, Idea):
+            desk.add(reply, speaker.name, turn)
+            said.append(Word(speaker.name, reply.title, proposal=True))
+        else:
+            said.append(Word(speaker.name, desk.run.told(reply)))
     return True

@@ -4,7 +4,13 @@ from pathlib import Path
 
 from manyheads.engine.system import Judge, System
 from manyheads.systems.conference_review.result import ReviewResult, essence, in_full
-from manyheads.systems.conference_review.reviews import NEEDS, ReviewConfig, ReviewInputs, conference_review
+from manyheads.systems.conference_review.reviews import (
+    NEEDS,
+    ReviewConfig,
+    ReviewInputs,
+    check,
+    conference_review,
+)
 from manyheads.texts import read_subject
 
 __all__ = ["CONFERENCE_REVIEW"]
@@ -22,6 +28,7 @@ CONFERENCE_REVIEW = System(
     report=__name__,
     details=in_full,
     needs=lambda config: NEEDS,
+    check=check,
     read=lambda config: read_subject(Path(config.inputs.subject)),
     judge=Judge(
         "subject",

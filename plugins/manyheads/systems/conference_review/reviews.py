@@ -5,19 +5,20 @@ people fill in, novelty, feasibility and effectiveness, as the paper does where 
 judgement (2025, App. E).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, field_validator
 
-from manyheads.config import Inputs, Section, Slot
+from manyheads.config import Inputs, RunConfig, Section, Slot
 from manyheads.core import Reply, together
 from manyheads.discussion.run import Question, Run
 from manyheads.disk import expanded
 from manyheads.errors import ModelError
 from manyheads.measures.ratings import CRITERIA
 from manyheads.measures.statistics import rating_mean
-from manyheads.replies import ConferenceReview, IdeaRating, ReplyModel
+from manyheads.replies import ConferenceReview, IdeaRating, ReplyModel, Text
+from manyheads.roles import Roles
 from manyheads.systems.conference_review.result import Rating, Review, ReviewResult, SubjectRecord
 from manyheads.texts import Subject
 
@@ -30,6 +31,9 @@ class ReviewConfig(Section):
 
     form: Literal["conference", "rating"] = "conference"
     """The conference's form with one overall score, or the rating form that people fill in too (App. C.4)."""
+    example: Text = "borderline-accept"
+    """The filled-in form that the conference's reviewers are shown: `borderline-accept` (5 of 10, the level of the papers'
+    own), `borderline-reject` (4), or a file of yours, `prompts/conference_reviewer/examples/<example>.md.j2`."""
     repeats: int = Field(default=3, ge=1)
     """How many reviews are written, each without sight of the others; their mean is the score."""
 
@@ -67,6 +71,21 @@ FORMS = {
 NEEDS: Mapping[tuple[str, str], type[ReplyModel]] = {(ROLE, form.task): form.reply for form in FORMS.values()}
 
 
+EXAMPLES, ENDING = "conference_reviewer/examples/", ".md.j2"
+
+
+def check(config: RunConfig, roles: Roles) -> Iterator[str]:
+    """What is wrong with the example, a line each."""
+    example = config.settings.example
+    if config.settings.form == "conference" and not roles.prompts.find(f"{EXAMPLES}{example}{ENDING}"):
+        names = (name for name in roles.resources.names("prompts", ENDING) if name.startswith(EXAMPLES))
+        others = ", ".join(sorted(name.removeprefix(EXAMPLES).removesuffix(ENDING) for name in names))
+        yield (
+            f"{config.system}.example {example!r}: no such example; there are {others}; "
+            f"or write prompts/{EXAMPLES}{example}{ENDING} in a folder of your own (--path)"
+        )
+
+
 async def conference_review(run: Run[ReviewResult, ReviewConfig, Subject]) -> None:
     """Have the run's subject reviewed `repeats` times; each score is the mean over all of them.
 
@@ -83,6 +102,9 @@ async def conference_review(run: Run[ReviewResult, ReviewConfig, Subject]) -> No
     result.subject = SubjectRecord(source=subject.source, sha256=subject.sha256, words=words)
     run.begin(STAGE, {STAGE: "Review"})
     variables = {"title": subject.title, "text": subject.text}
+    if run.settings.form == "conference":
+        name = f"{EXAMPLES}{run.settings.example}{ENDING}"
+        variables["example"] = run.roles.prompts.render(name, {}).strip()
 
     async def review(name: str) -> Reply[ReplyModel] | ModelError:
         """One review. Its failure must not end the others, which are paid for already."""

@@ -1,6 +1,6 @@
 """What steers a ranking, its inputs, and the quality by which ideas are ranked beside a target."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -9,6 +9,7 @@ from manyheads.config import Inputs, RunConfig, Section, Slot, Strict
 from manyheads.core.results import Quality
 from manyheads.replies import Condensed, Ranking, ReplyModel, Text
 from manyheads.roles import Roles
+from manyheads.systems.ideas import Entry
 from manyheads.systems.rebuttal.config import traits_of, unknown
 from manyheads.texts import FileOrText, Given, Trait
 
@@ -16,7 +17,7 @@ from manyheads.texts import FileOrText, Given, Trait
 class ImprovedConfig(Strict):
     """What the ideas were improved for, which is judged where nothing else is named."""
 
-    area: Text = "computer science"
+    area: Text | None = None
     """The field of research."""
     indicator: Text = "novelty"
     """The quality."""
@@ -28,7 +29,8 @@ class RankingConfig(Section):
     """The relative quality ranking (Review and Rebuttal, §3.2, App. A.2)."""
 
     area: Text | None = None
-    """The field of research in which the judge is at home; `improved.area` when left out."""
+    """The field of research in which the judge is at home; when left out `improved.area`, else that of the ideas' runs,
+    else computer science."""
     indicator: Text | None = None
     """The quality that is judged; that of `improved`, with its traits, when left out."""
     traits: tuple[Trait, ...] = ()
@@ -95,11 +97,12 @@ def check(config: RunConfig, roles: Roles) -> Iterator[str]:
         yield unknown("ranking" if own else "ranking.improved", quality.indicator or "", roles)
 
 
-def quality_of(config: RunConfig, roles: Roles) -> Quality:
+def quality_of(config: RunConfig, roles: Roles, ideas: Sequence[Entry] = ()) -> Quality:
     """The quality that the judge goes by; what is left out is that which the ideas were improved for."""
     settings: RankingConfig = config.settings
     improved = settings.improved
     indicator = settings.indicator or improved.indicator
     traits = settings.traits or (improved.traits if indicator == improved.indicator else ())
-    area = settings.area or improved.area
+    areas = dict.fromkeys(idea.area for idea in ideas if idea.area)
+    area = settings.area or improved.area or ", ".join(areas) or "computer science"
     return Quality(area=area, indicator=indicator, traits=traits_of(indicator, traits, roles))

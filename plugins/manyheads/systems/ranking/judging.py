@@ -11,7 +11,7 @@ from manyheads.core.results import Quality, RankedOrder
 from manyheads.discussion.run import Question
 from manyheads.errors import BudgetError, ConfigError, ModelError, ReplyError
 from manyheads.measures.ranking import orders_of, relative_quality
-from manyheads.replies import ABSENT, Condensed, Ranking, ReplyModel, ranking_of
+from manyheads.replies import Condensed, Ranking, ReplyModel, ranking_of
 from manyheads.systems.ideas import Entry
 from manyheads.systems.ranking.config import JUDGE, quality_of
 from manyheads.systems.ranking.lineup import Lineup
@@ -37,7 +37,8 @@ async def ranking(run: RankingRun) -> None:
             was answered is kept.
         BudgetError: a question could not be paid; so too.
     """
-    quality, result, target = quality_of(run.config, run.roles), run.result, run.material.target
+    result, target = run.result, run.material.target
+    quality = quality_of(run.config, run.roles, run.material.ideas)
     if not quality.traits:
         raise ConfigError("ranking: needs traits of its quality indicator", hint="manyheads check CONFIG")
     # From the abstract alone (Fig. 13): by the title of a published paper a judge may know it.
@@ -53,7 +54,7 @@ async def ranking(run: RankingRun) -> None:
     result.shown_fields = list(lineup.fields)
     _warn(run, lineup, quality)
     run.begin(RANKING, STAGES)
-    result.rank(await bench.rank(lineup.texts, orders), run.config.seed)
+    result.rank(await bench.rank(lineup.shown, orders), run.config.seed)
     result.inference_cost = bench.asked
     run.emit(_judged(result))
 
@@ -86,7 +87,7 @@ class Bench:
         texts = list(dict.fromkeys(bare.values()))
         answers = (
             self._ask(
-                CONDENSING, f"Condenser{n}", "condense", {"title": title, "text": text}, _gaps, Condensed
+                CONDENSING, f"Condenser{n}", "condense", {"title": title, "text": text}, self._gaps, Condensed
             )
             for n, (title, text) in enumerate(texts, 1)
         )
@@ -96,12 +97,25 @@ class Bench:
             for place, one in enumerate(entries)
         )
 
-    async def rank(self, texts: Sequence[str], drawn: Sequence[tuple[int, ...]]) -> list[RankedOrder]:
+    def _gaps(self, reply: Condensed) -> str | None:
+        """What is wrong with a form by which there is nothing to judge, or that a judge would know by what it lacks."""
+        if reply.contents().keys() <= {"title"}:
+            return self._invalid("nothing")
+        if half := reply.contradictions():
+            return self._invalid("contradiction", fields=half)
+        return None
+
+    def _invalid(self, fault: str, **details: Sequence[str]) -> str:
+        return self.run.roles.prompts.render("judge/invalid.md.j2", {"fault": fault, **details}).strip()
+
+    async def rank(self, entries: Sequence[Entry], drawn: Sequence[tuple[int, ...]]) -> list[RankedOrder]:
         """The same ideas ranked in each of the orders (Fig. 12).
 
         An order that leads to no valid ranking, however often it is asked for, has failed; it is not guessed.
         """
-        answers = await together(*(self._rank(number, shown, texts) for number, shown in enumerate(drawn, 1)))
+        answers = await together(
+            *(self._rank(number, shown, entries) for number, shown in enumerate(drawn, 1))
+        )
         orders = _need_all(answers)
         if len(self.failed) == len(orders):
             first = self.failed[1]
@@ -119,13 +133,15 @@ class Bench:
             )
         return orders
 
-    async def _rank(self, number: int, shown: tuple[int, ...], texts: Sequence[str]) -> RankedOrder | Failure:
+    async def _rank(
+        self, number: int, shown: tuple[int, ...], entries: Sequence[Entry]
+    ) -> RankedOrder | Failure:
         """One order; in its judge's words ideas have the numbers of their places."""
         name, size, place = f"Judge{number}", len(shown), shown.index(TARGET) + 1
         variables = {
             "indicator": self.quality.indicator,
             "traits": self.quality.traits,
-            "proposals": [texts[idea] for idea in shown],
+            "proposals": [self.run.told(entries[idea]) for idea in shown],
         }
 
         def repeats(ranking: Ranking) -> str | None:
@@ -133,12 +149,7 @@ class Bench:
             counts = Counter(ranking.order())
             repeated = [str(idea) for idea, times in sorted(counts.items()) if times > 1]
             left_out = [str(idea) for idea in range(1, size + 1) if idea not in counts]
-            return (
-                f"the ranking repeats {', '.join(repeated)} and leaves out {', '.join(left_out)}; "
-                "each of the ideas stands in it once"
-                if repeated
-                else None
-            )
+            return self._invalid("repetition", repeated=repeated, left_out=left_out) if repeated else None
 
         kind = ranking_of(self.run.reply_type(JUDGE, "rank", Ranking), size)
         answer = await self._ask(RANKING, name, "rank", variables, repeats, kind)
@@ -185,15 +196,6 @@ def _need_all(answers: Sequence[T | Failure]) -> list[T]:
         if isinstance(each, Failure):
             raise each
     return [each for each in answers if not isinstance(each, Failure)]
-
-
-def _gaps(reply: Condensed) -> str | None:
-    """What is wrong with a form by which there is nothing to judge, or that a judge would know by what it lacks."""
-    if reply.contents().keys() <= {"title"}:
-        return "every field but the title is NONE; tell what there is of an idea in the text"
-    if half := reply.contradictions():
-        return f"{', '.join(half)}: write {ABSENT} and nothing else, or what the text tells"
-    return None
 
 
 def _warn(run: RankingRun, lineup: Lineup, quality: Quality) -> None:

@@ -1,7 +1,7 @@
 """The ideas of a ranking as their judge sees them: anonymous, and in one form as far as they have it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from manyheads.errors import ConfigError
 from manyheads.replies import Proposal, as_ranked, label
@@ -36,6 +36,15 @@ class Lineup:
         fields = [set(entry.fields) for entry in self.entries]
         shown = set[str].intersection(*fields) if self.align and self._formed else set[str].union(*fields)
         return tuple(name for name in Proposal.model_fields if name in shown)
+
+    @property
+    def shown(self) -> tuple[Entry, ...]:
+        """Each of them with those of its fields that are shown."""
+        fields = self.fields
+        return tuple(
+            replace(each, fields={name: each.fields[name] for name in fields if name in each.fields})
+            for each in self.entries
+        )
 
     @property
     def texts(self) -> tuple[str, ...]:

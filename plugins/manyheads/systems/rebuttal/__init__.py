@@ -2,6 +2,7 @@
 
 from math import inf
 
+from manyheads.core.results import Quality
 from manyheads.engine.system import Number, Revisions, System
 from manyheads.systems.ideas import read_background
 from manyheads.systems.rebuttal import config, report
@@ -12,8 +13,8 @@ __all__ = ["REBUTTAL"]
 
 
 def _revisions(result: RebuttalResult) -> Revisions:
-    course = result.rebuttal
-    return Revisions([each.idea for each in result.rounds], (course and course.indicator) or "")
+    course = result.rebuttal or Quality()
+    return Revisions([each.idea for each in result.rounds], course.indicator or "", course.area or "")
 
 
 REBUTTAL = System(

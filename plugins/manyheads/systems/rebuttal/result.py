@@ -1,11 +1,12 @@
 """What a review and rebuttal comes to."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
+from manyheads import replies
 from manyheads.core.results import Abstract, Draft, Idea, Part, Person, Quality
 from manyheads.discussion.run import Run
-from manyheads.replies import FirstIdea, Proposal, Review, Verdict
+from manyheads.replies import Answer, FirstIdea, Proposal, Text, TraitVerdict
 from manyheads.systems.ideas import Background as Material
 from manyheads.systems.rebuttal.config import RebuttalConfig
 from manyheads.texts import Subject
@@ -16,6 +17,8 @@ class Version(Idea):
 
     reflection: str | None = None
     """What a proposer who is left alone finds weak about the one before."""
+    answers: list[Answer] = []
+    """What was changed about each weakness of the one before."""
     problem: str | None = None
     objective: str | None = None
     hypothesis: str | None = None
@@ -33,7 +36,7 @@ class Version(Idea):
             return cls(title=idea.title, idea=idea.text, by="", source=idea.source, **origin)
         if isinstance(idea, FirstIdea):
             return cls(title="", idea=idea.idea, thought=idea.thought, by=by, **origin)
-        own = idea.model_dump(include={*Proposal.model_fields, "reflection"})
+        own = idea.model_dump(include={*Proposal.model_fields, "reflection", "answers"})
         return cls(**own, idea=idea.body(), by=by, **origin)
 
     @property
@@ -57,6 +60,30 @@ class Version(Idea):
         """The idea as others are shown it."""
         title = f"Title: {self.title}" if self.formed else self.title
         return "\n\n".join(filter(None, (title, self.idea)))
+
+
+class Review(replies.Review):
+    """A review of a version; one of a former format has no verdicts."""
+
+    verdicts: list[TraitVerdict] = []
+    strengths: list[Text]
+    weaknesses: list[Text]
+    suggestions: list[Text]
+
+
+class Verdict(Part):
+    """An area chair's comparison of a version with the one before."""
+
+    reasoning: str
+    improved: bool
+    revised: Literal["A", "B"] | None = None
+    """As which the area chair was shown the later version; None in a result of a former format."""
+    better: Literal["A", "B"] | None = None
+    difference: Literal["none", "small", "significant"] | None = None
+
+    @classmethod
+    def of(cls, verdict: replies.Verdict, revised: Literal["A", "B"]) -> "Verdict":
+        return cls(**verdict.model_dump(), improved=verdict.prefers(revised), revised=revised)
 
 
 class Round(Part):

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from manyheads import replies
 from manyheads.core import Speaker, together
@@ -10,11 +10,11 @@ from manyheads.core.events import Judged
 from manyheads.core.results import Abstract, Draft, Person, Retrieval
 from manyheads.discussion.run import Question
 from manyheads.errors import ConfigError
-from manyheads.replies import FirstIdea, Proposal, ReplyModel, Rethought, Review, Verdict
+from manyheads.replies import FirstIdea, Proposal, ReplyModel, Rethought, review_on
 from manyheads.systems.ideas import Background
 from manyheads.systems.rebuttal.config import AREA_CHAIR, PROPOSER, REVIEWER, traits_of
 from manyheads.systems.rebuttal.result import Background as Kept
-from manyheads.systems.rebuttal.result import Course, RebuttalRun, Round, Version
+from manyheads.systems.rebuttal.result import Course, RebuttalRun, Review, Round, Verdict, Version
 from manyheads.texts import Subject
 
 R = TypeVar("R", bound=ReplyModel)
@@ -68,9 +68,12 @@ async def _refine(panel: "Panel") -> None:
     run.begin(REBUTTAL, panel.stages, turns=cap)
     for turn in range(1, cap + 1):
         before, one = rounds[-1], await panel.revise(turn, alone)
-        await together(panel.review(one), panel.compare(before, one))
+        shown: Literal["A", "B"] = run.rng.choice(("A", "B"))
+        await together(panel.review(one), panel.compare(before, one, shown))
         if one.improved is not None:
             outcome = f"finds {'a' if one.improved else 'no'} significant improvement"
+            if one.verdict:
+                outcome += " from B to A" if shown == "A" else " from A to B"
             panel.judge(turn, judge, outcome, one.verdict.reasoning if one.verdict else "")
         # Whether the latest revisions, as many as it takes, were found no better.
         if [each.improved for each in rounds[1:]][-config.patience :] == [False] * config.patience:
@@ -161,11 +164,16 @@ class Panel:
         are shown again.
         """
         last = self.rounds[-1]
-        shown = {"abstracts": self.background.works, "idea": last.idea.text}
+        shown = {"abstracts": self.background.works, "idea": self.run.told(last.idea)}
         if alone:
-            idea = await self._ask(REBUTTAL, turn, PROPOSER, "reflect", Rethought, **shown)
+            earlier = [
+                {"round": one.round, "text": one.idea.reflection}
+                for one in self.rounds
+                if one.idea.reflection
+            ]
+            idea = await self._ask(REBUTTAL, turn, PROPOSER, "reflect", Rethought, **shown, earlier=earlier)
             return self._add(idea, idea.improved)
-        review = last.review.spoken() if last.review else None
+        review = self.run.told(last.review) if last.review else None
         return self._add(
             await self._ask(REBUTTAL, turn, PROPOSER, "revise", Proposal, **shown, review=review)
         )
@@ -184,19 +192,29 @@ class Panel:
         self.course.improvements = sum(judged) if judged else None
 
     async def review(self, one: Round) -> None:
-        """The review of a version, where there is a reviewer (Fig. 10)."""
+        """The review of a version, where there is a reviewer, who is told what was asked for before (Fig. 10)."""
         if REVIEWER in self.people:
             stage, turn = (REBUTTAL, one.round) if one.round else (INITIAL, 1)
-            one.review = await self._ask(stage, turn, REVIEWER, "review", Review, idea=one.idea.text)
+            reviews = [each.review for each in self.rounds[: one.round] if each.review]
+            prompts = self.run.roles.prompts
+            asked = [prompts.render("reviewer/asked.md.j2", each.model_dump()) for each in reviews]
+            kind = review_on(self.run.reply_type(REVIEWER, "review", replies.Review), len(self.course.points))
+            shown = {"idea": self.run.told(one.idea), "asked": asked}
+            reply = await self._ask(stage, turn, REVIEWER, "review", kind, **shown)
+            one.review = Review(**reply.model_dump())
 
-    async def compare(self, before: Round, one: Round) -> None:
+    async def compare(self, before: Round, one: Round, shown: Literal["A", "B"]) -> None:
         """The area chair's comparison of a version with the one before, where there is an area chair.
 
-        It gives its reasoning before its verdict, where the paper asks for Yes or No and nothing else (Fig. 11).
+        The paper names the later one and asks for Yes or No (Fig. 11). Here the two are A and B, the later one as it is
+        `shown`, and the reasoning comes first: models that are told which one was revised seldom say that it is no better.
         """
         if AREA_CHAIR in self.people:
-            shown = {"previous": before.idea.text, "revised": one.idea.text}
-            one.verdict = await self._ask(REBUTTAL, one.round, AREA_CHAIR, "compare", Verdict, **shown)
+            later, earlier = self.run.told(one.idea), self.run.told(before.idea)
+            texts = (later, earlier) if shown == "A" else (earlier, later)
+            versions = dict(zip(("version_a", "version_b"), texts, strict=True))
+            reply = await self._ask(REBUTTAL, one.round, AREA_CHAIR, "compare", replies.Verdict, **versions)
+            one.verdict = Verdict.of(reply, shown)
             one.improved = one.verdict.improved
             self._count()
 
@@ -220,7 +238,9 @@ class Panel:
     async def write(self, final: Version) -> None:
         """The abstract of the final idea."""
         self.run.begin(WRITING, self.stages)
-        abstract = await self._ask(WRITING, 1, PROPOSER, "abstract", replies.Abstract, idea=final.text)
+        abstract = await self._ask(
+            WRITING, 1, PROPOSER, "abstract", replies.Abstract, idea=self.run.told(final)
+        )
         result = self.run.result
         result.abstract = Abstract.of(abstract)
         result.drafts = [Draft.of(abstract, self.people[PROPOSER].name, 1)]

@@ -56,7 +56,7 @@ async def _discuss(run: VirSciRun, team: Team, before: int) -> Thread:
             STAGE, thread.turn, member.speaker, "scientist", "topic", variables, recall=recall
         )
         reply, guests = await speak(run, team, question, Remark, context=thread.text())
-        thread.add(member, reply.value.spoken(), guests)
+        thread.add(member, run.told(reply.value), guests)
     return thread
 
 

@@ -51,6 +51,7 @@ OVERLAPS = [
 ]
 FORM = re.compile(r"^(?:## The form of your answer\n+)?Answer with one JSON object", re.MULTILINE)
 QUOTED = re.compile(r"^<(\w+)>\n.*?^</\1>$", re.MULTILINE | re.DOTALL)
+GUESTS = re.compile(r"^## Whom you may ask$.*", re.MULTILINE | re.DOTALL)
 TASKS = (r"^## Your task$", r"^1\. ", r"^(?!#|You are )(?=(?:\S+ ){12}).*[^:]$")
 
 
@@ -70,9 +71,9 @@ class Size:
         shown = list(FORM.finditer(text))
         end = shown[-1].start() if shown else len(text)
         own = QUOTED.sub(lambda quote: "\n" * len(quote[0]), text[:end])
-        begin = len(request.system)
+        begin, asked = len(request.system), GUESTS.sub("", own)
         places = (
-            found.start() for task in TASKS for found in re.compile(task, re.MULTILINE).finditer(own, begin)
+            found.start() for task in TASKS for found in re.compile(task, re.MULTILINE).finditer(asked, begin)
         )
         whole = len(text)
         quoted = sum(len(quote[0]) for quote in QUOTED.finditer(text[:end]))

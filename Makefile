@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test test-slow test-all lint goldens format bench attack schemas clean help
+.PHONY: run test test-slow test-all lint goldens format bench prompts attack schemas clean help
 
 run: $(READY)  ## one VirSci run on the embedded defaults; prints the path of its report
 	$(BIN)/manyheads run virsci
@@ -35,6 +35,9 @@ format: $(READY)
 
 bench: $(READY)  ## speed and memory, each figure beside its baseline
 	$(BIN)/python tests/bench/bench.py
+
+prompts: $(READY)  ## how long each task's request is, how much of it is form, where the task stands, and how it reads
+	$(BIN)/python tests/bench/prompts.py
 
 attack: $(READY)  ## what a hostile or broken world does to it, counted; MANYHEADS_ATTACK=10 tries ten times as much
 	PYTHONPATH=tests $(BIN)/python -m attack

@@ -55,10 +55,10 @@ class ModelError(UserError):
 
 
 class ReplyError(ModelError):
-    """A model never gave a valid reply; `raw` holds its last text."""
+    """A model never gave a valid reply; `raw` holds its last text, `unusable` what was wrong with each."""
 
-    def __init__(self, message: str, *, raw: str, **more: str | None) -> None:
-        self.raw = raw
+    def __init__(self, message: str, *, raw: str, unusable: tuple[str, ...] = (), **more: str | None) -> None:
+        self.raw, self.unusable = raw, unusable
         super().__init__(message, **more)
 
 

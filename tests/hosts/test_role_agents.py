@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from manyheads.bank.corpora import resolve_corpus
+from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import KnowledgeBank
 from manyheads.config import LiteratureConfig
@@ -205,3 +207,57 @@ async def test_a_role_looks_papers_up(llm: LLM, name: str, troubles: tuple[Troub
     assert {"search_papers", "get_paper", "get_references"} <= set(llm.requests[0].tools)
     assert re.search(told, llm.requests[-1].text)
     assert len(scholar.requests) == 1
+
+
+@pytest.mark.parametrize("role", ["scientist", "leader"])
+async def test_a_scientist_finds_and_invites_others(llm: LLM, name: str, role: str) -> None:
+    def own_interests(request: Request) -> dict[str, Any]:
+        return {"interest": request.system[:500], "limit": 10}
+
+    llm.tool_calls = [
+        ("find_scientists", own_interests),
+        ("invite_scientist", {"name": "Scientist9", "question": "Do fingers feel enough?"}),
+    ]
+    async with role_of(name, role, model(llm), corpus="sample", scientist="Scientist3") as ask:
+        assert await ask("What shall we study?")
+    first, guest, last = llm.requests
+    assert {"find_scientists", "invite_scientist"} == set(first.tools)
+    assert "You are Scientist3" in first.system
+    assert guest.system.startswith("You are Scientist9")
+    assert not guest.tools
+    assert "Scientist3 works in a team" in guest.asking
+    assert "Do fingers feel enough?" in guest.asking
+    found, advice = [said.text for said in last.messages if said.role == "tool"]
+    listed = re.findall(r"^\W*(Scientist\d+)", found, re.MULTILINE)
+    assert listed
+    assert "Scientist3" not in listed
+    assert advice.strip()
+    assert "What shall we study?" in last.text
+
+
+@pytest.mark.parametrize(
+    ("guest", "told"), [("Scientist3", "in the team already"), ("Scientist9999", "no such scientist")]
+)
+async def test_who_cannot_be_invited_is_told_to_the_model(llm: LLM, name: str, guest: str, told: str) -> None:
+    llm.tool_calls = [("invite_scientist", {"name": guest, "question": "Well?"})]
+    async with role_of(name, "scientist", model(llm), corpus="sample", scientist="Scientist3") as ask:
+        await ask("What shall we study?")
+    assert llm.calls == 2
+    assert told in llm.requests[-1].text
+
+
+async def test_without_a_corpus_a_scientist_has_no_such_tools(llm: LLM, name: str) -> None:
+    with Ecosystem.open(resolve_corpus("sample")) as corpus:
+        scientist = corpus.scientist("Scientist3")
+        async with role_of(name, "scientist", model(llm), scientist=scientist) as ask:
+            await ask("What shall we study?")
+        async with role_of(name, "scientist", model(llm), scientist=scientist, corpus=corpus) as ask:
+            await ask("What shall we study?")
+    assert [len(request.tools) for request in llm.requests] == [0, 2]
+
+
+def test_a_scientist_is_one_of_the_corpus(make: Callable[..., Any]) -> None:
+    with pytest.raises(ConfigError, match="of no corpus"):
+        make("scientist", "offline", scientist="Scientist3")
+    with pytest.raises(CorpusError, match="Scientist9999"):
+        make("scientist", "offline", scientist="Scientist9999", corpus="sample")

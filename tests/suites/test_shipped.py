@@ -1,11 +1,13 @@
 """The suites that ship: each fits together, and one of those on review and rebuttal goes from its files to its numbers."""
 
+import csv
 import json
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from manyheads.engine.system import system_of
 from manyheads.resources import Resources, shipped
 from manyheads.suites.cells import Cell, cells_of
 from manyheads.suites.measuring import Row
@@ -20,6 +22,7 @@ CELLS = {
     "rebuttal-feasibility": 3 * 4 * 3,
     "rebuttal-ablation": 3 * 2 * 4 * 2,
     "rebuttal-evolution": 11 * 2 * 4 * 1,
+    "prompt-check": 6 * 3,
 }
 """Conditions × cases × repeats of each."""
 REBUTTAL = [name for name in CELLS if name.startswith("rebuttal-")]
@@ -98,6 +101,20 @@ def test_the_cases_hold_what_the_sample_corpus_holds() -> None:
     )
     for case in map(json.loads, cases):
         assert all(ours[text] < ours[case["ranking.target"]] for text in case["background"])
+
+
+def test_every_task_that_a_system_asks_is_tried_by_prompt_check(tmp_path: Path) -> None:
+    done = manyheads_command("eval", "prompt-check", "--repeats", "2", "--out", "out", cwd=tmp_path)
+    assert done.code == 0, done.err
+    with (tmp_path / "out" / "replies.csv").open(encoding="utf-8") as file:
+        tried = {line["task"]: line for line in csv.DictReader(file)}
+    needed = {
+        f"{role}.{task}"
+        for cell in taken_apart("prompt-check")[1]
+        for job in cell.jobs
+        for role, task in system_of(job.config).needs(job.config)
+    }
+    assert not needed - tried.keys()
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -67,6 +68,12 @@ def measure(
         str | None,
         typer.Option(help="Where the corpus's model is, if not found by its name; of services, the model."),
     ] = None,
+    replies: Annotated[
+        bool,
+        typer.Option(
+            "--replies", help="Count by role and task instead how many replies of RUN… were valid at once."
+        ),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one text a line as JSON.")] = False,
     out: Annotated[Path | None, typer.Option(help="Write the same JSON Lines to a file.")] = None,
 ) -> None:
@@ -74,6 +81,8 @@ def measure(
 
     Against services, CD and CI alone, by papers of any time unless literature.before is set.
     """
+    if replies:
+        return _replies(texts, json, out)
     from manyheads.cli.options import building
     from manyheads.measures.corpus import measuring_corpus, measuring_services, normalisation
     from manyheads.measures.scores import RETRIEVED, remarks, scores, write_scores
@@ -115,6 +124,46 @@ def measure(
         _show(found, show_neighbours)
     for line in remarks(found):
         say(f"warning: {line}", err=True)
+
+
+def _replies(runs: Sequence[Path], json: bool, out: Path | None) -> None:
+    """Print what the models of runs, finished or not, made of the forms: a line for each role and task."""
+    from rich.table import Table
+
+    from manyheads.engine.folder import JOURNAL, writing
+    from manyheads.errors import JournalError
+    from manyheads.suites.replies import reply_counts, table_row
+
+    if missing := [run for run in runs if not (run / JOURNAL).is_file()]:
+        raise JournalError(
+            f"{missing[0]}: no run folder (it has no {JOURNAL})", hint="name the folder of a run"
+        )
+    rows = [{"task": task, **table_row(count)} for task, count in reply_counts(runs).items()]
+    lines = [dumps(row, ensure_ascii=False) for row in rows]
+    if out is not None:
+        with writing(out.parent):
+            out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    if json:
+        for line in lines:
+            say_json(line)
+        return
+    table = Table(box=None, padding=(0, 1, 0, 0))
+    table.add_column("task", no_wrap=True)
+    for name in ("asked", "first", "again", "given up", "copied", "guests", "length", "chars", "tokens"):
+        table.add_column(name, justify="right")
+    table.add_column("faults")
+    for row in rows:
+        means = (row[name] for name in ("characters", "tokens"))
+        table.add_row(
+            *(
+                str(row[name])
+                for name in ("task", "asked", "first", "repaired", "given_up", "copied", "invited")
+            ),
+            f"{row['length_met']}/{row['lengths']}" if row["lengths"] else "–",
+            *("–" if mean is None else f"{mean:.0f}" for mean in means),
+            str(row["unusable"]),
+        )
+    safe_console().print(table, markup=False)
 
 
 async def _ask(

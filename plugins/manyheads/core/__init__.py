@@ -186,6 +186,7 @@ class Turn(Generic[R]):
         forms: the words in which the reply is asked for; those that ship when None.
         meter: counts the questions that are put, of a reply that is asked for anew as well.
         nested: a tool call within another turn asks; should that turn be asked again, it may ask something else.
+        task: the `role.task` whose prompt is asked: a leader, too, speaks as `scientist.topic`.
     """
 
     place: Place
@@ -198,6 +199,7 @@ class Turn(Generic[R]):
     forms: Forms | None = None
     meter: Meter = UNMETERED
     nested: bool = False
+    task: str = ""
 
 
 class ToolCall(BaseModel):
@@ -235,6 +237,8 @@ class Reply(Generic[R]):
     attempts: int = 1
     seconds: float = 0.0
     warnings: tuple[str, ...] = ()
+    unusable: tuple[str, ...] = ()
+    """What was wrong with each reply before it, see `forms.Unusable`."""
 
 
 class Host(Protocol):

@@ -206,6 +206,7 @@ class Run(Generic[Result, C, M]):
             question.check,
             self.roles.forms,
             nested=nested,
+            task=f"{question.role}.{question.task}",
         )
         self.emit(Asked(stage=place.stage, turn=place.turn, speaker=speaker.name, task=place.task))
         reply = await self.host.ask(turn)

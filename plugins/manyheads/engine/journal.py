@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeVar
 from manyheads.core import NOTHING, Host, Message, Place, Raw, Reply, ToolCall, Turn, Usage
 from manyheads.disk import Database, reading
 from manyheads.engine.replying import asked_at
-from manyheads.errors import ChangedError, JournalError, ModelError
+from manyheads.errors import ChangedError, JournalError, ModelError, ReplyError
 from manyheads.forms import schema_of, shipped_forms
 from manyheads.objects import printable
 from manyheads.replies import ReplyModel
@@ -31,6 +31,8 @@ CREATE TABLE IF NOT EXISTS turn (
     stage TEXT, turn INTEGER, speaker TEXT, task TEXT, ordinal INTEGER,
     hash TEXT NOT NULL, request TEXT NOT NULL, reply TEXT NOT NULL, at TEXT DEFAULT CURRENT_TIMESTAMP,
     PRIMARY KEY (stage, turn, speaker, task, ordinal))"""
+GIVEN_UP = "CREATE TABLE IF NOT EXISTS given_up (request TEXT NOT NULL, reply TEXT NOT NULL)"
+"""Turns for which no attempt gave a valid reply; a run that goes on asks them anew."""
 FACTS = "CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
 WHERE = "stage = ? AND turn = ? AND speaker = ? AND task = ? AND ordinal = ?"
 
@@ -50,7 +52,7 @@ class Journal:
         self._writes: set[Future[None]] = set()
         self._lost: Usage | None = None
         try:
-            self._db = Database(path, TABLE, FACTS, safety="each write", alone=True, wait=1)
+            self._db = Database(path, TABLE, GIVEN_UP, FACTS, safety="each write", alone=True, wait=1)
         except sqlite3.Error as error:
             raise JournalError(f"{path}: {error}", hint=_hint(error)) from error
         # A new journal holds what was put into it: nothing is looked up while another turn is being written.
@@ -82,6 +84,11 @@ class Journal:
             )
         if self._kept is not None:
             self._kept.add(place)
+
+    def give_up(self, request: dict[str, Any], reply: dict[str, Any]) -> None:
+        """Record a turn without a valid reply."""
+        with self._speaking("a turn that was given up could not be kept"):
+            self._db.change("INSERT INTO given_up VALUES (?, ?)", _dump(request), _dump(reply))
 
     async def keep(self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]) -> None:
         """`put`, while other runs go on. Who is cancelled meanwhile no longer waits, but the turn is kept all the same."""
@@ -207,6 +214,27 @@ def read_turns(path: Path) -> list[tuple[Place, dict[str, Any], dict[str, Any]]]
         ) from error
 
 
+def replies_in(path: Path) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Request and reply of each turn of a finished or stopped run; of those given up, the reply has no `value`.
+
+    Raises:
+        JournalError: there is no journal, or a run is writing to it.
+    """
+    try:
+        with reading(path) as database:
+            tables = ["turn", *(row[0] for row in database.execute(
+                "SELECT name FROM sqlite_master WHERE name = 'given_up'"
+            ))]  # fmt: skip
+            rows = [
+                row for table in tables for row in database.execute(f"SELECT request, reply FROM {table}")
+            ]
+        return [(json.loads(request), json.loads(reply)) for request, reply in rows]
+    except (sqlite3.Error, *DAMAGES) as error:
+        raise JournalError(
+            f"{path}: no readable journal ({in_short(error)})", hint="name the folder of a run"
+        ) from error
+
+
 def spent_in(path: Path) -> Usage:
     """What a finished or stopped run has paid for: its turns, and replies that could not be used.
 
@@ -299,11 +327,16 @@ class Recorded:
             if recorded and not (self._accept_changes or turn.nested):
                 raise self._journal.changed(turn.place, self._turned())
             self._go_live(turn.place)
-            reply = await self._host.ask(turn)
+            asked = {**request, "task": turn.task or f"{turn.speaker.role}.{turn.place.task}"}
+            try:
+                reply = await self._host.ask(turn)
+            except ReplyError as error:
+                self._journal.give_up(asked, {"text": error.raw, "unusable": error.unusable})
+                raise
             # It counts as useful while it is written: a turn that ends meanwhile must not take it down as lost.
             self.useful += reply.usage
             try:
-                await self._journal.keep(turn.place, digest, request, _save(reply))
+                await self._journal.keep(turn.place, digest, asked, _save(reply))
             except JournalError:
                 self.useful -= reply.usage
                 raise
@@ -371,6 +404,7 @@ def _save(reply: Reply[Any]) -> dict[str, Any]:
         "attempts": reply.attempts,
         "seconds": reply.seconds,
         "warnings": list(reply.warnings),
+        "unusable": list(reply.unusable),
     }
 
 
@@ -389,6 +423,7 @@ def _load(data: dict[str, Any], reply_type: type[R]) -> Reply[R]:
         attempts,
         seconds,
         tuple(map(str, data["warnings"])),
+        tuple(map(str, data.get("unusable", ()))),
     )
 
 

@@ -143,9 +143,9 @@ class StructuredHost(ABC):
             BudgetError: an attempt cannot be paid.
         """
         forms, began, warn, thread = forms_of(turn), time.monotonic(), list[str](), with_form(turn)
-        usage, calls, attempt, lengthened = NOTHING, tuple[ToolCall, ...](), 0, False
+        usage, calls, unusable, lengthened = NOTHING, tuple[ToolCall, ...](), list[str](), False
         while True:
-            attempt += 1
+            attempt = len(unusable) + 1
             at = asked_at.set(turn.place)
             try:
                 with turn.meter.asking():
@@ -168,11 +168,13 @@ class StructuredHost(ABC):
                         raise UnusableReplyError("short", said, words=length)
                     warn.append(f"{turn.place}: far too short, {said}")
             except UnusableReplyError as problem:
+                unusable.append(problem.why.kind)
                 if attempt >= self._attempts:
                     shown = text if len(text) <= 600 else text[:600] + " …"
                     raise ReplyError(
                         f"{turn.place}: no valid reply from {raw.model} in {attempt} attempts; the last one: {problem}",
                         raw=text,
+                        unusable=tuple(unusable),
                         tried=f"its last words were: {shown!r}",
                         hint="resume the run, or give this role another model: --set roles.<role>.model=<alias>",
                     ) from problem
@@ -185,7 +187,7 @@ class StructuredHost(ABC):
                     f"{turn.place}: every score is {score}, an end of the scale; it may be copied from the form"
                 )
             seconds = time.monotonic() - began
-            return Reply(text, value, model, usage, calls, attempt, seconds, tuple(warn))
+            return Reply(text, value, model, usage, calls, attempt, seconds, tuple(warn), tuple(unusable))
 
 
 def forms_of(turn: Turn[Any]) -> Forms:

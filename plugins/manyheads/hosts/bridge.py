@@ -1,13 +1,16 @@
 """What the hosts' teams share: their classes, their runs, and which run goes on."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Generic, TypeVar, cast
+from typing import Annotated, Any, Generic, TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, SerializeAsAny
 
+from manyheads.bank.corpora import resolve_corpus
+from manyheads.bank.ecosystem import Ecosystem
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import ManagedHost, Recall, Tool
 from manyheads.core.events import AnyEvent, Judged, Recruited, Result, Retrieved, Said, Stage, Voted, words
@@ -20,12 +23,13 @@ from manyheads.hosts import host_factory
 from manyheads.hosts.clients import ClientHost
 from manyheads.literature.library import Library
 from manyheads.models.offline import with_label
+from manyheads.papers import Literature, Scientist
 from manyheads.resources import Resources
 from manyheads.roles import RoleCard, Roles
 from manyheads.systems import results, systems
 from manyheads.systems import system_of as system_by
 from manyheads.systems.loading import load, reopen, validate
-from manyheads.tools import literature_tools
+from manyheads.tools import find_scientists_tool, invite_scientist_tool, literature_tools, refused
 
 PLACES = {
     "all": "the task or message", "last": "the task or last message", "each": "a message each",
@@ -234,26 +238,64 @@ def sentence(event: AnyEvent) -> str:
 
 # A role, as each host makes its own agent of it.
 
+Guest: TypeAlias = Callable[[Scientist, str], Awaitable[str]]
+"""Asks a scientist as another agent of the host; the answer in words."""
+
 
 def cast_role(
     role: str,
     tools: Sequence[Tool],
     library: Library | None,
+    corpus: Literature | str | None,
+    guest: Guest,
     paths: Sequence[str],
     variables: Mapping[str, Any],
 ) -> tuple[RoleCard, str, tuple[Tool, ...]]:
-    """A role's card, its system prompt, and all its tools, with those of the literature that its card lists.
+    """A role's card, its system prompt, and all its tools, with those of literature and corpus that its card lists.
+
+    Args:
+        corpus: of scientists; one that is named stays open as long as the process.
+        guest: asks a scientist who was invited.
+        variables: of the system prompt; a scientist may be one of the corpus, by name.
 
     Raises:
         ConfigError: no such role or variable.
+        CorpusError: no such corpus or scientist.
     """
     roles = Roles(Resources.of(paths))
     card = roles.card(role)
+    if isinstance(corpus, str):
+        corpus = _open_corpus(corpus)
+    if isinstance(me := variables.get("scientist"), str):
+        if corpus is None:
+            raise ConfigError(f"role {role!r}: scientist {me!r} is of no corpus", hint='add corpus="sample"')
+        variables = {**variables, "scientist": (me := corpus.scientist(me))}
+    own = me.name if isinstance(me, Scientist) else ""
+    guests = _guest_tools(corpus, own or role, guest, roles) if corpus else ()
     return (
         card,
         roles.system(role, variables),
-        (*tools, *literature_tools(library, card.tools, roles.prompts)),
+        (
+            *tools,
+            *(tool for tool in guests if tool.name in card.tools),
+            *literature_tools(library, card.tools, roles.prompts),
+        ),
     )
+
+
+@cache
+def _open_corpus(name: str) -> Literature:
+    return Ecosystem.open(resolve_corpus(name))
+
+
+def _guest_tools(corpus: Literature, me: str, guest: Guest, roles: Roles) -> tuple[Tool, ...]:
+    async def invite(name: str, question: str) -> str:
+        if name == me or name not in {scientist.name for scientist in corpus.scientists}:
+            raise refused("member" if name == me else "unknown", roles.prompts)
+        variables = {"asker": me, "question": question, "context": ""}
+        return await guest(corpus.scientist(name), roles.prompt("scientist", "advise", variables))
+
+    return find_scientists_tool(corpus, {me}, roles.prompts), invite_scientist_tool(invite, roles.prompts)
 
 
 # A run in code, on whatever host its config names.

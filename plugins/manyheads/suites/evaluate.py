@@ -14,11 +14,12 @@ from manyheads.hosts import host_factory, need_framework
 from manyheads.measures.scores import as_lines
 from manyheads.suites.cells import Cell, jobs_of, need_all
 from manyheads.suites.folder import begin, locked, record_of, write
-from manyheads.suites.measuring import Coverage, open_corpora, rows_of
-from manyheads.suites.report import Results, draw_suite, report_text, summary_table
-from manyheads.suites.spec import Suite
+from manyheads.suites.measuring import Coverage, open_corpora, replies_of, rows_of
+from manyheads.suites.report import Results, draw_suite, replies_table, report_text, summary_table
+from manyheads.suites.spec import REPLIES, Suite
 
 RESULTS, SUMMARY, TABLE, REPORT = "results.jsonl", "summary.jsonl", "summary.csv", "report.md"
+TASKS = "replies.csv"
 
 
 @dataclass(frozen=True)
@@ -76,11 +77,15 @@ async def evaluate(
         coverage = Coverage(spec, graph, {key for key, ended in finished.items() if not ended}, listener)
         executor = Local(host_factory, accept_changes, AGAIN)
         failures = await Scheduler(table, executor, budget, coverage, at_once=jobs).run(graph)
-    results = Results(spec, rows_of(spec, cells, failures, corpora))
+    counted = any(each.of == REPLIES for each in spec.measure_paths)
+    replies = replies_of(cells) if counted else []
+    results = Results(spec, rows_of(spec, cells, failures, corpora), replies)
     with locked(out):
         write(out / RESULTS, as_lines(results.rows))
         write(out / SUMMARY, as_lines(results.entries))
         write(out / TABLE, summary_table(results))
+        if counted:
+            write(out / TASKS, replies_table(results))
         pictures = draw_suite(results, out)
         text = report_text(suite, repeats, results, pictures, accepted, _made_with(cells, settings))
         write(out / REPORT, text)

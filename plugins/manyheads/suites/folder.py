@@ -7,6 +7,7 @@
     <judge>s/<name>/ a judging of a cell's runs together each, such as a ranking, where one was asked for
     results.jsonl    a line for each cell, with all that was measured
     summary.jsonl    a line for each condition and measure; summary.csv the same as a table
+    replies.csv      what the models made of the forms, by condition, role and task, where a measure is of that
     plot.png, .svg   what the suite draws
     report.md        the same to read
 """

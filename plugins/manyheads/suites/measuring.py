@@ -15,7 +15,18 @@ from manyheads.errors import ConfigError, SubjectError
 from manyheads.measures.corpus import MeasuringCorpus, measuring_corpus
 from manyheads.measures.scores import scores
 from manyheads.suites.cells import RUN, Cell
-from manyheads.suites.spec import Absent, MeasurePath, MeasuringConfig, SuiteSpec, Value, at
+from manyheads.suites.replies import ReplyCount, reply_counts
+from manyheads.suites.spec import (
+    REPLIES,
+    Absent,
+    Condition,
+    MeasurePath,
+    MeasuringConfig,
+    SuiteSpec,
+    Value,
+    at,
+    label_of,
+)
 from manyheads.texts import Subject, read_subject
 
 Corpora: TypeAlias = dict[tuple[str, str], MeasuringCorpus]
@@ -76,6 +87,15 @@ def rows_of(
     return [_row(spec, cell, failures, novelty) for cell in cells]
 
 
+def replies_of(cells: Sequence[Cell]) -> list[tuple[Condition, dict[str, ReplyCount]]]:
+    """What the models of each condition made of the forms, by `role.task`; runs that failed count as far as they went."""
+    folders = defaultdict[str, dict[Path, None]](dict)
+    conditions = {label_of(cell.condition): cell.condition for cell in cells}
+    for cell in cells:
+        folders[label_of(cell.condition)] |= dict.fromkeys(job.folder for job in cell.jobs)
+    return [(condition, reply_counts(folders[label])) for label, condition in conditions.items()]
+
+
 def _row(spec: SuiteSpec, cell: Cell, failures: Mapping[str, Failure], novelty: Novelty) -> Row:
     known: dict[str, Any] = {
         "cell": cell.name, "condition": dict(cell.condition), "case": cell.case, "seed": cell.seed
@@ -83,7 +103,13 @@ def _row(spec: SuiteSpec, cell: Cell, failures: Mapping[str, Failure], novelty: 
     results: dict[Path, dict[str, Any]] = {}
     for job in cell.jobs:
         if job.key in failures:
-            return Row(**known, error=str(failures[job.key]))
+            replies = {
+                measure.name: value
+                for measure in spec.measure_paths
+                for value in _reply_figure(measure, cell)
+                if isinstance(value, float)
+            }
+            return Row(**known, error=str(failures[job.key]), values=replies)
     for job in cell.jobs:
         try:
             results[job.folder] = result_data(job.folder)
@@ -120,6 +146,9 @@ def _cell_values(
     measure: MeasurePath, cell: Cell, results: Mapping[Path, Mapping[str, Any]], novelty: Novelty
 ) -> Iterator[Value]:
     """What there is of a measure in a cell: a value for each of its runs, or one of all of them together."""
+    if measure.of == REPLIES:
+        yield from _reply_figure(measure, cell)
+        return
     jobs = cell.judgings.get(measure.of, cell.runs)
     for job in jobs:
         if measure.of == "novelty":
@@ -133,6 +162,14 @@ def _cell_values(
                 yield Absent(f"{job.label}: {value.why}")
             case _:
                 yield value
+
+
+def _reply_figure(measure: MeasurePath, cell: Cell) -> Iterator[Value]:
+    """Of all jobs of a cell together; null where nothing of the kind was asked, and none for other measures."""
+    if measure.of == REPLIES:
+        task, figure = measure.path
+        value = reply_counts(job.folder for job in cell.jobs).get(task, ReplyCount()).figures[figure]
+        yield None if value is None else measure.value(value)
 
 
 def _novelty(spec: SuiteSpec, runs: Iterable[Job], corpora: Corpora) -> Novelty:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -31,7 +31,8 @@ from manyheads.report.plots import LABELS, WITHOUT, Panel, Point, can_draw, draw
 from manyheads.report.record import count
 from manyheads.suites.cells import CELLS, together
 from manyheads.suites.measuring import Row
-from manyheads.suites.spec import Condition, PlotConfig, Suite, SuiteSpec, judges, label_of
+from manyheads.suites.replies import FIGURES, ReplyCount, table_row
+from manyheads.suites.spec import REPLIES, Condition, PlotConfig, Suite, SuiteSpec, judges, label_of
 from manyheads.systems import systems
 
 # What a suite comes to: for each condition and measure n, mean ± standard error, intervals, and what is left out.
@@ -44,6 +45,10 @@ USAGE = ("usage.calls", "usage.input_tokens", "usage.output_tokens", "usage.cost
 COMMON = {
     "inference_cost": Number("replies asked for", (0.0, inf)),
     **dict.fromkeys(USAGE, Number("", (0.0, inf))),
+    **{
+        f"{REPLIES}.{name}": Number("", (0.0, inf if name in ("characters", "tokens") else 1.0))
+        for name in FIGURES
+    },
 }
 """Measures of any run."""
 
@@ -130,6 +135,8 @@ class Results:
 
     spec: SuiteSpec
     rows: Sequence[Row]
+    replies: Sequence[tuple[Condition, Mapping[str, ReplyCount]]] = ()
+    """Of each condition, by `role.task`."""
 
     @cached_property
     def entries(self) -> list[Entry]:
@@ -255,6 +262,18 @@ def summary_table(results: Results) -> str:
     return csv_text(table)
 
 
+def replies_table(results: Results) -> str:
+    """What the models made of the forms as CSV: a line for each condition, role and task."""
+    axes = results.spec.axes
+    lines = [
+        ([condition[axis] for axis in axes], task, table_row(each))
+        for condition, counts in results.replies
+        for task, each in counts.items()
+    ]
+    head: list[object] = [*axes, "task", *table_row(ReplyCount())]
+    return csv_text([head, *([*values, task, *line.values()] for values, task, line in lines)])
+
+
 def _repeats_of(values: Values, seeds: Collection[int], level: float, within: Ends | None) -> dict[str, Any]:
     """Each repeat's mean is over the same cases, or repeats would differ for the cases that they lack."""
     cases = {case for case, _ in values}
@@ -298,7 +317,7 @@ def report_text(
     apart = [name for name, system in judges().items() if name in measured and together(system)]
     unknown = "These runs did not fail; nobody knows the value, such as a cost without prices."
     troubles = (
-        ("Failed", "In none of the numbers above.", [(row.error, row.cell) for row in rows if row.error]),
+        ("Failed", f"In none of the numbers above{' but those of replies' * bool(results.replies)}.", [(row.error, row.cell) for row in rows if row.error]),
         ("Not to be measured", "",
          [(f"no {name}: {why}", row.cell) for row in rows for name, why in row.missing.items()]),
         ("Unknown", unknown, [(name, row.cell) for row in rows for name in row.unknown]),
@@ -313,7 +332,7 @@ def report_text(
         lstrip_blocks=True,
         finalize=_escaped,
     )
-    filters = (count, title_of, figure, with_error, ends)
+    filters = (count, title_of, figure, share, with_error, ends)
     cast(dict[str, Any], env.filters).update({each.__name__: each for each in filters})
     template = env.get_template("report.md.j2")
     return template.render(
@@ -330,6 +349,11 @@ def figure(value: float | None) -> str:
     if abs(value) < NOTHING:
         return "0"
     return f"{value:.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
+
+
+def share(number: int, part: float | None) -> str:
+    """A count beside what it is of all."""
+    return ABSENT if part is None else f"{number} ({part:.0%})"
 
 
 def with_error(value: float | None, error: float | None) -> str:

@@ -17,12 +17,14 @@ from manyheads.disk import expanded, read_text
 from manyheads.engine.system import System
 from manyheads.errors import ConfigError, describe
 from manyheads.resources import Resources, data_file, parse_json
+from manyheads.suites.replies import ALL, FIGURES
 from manyheads.systems import systems
 
 # What a suite measures, read from its names: `hd`, `usage.calls`, `review.overall`, `iterations < 10`.
 
 
 NOVELTY = ("hd", "cd", "ci", "on", "rnd")
+REPLIES = "replies"
 STEP = r"[^\s.<>=]+"
 NUMBER = r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
 MEASURE = re.compile(rf"(?P<path>{STEP}(?:\.{STEP})*)(?:\s*<\s*(?P<below>{NUMBER}))?")
@@ -39,8 +41,9 @@ class MeasurePath:
 
     Attributes:
         name: as tables call it.
-        of: `novelty` of the abstract, the `run` itself, or the name of a judge.
-        path: where in the result of that the value stands; for novelty, the name of the measure.
+        of: `novelty` of the abstract, the `run` itself, its `replies`, or the name of a judge.
+        path: where in the result of that the value stands; for novelty, the name of the measure; for replies,
+            `role.task` or `all`, then the name of the figure.
         below: what the value is held against, where it is a share that counts.
     """
 
@@ -64,6 +67,14 @@ class MeasurePath:
         bound = None if below is None else float(below)
         if path in NOVELTY:
             return cls(name, "novelty", (path,), bound)
+        if first == REPLIES and rest:
+            *task, figure = rest
+            if figure not in FIGURES or len(task) not in (0, 2):
+                raise ValueError(
+                    f"{text!r}: of replies there are {', '.join(f'replies.{each}' for each in FIGURES)}, "
+                    "and of one task such as replies.scientist.topic.first"
+                )
+            return cls(name, REPLIES, (".".join(task) or ALL, figure), bound)
         if rest and (system := judges().get(first)) and system.judge:
             return cls(name, first, system.judge.path(rest), bound)
         return cls(name, "run", (first, *rest), bound)
@@ -153,8 +164,9 @@ class SuiteSpec(Strict):
     measures: tuple[MeasureName, ...] = Field(min_length=1, max_length=MOST_VALUES)
     """`hd`, `cd`, `ci`, `on`, `rnd`; `review.overall`, or another mean of a conference review of the abstract;
     `ranking.s`, or another number of the relative quality ranking, in which the cell's ideas stand beside
-    `ranking.target`; what another judge makes of runs; or the path of a number or truth value in `result.json`, such as `usage.calls` or, for how many
-    ideas there are, `ideas.length`. `rebuttal.iterations < 10` is the share of runs of which that is true."""
+    `ranking.target`; what another judge makes of runs; `replies.first`, or another figure of what the models made of
+    the forms, of all tasks or, as `replies.scientist.topic.first`, of one; or the path of a number or truth value in
+    `result.json`, such as `usage.calls` or, for how many ideas there are, `ideas.length`. `rebuttal.iterations < 10` is the share of runs of which that is true."""
     measuring: MeasuringConfig = MeasuringConfig()
     against: dict[str, Any] = Field(default_factory=dict[str, Any])
     """Values of axes: what the other conditions are compared with; the first condition when left out."""

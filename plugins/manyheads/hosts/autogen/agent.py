@@ -31,6 +31,7 @@ from manyheads.hosts.clients import Ledger
 from manyheads.literature.library import Library
 from manyheads.models.abilities import settled
 from manyheads.models.answers import sound_arguments
+from manyheads.papers import Literature, Scientist
 from manyheads.retry import GarbledError
 
 _schemas: dict[tuple[type[BaseModel], str, str], ToolSchema] = {}
@@ -153,6 +154,7 @@ def role_agent(
     name: str | None = None,
     tools: Sequence[Tool] = (),
     library: Library | None = None,
+    corpus: Literature | str | None = None,
     knowledge: KnowledgeBank | str | None = None,
     paths: Sequence[str] = (),
     **variables: Any,
@@ -167,6 +169,8 @@ def role_agent(
         name: the agent's name; the role's when left out.
         tools: what it may call.
         library: gives it those of the literature tools that its card lists; stays open.
+        corpus: an open one or its name; gives a `scientist` or `leader`, who may be `scientist="Scientist3"` of it, the
+            tools to find other scientists and to ask one, who answers as another agent of the same model.
         knowledge: papers that are looked up for each question and shown beside it: an open bank, or its folder
             or URL, with which the agent can be dumped as JSON.
         paths: your own folders of roles and prompts, before ours.
@@ -175,7 +179,12 @@ def role_agent(
     Raises:
         ConfigError: no such role or variable, no such provider, its key is missing, or it cannot call tools.
     """
-    card, system, tools = cast_role(role, tools, library, paths, variables)
+
+    async def guest(scientist: Scientist, question: str) -> str:
+        asked = role_agent("scientist", client, name=scientist.name, paths=paths, scientist=scientist)
+        return (await asked.run(task=question)).messages[-1].to_text()
+
+    card, system, tools = cast_role(role, tools, library, corpus, guest, paths, variables)
     if isinstance(model, str):
         model = ModelConfig.parse(model)
     client = ModelClient(settled(model)) if isinstance(model, ModelConfig) else model

@@ -30,6 +30,10 @@ CONFERENCE_REVIEW = System(
     needs=lambda config: NEEDS,
     check=check,
     read=lambda config: read_subject(Path(config.inputs.subject)),
-    judge=Judge("subject", "review.overall", lambda path: ("means", ".".join(path), "mean")),
+    judge=Judge(
+        "subject",
+        "review.overall",
+        lambda path: tuple(path) if path[0] == "reviews" else ("means", ".".join(path), "mean"),
+    ),
     aliases={"review": "conference-review"},
 )

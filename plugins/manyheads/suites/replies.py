@@ -1,0 +1,124 @@
+"""How well a model does what it is asked, counted by role and task from what runs have recorded of its replies."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from manyheads.engine.folder import JOURNAL
+from manyheads.engine.journal import replies_in
+from manyheads.errors import JournalError
+from manyheads.forms import SHORT, shape_of
+from manyheads.tools import INVITE
+
+ALL = "all"
+"""Stands for all tasks of all roles."""
+
+
+class ReplyCount(BaseModel):
+    """What came of a task that was asked `asked` times."""
+
+    model_config = ConfigDict(frozen=True)
+
+    asked: int = 0
+    first: int = 0
+    """Replies that were valid at the first attempt."""
+    repaired: int = 0
+    """Replies that were valid after the model was asked again."""
+    given_up: int = 0
+    """Tasks for which no attempt gave a valid reply."""
+    lengths: int = 0
+    """Valid replies whose form asks for so many words."""
+    length_met: int = 0
+    """Of these, the ones that were not far too short in the end."""
+    copied: int = 0
+    """Tasks of which some attempt left a field as the form shows it."""
+    invited: int = 0
+    """Tasks in which an outside scientist was asked, or wished for, by tool or by field."""
+    unusable: dict[str, int] = {}
+    """Attempts that could not be used, by the kind of their fault, see `manyheads.forms.Unusable`."""
+    characters: int = 0
+    """Of all requests together: system prompt, thread and form, as the first attempt has them."""
+    input_tokens: int = 0
+    calls: int = 0
+    """Calls of the model that the tokens are of; those of tasks given up are not known."""
+
+    def __add__(self, other: "ReplyCount") -> "ReplyCount":
+        sums = {name: value + getattr(other, name) for name, value in self if isinstance(value, int)}
+        kinds = Counter(self.unusable) + Counter(other.unusable)
+        return ReplyCount(**sums, unusable=dict(sorted(kinds.items())))
+
+    @property
+    def figures(self) -> dict[str, float | None]:
+        """Shares of what was asked, of lengths of the replies with one, and the means of a request.
+
+        None where there is nothing to have a share of.
+        """
+        parts = {
+            **{name: (getattr(self, name), self.asked) for name in SHARES},
+            "length_met": (self.length_met, self.lengths),
+            "characters": (self.characters, self.asked),
+            "tokens": (self.input_tokens, self.calls),
+        }
+        return {name: part / whole if whole else None for name, (part, whole) in parts.items()}
+
+
+SHARES = ("first", "repaired", "given_up", "copied", "invited")
+FIGURES = (*ReplyCount().figures,)
+
+
+def reply_counts(folders: Iterable[Path]) -> dict[str, ReplyCount]:
+    """What runs, finished or not, have come to by `role.task`, and of `all`; runs without a journal count nothing.
+
+    Raises:
+        JournalError: a journal cannot be read.
+    """
+    counts: defaultdict[str, ReplyCount] = defaultdict(ReplyCount)
+    for folder in folders:
+        path = folder / JOURNAL
+        for request, reply in replies_in(path) if path.exists() else ():
+            try:
+                one = _count(request, reply)
+            except (TypeError, ValueError, LookupError, AttributeError) as error:
+                raise JournalError(f"{path}: damaged, or written by an older version: {error!r}") from error
+            counts[request["task"]] += one
+    return {**dict(sorted(counts.items())), ALL: sum(counts.values(), ReplyCount())} if counts else {}
+
+
+def _count(request: Mapping[str, Any], reply: Mapping[str, Any]) -> ReplyCount:
+    kinds, value = Counter(reply["unusable"]), reply.get("value")
+    texts = (request["system"], *(message["text"] for message in request["thread"]), request["form"])
+    called = any(call["name"] == INVITE and not call["failed"] for call in reply.get("tool_calls", ()))
+    asked = {
+        name: part["words"]
+        for name, part in (shape_of(request["form"]) or {}).get("properties", {}).items()
+        if "words" in part and value
+    }
+    said = sum(len(str(value[name]).split()) for name in asked)
+    usage = reply.get("usage", {})
+    return ReplyCount(
+        asked=1,
+        first=value is not None and not kinds,
+        repaired=value is not None and bool(kinds),
+        given_up=value is None,
+        lengths=bool(asked),
+        length_met=bool(asked) and said >= SHORT * sum(asked.values()),
+        copied="copied" in kinds,
+        invited=called or bool(value and value.get("invite")),
+        unusable=dict(kinds),
+        characters=sum(map(len, texts)),
+        input_tokens=usage.get("input_tokens", 0),
+        calls=usage.get("calls", 0),
+    )
+
+
+def table_row(count: ReplyCount) -> dict[str, object]:
+    """A line of a table: counts, shares, means, and the kinds of faults in words."""
+    line: dict[str, object] = {"asked": count.asked}
+    for name in (*SHARES, "length_met"):
+        line |= {"lengths": count.lengths} if name == "length_met" else {}
+        line |= {name: getattr(count, name), f"{name}_share": count.figures[name]}
+    kinds = ", ".join(f"{kind} {number}" for kind, number in count.unusable.items())
+    return line | {name: count.figures[name] for name in ("characters", "tokens")} | {"unusable": kinds}

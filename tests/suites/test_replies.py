@@ -1,0 +1,155 @@
+"""What a model makes of the forms, counted by role and task: by a suite, and of any run."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from manyheads.cli import app
+from manyheads.engine.journal import read_turns
+from manyheads.suites.measuring import Row
+from manyheads.suites.replies import ReplyCount, reply_counts
+from support.command import manyheads_command, served_by
+from support.faults import Fault
+from support.llm import LLM
+from support.play import config_for, play, play_now
+from support.records import read_lines
+from support.requests import Request
+from support.suites import write_suite
+
+MEASURES = ["replies.first", "replies.given_up", "replies.scientist.vote.repaired", "replies.tokens"]
+SMALL: Any = {
+    "set": {
+        "embedding": "lexical",
+        "turns": 1,
+        "team.size": 2,
+        "topic": "Robots",
+        "invitation.enabled": False,
+    },
+    "grid": {},
+    "measures": MEASURES,
+    "plot": None,
+}
+
+
+def asks_for(title: str) -> Callable[[Request], bool]:
+    return lambda request: request.title == title
+
+
+def copies_the_form(request: Request) -> str | None:
+    """A scientist that fills in a vote only after being asked again."""
+    if request.title != "Vote" or any(said.role == "assistant" for said in request.messages):
+        return None
+    return json.dumps({"thought": "<why>", "choice": 1})
+
+
+def test_a_suite_counts_what_the_model_does_wrong(tmp_path: Path) -> None:
+    write_suite(tmp_path / "evals", "mine", **(SMALL | {"repeats": 1}))
+    with LLM(faults=[Fault("missing", when=asks_for("Idea")), Fault("prose", when=asks_for("Vote"))]) as llm:
+        sets = served_by(llm, "models.default.tools=false")
+        done = manyheads_command("eval", "mine", "--path", tmp_path, *sets, cwd=tmp_path)
+    assert done.code == 0, done.err
+    folder = tmp_path / "runs" / "eval-mine"
+    [row] = read_lines(folder / "results.jsonl", Row)
+    lines = {line["task"]: line for line in csv.DictReader((folder / "replies.csv").open(encoding="utf-8"))}
+    idea, vote, every = lines["scientist.idea"], lines["scientist.vote"], lines["all"]
+    assert (idea["asked"], idea["first"], idea["repaired"], idea["unusable"]) == ("2", "1", "1", "fields 1")
+    assert (vote["repaired"], vote["repaired_share"], vote["unusable"]) == ("1", "0.5", "none 1")
+    assert int(every["asked"]) == int(every["first"]) + 2
+    assert int(every["asked"]) + 2 == llm.calls
+    assert row.values["replies.first"] == pytest.approx(float(every["first_share"]))
+    assert row.values["replies.scientist.vote.repaired"] == 0.5
+    assert row.values["replies.given_up"] == 0
+    report = (folder / "report.md").read_text(encoding="utf-8")
+    assert "| scientist.vote | 2 | 1 (50%) | 1 (50%) | 0 (0%) |" in report
+
+
+def test_what_is_given_up_counts_though_the_run_fails(tmp_path: Path) -> None:
+    write_suite(tmp_path / "evals", "mine", **(SMALL | {"repeats": 1}))
+    with LLM(faults=[Fault("prose", times=None, when=asks_for("Vote"))]) as llm:
+        sets = served_by(llm, "models.default.tools=false", "attempts=2")
+        done = manyheads_command("eval", "mine", "--path", tmp_path, *sets, cwd=tmp_path)
+    assert done.code != 0
+    folder = tmp_path / "runs" / "eval-mine"
+    [row] = read_lines(folder / "results.jsonl", Row)
+    assert row.error
+    assert row.values["replies.given_up"] > 0
+    assert row.values["replies.scientist.vote.repaired"] == 0
+    counts = reply_counts((folder / "cells").iterdir())
+    vote = counts["scientist.vote"]
+    assert vote.given_up >= 1
+    assert vote.given_up == vote.asked
+    assert vote.unusable == {"none": 2 * vote.given_up}
+    assert vote.characters > 1000 * vote.asked
+    assert "leader.draft" not in counts
+
+
+async def test_copied_fields_lengths_and_a_leader_that_speaks_as_a_scientist(tmp_path: Path) -> None:
+    with LLM(reply=copies_the_form) as llm:
+        played = await play(config_for(llm, "topic=Robots"), tmp_path / "run", llm)
+    counts = reply_counts([played.folder])
+    assert counts["scientist.vote"].copied == counts["scientist.vote"].asked == 3
+    assert counts["scientist.vote"].unusable == {"copied": 3}
+    assert counts["scientist.idea"].asked == 3
+    assert "leader.idea" not in counts
+    assert counts["scientist.idea"].lengths == 3
+    assert counts["scientist.idea"].length_met == 3
+    first = read_turns(played.folder / "journal.sqlite")[0][1]
+    assert any(first["form"] in request.text for request in llm.requests)
+
+
+def test_short_texts_are_counted(tmp_path: Path) -> None:
+    with LLM(answers={"text": "Robots.", "experiment": "Try.", "idea": "A hand."}) as llm:
+        played = play_now(tmp_path / "run", llm, "topic=Robots")
+    idea = reply_counts([played.folder])["scientist.idea"]
+    assert idea.unusable == {"short": 3}
+    assert (idea.repaired, idea.lengths, idea.length_met) == (3, 3, 0)
+
+
+@pytest.mark.parametrize("tools", [True, False])
+def test_invitations_are_counted_by_tool_and_by_field(tmp_path: Path, tools: bool) -> None:
+    def stranger(request: Request) -> str:
+        return next(
+            name for n in range(1, 40) if (name := f"Scientist{n}") not in request.text.split("## Whom")[0]
+        )
+
+    def call(request: Request) -> dict[str, Any]:
+        return {"name": stranger(request), "question": "Well?"}
+
+    made = [("invite_scientist", call)]
+    answers = {} if tools else {"invite": stranger, "question": "Well?"}
+    with LLM(tool_calls=made if tools else [], answers=answers) as llm:
+        sets = ("topic=Robots", "invitation.enabled=true", f"models.default.tools={str(tools).lower()}")
+        played = play_now(tmp_path / "run", llm, *sets)
+    counts = reply_counts([played.folder])
+    assert counts["scientist.idea"].invited >= 2
+    assert counts["all"].invited >= counts["scientist.advise"].asked >= 2
+    assert not tools or counts["all"].invited == counts["scientist.advise"].asked
+    assert counts["scientist.advise"].invited == 0
+
+
+def test_any_run_is_counted_by_the_command(tmp_path: Path) -> None:
+    with LLM(faults=[Fault("empty", when=asks_for("Vote"))]) as llm:
+        folder = play_now(tmp_path / "run", llm, "topic=Robots").folder
+    done = CliRunner().invoke(app, ["measure", str(folder), str(folder), "--replies", "--json"])
+    lines = {line["task"]: line for line in map(json.loads, done.stdout.splitlines())}
+    assert (lines["scientist.vote"]["asked"], lines["scientist.vote"]["unusable"]) == (6, "empty 2")
+    shown = CliRunner().invoke(app, ["measure", str(folder), "--replies"], env={"COLUMNS": "120"}).stdout
+    [row] = [line.split() for line in shown.splitlines() if "scientist.vote" in line]
+    assert row[1:5] == ["3", "2", "1", "0"]
+
+
+def test_nothing_asked_has_no_shares() -> None:
+    assert set(ReplyCount().figures.values()) == {None}
+
+
+@pytest.mark.parametrize("name", ["replies.frist", "replies.scientist.first", "replies"])
+def test_a_figure_that_there_is_not_is_named(tmp_path: Path, name: str) -> None:
+    write_suite(tmp_path / "evals", "mine", **(SMALL | {"measures": [name]}))
+    done = manyheads_command("eval", "mine", "--path", tmp_path, cwd=tmp_path)
+    assert done.code != 0
+    assert name in done.err

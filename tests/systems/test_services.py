@@ -106,6 +106,7 @@ async def test_an_idea_longer_than_the_model_reads_at_once_is_compared_in_parts(
 
     monkeypatch.setattr(LexicalEmbedder, "unread", long, raising=False)
     llm.answers["idea"] = f"{'Fingers feel fruit. ' * 20}{'A farm of bees. ' * 10}"
+    llm.answers["notes"] = [{"idea": number, "note": "A note."} for number in (1, 2, 3)]
     played = await run()
     later = [each for each in played.of(Retrieved) if "bees" in each.query]
     abstracts, model = {one["title"]: one["abstract"] for one in PAPERS}, LexicalEmbedder()

@@ -20,6 +20,8 @@ from support.play import Played, config_for, play
 from support.requests import Request
 
 Play = Callable[..., Any]
+NOTES = [{"idea": number, "note": "A note."} for number in (1, 2, 3)]
+"""Of a vote, beside answers that give every field called `idea` a text."""
 
 
 @pytest.fixture
@@ -114,7 +116,7 @@ async def test_texts_that_the_model_does_not_read_at_once_are_warned_of_once_a_s
         return [max(0, len(text.split()) - 40) for text in texts]
 
     monkeypatch.setattr(LexicalEmbedder, "unread", long, raising=False)
-    played = await run("turns=2", idea=" ".join(f"word{number}" for number in range(90)))
+    played = await run("turns=2", idea=" ".join(f"word{number}" for number in range(90)), notes=NOTES)
     warned = [each for each in played.of(Warned) if "embedding model" in each.message]
     assert [each.stage for each in warned] == ["idea", "novelty"]
     for warning in warned:
@@ -124,7 +126,7 @@ async def test_texts_that_the_model_does_not_read_at_once_are_warned_of_once_a_s
 
 
 async def test_texts_that_are_read_whole_are_not_warned_of(run: Play):
-    assert not (await run("turns=1", idea="word " * 900)).of(Warned)
+    assert not (await run("turns=1", idea="word " * 900, notes=NOTES)).of(Warned)
 
 
 async def test_declining_candidates_are_passed_over(run: Play):

@@ -116,6 +116,12 @@ def in_order(request: Request) -> list[dict[str, Any]]:
     return [{"idea": at, "rationale": "sparse", "note": "sparse"} for at in range(1, count + 1)]
 
 
+def too_close(request: Request) -> list[dict[str, Any]]:
+    """Every paper is nearly the same."""
+    count = request.asking.count("<paper>")
+    return [{"paper": at, "similarity": 90, "reason": "causal"} for at in range(1, count + 1)]
+
+
 TOPIC = "topic=sparse robust robots"
 RUNS: Mapping[str, tuple[Sets, Mapping[str, Any]]] = {
     "virsci": (
@@ -126,10 +132,7 @@ RUNS: Mapping[str, tuple[Sets, Mapping[str, Any]]] = {
             "invitation.enabled=true",
         ),
         {
-            "overlaps": lambda request: [
-                {"paper": n + 1, "similarity": 90, "reason": "causal"}
-                for n in range(request.asking.count("<paper>"))
-            ]
+            "overlaps": too_close,
         },
     ),
     "virsci with tools": (("models.default.tools=true", "invitation.enabled=true"), {}),

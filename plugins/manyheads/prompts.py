@@ -100,7 +100,7 @@ class Prompts:
             if self.find(name := f"spoken/{key_of(kind)}.md.j2"):
                 return self.render(name, {"one": model}).strip()
         spoken = getattr(model, "spoken", None)
-        return spoken() if callable(spoken) else str(model)
+        return str(spoken() if callable(spoken) else model)
 
     def words(self, name: str, kind: type[M]) -> M | None:
         """What `prompts/<name>`, a YAML file, says, as a model; None where there is no such file.

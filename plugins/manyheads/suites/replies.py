@@ -96,7 +96,7 @@ def _count(request: Mapping[str, Any], reply: Mapping[str, Any]) -> ReplyCount:
         for name, part in (shape_of(request["form"]) or {}).get("properties", {}).items()
         if "words" in part and value
     }
-    said = sum(len(str(value[name]).split()) for name in asked)
+    said = sum(len(str((value or {})[name]).split()) for name in asked)
     usage = reply.get("usage", {})
     return ReplyCount(
         asked=1,

@@ -15,6 +15,7 @@ from manyheads.suites.measuring import Row
 from manyheads.suites.replies import ReplyCount, reply_counts
 from support.command import manyheads_command, served_by
 from support.faults import Fault
+from support.fill import fill
 from support.llm import LLM
 from support.play import config_for, play, play_now
 from support.records import read_lines
@@ -44,7 +45,14 @@ def copies_the_form(request: Request) -> str | None:
     """A scientist that fills in a vote only after being asked again."""
     if request.title != "Vote" or any(said.role == "assistant" for said in request.messages):
         return None
-    return json.dumps({"thought": "<why>", "choice": 1})
+    return json.dumps(fill(request.schema or {}, request.seed, {"thought": "<why>", "choice": 1}))
+
+
+def says_little(request: Request) -> str | None:
+    """A scientist whose ideas are of a few words."""
+    if "experiment" not in (request.schema or {}).get("properties", {}):
+        return None
+    return json.dumps(fill(request.schema or {}, request.seed, {"idea": "A hand.", "experiment": "Try."}))
 
 
 def test_a_suite_counts_what_the_model_does_wrong(tmp_path: Path) -> None:
@@ -103,7 +111,7 @@ async def test_copied_fields_lengths_and_a_leader_that_speaks_as_a_scientist(tmp
 
 
 def test_short_texts_are_counted(tmp_path: Path) -> None:
-    with LLM(answers={"text": "Robots.", "experiment": "Try.", "idea": "A hand."}) as llm:
+    with LLM(reply=says_little) as llm:
         played = play_now(tmp_path / "run", llm, "topic=Robots")
     idea = reply_counts([played.folder])["scientist.idea"]
     assert idea.unusable == {"short": 3}

@@ -292,7 +292,8 @@ def _guest_tools(corpus: Literature, me: str, guest: Guest, roles: Roles) -> tup
     async def invite(name: str, question: str) -> str:
         if name == me or name not in {scientist.name for scientist in corpus.scientists}:
             raise refused("member" if name == me else "unknown", roles.prompts)
-        variables = {"asker": me, "question": question, "context": ""}
+        nothing = dict.fromkeys(("context", "remark", *roles.task("scientist", "advise").variables), "")
+        variables = {**nothing, "asker": me, "question": question}
         return await guest(corpus.scientist(name), roles.prompt("scientist", "advise", variables))
 
     return find_scientists_tool(corpus, {me}, roles.prompts), invite_scientist_tool(invite, roles.prompts)

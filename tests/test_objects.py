@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from manyheads.engine.replying import UnusableReplyError, parse
 from manyheads.objects import LONGEST, UnreadableError, objects
-from manyheads.replies import Decision, IdeaRating, Review, Vote, uniform_score
+from manyheads.replies import ConferenceReview, Decision, IdeaRating, Vote, uniform_score
 
 NUMBERS = {
     "7": 7, " 7 ": 7, "7.0": 7, '"7"': 7, '" 7 "': 7, "'7'": 7, "7e0": 7, "70e-1": 7, "1": 1, "10": 10, '"10"': 10,
@@ -173,9 +173,10 @@ def test_a_text_without_end_is_refused() -> None:
 
 
 def test_the_reason_is_short_however_much_is_wrong() -> None:
-    wrong = '{"strengths": [' + "1, " * 4999 + '1], "weaknesses": ["a"], "suggestions": ["b"]}'
+    rest = '"summary": "a", "weaknesses": ["a"], "questions": ["b"], "ethical_concerns": false, "overall": 5}'
+    wrong = '{"strengths": [' + "1, " * 4999 + f"1], {rest}"
     with pytest.raises(UnusableReplyError) as refused:
-        parse(wrong, Review)
+        parse(wrong, ConferenceReview)
     assert "strengths.0" in str(refused.value)
     assert "4,992 more" in str(refused.value)
     assert len(str(refused.value)) < 1000

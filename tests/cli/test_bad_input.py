@@ -46,7 +46,7 @@ MISTAKES = {
     "an unknown config": ("run virsky", "virsky: no such config", "virsci, virsci-2024"),
     "no mapping": ("run text.yaml", "text.yaml: a config is a mapping of keys to values", ""),
     "no YAML": ("run broken.yaml", "broken.yaml:3: not valid YAML: ", "expected ',' or ']'"),
-    "a prompt's variable": ("run virsci --path mine", "idea.md.j2: reads 'nonsense'", "its task gives topic, dis"),
+    "a prompt's variable": ("run virsci --path mine", "idea.md.j2: reads 'nonsense'", "its task gives topic, turn"),
     "a user's folder": ("run virsci --path theirs", "theirs: no such folder", "manyheads prompts export"),
     "no provider": ("run virsci --model gpt-4o", "model 'gpt-4o': unknown provider 'gpt-4o'", "openai/gpt-4o-mini"),
     "an unknown provider": ("run virsci --model gtp/4", "unknown provider 'gtp'", "providers: openai, ollama"),

@@ -90,7 +90,7 @@ def served(tmp_path: Path, llm: LLM) -> Done:
     prompt = tmp_path / "mine" / "prompts" / "scientist" / "idea.md.j2"
     prompt.write_text("# An idea, our way\n\nSpeak of owls.\n\n" + prompt.read_text(encoding="utf-8"))
     turns = ("--set", "team.size=3", "--set", "turns=2", "--set", "turns.idea=1")
-    model = served_by(llm)
+    model = (*served_by(llm), "--set", "embedding=lexical")
     command = ("run", "virsci", *turns, *model, "--path", "mine", "--out", "run")
     return manyheads_command(*command, cwd=tmp_path, env={"OPENAI_API_KEY": SECRET})
 

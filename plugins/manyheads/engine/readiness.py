@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.util import find_spec
 from urllib.parse import urlsplit
@@ -78,7 +79,8 @@ def _described(model: ModelConfig, alias: str, ask: bool | None) -> str:
     own = model.provider == "ollama" or (bool(model.base_url) and not is_openai(model))
     if not served or not (own if ask is None else ask):
         return name
-    found, usage = asyncio.run(probe(model, alias))
+    with ThreadPoolExecutor(1) as beside:  # a loop may be running here, as in a notebook
+        found, usage = beside.submit(asyncio.run, probe(model, alias)).result()
     cost = "" if usage.cost is None else f", {usage.cost:.4f} in your currency"
     return (
         f"{name}: {in_short(model, found)} (asked in {usage.calls} requests, {usage.tokens:,} tokens{cost})"

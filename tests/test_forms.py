@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from manyheads.errors import ConfigError
-from manyheads.forms import FENCE, Forms, form, resolved, schema_of, shape_of
+from manyheads.forms import FENCE, Forms, form, resolved, schema_of, shape_of, word_count
 from manyheads.prompts import Prompts
 from manyheads.replies import REPLIES, Idea, ReplyModel, SelfReview, Vote, review_of, seeking, vote_among
 from manyheads.resources import Resources
@@ -86,6 +86,11 @@ def test_a_line_of_a_users_own(tmp_path: Path) -> None:
     assert '"choice": <1–2: die Nummer>' in shown
     assert forms.short(Vote(thought="too few words", choice=1)) == (3, 40)
     assert forms.short(Vote(thought="w " * 24, choice=1)) is None
+
+
+def test_scripts_without_spaces_are_counted_by_their_letters() -> None:
+    assert word_count("three plain words") == 3
+    assert word_count("研究" * 100 + " and more") == 102
 
 
 def test_a_line_that_looks_like_a_form_stays_a_line(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import yaml
 from manyheads.forms import form
 from manyheads.replies import REPLIES
 from manyheads.resources import shipped
+from support.faults import Fault
 from support.fill import WORDS
 from support.llm import LLM
 from support.play import config_for, play
@@ -97,7 +98,8 @@ def abroad(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def english(request: Request) -> set[str]:
     """The English words of a request that are no material, no keys and no names."""
-    text = MATERIAL.sub("", request.text)
+    read = "\n\n".join(said.text for said in request.messages if said.role != "assistant")
+    text = MATERIAL.sub("", read)
     text = KEY.sub("", re.sub(r"```json \w+", "", text))
     text = re.sub(r"</?\w+>|`[^`]*`|Scientist\d+", "", text)
     return {
@@ -159,7 +161,8 @@ async def test_no_english_reaches_a_model(abroad: Path, tmp_path: Path, name: st
         ("find_scientists", {"interest": "robots"}),
         ("invite_scientist", {"name": "Nobody", "question": "sparse"}),
     ]
-    with LLM(answers=answers, tool_calls=calls) as llm:
+    faults = [Fault("missing"), Fault("prose")]  # so that it is asked again
+    with LLM(answers=answers, tool_calls=calls, faults=faults) as llm:
         played = await play(config_for(llm, f"paths=['{abroad}']", *sets), tmp_path / "run", llm)
     assert played.requests
     leaks = {(word, request.asking[:60]) for request in played.requests for word in english(request)}

@@ -106,11 +106,16 @@ class Forms:
         given = {"kind": why.kind, "problem": why.problem, "faults": faults, "said": said, "asked": wanted}
         return self.prompts.render("again.md.j2", given).strip()
 
+    def placeholders(self, kind: type[ReplyModel]) -> frozenset[str]:
+        """What stands for texts in a reply's form, with and without the length that it asks for."""
+        shown = re.findall(r'"<(.+)>"', self.form(kind))
+        return frozenset(part for text in shown for part in (text, re.sub(r"^≈\d+: ", "", text)))
+
     def short(self, reply: ReplyModel) -> tuple[int, int] | None:
         """The words of a reply that is far too short, and those that its form asks for."""
         asked = {name: each.words for name, each in self.meanings(type(reply)).items() if each.words}
         total = sum(asked.values())
-        said = sum(len(str(getattr(reply, name)).split()) for name in asked)
+        said = sum(word_count(str(getattr(reply, name))) for name in asked)
         return (said, total) if said < SHORT * total else None
 
     def meanings(self, kind: type[BaseModel]) -> dict[str, Meaning]:
@@ -143,6 +148,12 @@ def _brief(value: object) -> str | None:
         return None if value is MISSING else f"×{len(cast(list[Any], value))}"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 80 else text[:79] + "…"
+
+
+def word_count(text: str) -> int:
+    """Words of a text; in scripts that set none apart, two letters count as one."""
+    rest, letters = re.subn(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]", " ", text)
+    return len(rest.split()) + letters // 2
 
 
 # The skeleton.

@@ -1,6 +1,7 @@
 """The tool functions, host-neutral. What a model reads of them, and what they answer, stands in `prompts/tools/`."""
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+import re
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from functools import cache
 from typing import Annotated, Any
 
@@ -12,7 +13,7 @@ from manyheads.errors import LiteratureError
 from manyheads.literature.library import Library
 from manyheads.literature.lookup import Findings
 from manyheads.literature.source import Part
-from manyheads.papers import Literature, Paper
+from manyheads.papers import Literature, Paper, Scientist, fold
 from manyheads.prompts import Prompts
 from manyheads.resources import Resources
 
@@ -165,6 +166,13 @@ def invite_scientist_tool(
         return await invite(arguments.name.strip(), arguments.question)
 
     return tool(INVITE, prompts or shipped_prompts(), run)
+
+
+def scientist_named(name: str, scientists: Iterable[Scientist]) -> str:
+    """Who is meant by a name as a model writes it, such as `scientist 9` or `Scientist9 (robotics)`."""
+    known = {fold(scientist.name): scientist.name for scientist in scientists}
+    mentions = [name, *re.findall(r"[^\W\d_]+[\s_#-]*\d+", name)]
+    return next((known[fold(each)] for each in mentions if fold(each) in known), name.strip())
 
 
 def refused(problem: str, prompts: Prompts) -> ToolRefusedError:

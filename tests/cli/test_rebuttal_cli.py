@@ -42,7 +42,7 @@ def test_from_a_file_of_papers_with_the_offline_model(home: Path) -> None:
 @pytest.mark.parametrize("host", ["autogen", "agentscope"])
 def test_a_killed_run_goes_on_from_its_folder_alone(home: Path, host: str) -> None:
     flags = ("--host", host, "--background", "papers.bib", "--set", "rebuttal.max_iters=4")
-    with LLM(answers={"improved": True}, delay=0.1) as llm:
+    with LLM(answers={"improved": True}, seed=lambda request: request.text, delay=0.1) as llm:
         whole = manyheads_command("run", "rebuttal", *flags, *served_by(llm), "--out", "whole", cwd=home)
         assert whole.code == 0, whole.err
         asked = Counter(request.title for request in llm.requests)

@@ -1,6 +1,7 @@
 """What a model's text is taken for, and what a speaker is asked when it cannot be used."""
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -246,10 +247,13 @@ async def test_a_far_too_short_reply_is_asked_again_once_and_then_warned_of() ->
     assert (await Scripted(LONG).ask(turn(Idea))).warnings == ()
 
 
-async def test_texts_of_the_form_are_no_answer() -> None:
-    host = Scripted('{"thought": "<One or two sentences.>", "choice": 1}', GOOD)
+@pytest.mark.parametrize("brackets", ["<{}>", "{}"])
+async def test_texts_of_the_form_are_no_answer(brackets: str) -> None:
+    [meaning, *_] = re.findall(r'"<(.+)>"', form(Vote))
+    host = Scripted(json.dumps({"thought": brackets.format(meaning), "choice": 1}), GOOD)
     await host.ask(turn())
-    assert "`thought` is `<One or two sentences.>`" in host.threads[1][-1].text
+    assert "`thought` is `" in host.threads[1][-1].text
+    assert (await Scripted('{"thought": "<BOS>", "choice": 1}').ask(turn())).attempts == 1
 
 
 async def test_a_reply_that_its_check_refuses_is_asked_again() -> None:

@@ -17,7 +17,7 @@ TOPIC = "topic=How retrieval fails on long documents"
 SYSTEMS = {
     "self-reflection": ("baseline.rounds=3",),
     "discussion": ("baseline.turns=2",),
-    "single": ("baseline.tokens=9000",),
+    "single": ("baseline.tokens=24000",),
 }
 
 

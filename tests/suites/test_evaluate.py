@@ -262,7 +262,7 @@ def test_team_size_on_the_embedded_defaults(tmp_path: Path) -> None:
         (e.condition["team.size"], e.condition["turns"], e.measure): e
         for e in read_lines(folder / "summary.jsonl", Entry)
     }
-    assert len(means) == 12 * 5
+    assert len(means) == 24 * 7
     assert all(entry.n == 1 and entry.se is None for entry in means.values())
     assert (means[2, 1, "inference_cost"].mean or 0) < (means[8, 5, "inference_cost"].mean or 0)
     drawn = (folder / "plot.svg").read_text("utf-8")

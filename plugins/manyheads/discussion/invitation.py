@@ -5,7 +5,6 @@ for it. In open discussions the guest's answer joins this turn's replies; in bli
 who asked, who then answers again, so that nobody else's prompt changes.
 """
 
-import re
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -21,6 +20,7 @@ from manyheads.tools import (
     invite_scientist_tool,
     literature_tools,
     refused,
+    scientist_named,
 )
 
 R = TypeVar("R", bound=ReplyModel)
@@ -52,7 +52,7 @@ async def ask_with_advice(
     words = {"guest": guest.name, "question": guest.question, "advice": guest.advice}
     advice = Message(run.roles.prompts.render("partials/advice.md.j2", words))
     after = (*question.after, Message(reply.text, sender="assistant"), advice)
-    return await run.ask(replace(question, after=after), like)
+    return await run.ask(replace(question, after=after, recall=None), like)
 
 
 @dataclass
@@ -84,7 +84,10 @@ class _Asking:
             reply = await run.ask(self.question, seeking(kind))
             wish: ReplyModel = reply.value
             if isinstance(wish, Seeks) and wish.invite and fold(wish.invite) not in NOBODY:
-                name, words = self._named(wish.invite), wish.question or ""
+                name, words = (
+                    scientist_named(wish.invite, self.run.literature.scientists),
+                    wish.question or "",
+                )
                 if refusal := self._refusal(name):
                     run.warn(
                         self.question.stage, f"{speaker.name} wished to hear {name!r}: {REFUSALS[refusal]}"
@@ -102,14 +105,17 @@ class _Asking:
         reply = await run.ask(replace(self.question, tools=(*guests, *tools)), like)
         for call in reply.tool_calls:
             if call.name == INVITE and not call.failed:
-                name, words = self._named(str(call.arguments["name"])), str(call.arguments["question"])
+                name, words = (
+                    scientist_named(str(call.arguments["name"]), self.run.literature.scientists),
+                    str(call.arguments["question"]),
+                )
                 if not self.calls:  # a reply out of the journal has run no tools
                     await self._hear(name, words)
                 self._note(name, words, call.result)
         return reply
 
     async def _by_call(self, name: str, words: str) -> str:
-        name = self._named(name)
+        name = scientist_named(name, self.run.literature.scientists)
         if refusal := self._refusal(name):
             raise refused(refusal, self.run.roles.prompts)
         if self.calls >= self.run.settings.invitation.per_turn:
@@ -130,12 +136,6 @@ class _Asking:
             stage, turn, guest, "scientist", "advise", variables, "guest", asker=by, nested=nested
         )
         return (await self.run.ask(question, Advice)).value.advice
-
-    def _named(self, name: str) -> str:
-        """Who is meant by a name as a model writes it, such as `scientist 9` or `Scientist9 (robotics)`."""
-        known = {fold(scientist.name): scientist.name for scientist in self.run.literature.scientists}
-        mentions = [name, *re.findall(r"[^\W\d_]+[\s_#-]*\d+", name)]
-        return next((known[fold(each)] for each in mentions if fold(each) in known), name.strip())
 
     def _refusal(self, name: str) -> str | None:
         """Why a name cannot be invited, see `tools.refused`; None when it can."""

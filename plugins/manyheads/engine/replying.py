@@ -8,7 +8,7 @@ import asyncio
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
@@ -44,7 +44,7 @@ class UnusableReplyError(ValueError):
         super().__init__(problem)
 
 
-def parse(text: str, reply_type: type[R], *, truncated: bool = False) -> R:
+def parse(text: str, reply_type: type[R], *, truncated: bool = False, forms: Forms | None = None) -> R:
     """Read a typed reply from a model's text.
 
     Chatter around the JSON, fences, single quotes, trailing commas are forgiven; a cut or missing object, a
@@ -66,22 +66,23 @@ def parse(text: str, reply_type: type[R], *, truncated: bool = False) -> R:
             for item in items
         }
         raise UnusableReplyError("fields", describe(error), tuple(wrote.items())) from error
-    if copied := tuple(_copied(value.model_dump())):
+    words = (forms or shipped_forms()).placeholders(reply_type)
+    if copied := tuple(_copied(value.model_dump(), words)):
         fields = ", ".join(name for name, _ in copied)
         raise UnusableReplyError("copied", f"{fields}: copied from the form", copied)
     return value
 
 
-def _copied(value: Any, path: str = "") -> Iterator[tuple[str, object]]:
+def _copied(value: Any, words: Collection[str], path: str = "") -> Iterator[tuple[str, object]]:
     """The texts of a reply that are still the form's own."""
     match value:
         case dict():
             for name, each in cast(dict[str, Any], value).items():
-                yield from _copied(each, f"{path}.{name}".lstrip("."))
+                yield from _copied(each, words, f"{path}.{name}".lstrip("."))
         case list():
             for at, each in enumerate(cast(list[Any], value)):
-                yield from _copied(each, f"{path}.{at}")
-        case str() if re.fullmatch(r"<[^<>]{2,}>|…", value):
+                yield from _copied(each, words, f"{path}.{at}")
+        case str() if value.strip("<>") in words or re.fullmatch(r"…( ×[\d–+]+)?", value):
             yield path, value
         case _:
             pass
@@ -150,14 +151,14 @@ class StructuredHost(ABC):
             try:
                 with turn.meter.asking():
                     # Asked again, it has its advice: without tools, servers hold it to the reply's schema.
-                    raw = await self.native(turn if attempt == 1 else replace(turn, tools=()), thread, warn)
+                    raw = await self.native(turn if attempt == 1 else _without_tools(turn), thread, warn)
                     turn.meter.pay(raw.usage)
             finally:
                 asked_at.reset(at)
             text, model = printable(raw.text), printable(raw.model)
             usage, calls = usage + raw.usage, calls + raw.tool_calls
             try:
-                read = partial(parse, text, turn.reply_type, truncated=raw.truncated)
+                read = partial(parse, text, turn.reply_type, truncated=raw.truncated, forms=forms)
                 value = await asyncio.to_thread(read) if len(text) > LONG else read()
                 if turn.check and (problem := turn.check(value)):
                     raise UnusableReplyError("rule", problem)
@@ -192,6 +193,11 @@ class StructuredHost(ABC):
 
 def forms_of(turn: Turn[Any]) -> Forms:
     return turn.forms or shipped_forms()
+
+
+def _without_tools(turn: Turn[Any]) -> Turn[Any]:
+    """The turn without its tools, and without those whom a tool of it could ask."""
+    return replace(turn, tools=(), recall=None) if turn.tools else turn
 
 
 def with_form(turn: Turn[Any]) -> tuple[Message, ...]:

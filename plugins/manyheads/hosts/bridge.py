@@ -29,7 +29,13 @@ from manyheads.roles import RoleCard, Roles
 from manyheads.systems import results, systems
 from manyheads.systems import system_of as system_by
 from manyheads.systems.loading import load, reopen, validate
-from manyheads.tools import find_scientists_tool, invite_scientist_tool, literature_tools, refused
+from manyheads.tools import (
+    find_scientists_tool,
+    invite_scientist_tool,
+    literature_tools,
+    refused,
+    scientist_named,
+)
 
 PLACES = {
     "all": "the task or message", "last": "the task or last message", "each": "a message each",
@@ -290,6 +296,7 @@ def _open_corpus(name: str) -> Literature:
 
 def _guest_tools(corpus: Literature, me: str, guest: Guest, roles: Roles) -> tuple[Tool, ...]:
     async def invite(name: str, question: str) -> str:
+        name = scientist_named(name, corpus.scientists)
         if name == me or name not in {scientist.name for scientist in corpus.scientists}:
             raise refused("member" if name == me else "unknown", roles.prompts)
         nothing = dict.fromkeys(("context", "remark", *roles.task("scientist", "advise").variables), "")

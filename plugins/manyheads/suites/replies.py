@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from manyheads.engine.folder import JOURNAL
 from manyheads.engine.journal import replies_in
 from manyheads.errors import JournalError
-from manyheads.forms import SHORT, shape_of
+from manyheads.forms import SHORT, shape_of, word_count
 from manyheads.tools import INVITE
 
 ALL = "all"
@@ -96,7 +96,7 @@ def _count(request: Mapping[str, Any], reply: Mapping[str, Any]) -> ReplyCount:
         for name, part in (shape_of(request["form"]) or {}).get("properties", {}).items()
         if "words" in part and value
     }
-    said = sum(len(str((value or {})[name]).split()) for name in asked)
+    said = sum(word_count(str((value or {})[name])) for name in asked)
     usage = reply.get("usage", {})
     return ReplyCount(
         asked=1,

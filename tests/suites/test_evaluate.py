@@ -263,7 +263,9 @@ def test_team_size_on_the_embedded_defaults(tmp_path: Path) -> None:
         for e in read_lines(folder / "summary.jsonl", Entry)
     }
     assert len(means) == 24 * 7
-    assert all(entry.n == 1 and entry.se is None for entry in means.values())
+    of_one = {(1, turns, name) for turns in (1, 3, 5, 7) for name in ("freshness", "diversity")}
+    assert {cell for cell, entry in means.items() if entry.n == 0} == of_one, "one member alone is no team"
+    assert all(entry.n == 1 and entry.se is None for cell, entry in means.items() if cell not in of_one)
     assert (means[2, 1, "inference_cost"].mean or 0) < (means[8, 5, "inference_cost"].mean or 0)
     drawn = (folder / "plot.svg").read_text("utf-8")
     assert all(name in drawn for name in ("HD, ", "CD, ", "CI, ", "ON, ", "team.size", "turns"))

@@ -10,6 +10,7 @@ from manyheads.forms import FENCE, Forms, form, resolved, schema_of, shape_of, w
 from manyheads.prompts import Prompts
 from manyheads.replies import REPLIES, Idea, ReplyModel, SelfReview, Vote, review_of, seeking, vote_among
 from manyheads.resources import Resources
+from manyheads.roles import Roles
 
 KINDS: dict[str, type[ReplyModel]] = {
     **REPLIES,
@@ -104,6 +105,16 @@ def test_a_line_that_looks_like_a_form_stays_a_line(tmp_path: Path) -> None:
 def test_a_file_that_is_none_is_named(tmp_path: Path, text: str) -> None:
     with pytest.raises(ConfigError, match=r"Vote\.yaml"):
         written(tmp_path, "replies/Vote.yaml", text).form(Vote)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"), [("Idea", "no field experimnet"), ("Advise", "there is no reply Advise")]
+)
+def test_words_that_no_reply_reads_are_named(tmp_path: Path, name: str, says: str) -> None:
+    written(tmp_path, f"replies/{name}.yaml", "experimnet: The design.\n")
+    [problem] = Roles(Resources.of([tmp_path])).problems()
+    assert f"{name}.yaml" in problem
+    assert says in problem
 
 
 def test_the_last_form_counts() -> None:

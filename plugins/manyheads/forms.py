@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import PurePosixPath
 from typing import Annotated, Any, cast, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel
@@ -129,6 +130,26 @@ class Forms:
             if words := self.prompts.words(f"replies/{key_of(each)}.yaml", Meanings):
                 found |= {name: meaning for name, meaning in words.root.items() if name in found}
         return found
+
+    def problems(self) -> Iterator[str]:
+        """Files of words that no reply reads, and lines in them that are of no field."""
+        fields: dict[str, set[str]] = {}
+        for kind in _kinds(ReplyModel):
+            fields.setdefault(key_of(kind), set()).update(kind.model_fields)
+        for name in self.prompts.names("replies/"):
+            key, path = PurePosixPath(name).stem, self.prompts.find(name)
+            if key not in fields:
+                yield f"{path}: there is no reply {key}"
+            elif (words := self.prompts.words(name, Meanings)) and (
+                unknown := words.root.keys() - fields[key]
+            ):
+                yield f"{path}: {key} has no field {', '.join(sorted(unknown))}, but {', '.join(fields[key])}"
+
+
+def _kinds(kind: type[ReplyModel]) -> Iterator[type[ReplyModel]]:
+    yield kind
+    for narrower in kind.__subclasses__():
+        yield from _kinds(narrower)
 
 
 @cache

@@ -91,6 +91,10 @@ class Prompts:
         """The file `prompts/<name>` that wins, None where there is none."""
         return self._resources.find("prompts", name)
 
+    def names(self, folder: str) -> list[str]:
+        """The YAML files below a folder of `prompts/`, by name."""
+        return sorted(name for name in self._resources.names("prompts", ".yaml") if name.startswith(folder))
+
     def told(self, model: object) -> str:
         """A reply, or a part of a result, as others are shown it: by the template of its class, `spoken/<Class>.md.j2`.
 

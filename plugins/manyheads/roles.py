@@ -138,6 +138,10 @@ class Roles:
                         self.prompts.try_out(prompt, variables)
                 except ConfigError as error:
                     lines.append(error.message)
+        try:
+            lines += self.forms.problems()
+        except ConfigError as error:
+            lines.append(error.message)
         return lines
 
 

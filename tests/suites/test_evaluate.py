@@ -163,7 +163,7 @@ def test_a_cell_whose_result_is_damaged_has_failed_and_the_others_are_told(
 
 
 def test_warnings_of_cells_come_with_their_rows(tmp_path: Path) -> None:
-    keys = {"turns": 1, "embedding": "lexical", "team.size": 2, "topics.max_restarts": 0}
+    keys = {"turns": 1, "embedding": "lexical", "team.size": 3, "team.max_invitations": 1}
     write_suite(tmp_path, "mine", measures=["usage.calls"], plot=None, grid={}, repeats=1, set=keys)
     [row] = run(tmp_path / "mine", tmp_path / "out")[0].results.rows
     told = result_of(tmp_path / "out" / "cells" / row.cell)

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,8 @@ def copies_the_form(request: Request) -> str | None:
     """A scientist that fills in a vote only after being asked again."""
     if request.title != "Vote" or any(said.role == "assistant" for said in request.messages):
         return None
-    return json.dumps(fill(request.schema or {}, request.seed, {"thought": "<why>", "choice": 1}))
+    [thought] = re.findall(r'"thought": "(<.+>)"', request.asking)
+    return json.dumps(fill(request.schema or {}, request.seed, {"thought": thought, "choice": 1}))
 
 
 def says_little(request: Request) -> str | None:

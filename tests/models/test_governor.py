@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import suppress
 from email.utils import formatdate
+from itertools import pairwise
 from typing import Any
 
 import httpx
@@ -15,6 +16,7 @@ from openai import AsyncOpenAI
 
 from manyheads.config import ModelConfig
 from manyheads.errors import ConfigError, ModelError
+from manyheads.models import governor as governing
 from manyheads.models.abilities import forms_for
 from manyheads.models.answers import plain
 from manyheads.models.governor import Governor
@@ -312,13 +314,49 @@ async def test_one_passing_failure_blames_no_response_format(llm: LLM, ask: Ask)
     assert sent_forms(llm) == ["json_schema"] * 3
 
 
-async def test_a_failure_that_is_twice_gone_without_a_form_is_the_forms(llm: LLM, ask: Ask) -> None:
+async def test_a_failure_that_is_twice_gone_without_a_form_is_the_forms(
+    llm: LLM, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(governing, "MOMENT", 0)
     llm.faults.append(Fault("status", status=500, times=None, when=lambda request: request.has_form))
     through = governor(llm)
     for _ in range(3):
         assert await ask(through)
     tries = ["json_schema", "json_schema", "json_object", None]
     assert sent_forms(llm) == [*tries, *tries, None]
+
+
+async def test_one_outage_blames_no_response_format(llm: LLM, ask: Ask) -> None:
+    llm.faults.append(Fault("status", status=500, times=12))
+    through, warn = governor(llm, retries=9), list[str]()
+    await asyncio.gather(*(ask(through, warn) for _ in range(4)))
+    assert list(forms_for(through.config, Remark, with_tools=False)) == ["schema", "object", "none"]
+    assert any("for this request" in note for note in warn)
+    assert not any("refused" in note for note in warn)
+    await ask(through)
+    assert sent_forms(llm)[-1] == "json_schema"
+
+
+async def test_a_form_is_not_changed_for_an_unexplained_failure_before_a_wait(llm: LLM, ask: Ask) -> None:
+    llm.faults.append(Fault("status", status=500, times=3, retry_after=0.1))
+    warn: list[str] = []
+    assert await ask(governor(llm, max_wait=5), warn)
+    assert sent_forms(llm) == ["json_schema", "json_schema", "json_object", None]
+    times = [request.at for request in llm.requests]
+    assert all(later - earlier >= 0.1 for earlier, later in pairwise(times))
+    assert len(warn) == 4
+
+
+async def test_a_schema_that_is_taken_ends_the_doubts(
+    llm: LLM, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(governing, "MOMENT", 0)
+    through = governor(llm)
+    for _ in range(3):
+        llm.faults.append(Fault("status", status=500, times=3))
+        await ask(through)
+        await ask(through)
+    assert sent_forms(llm)[-1] == "json_schema"
 
 
 async def test_a_request_that_is_wrong_anyway_blames_no_response_format(llm: LLM, ask: Ask) -> None:

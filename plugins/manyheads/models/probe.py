@@ -16,7 +16,7 @@ from manyheads.core import NOTHING, Usage
 from manyheads.models.abilities import Abilities, form_arguments, is_openai, keep
 from manyheads.models.answers import body_of, make_sound, refusal_of
 from manyheads.models.faults import in_words
-from manyheads.models.requests import key_of, key_variable, openai_settings, usage_of
+from manyheads.models.requests import key_of, key_variable, openai_settings, server_address, usage_of
 from manyheads.objects import UnreadableError, objects
 from manyheads.prompts import Prompts
 from manyheads.resources import Resources
@@ -24,9 +24,6 @@ from manyheads.retry import GarbledError, RefusedError, is_failure
 
 TOKENS = 300
 """Most of one answer; a model that thinks aloud may need more, which is then told as not known."""
-USUAL_ADDRESS = {
-    "openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com", "ollama": "http://localhost:11434",
-}  # fmt: skip
 ADD = {
     "type": "object",
     "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
@@ -202,7 +199,7 @@ class Probe:
         return cast(dict[str, Any], value)
 
     def _address(self, path: str) -> str:
-        base = (self.config.address or USUAL_ADDRESS[self.config.provider]).rstrip("/")
+        base = server_address(self.config).rstrip("/")
         if path.startswith("/../"):
             return f"{base.removesuffix('/v1')}{path[3:]}"
         return base + path

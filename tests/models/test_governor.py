@@ -19,6 +19,7 @@ from manyheads.errors import ConfigError, ModelError
 from manyheads.models import governor as governing
 from manyheads.models.abilities import forms_for
 from manyheads.models.answers import plain
+from manyheads.models.faults import TooLongError
 from manyheads.models.governor import Governor
 from manyheads.models.requests import key_of, key_variable
 from manyheads.replies import Remark, Vote, vote_among
@@ -91,7 +92,13 @@ async def test_passing_failures_are_tried_again(llm: LLM, ask: Ask, status: int)
         (402, "This request requires more credits", "add credit"),
         (400, "no", "server reports"),
         (400, "This model's maximum context length is 2048 tokens", "models.writer.context"),
+        (400, "context limit: 190000 + 20000 > 200000", "models.writer.context"),
+        (400, "Please reduce the length of the messages", "models.writer.context"),
         (400, "m does not support tools", "models.writer.tools=false"),
+        (404, "No endpoints found that support tool use", "models.writer.tools=false"),
+        (404, "No endpoints found that support image input", "models.writer.vision=false"),
+        (400, "Invalid schema for function 'add': no type", "models.writer.tools=false"),
+        (400, "Invalid schema for response_format 'Remark'", "models.writer.response_format=none"),
         (400, '"auto" tool choice requires --enable-auto-tool-choice', "models.writer.tools=false"),
         (400, "this model does not support image input", "models.writer.vision=false"),
         (422, "unknown field response_format", "models.writer.response_format=none"),
@@ -109,6 +116,16 @@ async def test_a_refusal_has_the_step_that_mends_it(
     assert message in told.value.message
     assert "start the server" not in str(told.value.hint).partition(", or start")[0]
     assert "manyheads resume" in str(told.value.hint)
+
+
+async def test_the_window_that_anthropic_names_is_read(llm: LLM, ask: Ask) -> None:
+    said = (
+        "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, decrease input length"
+    )
+    llm.faults.append(Fault("status", status=400, message=said))
+    with pytest.raises(TooLongError) as told:
+        await ask(governor(llm), forms=BARE)
+    assert (told.value.window, told.value.asked) == (200_000, 210_000)
 
 
 async def test_an_empty_account_is_not_asked_again(llm: LLM, ask: Ask) -> None:
@@ -367,7 +384,14 @@ async def test_a_request_that_is_wrong_anyway_blames_no_response_format(llm: LLM
     assert llm.requests[-1].has_form
 
 
-@pytest.mark.parametrize("message", ["maximum context length is 2048 tokens", "m does not support tools"])
+@pytest.mark.parametrize(
+    "message",
+    [
+        "maximum context length is 2048 tokens",
+        "m does not support tools",
+        "Invalid schema for function 'add_numbers': In context=('properties', 'a')",
+    ],
+)
 async def test_a_refusal_of_something_else_blames_no_response_format(
     llm: LLM, ask: Ask, message: str
 ) -> None:

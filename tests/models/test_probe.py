@@ -111,6 +111,52 @@ async def test_the_window_that_a_server_tells_of(llm: LLM, listed: dict[str, Any
     assert settled(model(llm, context=99)).window == 99
 
 
+@pytest.mark.parametrize(
+    ("own", "others", "context"),
+    [("another", (), 4096), ("another", ("third",), None), ("test-model", ("third",), 4096)],
+)
+async def test_the_window_of_another_model_is_not_taken(
+    llm: LLM, own: str, others: tuple[str, ...], context: int | None
+) -> None:
+    llm.listed[:] = [{"id": own, "max_model_len": 4096}, *({"id": one, "n_ctx": 512} for one in others)]
+    found, _ = await probe(model(llm), "default")
+    assert found.context == context
+
+
+@pytest.mark.parametrize(
+    ("said", "sees"), [("RED", True), ("It is red.", True), ("It cannot be rendered.", None)]
+)
+async def test_the_colour_is_a_word_of_its_own(llm: LLM, said: str, sees: bool | None) -> None:
+    llm.reply = names(said)
+    found, _ = await probe(model(llm), "default")
+    assert found.vision is sees
+
+
+@pytest.mark.parametrize(
+    ("choice", "found", "sent", "told"),
+    [
+        (True, "object", ["object", "none"], "response_format json_object"),
+        ("schema", "none", ["schema", "object", "none"], "response_format json_schema (found: none)"),
+        ("object", "schema", ["object", "none"], "response_format json_object (found: json_schema)"),
+        (True, "none", ["none"], "response_format not used; the prompt shows the form"),
+        (
+            False,
+            "schema",
+            ["none"],
+            "response_format not used; the prompt shows the form (found: json_schema)",
+        ),
+    ],
+)
+def test_the_configs_form_goes_before_the_one_that_was_found(
+    llm: LLM, choice: object, found: Any, sent: list[str], told: str
+) -> None:
+    config = model(llm, response_format=choice)
+    known = abilities.remember(config, form=found)
+    assert list(forms_for(config, Remark, with_tools=False)) == sent
+    assert f"; {told}; images" in in_short(config, known)
+    assert "context unknown (128,000 assumed)" in in_short(config, known)
+
+
 async def test_ollama_tells_of_itself(llm: LLM) -> None:
     llm.shown = {"capabilities": ["completion", "tools"], "model_info": {"llama.context_length": 8192}}
     config = model(llm, provider="ollama", base_url=llm.url)

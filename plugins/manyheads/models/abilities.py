@@ -128,10 +128,10 @@ def forms_for(
 
     The last, `none`, is empty: the form stands in the prompt anyway.
     """
-    most, known = config.response_format, abilities_of(config).form or "schema"
+    most = config.response_format
     if reply_type is None or most in (False, "none") or (with_tools and not takes_both(config)):
         return {"none": {}}
-    first = max(FORMS.index(known), 0 if most is True else FORMS.index(str(most)))
+    first = FORMS.index((abilities_of(config).form or "schema") if most is True else str(most))
     forms = form_arguments(config.provider, reply_type)
     return {name: forms[name] for name in FORMS[first:] if name in forms}
 

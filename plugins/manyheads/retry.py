@@ -262,6 +262,7 @@ class Retry:
         longest_asked: a server that asks for a longer wait is not asked again.
         together: whether all who use the limiter wait when the server says that it is asked too often.
         mend: changes the request after a failure, if it can; a mended request is sent at once, as if for the first time.
+        patient: after which failures even a mended request waits, as one that is sent again unchanged.
         before_wait: called with each failure that is not the last, and whether the request was mended.
     """
 
@@ -273,11 +274,13 @@ class Retry:
     longest_asked: float = math.inf
     together: bool = True
     mend: Callable[[BaseException], bool] | None = None
+    patient: Callable[[BaseException], bool] | None = None
     before_wait: Callable[[BaseException, bool], None] | None = None
     tries: int = field(default=0, init=False)
     failure: Exception | None = field(default=None, init=False)
     """The last of a try: what to tell when time runs out while waiting for another."""
     _mended: bool = field(default=False, init=False)
+    _at_once: bool = field(default=False, init=False)
     _free: int = field(default=0, init=False)
 
     async def send(self, request: Callable[[], Awaitable[T]]) -> T:
@@ -309,8 +312,9 @@ class Retry:
         if isinstance(error, OverdueError | SlowError | SpentError) or not isinstance(error, Exception):
             return False
         self.failure, self._mended = error, self.mend is not None and self.mend(error)
-        if self._mended:
-            self._free += 1
+        self._free += self._mended
+        self._at_once = self._mended and not (self.patient and self.patient(error))
+        if self._at_once:
             return True
         asked, status = retry_after(error), status_of(error)
         if asked is not None and asked > self.longest_asked:
@@ -319,7 +323,7 @@ class Retry:
 
     def _pause(self, state: RetryCallState) -> float:
         """Seconds to sleep: what Retry-After says, which the limiter may wait for, else a growing, random time."""
-        if self._mended:
+        if self._at_once:
             return 0.0
         asked = retry_after(self.failure)
         if asked is not None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import suppress
 from email.utils import formatdate
+from itertools import pairwise
 from typing import Any
 
 import httpx
@@ -15,8 +16,10 @@ from openai import AsyncOpenAI
 
 from manyheads.config import ModelConfig
 from manyheads.errors import ConfigError, ModelError
+from manyheads.models import governor as governing
 from manyheads.models.abilities import forms_for
 from manyheads.models.answers import plain
+from manyheads.models.faults import TooLongError
 from manyheads.models.governor import Governor
 from manyheads.models.requests import key_of, key_variable
 from manyheads.replies import Remark, Vote, vote_among
@@ -89,7 +92,13 @@ async def test_passing_failures_are_tried_again(llm: LLM, ask: Ask, status: int)
         (402, "This request requires more credits", "add credit"),
         (400, "no", "server reports"),
         (400, "This model's maximum context length is 2048 tokens", "models.writer.context"),
+        (400, "context limit: 190000 + 20000 > 200000", "models.writer.context"),
+        (400, "Please reduce the length of the messages", "models.writer.context"),
         (400, "m does not support tools", "models.writer.tools=false"),
+        (404, "No endpoints found that support tool use", "models.writer.tools=false"),
+        (404, "No endpoints found that support image input", "models.writer.vision=false"),
+        (400, "Invalid schema for function 'add': no type", "models.writer.tools=false"),
+        (400, "Invalid schema for response_format 'Remark'", "models.writer.response_format=none"),
         (400, '"auto" tool choice requires --enable-auto-tool-choice', "models.writer.tools=false"),
         (400, "this model does not support image input", "models.writer.vision=false"),
         (422, "unknown field response_format", "models.writer.response_format=none"),
@@ -107,6 +116,16 @@ async def test_a_refusal_has_the_step_that_mends_it(
     assert message in told.value.message
     assert "start the server" not in str(told.value.hint).partition(", or start")[0]
     assert "manyheads resume" in str(told.value.hint)
+
+
+async def test_the_window_that_anthropic_names_is_read(llm: LLM, ask: Ask) -> None:
+    said = (
+        "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, decrease input length"
+    )
+    llm.faults.append(Fault("status", status=400, message=said))
+    with pytest.raises(TooLongError) as told:
+        await ask(governor(llm), forms=BARE)
+    assert (told.value.window, told.value.asked) == (200_000, 210_000)
 
 
 async def test_an_empty_account_is_not_asked_again(llm: LLM, ask: Ask) -> None:
@@ -312,13 +331,49 @@ async def test_one_passing_failure_blames_no_response_format(llm: LLM, ask: Ask)
     assert sent_forms(llm) == ["json_schema"] * 3
 
 
-async def test_a_failure_that_is_twice_gone_without_a_form_is_the_forms(llm: LLM, ask: Ask) -> None:
+async def test_a_failure_that_is_twice_gone_without_a_form_is_the_forms(
+    llm: LLM, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(governing, "MOMENT", 0)
     llm.faults.append(Fault("status", status=500, times=None, when=lambda request: request.has_form))
     through = governor(llm)
     for _ in range(3):
         assert await ask(through)
     tries = ["json_schema", "json_schema", "json_object", None]
     assert sent_forms(llm) == [*tries, *tries, None]
+
+
+async def test_one_outage_blames_no_response_format(llm: LLM, ask: Ask) -> None:
+    llm.faults.append(Fault("status", status=500, times=12))
+    through, warn = governor(llm, retries=9), list[str]()
+    await asyncio.gather(*(ask(through, warn) for _ in range(4)))
+    assert list(forms_for(through.config, Remark, with_tools=False)) == ["schema", "object", "none"]
+    assert any("for this request" in note for note in warn)
+    assert not any("refused" in note for note in warn)
+    await ask(through)
+    assert sent_forms(llm)[-1] == "json_schema"
+
+
+async def test_a_form_is_not_changed_for_an_unexplained_failure_before_a_wait(llm: LLM, ask: Ask) -> None:
+    llm.faults.append(Fault("status", status=500, times=3, retry_after=0.1))
+    warn: list[str] = []
+    assert await ask(governor(llm, max_wait=5), warn)
+    assert sent_forms(llm) == ["json_schema", "json_schema", "json_object", None]
+    times = [request.at for request in llm.requests]
+    assert all(later - earlier >= 0.1 for earlier, later in pairwise(times))
+    assert len(warn) == 4
+
+
+async def test_a_schema_that_is_taken_ends_the_doubts(
+    llm: LLM, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(governing, "MOMENT", 0)
+    through = governor(llm)
+    for _ in range(3):
+        llm.faults.append(Fault("status", status=500, times=3))
+        await ask(through)
+        await ask(through)
+    assert sent_forms(llm)[-1] == "json_schema"
 
 
 async def test_a_request_that_is_wrong_anyway_blames_no_response_format(llm: LLM, ask: Ask) -> None:
@@ -329,7 +384,14 @@ async def test_a_request_that_is_wrong_anyway_blames_no_response_format(llm: LLM
     assert llm.requests[-1].has_form
 
 
-@pytest.mark.parametrize("message", ["maximum context length is 2048 tokens", "m does not support tools"])
+@pytest.mark.parametrize(
+    "message",
+    [
+        "maximum context length is 2048 tokens",
+        "m does not support tools",
+        "Invalid schema for function 'add_numbers': In context=('properties', 'a')",
+    ],
+)
 async def test_a_refusal_of_something_else_blames_no_response_format(
     llm: LLM, ask: Ask, message: str
 ) -> None:

@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
+from manyheads.config import ModelConfig
 from manyheads.disk import cache_folder
-from manyheads.errors import ModelError
+from manyheads.engine.readiness import findings
+from manyheads.errors import ConfigError, ModelError
 from manyheads.models import abilities
 from manyheads.models.abilities import Abilities, abilities_of, forms_for, keep, settled
 from manyheads.models.probe import in_short, probe
+from manyheads.models.requests import server_address
 from manyheads.replies import Remark
 from manyheads.systems.results import load
 from support.command import manyheads_command
@@ -108,6 +111,52 @@ async def test_the_window_that_a_server_tells_of(llm: LLM, listed: dict[str, Any
     assert settled(model(llm, context=99)).window == 99
 
 
+@pytest.mark.parametrize(
+    ("own", "others", "context"),
+    [("another", (), 4096), ("another", ("third",), None), ("test-model", ("third",), 4096)],
+)
+async def test_the_window_of_another_model_is_not_taken(
+    llm: LLM, own: str, others: tuple[str, ...], context: int | None
+) -> None:
+    llm.listed[:] = [{"id": own, "max_model_len": 4096}, *({"id": one, "n_ctx": 512} for one in others)]
+    found, _ = await probe(model(llm), "default")
+    assert found.context == context
+
+
+@pytest.mark.parametrize(
+    ("said", "sees"), [("RED", True), ("It is red.", True), ("It cannot be rendered.", None)]
+)
+async def test_the_colour_is_a_word_of_its_own(llm: LLM, said: str, sees: bool | None) -> None:
+    llm.reply = names(said)
+    found, _ = await probe(model(llm), "default")
+    assert found.vision is sees
+
+
+@pytest.mark.parametrize(
+    ("choice", "found", "sent", "told"),
+    [
+        (True, "object", ["object", "none"], "response_format json_object"),
+        ("schema", "none", ["schema", "object", "none"], "response_format json_schema (found: none)"),
+        ("object", "schema", ["object", "none"], "response_format json_object (found: json_schema)"),
+        (True, "none", ["none"], "response_format not used; the prompt shows the form"),
+        (
+            False,
+            "schema",
+            ["none"],
+            "response_format not used; the prompt shows the form (found: json_schema)",
+        ),
+    ],
+)
+def test_the_configs_form_goes_before_the_one_that_was_found(
+    llm: LLM, choice: object, found: Any, sent: list[str], told: str
+) -> None:
+    config = model(llm, response_format=choice)
+    known = abilities.remember(config, form=found)
+    assert list(forms_for(config, Remark, with_tools=False)) == sent
+    assert f"; {told}; images" in in_short(config, known)
+    assert "context unknown (128,000 assumed)" in in_short(config, known)
+
+
 async def test_ollama_tells_of_itself(llm: LLM) -> None:
     llm.shown = {"capabilities": ["completion", "tools"], "model_info": {"llama.context_length": 8192}}
     config = model(llm, provider="ollama", base_url=llm.url)
@@ -115,6 +164,60 @@ async def test_ollama_tells_of_itself(llm: LLM) -> None:
     assert found == Abilities(tools=True, form="schema", both=False, vision=False, context=8192)
     assert settled(config).calls_tools
     assert not settled(config).sees
+
+
+@pytest.mark.parametrize(
+    ("provider", "variable", "path"), [("openai", "OPENAI_BASE_URL", "/v1"), ("ollama", "OLLAMA_HOST", "")]
+)
+async def test_the_server_that_the_environment_names_is_asked(
+    llm: LLM, provider: str, variable: str, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, llm.url + path)
+    monkeypatch.setenv("OPENAI_API_KEY", "of-my-server")
+    llm.shown = {"capabilities": ["completion"]}
+    config = model(llm, provider=provider, base_url=None)
+    run = small("virsci", llm).model_copy(update={"models": {"default": config}})
+    [told] = [one for one in findings(run) if one.subject == "models.default"]
+    assert told.ok
+    assert "asked in" in told.message, "a server of one's own"
+    assert llm.calls
+
+
+@pytest.mark.parametrize(
+    ("settings", "environment", "address"),
+    [
+        ({"provider": "openai"}, "", "https://api.openai.com/v1"),
+        ({"provider": "openai"}, "http://gpu:8000/v1", "http://gpu:8000/v1"),
+        ({"provider": "openai", "base_url": "http://other/v1"}, "http://gpu:8000/v1", "http://other/v1"),
+        ({"provider": "anthropic"}, "http://gateway", "http://gateway"),
+        ({"provider": "ollama"}, "", "http://localhost:11434"),
+        ({"provider": "ollama"}, "gpu", "http://gpu:11434"),
+        ({"provider": "ollama"}, ":8080", "http://127.0.0.1:8080"),
+        ({"provider": "ollama"}, "[::1]", "http://[::1]:11434"),
+        ({"provider": "ollama"}, "https://gpu/ollama/", "https://gpu:443/ollama"),
+    ],
+)
+def test_where_the_sdk_of_a_provider_sends_requests(
+    settings: dict[str, Any], environment: str, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "OLLAMA_HOST"):
+        monkeypatch.setenv(variable, environment)
+    assert server_address(ModelConfig.model_validate({"name": "m"} | settings)) == address
+
+
+@pytest.mark.parametrize("environment", ["localhost:8000/v1", "http://gpu:none/v1"])
+def test_a_variable_that_holds_no_address_is_told(environment: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", environment)
+    with pytest.raises(ConfigError, match="OPENAI_BASE_URL"):
+        server_address(ModelConfig(provider="openai", name="m"))
+
+
+def test_what_is_known_of_one_server_is_not_said_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = ModelConfig(provider="openai", name="m")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://one:8000/v1")
+    abilities.remember(config, tools=False)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://two:8000/v1")
+    assert abilities_of(config).tools is None
 
 
 async def test_an_ollama_model_that_is_not_pulled(llm: LLM) -> None:

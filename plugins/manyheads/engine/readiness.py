@@ -16,9 +16,8 @@ from manyheads.engine.journal import ReplayModel
 from manyheads.engine.system import system_of
 from manyheads.errors import ConfigError, UserError
 from manyheads.literature.library import Library
-from manyheads.models.abilities import is_openai
 from manyheads.models.probe import in_short, probe
-from manyheads.models.requests import key_of, key_variable
+from manyheads.models.requests import is_own, key_of, key_variable, server_address
 from manyheads.papers import Literature
 from manyheads.report.record import count
 from manyheads.resources import Resources
@@ -76,8 +75,7 @@ def findings(config: RunConfig, *, ask_models: bool | None = None) -> Iterator[F
 def _described(model: ModelConfig, alias: str, ask: bool | None) -> str:
     """A model, with what it can do where that is asked for; raises `UserError` where it does not answer."""
     name, served = f"{model.provider}/{model.name}", model.provider not in ("offline", "replay")
-    own = model.provider == "ollama" or (bool(model.base_url) and not is_openai(model))
-    if not served or not (own if ask is None else ask):
+    if not served or not (is_own(model) if ask is None else ask):
         return name
     with ThreadPoolExecutor(1) as beside:  # a loop may be running here, as in a notebook
         found, usage = beside.submit(asyncio.run, probe(model, alias)).result()
@@ -96,8 +94,7 @@ def _need_model(model: ModelConfig, alias: str) -> None:
         key_of(model, alias)
     if model.provider == "offline":
         return
-    usual = {"openai": "https://api.openai.com", "anthropic": "https://api.anthropic.com"}
-    url = urlsplit(model.address or usual.get(model.provider, "http://localhost:11434"))
+    url = urlsplit(server_address(model))
     host, port = url.hostname or "localhost", url.port or (443 if url.scheme == "https" else 80)
     try:
         socket.create_connection((host, port), timeout=3).close()

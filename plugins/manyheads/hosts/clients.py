@@ -21,7 +21,7 @@ from manyheads.models.faults import TooLongError
 from manyheads.models.fitting import fitted, tokens_of
 from manyheads.models.governor import CLOCK, Clock, Governor
 from manyheads.models.offline import LocalModel, OfflineModel
-from manyheads.models.requests import ROOM, key_variable
+from manyheads.models.requests import ROOM, key_variable, server_address
 from manyheads.pool import Pool
 from manyheads.replies import ReplyModel
 
@@ -132,7 +132,7 @@ class ServedModel(ABC, Generic[C]):
         self._key = (
             type(self),
             config.model_dump_json(),
-            config.address,
+            server_address(config),
             os.environ.get(key_variable(config) or ""),
             loop,
         )

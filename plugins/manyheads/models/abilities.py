@@ -1,7 +1,6 @@
 """What a model at its server can do, as it was found out: by `manyheads check`, or by a refusal."""
 
 import json
-import os
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -17,6 +16,7 @@ from manyheads.config import ModelConfig
 from manyheads.disk import cache_folder, read_text, replace_text
 from manyheads.errors import UserError
 from manyheads.forms import schema_of
+from manyheads.models.requests import server_address
 from manyheads.replies import ReplyModel
 
 FORMS = ("schema", "object", "none")
@@ -55,7 +55,9 @@ _known: dict[str, Abilities] = {}
 
 def key_of_server(config: ModelConfig) -> str:
     """One for each model at each address, without what the address may hold of a login."""
-    return sha256(json.dumps([config.provider, config.address, config.name]).encode()).hexdigest()[:32]
+    return sha256(json.dumps([config.provider, server_address(config), config.name]).encode()).hexdigest()[
+        :32
+    ]
 
 
 def abilities_of(config: ModelConfig) -> Abilities:
@@ -108,8 +110,7 @@ def settled(config: ModelConfig) -> ModelConfig:
 
 def is_openai(config: ModelConfig) -> bool:
     """Whether a model is served by OpenAI itself, and not by one of the many servers that speak as it does."""
-    address = config.address or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com"
-    return config.provider == "openai" and urlsplit(address).hostname == "api.openai.com"
+    return config.provider == "openai" and urlsplit(server_address(config)).hostname == "api.openai.com"
 
 
 def takes_both(config: ModelConfig) -> bool:
@@ -127,10 +128,10 @@ def forms_for(
 
     The last, `none`, is empty: the form stands in the prompt anyway.
     """
-    most, known = config.response_format, abilities_of(config).form or "schema"
+    most = config.response_format
     if reply_type is None or most in (False, "none") or (with_tools and not takes_both(config)):
         return {"none": {}}
-    first = max(FORMS.index(known), 0 if most is True else FORMS.index(str(most)))
+    first = FORMS.index((abilities_of(config).form or "schema") if most is True else str(most))
     forms = form_arguments(config.provider, reply_type)
     return {name: forms[name] for name in FORMS[first:] if name in forms}
 

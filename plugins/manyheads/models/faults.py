@@ -21,16 +21,18 @@ from manyheads.retry import (
 Matter = Literal["context", "tools", "images", "form"]
 _MATTERS: dict[Matter, re.Pattern[str]] = {
     "context": re.compile(
-        r"context.?(length|window|size)|maximum context|prompt is too long|too many (input )?tokens", re.I
+        r"context.?(length|window|size|limit)|maximum context|prompt is too long|too many (input )?tokens"
+        r"|reduce the length of the (messages|prompt|input)",
+        re.I,
     ),
     "tools": re.compile(
         r"(not|n't) support\w* (tool|function)|(tool|function)s?( use| calling)? (is|are) not supported"
-        r"|tool.choice|tool-call-parser",
+        r"|tool.choice|tool-call-parser|no endpoints? found that support\w* (tool|function)|schema for (tool|function)\b",
         re.I,
     ),
     "images": re.compile(
         r"(not|n't) support\w* (image|vision|multimodal)|image.?(url|input)s?\b.*not (support|allow)|no vision"
-        r"|not a multimodal|mmproj",
+        r"|not a multimodal|mmproj|no endpoints? found that support\w* (image|vision)",
         re.I,
     ),
     "form": re.compile(
@@ -41,6 +43,8 @@ _WINDOWS = (
     re.compile(r"(?:maximum context length|context (?:window|size|length))\D{0,25}?(\d[\d,]*)", re.I),
     re.compile(r"> (\d[\d,]*) maximum", re.I),
 )
+_SUM = re.compile(r"context limit: (\d[\d,]*) \+ (\d[\d,]*) > (\d[\d,]*)", re.I)
+"""Of what Anthropic says: the prompt, the most of the answer, the window."""
 _ASKED = re.compile(r"(?:requested|resulted in|request|prompt)\b\D{0,40}?(\d[\d,]*)", re.I)
 
 
@@ -73,7 +77,9 @@ def in_words(error: Exception, alias: str, config: ModelConfig, count: int) -> M
         export = f"export {variable}=…" if variable else "check the server's access rules"
         hint = f"{export}; or that key's account may not use {config.name}" if status == 403 else export
         return ModelError(f"{model}: the key is refused ({status})", hint=hint)
-    if status == 404:
+    # a gateway says so of a model that it has, at servers that do not take the request
+    unable = matter_of(error) in ("tools", "images") and re.search(r"\bsupport", str(error), re.I)
+    if status == 404 and not unable:
         return ModelError(f"{model}: no such model or address (404)", hint=_not_found(error, alias, config))
     what = (
         ""
@@ -87,11 +93,17 @@ def in_words(error: Exception, alias: str, config: ModelConfig, count: int) -> M
     hint = f"{_step(error, status, alias, config)}, then: manyheads resume RUN"
     if matter_of(error) == "context" and status is not None:
         text = str(error)
-        window = next((int(n[1].replace(",", "")) for each in _WINDOWS if (n := each.search(text))), None)
-        asked = int(n[1].replace(",", "")) if (n := _ASKED.search(text)) else None
+        window = next((_number(n[1]) for each in _WINDOWS if (n := each.search(text))), None)
+        asked = _number(n[1]) if (n := _ASKED.search(text)) else None
+        if n := _SUM.search(text):
+            window, asked = _number(n[3]), _number(n[1]) + _number(n[2])
         asked = asked if asked and asked > (window or 0) else None
         return TooLongError(message, window=window, asked=asked, tried=tried, hint=hint)
     return ModelError(message, tried=tried, hint=hint)
+
+
+def _number(text: str) -> int:
+    return int(text.replace(",", ""))
 
 
 def _not_found(error: Exception, alias: str, config: ModelConfig) -> str:

@@ -1,7 +1,7 @@
 """The guard of the requests to one model: how many at once, what is sent again, which form of a schema the server takes."""
 
 import asyncio
-from collections import Counter
+import time
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
@@ -16,8 +16,10 @@ T = TypeVar("T")
 
 REFUSALS = frozenset({400, 422, 500})
 """Statuses of a server that may know no `response_format`."""
-_doubts = Counter[str]()
-"""Of servers that did not say what was wrong: how often their failure was gone without a form."""
+MOMENT = 30.0
+"""Seconds within which failures that a server does not explain are one: an outage meets all requests under way."""
+_doubts: dict[str, float] = {}
+"""Of servers that did not say what was wrong: since when, in seconds of `time.monotonic`, failures are gone without a form."""
 
 
 class Clock:
@@ -73,7 +75,8 @@ class Governor:
         """Send one request, again where that can help.
 
         A server that refuses a form is asked in the next one. For later requests that is remembered where the refusal
-        names it, or where a failure that it does not explain was twice gone without: one 500 may be anything.
+        names it, or where failures that it does not explain were gone without twice, some time apart, and the strictest form
+        was not taken in between: one outage may be anything.
 
         Args:
             request: sends it with the form that it is given.
@@ -98,8 +101,11 @@ class Governor:
             sent += 1
             return True
 
+        def passing(error: BaseException) -> bool:
+            return status_of(error) == 500 and matter_of(error) is None
+
         def note(error: BaseException, mended: bool) -> None:
-            if not mended:
+            if not mended or passing(error):
                 warn.append(f"models.{self.alias}: {in_short(error)}; tried again")
 
         retry = Retry(
@@ -110,6 +116,7 @@ class Governor:
             longest_asked=self.config.max_wait,
             together=False,
             mend=other_form,
+            patient=passing,
             before_wait=note,
         )
         try:
@@ -121,16 +128,22 @@ class Governor:
             raise in_words(error, self.alias, self.config, retry.tries) from error
         if sent:
             warn.append(self._note_form(names[sent], named=named))
+        elif len(names) > 1:
+            _doubts.pop(key_of_server(self.config), None)
         return answer
 
     def _note_form(self, form: str, *, named: bool) -> str:
-        """Remember that the server takes no stricter form than this one; the note for the user."""
-        key = key_of_server(self.config)
-        _doubts[key] += 1
-        if named or _doubts[key] > 1:
+        """Remember that the server takes no stricter form than this one, if that is sure; the note for the user."""
+        where = "is sent as json_object" if form == "object" else "stays in the prompt"
+        if named:
             remember(self.config, form=form)
-        now = "the schema is sent as json_object" if form == "object" else "the schema stays in the prompt"
-        return f"models.{self.alias}: the server refused response_format; {now}"
+            return f"models.{self.alias}: the server refused response_format; the schema {where}"
+        key, now = key_of_server(self.config), time.monotonic()
+        if key not in _doubts or now - _doubts[key] < MOMENT:
+            _doubts.setdefault(key, now)
+            return f"models.{self.alias}: the server failed without a reason; for this request the schema {where}"
+        remember(self.config, form=form)
+        return f"models.{self.alias}: the server failed again until its response_format was changed; the schema {where}"
 
     async def _answer(self, call: Awaitable[T]) -> T:
         """One try, in time: the SDKs' time-outs start anew with each byte, this one holds for the whole request."""

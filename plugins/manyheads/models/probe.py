@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from manyheads.core import NOTHING, Usage
 from manyheads.models.abilities import Abilities, form_arguments, is_openai, keep
 from manyheads.models.answers import body_of, make_sound, refusal_of
 from manyheads.models.faults import in_words
-from manyheads.models.requests import key_of, key_variable, openai_settings, usage_of
+from manyheads.models.requests import key_of, key_variable, openai_settings, server_address, usage_of
 from manyheads.objects import UnreadableError, objects
 from manyheads.prompts import Prompts
 from manyheads.resources import Resources
@@ -24,9 +25,7 @@ from manyheads.retry import GarbledError, RefusedError, is_failure
 
 TOKENS = 300
 """Most of one answer; a model that thinks aloud may need more, which is then told as not known."""
-USUAL_ADDRESS = {
-    "openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com", "ollama": "http://localhost:11434",
-}  # fmt: skip
+RED = re.compile(r"\bred\b", re.I)
 ADD = {
     "type": "object",
     "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
@@ -137,7 +136,7 @@ class Probe:
         text = {"type": "text", "text": self._prompts.render("probe/image.md.j2", {}).strip()}
         content = [text, {"type": "image_url", "image_url": {"url": picture}}]
         answer = await self._try("image", messages=[{"role": "user", "content": content}])
-        return False if answer is None else True if "red" in answer.text.lower() else None
+        return False if answer is None else True if RED.search(answer.text) else None
 
     async def _window(self) -> int | None:
         """The context, from the server's list of models, or from llama.cpp's own page."""
@@ -146,8 +145,8 @@ class Probe:
         with suppress(httpx.HTTPError, GarbledError, RefusedError):
             listed = await self._get("GET", "/models")
             models = [one for one in listed.get("data") or [] if isinstance(one, dict)]
-            mine = [one for one in models if one.get("id") == self.config.name] or models[:1]
-            if mine and (window := window_in(mine[0])):
+            mine = [one for one in models if one.get("id") == self.config.name] or models
+            if len(mine) == 1 and (window := window_in(mine[0])):
                 return window
         with suppress(httpx.HTTPError, GarbledError, RefusedError):
             return window_in(await self._get("GET", "/../props"))
@@ -202,7 +201,7 @@ class Probe:
         return cast(dict[str, Any], value)
 
     def _address(self, path: str) -> str:
-        base = (self.config.address or USUAL_ADDRESS[self.config.provider]).rstrip("/")
+        base = server_address(self.config).rstrip("/")
         if path.startswith("/../"):
             return f"{base.removesuffix('/v1')}{path[3:]}"
         return base + path
@@ -229,17 +228,22 @@ async def probe(config: ModelConfig, alias: str) -> tuple[Abilities, Usage]:
 def in_short(config: ModelConfig, found: Abilities) -> str:
     """Abilities in a line for the user; what the config says itself goes before."""
     tools = found.tools if config.tools is None else config.tools
-    ways = {"schema": "json_schema", "object": "json_object", "none": "none, the prompt's form alone"}
+    ways = {"schema": "json_schema", "object": "json_object", "none": "not used; the prompt shows the form"}
+    able = found.form or "none"
+    form = able if config.response_format is True else config.response_format or "none"
+    taken = "" if form == able else f" (found: {'none' if able == 'none' else ways[able]})"
     words = {True: "yes", False: "no", None: "not known"}
     several = ", several at once" if tools and found.parallel else ""
-    beside = "" if found.both is None else f", {'also' if found.both else 'not'} beside tools"
+    beside = (
+        "" if found.both is None or form == "none" else f", {'also' if found.both else 'not'} beside tools"
+    )
     context = config.context or found.context
     vision = found.vision if config.vision is None else config.vision
     return "; ".join([
         f"tools {words[tools]}{several}" + ("" if tools in (True, None) else " (fields of the reply in their place)"),
-        f"response_format {ways[found.form or 'none']}{beside}",
+        f"response_format {ways[form]}{taken}{beside}",
         f"images {words[vision]}",
-        f"context {context:,}" if context else f"context not told ({config.window:,} assumed)",
+        f"context {context:,}" if context else f"context unknown ({config.window:,} assumed)",
     ])  # fmt: skip
 
 

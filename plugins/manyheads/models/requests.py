@@ -2,6 +2,7 @@
 
 import os
 from typing import Any
+from urllib.parse import urlsplit
 
 from manyheads.config import ModelConfig
 from manyheads.core import Usage
@@ -78,6 +79,51 @@ def refuse_unseen(alias: str, config: ModelConfig, *, images: bool) -> None:
             f"models.{alias}: {config.name} cannot see images (vision: false)",
             hint="give this role a model that can, roles.<role>.model, or set its vision to true",
         )
+
+
+# Where requests go.
+
+
+_USUAL_ADDRESS = {
+    "openai": ("OPENAI_BASE_URL", "https://api.openai.com/v1"),
+    "anthropic": ("ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
+    "ollama": ("OLLAMA_HOST", "http://localhost:11434"),
+}
+"""Of each provider: the variable that its SDK follows where a config names no address, and the provider's own address."""
+
+
+def server_address(config: ModelConfig) -> str:
+    """Where requests to a model go: to its `base_url`, else where the provider's SDK sends them.
+
+    Raises:
+        ConfigError: an environment variable is not set, or holds no address.
+    """
+    variable, usual = _USUAL_ADDRESS.get(config.provider, ("", ""))
+    if config.base_url is not None or not (named := os.environ.get(variable, "").strip()):
+        return config.address or usual
+    address = named if config.provider != "ollama" or "://" in named else f"http://{named}"
+    try:
+        parts = urlsplit(address)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        parts = host = port = None
+    if parts is None or parts.scheme not in ("http", "https") or not (host or config.provider == "ollama"):
+        raise ConfigError(
+            f"{variable} holds no address of a server",
+            hint=f"export {variable}=http://… anew, or set base_url of the model",
+        )
+    if config.provider != "ollama":
+        return address
+    # As Ollama's client reads it: a bare host has Ollama's port, an empty one is this machine.
+    place = f"[{host}]" if host and ":" in host else host or "127.0.0.1"
+    port = port or (11434 if "://" not in named else 443 if parts.scheme == "https" else 80)
+    return f"{parts.scheme}://{place}:{port}/{parts.path.strip('/')}".rstrip("/")
+
+
+def is_own(config: ModelConfig) -> bool:
+    """Whether a model is served elsewhere than by the provider itself, which asks money for each request."""
+    usual = {urlsplit(_USUAL_ADDRESS[name][1]).hostname for name in ("openai", "anthropic")}
+    return bool(address := server_address(config)) and urlsplit(address).hostname not in usual
 
 
 # Keys of model servers; they come from the environment and from nowhere else.

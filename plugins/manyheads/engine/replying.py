@@ -180,7 +180,7 @@ class StructuredHost(ABC):
                         hint="resume the run, or give this role another model: --set roles.<role>.model=<alias>",
                     ) from problem
                 warn.append(f"{turn.place}: asked again, {problem}")
-                answer = Message(text.strip() or "(nothing)", sender="assistant")
+                answer = Message(text.strip()[:LONG] or "(nothing)", sender="assistant")
                 thread = (*thread, answer, Message(forms.again(turn.reply_type, problem.why)))
                 continue
             if (score := uniform_score(value)) is not None:

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import PurePosixPath
 from typing import Annotated, Any, cast, get_args
 
@@ -77,11 +77,37 @@ def schema_of(kind: type[ReplyModel]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
+class Form:
+    """How one reply is asked for.
+
+    Attributes:
+        text: the part of a prompt that shows its skeleton.
+        words: fields whose length is asked for, with the words.
+    """
+
+    text: str
+    words: Mapping[str, int]
+
+    @cached_property
+    def fields(self) -> Mapping[str, str]:
+        """What stands for each field in the skeleton, by the path of its name."""
+        return dict(_placeholders(self.text))
+
+    @cached_property
+    def texts(self) -> frozenset[str]:
+        """What stands for texts in the skeleton, with and without the length that it asks for."""
+        shown = re.findall(r'"<(.+)>"', self.text)
+        return frozenset(part for text in shown for part in (text, re.sub(r"^≈\d+: ", "", text)))
+
+
+@dataclass(frozen=True)
 class Forms:
-    """The words of a search path for replies."""
+    """The words of a search path for replies; the form of each is made once."""
 
     prompts: Prompts
-    _kept: dict[Any, Any] = field(default_factory=dict[Any, Any], compare=False, repr=False)
+    _made: dict[type[ReplyModel], Form] = field(
+        default_factory=dict[type[ReplyModel], Form], compare=False, repr=False
+    )
 
     def form(self, kind: type[ReplyModel]) -> str:
         """The part of a prompt that shows a reply's skeleton.
@@ -89,16 +115,20 @@ class Forms:
         Raises:
             ConfigError: a file of words is not valid.
         """
-        if kind not in self._kept:
-            skeleton = "\n".join(_object(schema_of(kind), kind, schema_of(kind).get("$defs", {}), self, ""))
-            words = any(field.words for field in self.meanings(kind).values())
-            given = {"name": kind.__name__, "skeleton": skeleton, "words": words}
-            self._kept[kind] = self.prompts.render("form.md.j2", given).strip()
-        return self._kept[kind]
+        return self._of(kind).text
+
+    def _of(self, kind: type[ReplyModel]) -> Form:
+        if kind not in self._made:
+            schema = schema_of(kind)
+            skeleton = "\n".join(_object(schema, kind, schema.get("$defs", {}), self, ""))
+            words = {name: each.words for name, each in self.meanings(kind).items() if each.words}
+            given = {"name": kind.__name__, "skeleton": skeleton, "words": bool(words)}
+            self._made[kind] = Form(self.prompts.render("form.md.j2", given).strip(), words)
+        return self._made[kind]
 
     def again(self, kind: type[ReplyModel], why: Unusable) -> str:
         """What a model is told of a reply that cannot be used."""
-        asked = dict(_placeholders(self.form(kind)))
+        asked = self._of(kind).fields
         faults = [
             {"field": name, "wrote": _brief(wrote), "asked": asked.get(re.sub(r"\.\d+", "", name), "")}
             for name, wrote in why.faults[:8]
@@ -107,14 +137,13 @@ class Forms:
         given = {"kind": why.kind, "problem": why.problem, "faults": faults, "said": said, "asked": wanted}
         return self.prompts.render("again.md.j2", given).strip()
 
-    def placeholders(self, kind: type[ReplyModel]) -> frozenset[str]:
-        """What stands for texts in a reply's form, with and without the length that it asks for."""
-        shown = re.findall(r'"<(.+)>"', self.form(kind))
-        return frozenset(part for text in shown for part in (text, re.sub(r"^≈\d+: ", "", text)))
+    def texts(self, kind: type[ReplyModel]) -> frozenset[str]:
+        """What stands for texts in a reply's form, see `Form.texts`."""
+        return self._of(kind).texts
 
     def short(self, reply: ReplyModel) -> tuple[int, int] | None:
         """The words of a reply that is far too short, and those that its form asks for."""
-        asked = {name: each.words for name, each in self.meanings(type(reply)).items() if each.words}
+        asked = self._of(type(reply)).words
         total = sum(asked.values())
         said = sum(word_count(str(getattr(reply, name))) for name in asked)
         return (said, total) if said < SHORT * total else None

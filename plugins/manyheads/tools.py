@@ -10,12 +10,12 @@ from pydantic import Field, create_model
 from manyheads.config import Strict
 from manyheads.core import Tool
 from manyheads.errors import LiteratureError
+from manyheads.forms import shipped_forms
 from manyheads.literature.library import Library
 from manyheads.literature.lookup import Findings
 from manyheads.literature.source import Part
 from manyheads.papers import Literature, Paper, Scientist, fold
 from manyheads.prompts import Prompts
-from manyheads.resources import Resources
 
 
 class ToolRefusedError(ValueError):
@@ -70,10 +70,6 @@ TOOLS = frozenset(ARGUMENTS)
 SHOWN: frozenset[Part] = frozenset(("abstract", "venue", "citations", "date"))
 
 
-def shipped_prompts() -> Prompts:
-    return Prompts(Resources.of())
-
-
 def tool(name: str, prompts: Prompts, run: Callable[[Any], Awaitable[str]]) -> Tool:
     """A tool in the words of its file.
 
@@ -104,7 +100,7 @@ def literature_tools(
     """
     if library is None:
         return ()
-    prompts = prompts or shipped_prompts()
+    prompts = prompts or shipped_forms().prompts
 
     async def answer(name: str, looked_up: Awaitable[Findings | Paper | None]) -> str:
         papers: Sequence[Paper] = ()
@@ -144,7 +140,7 @@ def find_scientists_tool(
     literature: Literature, outside: Collection[str], prompts: Prompts | None = None
 ) -> Tool:
     """Look-up in the author knowledge bank, leaving out the names in `outside`."""
-    words = prompts or shipped_prompts()
+    words = prompts or shipped_forms().prompts
 
     async def run(arguments: FindArguments) -> str:
         scientists = await literature.find_scientists(arguments.interest, arguments.limit, exclude=outside)
@@ -165,7 +161,7 @@ def invite_scientist_tool(
     async def run(arguments: InviteArguments) -> str:
         return await invite(arguments.name.strip(), arguments.question)
 
-    return tool(INVITE, prompts or shipped_prompts(), run)
+    return tool(INVITE, prompts or shipped_forms().prompts, run)
 
 
 def scientist_named(name: str, scientists: Iterable[Scientist]) -> str:

@@ -109,12 +109,7 @@ class Local:
     again: str | None = None
 
     async def run(self, job: Job, meter: Meter, note: Callable[[AnyEvent], None]) -> Failure | None:
-        """Run a job to its end, or go on with it by its journal; why it has no result, None where it has one.
-
-        Args:
-            meter: counts its questions; it may refuse one.
-            note: takes what happens.
-        """
+        """See `Executor.run`."""
         session = Session(job.config, job.folder, self.accept_changes, self.again, meter)
         try:
             async with aclosing(session.events(self.factory(job.config.host))) as events:

@@ -66,7 +66,7 @@ def parse(text: str, reply_type: type[R], *, truncated: bool = False, forms: For
             for item in items
         }
         raise UnusableReplyError("fields", describe(error), tuple(wrote.items())) from error
-    words = (forms or shipped_forms()).placeholders(reply_type)
+    words = (forms or shipped_forms()).texts(reply_type)
     if copied := tuple(_copied(value.model_dump(), words)):
         fields = ", ".join(name for name, _ in copied)
         raise UnusableReplyError("copied", f"{fields}: copied from the form", copied)
@@ -162,7 +162,7 @@ class StructuredHost(ABC):
                 value = await asyncio.to_thread(read) if len(text) > LONG else read()
                 if turn.check and (problem := turn.check(value)):
                     raise UnusableReplyError("rule", problem)
-                if (length := forms.short(value)) and raw.model != OFFLINE:
+                if raw.model != OFFLINE and (length := forms.short(value)):
                     said = f"{length[0]} of about {length[1]} words"
                     if not lengthened and attempt < self._attempts:
                         lengthened = True

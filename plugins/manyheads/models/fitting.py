@@ -3,7 +3,10 @@
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
+
+from pydantic import BaseModel
 
 from manyheads.core import Message, Turn
 
@@ -18,9 +21,15 @@ PAPER = re.compile(r"^(\[\d+\]\n+<paper>\n[^\n]*\n)(?!…\n)(.*?)(?=\n</paper>$)
 def tokens_of(turn: Turn[Any], thread: Sequence[Message]) -> int:
     """About how many tokens a request has: one for four bytes of text."""
     texts = [turn.speaker.system, *(message.text for message in thread)]
-    texts += [f"{tool.name}{tool.description}{tool.arguments.model_json_schema()}" for tool in turn.tools]
+    texts += [f"{tool.name}{tool.description}{_shown(tool.arguments)}" for tool in turn.tools]
     pictures = sum(len(message.images) for message in thread)
     return sum(map(_size, texts)) // 4 + IMAGE * pictures
+
+
+@cache
+def _shown(arguments: type[BaseModel]) -> str:
+    """The schema of a tool's arguments, which would be made anew for each question."""
+    return str(arguments.model_json_schema())
 
 
 def fitted(thread: Sequence[Message], over: int) -> tuple[tuple[Message, ...], str]:

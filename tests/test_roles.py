@@ -43,6 +43,8 @@ SAMPLES: dict[str, list[Any]] = {
     "asker": ["Scientist1"], "question": [EVIL, ""], "context": [EVIL, ""], "remark": [EVIL, ""], "abstracts": [[{"title": EVIL, "text": EVIL}], []], "review": [EVIL, None],
     "start": [EVIL, None], "threshold": [70], "overlaps": [OVERLAPS],
     "discarded": [[{"idea": {"text": EVIL}, "overlaps": OVERLAPS}], []],
+    "background": [EVIL], "problem": [EVIL], "rationale": [EVIL], "least": [3, 4], "most": [4], "count": [10],
+    "papers": [[{"title": EVIL, "background": EVIL, "summary": EVIL, "main_ideas": [EVIL]}], []],
     "terms": [[EVIL]], "traits": ["- sharp", ""], "proposals": [[EVIL, EVIL]],
     "title": [EVIL, ""], "text": [EVIL], "captions": [[EVIL]], "figure": ["2"], "area": ["physics"], "indicator": ["novelty"],
 }  # fmt: skip
@@ -51,6 +53,7 @@ TASKS = [(card.name, task) for card in SHIPPED.cards.values() for task in card.t
 NAMES = (
     "scientist", "leader", "proposer", "reviewer", "area_chair", "novelty", "figure_critic",
     "researcher", "analyst", "engineer", "critic", "conference_reviewer", "judge",
+    "ideator", "indexer",
 )  # fmt: skip
 
 

@@ -34,6 +34,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "conference-review": {"review": {"repeats": 2}},
     "rebuttal": {"rebuttal": {"max_iters": 2}},
     "ranking": {"ranking": {"ideas": ["We plan with bats.", "We plan with moles."], "orders": 2}},
+    "scipip": {"scipip": {"ideas": 5, "brainstorm": [2, 3], "papers": 4}},
 }
 """Each system with as few questions as show how it goes."""
 TOPIC = "How retrieval fails on long documents"

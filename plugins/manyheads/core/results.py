@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from manyheads import replies
 from manyheads.core import NOTHING, Usage
@@ -37,6 +37,10 @@ class Retrieval(Part):
     """Its similarity to the query, -1 to 1."""
     stage: str | None = None
     turn: int | None = None
+    channel: str | None = Field(default=None, exclude_if=lambda value: value is None)
+    """Which of several ways of a retrieval has found it; left out where there is but one."""
+    reason: str | None = Field(default=None, exclude_if=lambda value: value is None)
+    """What the channel found it by, such as an entity."""
 
 
 class Evidence(Part):

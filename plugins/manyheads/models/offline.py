@@ -56,6 +56,10 @@ class Filling(_Strict):
     """Least, most and usual value of a number; otherwise the upper middle of its scale."""
     lines: str | None = None
     """The fence whose lines a list takes over."""
+    terms: str | None = None
+    """The fence whose phrases, of two to five words, a list takes over."""
+    counts: str = "idea"
+    """The fences of which a number without a limit names one."""
     names: str | None = None
     """The fence of profiles of which a text names one."""
     follows: str | None = None
@@ -126,6 +130,11 @@ SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 LONGEST_PHRASE, MOST_INTERESTS = 5, 5
 """Words of a term above which it is cut to a phrase, and terms that are taken for interests."""
 SEAMS = re.compile(r"[:,;?]| (?:for|with|in|from|by|of|and|to) ")
+CLAUSES = re.compile(
+    r"[.:;,!?\n]| (?:for|with|in|from|by|of|and|to|over|is|are|that|which|what|as|while|at|on|can|we) ",
+    re.IGNORECASE,
+)
+"""What phrases stand between in a text."""
 SMALL = frozenset((
     "a", "an", "and", "as", "at", "by", "for", "from", "in", "into", "of", "on", "or", "the",
     "to", "under", "using", "via", "when", "with", "without",
@@ -252,11 +261,13 @@ class Filler:
         }
         self._former = prompt.former(name for name, each in phrases.fields.items() if each.kept)
         self._copied: Mapping[str, str] = {}
+        self._title = ""
         self._pair: tuple[str, str] | None = None
 
     def object(self, schema: Mapping[str, Any]) -> dict[str, Any]:
-        """A reply, or a part of it."""
-        title, fields = schema.get("title", ""), schema.get("properties", {})
+        """A reply, or a part of it, which goes by the name of the whole."""
+        self._title = title = schema.get("title", self._title)
+        fields = schema.get("properties", {})
         if spread := self._phrases.sentences.get(title):
             self._copied = self._sentences(spread, list(fields))
         fillings = {name: self._phrases.filling(title, name) for name in fields}
@@ -288,6 +299,8 @@ class Filler:
         match schema.get("type"):
             case "object":
                 return self.object(schema)
+            case "array" if terms := self._terms(filling):
+                return terms
             case "array":
                 fences = self._prompt.fenced(filling.lines) if filling.lines else ()
                 terms = (line for fence in fences for line in fence.splitlines() if line)
@@ -298,11 +311,17 @@ class Filler:
             case "integer" | "number":
                 low, high = schema.get("minimum", 0), schema.get("maximum")
                 if high is None:
-                    return self._rng.randint(low, max(low, len(self._prompt.fenced("idea")) or 1))
+                    return self._rng.randint(low, max(low, len(self._prompt.fenced(filling.counts)) or 1))
                 # Sober self-ratings: the upper middle of the scale.
                 return self._rng.randint(low + (high - low) // 2, high - (high - low) // 9)
             case _:
                 return self._text(name, filling)
+
+    def _terms(self, filling: Filling) -> list[str]:
+        fences = self._prompt.fenced(filling.terms) if filling.terms else ()
+        pieces = (piece.strip().lower() for fence in fences for piece in CLAUSES.split(fence))
+        phrases = (re.sub(rf"^(?:(?:{'|'.join(SMALL)}) )+", "", piece) for piece in pieces)
+        return [*dict.fromkeys(p for p in phrases if 2 <= len(p.split()) <= LONGEST_PHRASE)][:MOST_INTERESTS]
 
     def _array(self, schema: Mapping[str, Any], name: str, filling: Filling) -> list[Any]:
         """Two things, or as many as the schema asks for; what has a number is about the paper, or idea, of that number."""

@@ -23,6 +23,7 @@ BUILT_IN = {
     "conference-review": "manyheads.systems.conference_review:CONFERENCE_REVIEW",
     "rebuttal": "manyheads.systems.rebuttal:REBUTTAL",
     "ranking": "manyheads.systems.ranking:RANKING",
+    "scipip": "manyheads.systems.scipip:SCIPIP",
 }
 
 

@@ -1,0 +1,168 @@
+"""Which papers led to which idea, as a picture: where boxes and lines stand, in the units of an SVG."""
+
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+LINE, PAD, GAP = 15.0, 7.0, 8.0
+"""Height of a line of text, space in a box around it, space between boxes."""
+LETTER = 6.8
+"""Width of a letter at the size of the labels, taken amply: no fonts are known here."""
+EDGE = 1.0
+"""Space around the whole, so that no frame is cut."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a box is about: its mark, such as a number, the title, a note below, and how it looks."""
+
+    key: str
+    mark: str
+    title: str
+    note: str = ""
+    style: str = ""
+    hue: int = 0
+
+
+@dataclass(frozen=True)
+class Box:
+    """An entry in its place; `title` and `note` are its lines, each with the height at which it stands."""
+
+    entry: Entry
+    x: float
+    y: float
+    width: float
+    height: float
+    title: tuple[tuple[float, str], ...]
+    note: tuple[tuple[float, str], ...]
+
+    @property
+    def middle(self) -> float:
+        return self.y + self.height / 2
+
+    @property
+    def whole(self) -> str:
+        """All of it, where the title is cut."""
+        return f"{self.entry.mark} {self.entry.title}" + f" ({self.entry.note})" * bool(self.entry.note)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line from a paper to an idea: the path of a curve, and the idea, whose looks it has."""
+
+    path: str
+    entry: Entry
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Papers on the left, ideas on the right, a line for each paper that an idea builds on."""
+
+    width: float
+    height: float
+    papers: Sequence[Box]
+    ideas: Sequence[Box]
+    lines: Sequence[Line]
+
+
+def draw(
+    papers: Sequence[Entry],
+    ideas: Sequence[Entry],
+    links: Mapping[str, Iterable[str]],
+    width: float,
+    lines: int,
+) -> Picture:
+    """Two columns with lines between them; papers stand near the ideas that build on them, so that few lines cross.
+
+    Ideas without papers, and papers without ideas, stand at the bottom.
+
+    Args:
+        links: by the key of an idea, the keys of its papers.
+        width: of the whole.
+        lines: of a title, at most.
+    """
+    ideas = sorted(ideas, key=lambda idea: not links.get(idea.key))
+    at = {idea.key: place for place, idea in enumerate(ideas)}
+    places: dict[str, list[int]] = {}
+    for idea, keys in links.items():
+        for key in keys:
+            places.setdefault(key, []).append(at[idea])
+
+    def order(place: int) -> tuple[bool, float, int]:
+        used = places.get(papers[place].key)
+        return not used, sum(used) / len(used) if used else 0.0, place
+
+    ordered = [papers[place] for place in sorted(range(len(papers)), key=order)]
+    column = round(width * 0.41)
+    texts = [[_text(each, column, lines) for each in entries] for entries in (ordered, ideas)]
+    heights = [sum(len(title + note) * LINE + 2 * PAD + GAP for title, note in each) for each in texts]
+    total = max([*heights, LINE])
+    left = _stacked(ordered, texts[0], EDGE, column - EDGE, total - heights[0])
+    right = _stacked(ideas, texts[1], width - column, column - EDGE, total - heights[1])
+    boxes = {box.entry.key: box for box in left}
+    curves = [
+        Line(_curve(boxes[key], box), box.entry)
+        for box in right
+        for key in links.get(box.entry.key, ())
+        if key in boxes
+    ]
+    return Picture(width, total, left, right, curves)
+
+
+def _curve(paper: Box, idea: Box) -> str:
+    start, end = paper.x + paper.width, idea.x
+    middle = (start + end) / 2
+    return (
+        f"M{start:.1f} {paper.middle:.1f} C{middle:.1f} {paper.middle:.1f} {middle:.1f} {idea.middle:.1f} "
+        f"{end:.1f} {idea.middle:.1f}"
+    )
+
+
+Words = tuple[list[str], list[str]]
+"""The lines of a box: its title, wrapped and cut, and its note."""
+
+
+def _text(entry: Entry, width: float, lines: int) -> Words:
+    letters = int((width - 2 * PAD) / LETTER)
+    return wrapped(f"{entry.mark} {entry.title}", letters, lines), wrapped(entry.note, letters, lines)
+
+
+def _stacked(
+    entries: Sequence[Entry], texts: Sequence[Words], x: float, width: float, spare: float
+) -> list[Box]:
+    """A column of boxes; the height that it has to spare is shared out between them."""
+    boxes, y = list[Box](), GAP / 2
+    for entry, (title, note) in zip(entries, texts, strict=True):
+        y += spare / len(entries) / 2
+        height = len(title + note) * LINE + 2 * PAD
+        lines = [(round(y + PAD + (n + 0.78) * LINE, 1), line) for n, line in enumerate(title + note)]
+        head, below = tuple(lines[: len(title)]), tuple(lines[len(title) :])
+        boxes.append(Box(entry, x, round(y, 1), width, height, head, below))
+        y += height + GAP + spare / len(entries) / 2
+    return boxes
+
+
+def breadth(text: str) -> int:
+    """Letters of a text, those of East Asian scripts counted twice."""
+    return sum(1 + (unicodedata.east_asian_width(letter) in "WF") for letter in text)
+
+
+def cut(text: str, most: int) -> str:
+    """A text that is no broader than so many letters."""
+    if breadth(text) <= most:
+        return text
+    while text and breadth(text) >= most:
+        text = text[:-1]
+    return text.rstrip() + "…"
+
+
+def wrapped(text: str, most: int, count: int) -> list[str]:
+    """A text in at most `count` lines of so many letters; what is left over is cut off."""
+    lines, rest = list[str](), " ".join(text.split())
+    while rest and len(lines) < count - 1 and breadth(rest) > most:
+        head = cut(rest, most + 1).removesuffix("…")
+        if rest[len(head) : len(head) + 1] not in (" ", "") and " " in head:
+            head = head[: head.rindex(" ")]
+        lines.append(head.rstrip())
+        rest = rest[len(head) :].lstrip()
+    return [*lines, cut(rest, most)] if rest else lines

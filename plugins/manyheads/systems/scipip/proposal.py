@@ -1,0 +1,224 @@
+"""From papers to ideas: problem and rationale, ideas, filter, refinement (SciPIP, §3.3)."""
+
+import asyncio
+from collections.abc import Sequence
+
+from manyheads import replies
+from manyheads.core import together
+from manyheads.core.events import Judged
+from manyheads.core.results import Abstract, Draft
+from manyheads.replies import (
+    Brainstorm,
+    InspiredIdea,
+    InspiredIdeas,
+    Problem,
+    RefinedIdea,
+    Refinement,
+    ideas_of,
+)
+from manyheads.systems.scipip.config import IDEATOR, JUDGE, RESEARCHER
+from manyheads.systems.scipip.desk import BRAINSTORM, FILTER, IDEAS, PROBLEM, REFINEMENT, WRITING, Desk
+from manyheads.systems.scipip.result import (
+    Candidate,
+    FinalIdea,
+    Origin,
+    ResearchBackground,
+    ScipipRun,
+    Screening,
+)
+from manyheads.systems.scipip.retrieval import Shown, ecosystem_of, retrieve
+from manyheads.systems.scipip.selection import keep_best, merge
+
+
+async def scipip(run: ScipipRun) -> None:
+    """Run the stages: A from the literature alone, B with a brainstorming beside it, C with one that the retrieval goes by.
+
+    Raises:
+        ConfigError: there is no corpus.
+    """
+    result, background = run.result, run.material
+    result.path, desk = run.settings.path, Desk.of(run)
+    result.background = ResearchBackground(source=background.source, text=background.text)
+    for warning in background.warnings():
+        run.warn("", warning)
+    if run.settings.brainstorms:
+        result.ideas = await brainstorm(desk)
+    papers = await retrieve(desk, result.ideas if run.settings.path == "C" else ())
+    await find_problem(desk, papers)
+    result.ideas = [*result.ideas, *await propose(desk, papers)]
+    kept = await filter_ideas(desk)
+    await refine(desk, kept)
+    if run.settings.abstract:
+        await write(desk)
+
+
+async def brainstorm(desk: Desk) -> list[Candidate]:
+    """Ideas from the background alone (Table 14)."""
+    desk.begin(BRAINSTORM)
+    least, most = desk.run.settings.brainstorm
+    reply = await desk.ask(
+        BRAINSTORM,
+        IDEATOR,
+        "brainstorm",
+        ideas_of(desk.run.reply_type(IDEATOR, "brainstorm", Brainstorm), replies.RoughIdea, least, most),
+        background=desk.run.material.text,
+        least=least,
+        most=most,
+    )
+    by = desk.people[IDEATOR].name
+    return [
+        Candidate(number=n, title=one.title, idea=one.idea, thought=one.aim, by=by, origin="brainstorm")
+        for n, one in enumerate(reply.ideas, 1)
+    ]
+
+
+async def find_problem(desk: Desk, papers: Sequence[Shown]) -> None:
+    """The research problem of the background, and why it is worth solving (Table 10)."""
+    desk.begin(PROBLEM)
+    background = desk.run.material.text
+    reply = await desk.ask(PROBLEM, IDEATOR, "problem", Problem, background=background, papers=papers)
+    desk.run.result.rationale, desk.run.result.problem = reply.rationale, reply.problem
+
+
+async def propose(desk: Desk, papers: Sequence[Shown]) -> list[Candidate]:
+    """Ideas for the problem from the papers (Table 11), numbered on from those that there are."""
+    desk.begin(IDEAS)
+    run, result = desk.run, desk.run.result
+    count, spare = run.settings.ideas, run.settings.ideas // 5
+    kind = run.reply_type(IDEATOR, "propose", InspiredIdeas)
+    reply = await desk.ask(
+        IDEAS,
+        IDEATOR,
+        "propose",
+        ideas_of(kind, InspiredIdea, count - spare, count + spare),
+        problem=result.problem,
+        rationale=result.rationale,
+        papers=papers,
+        count=count,
+    )
+    ids = {number: paper.evidence for number, paper in enumerate(papers, 1)}
+    return [
+        Candidate(
+            number=number,
+            title=one.title,
+            idea=one.idea,
+            thought=one.inspiration,
+            by=desk.people[IDEATOR].name,
+            references=[ids[each] for each in _known(run, IDEAS, one, number, one.papers, [*ids])],
+            origin="literature",
+        )
+        for number, one in enumerate(reply.ideas, len(result.ideas) + 1)
+    ]
+
+
+def _known(
+    run: ScipipRun,
+    stage: str,
+    one: InspiredIdea | RefinedIdea,
+    number: int,
+    named: Sequence[int],
+    shown: Sequence[int],
+) -> list[int]:
+    """The numbers that were shown, each once; others are left out, with a warning."""
+    if unknown := [str(each) for each in dict.fromkeys(named) if each not in shown]:
+        what = "papers" if isinstance(one, InspiredIdea) else "ideas"
+        run.warn(
+            stage,
+            f"idea {number}, “{one.title}”: it names {what} that were not shown, {', '.join(unknown)}; they are left out",
+        )
+    return [each for each in dict.fromkeys(named) if each in shown]
+
+
+async def filter_ideas(desk: Desk) -> list[Candidate]:
+    """Merge ideas that are one, judge each by itself and all at once, and keep the best; `selection` has the rules.
+
+    Returns:
+        Those that are kept, the best first.
+    """
+    desk.begin(FILTER)
+    run, result, settings = desk.run, desk.run.result, desk.run.settings
+    embedder = ecosystem_of(run).embedder
+    texts = [f"{idea.title}\n\n{idea.idea}" for idea in result.ideas]
+    result.ideas = merge(result.ideas, await asyncio.to_thread(embedder.embed, texts), settings.same)
+    for idea in result.ideas:
+        for twin in idea.merged:
+            outcome, reason = f"is merged into idea {idea.number}", f"similarity {twin.similarity:.2f}"
+            run.emit(Judged(stage=FILTER, subject=f"idea {twin.number}", outcome=outcome, reasoning=reason))
+    screenings = await together(*(_screen(desk, idea) for idea in result.ideas))
+    for idea, screening in zip(result.ideas, screenings, strict=True):
+        idea.screening = screening
+    kept = keep_best(result.ideas, settings.keep, settings.final[0])
+    for idea, screening in zip(result.ideas, screenings, strict=True):
+        outcome = "is kept" if screening.kept else "is left out"
+        run.emit(
+            Judged(stage=FILTER, subject=f"idea {idea.number}", outcome=outcome, reasoning=screening.why)
+        )
+    return kept
+
+
+async def _screen(desk: Desk, idea: Candidate) -> Screening:
+    """What a judge makes of one idea, who is shown no other and not where it comes from (Table 12)."""
+    reply = await desk.ask(
+        FILTER,
+        JUDGE,
+        "screen",
+        replies.Screening,
+        turn=idea.number,
+        background=desk.run.material.text,
+        problem=desk.run.result.problem,
+        title=idea.title,
+        idea=idea.idea,
+    )
+    return Screening(**reply.model_dump())
+
+
+async def refine(desk: Desk, kept: Sequence[Candidate]) -> None:
+    """A few final ideas of those that are kept, all in one question so that they fit each other (Table 13)."""
+    desk.begin(REFINEMENT)
+    run, result = desk.run, desk.run.result
+    least, most = (min(each, len(kept)) for each in run.settings.final)
+    kind = run.reply_type(IDEATOR, "refine", Refinement)
+    reply = await desk.ask(
+        REFINEMENT,
+        IDEATOR,
+        "refine",
+        ideas_of(kind, RefinedIdea, least, most),
+        background=run.material.text,
+        problem=result.problem,
+        ideas=kept,
+        least=least,
+        most=most,
+    )
+    result.coherence = reply.coherence
+    for number, one in enumerate(reply.ideas, 1):
+        shown = range(1, len(kept) + 1)
+        sources = [kept[at - 1] for at in _known(run, REFINEMENT, one, number, one.sources, shown)]
+        result.final.append(
+            FinalIdea(
+                number=number,
+                title=one.title,
+                idea=one.idea,
+                details=one.details,
+                by=desk.people[IDEATOR].name,
+                references=list(dict.fromkeys(each for source in sources for each in source.references)),
+                sources=[source.number for source in sources],
+                origin=_origin(sources),
+            )
+        )
+    result.idea = result.final[0]
+
+
+def _origin(sources: Sequence[Candidate]) -> Origin | None:
+    origins: set[Origin] = {source.origin for source in sources}
+    return origins.pop() if len(origins) == 1 else "both" if origins else None
+
+
+async def write(desk: Desk) -> None:
+    """The abstract of the first final idea."""
+    desk.begin(WRITING)
+    run, result = desk.run, desk.run.result
+    abstract = await desk.ask(
+        WRITING, RESEARCHER, "abstract", replies.Abstract, idea=run.told(result.final[0])
+    )
+    result.abstract = Abstract.of(abstract)
+    result.drafts = [Draft.of(abstract, desk.people[RESEARCHER].name, 1)]

@@ -1,0 +1,150 @@
+"""What a run of SciPIP comes to in words, and what its report shows: ideas, papers, and which led to which."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from manyheads.core.results import Evidence
+from manyheads.report.page import Page, View
+from manyheads.report.record import Record, count
+from manyheads.systems import results
+from manyheads.systems.scipip.picture import Entry, Picture, draw
+from manyheads.systems.scipip.result import Candidate, Cluster, FinalIdea, ScipipResult
+
+PICTURES = {"broad": (704.0, 2), "slim": (350.0, 3)}
+"""Width of the picture and lines of its titles: in the report's column, and in a telephone's window."""
+
+
+def essence(result: ScipipResult) -> Iterator[tuple[str, str]]:
+    """The problem, the final ideas, the abstract of the first, and what they were chosen from."""
+    if result.problem:
+        yield "Problem", result.problem
+    for idea in result.final:
+        yield f"Idea {idea.number}", idea.title
+    yield from results.work(None, None, result.abstract)
+    if result.ideas:
+        kept = sum(bool(idea.screening and idea.screening.kept) for idea in result.ideas)
+        merged = sum(len(idea.merged) for idea in result.ideas)
+        papers = sum(len(cluster.members) for cluster in result.clusters)
+        yield (
+            "Selection",
+            f"{count(papers, 'paper')} in {count(len(result.clusters), 'cluster')}; {count(len(result.ideas), 'idea')}, "
+            f"{merged} merged into them, {kept} kept",
+        )
+
+
+def details(result: ScipipResult) -> Iterator[str]:
+    """The reasons for the problem, and how the final ideas fit together."""
+    if result.rationale:
+        yield f"**Rationale.** {result.rationale}"
+    if result.coherence:
+        yield f"**Together.** {result.coherence}"
+
+
+def work(result: ScipipResult) -> Iterator[str]:
+    """The problem and the final ideas in full."""
+    if not result.final:
+        return
+    yield f"**Problem.** {result.problem}"
+    for idea in result.final:
+        yield f"# {idea.title}"
+        yield idea.body
+
+
+def report(record: Record) -> View:
+    """The report of a run."""
+    people = tuple(person.name for person in record.result.result.team)
+    return View(__package__ or "", IdeasPage(record, people))
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper that was found: its evidence, and the number under which the model was shown it."""
+
+    evidence: Evidence
+    number: int | None = None
+
+    @property
+    def channels(self) -> list[str]:
+        """Each channel that found it, once."""
+        return list(dict.fromkeys(each.channel for each in self.evidence.retrievals if each.channel))
+
+    @property
+    def reasons(self) -> list[str]:
+        """What each channel has found it by."""
+        return [each.reason for each in self.evidence.retrievals if each.reason]
+
+
+@dataclass(frozen=True)
+class IdeasPage(Page):
+    """The whole report."""
+
+    @property
+    def result(self) -> ScipipResult:
+        return self.record.result.result
+
+    @cached_property
+    def papers(self) -> dict[str, Paper]:
+        """The papers that were found, by their ids in the evidence."""
+        numbers = {cluster.members[0]: cluster.number for cluster in self.result.clusters if cluster.shown}
+        ids = [member for cluster in self.result.clusters for member in cluster.members]
+        return {each.id: Paper(each, numbers.get(each.id)) for each in self.cited(ids)}
+
+    @property
+    def shown(self) -> list[Paper]:
+        """Those that the model was shown."""
+        return [paper for paper in self.papers.values() if paper.number is not None]
+
+    @cached_property
+    def clusters(self) -> list[tuple[Cluster, list[Paper]]]:
+        return [
+            (cluster, [self.papers[member] for member in cluster.members if member in self.papers])
+            for cluster in self.result.clusters
+        ]
+
+    @cached_property
+    def fate(self) -> list[Candidate]:
+        """The ideas as the filter placed them, those without a judgement last."""
+        last = len(self.result.ideas)
+        return sorted(
+            self.result.ideas,
+            key=lambda idea: (idea.screening and idea.screening.place) or last + idea.number,
+        )
+
+    def finals(self, idea: Candidate) -> list[FinalIdea]:
+        """The final ideas that an idea is part of."""
+        return [final for final in self.result.final if idea.number in final.sources]
+
+    def numbers(self, references: Sequence[str]) -> list[int]:
+        """The numbers under which papers were shown."""
+        papers = (self.papers.get(each) for each in references)
+        return sorted(paper.number for paper in papers if paper and paper.number is not None)
+
+    @cached_property
+    def pictures(self) -> list[tuple[str, Picture]]:
+        """The picture as wide as the column, and as a telephone shows it."""
+        papers = [Entry(p.evidence.id, f"[{p.number}]", p.evidence.title) for p in self.shown]
+        ideas = [self._entry(idea) for idea in self.result.ideas]
+        links = {str(idea.number): idea.references for idea in self.result.ideas}
+        return [(name, draw(papers, ideas, links, *size)) for name, size in PICTURES.items()]
+
+    def _entry(self, idea: Candidate) -> Entry:
+        screening, finals = idea.screening, self.finals(idea)
+        fate = ""
+        if finals:
+            fate = "in final " + ", ".join(str(each.number) for each in finals)
+        elif screening and screening.kept is not None:
+            fate = "kept" if screening.kept else "left out"
+        origin = {"brainstorm": "brainstormed", "both": "also brainstormed", "literature": ""}[idea.origin]
+        style = " ".join(
+            filter(
+                None,
+                (
+                    "brainstormed" if idea.origin != "literature" else "",
+                    "out" if screening and screening.kept is False else "",
+                ),
+            )
+        )
+        note = " · ".join(filter(None, (origin, fate)))
+        hue = int(idea.number * 137.508 + 200) % 360
+        return Entry(str(idea.number), f"{idea.number}.", idea.title, note, style, hue)

@@ -1,0 +1,132 @@
+"""From the background to the papers that ideas are drawn from: entities, look-ups, clusters (SciPIP, §3.2)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from manyheads.bank.ecosystem import Ecosystem
+from manyheads.core import together
+from manyheads.core.events import Retrieved
+from manyheads.core.results import Retrieval
+from manyheads.errors import ConfigError
+from manyheads.forms import word_count
+from manyheads.replies import Entities, Synonyms
+from manyheads.systems.scipip.config import INDEXER
+from manyheads.systems.scipip.desk import RETRIEVAL, Desk
+from manyheads.systems.scipip.result import Candidate, Cluster, EntitySet, ScipipRun
+from manyheads.systems.scipip.stand_in import Inspiration, LiteratureDatabase
+
+MOST, MOST_BRAINSTORMED = 5, 10
+"""Entities of a background (Table 7), and of all brainstormed ideas together."""
+LONGEST = 8
+"""Words of an entity; what is longer is a sentence, which no paper has as a key term."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A paper as the model is shown it (Tables 10 and 11), with its id in the evidence."""
+
+    evidence: str
+    title: str
+    background: str
+    summary: str
+    main_ideas: tuple[str, ...]
+
+
+def ecosystem_of(run: ScipipRun) -> Ecosystem:
+    """The corpus of a run, open; raises `ConfigError` where there is none."""
+    if not isinstance(run.literature, Ecosystem):
+        raise ConfigError(f"{run.config.system}: its papers come from a corpus", hint="--set corpus=…")
+    return run.literature
+
+
+async def retrieve(desk: Desk, brainstormed: Sequence[Candidate]) -> list[Shown]:
+    """The papers that ideas are drawn from: one of each of the first `scipip.papers` clusters.
+
+    Args:
+        brainstormed: ideas whose entities join those of the background (path C).
+    """
+    desk.begin(RETRIEVAL)
+    run, result, background = desk.run, desk.run.result, desk.run.material.text
+    options = run.settings.retrieval
+    if "entity" in options.how:
+        result.entities = await _entities(desk, brainstormed)
+    database = LiteratureDatabase.of(ecosystem_of(run))
+    found = await database.retrieve(background, options, entities=result.entities.all or None)
+    for note in found.notes:
+        run.warn(RETRIEVAL, note)
+    if not found.papers:
+        run.warn(RETRIEVAL, "no paper was found: problem and ideas come from the background alone")
+    rows = (
+        {"id": each.paper.id, "title": each.paper.title, "year": each.paper.year} for each in found.papers
+    )
+    run.emit(Retrieved(stage=RETRIEVAL, query=background, hits=tuple(rows)))
+    ids = {each.paper.id: _cite(run, each) for each in found.papers}
+    clusters = database.clusters([*ids], options.weights, options.threshold)
+    result.clusters = [
+        Cluster(number=n, members=[ids[paper] for paper in each.members], shown=n <= run.settings.papers)
+        for n, each in enumerate(clusters, 1)
+    ]
+    first = [each.members[0] for each in clusters[: run.settings.papers]]
+    papers, records = {each.paper.id: each.paper for each in found.papers}, database.records(first)
+    return [
+        Shown(ids[paper], papers[paper].title, record.background, record.summary, record.main_ideas)
+        for paper in first
+        for record in [records[paper]]
+    ]
+
+
+async def _entities(desk: Desk, brainstormed: Sequence[Candidate]) -> EntitySet:
+    """Entities of the background and of brainstormed ideas, and their synonyms.
+
+    The paper also has a model read the abstracts of the semantic hits anew, and name synonyms of their entities (§3.2.1).
+    Here these come from the database, which knows them already, in the papers' own words.
+    """
+    run = desk.run
+    texts = [(run.material.text, MOST)]
+    if brainstormed:
+        texts.append(("\n\n".join(run.told(idea) for idea in brainstormed), MOST_BRAINSTORMED))
+    replies = await together(
+        *(
+            desk.ask(RETRIEVAL, INDEXER, "entities", Entities, turn=turn, text=text, most=most)
+            for turn, (text, most) in enumerate(texts, 1)
+        )
+    )
+    entities = [_terms(run, reply.entities)[:most] for reply, (_, most) in zip(replies, texts, strict=True)]
+    result = EntitySet(background=entities[0], brainstorm=[name for names in entities[1:] for name in names])
+    if run.settings.synonyms and result.all:
+        reply = await desk.ask(RETRIEVAL, INDEXER, "synonyms", Synonyms, turn=3, terms=result.all)
+        asked = {name.casefold(): name for name in result.all}
+        for each in reply.terms:
+            term = asked.get(each.term.casefold())
+            names = [name for name in _terms(run, each.names) if name.casefold() not in asked]
+            if term and names:
+                result.synonyms[term] = names
+    return result
+
+
+def _terms(run: ScipipRun, names: Sequence[str]) -> list[str]:
+    """Terms, each once; what is no term but a sentence is left out, with a warning."""
+    terms = list(dict.fromkeys(" ".join(name.split()) for name in names if name.strip()))
+    short = [term for term in terms if word_count(term) <= LONGEST]
+    if over := len(terms) - len(short):
+        run.warn(
+            RETRIEVAL, f"{over} of {len(terms)} entities have more than {LONGEST} words and are left out"
+        )
+    return short
+
+
+def _cite(run: ScipipRun, found: Inspiration) -> str:
+    """The id of a paper in the evidence, with each way in which it was found."""
+    paper, source = found.paper, run.config.corpus
+    ids = [
+        run.evidence.cite(
+            paper.id,
+            paper.title,
+            Retrieval(
+                source=source, score=each.similarity, stage=RETRIEVAL, channel=each.how, reason=each.reason
+            ),
+            year=paper.year,
+        )
+        for each in found.channels
+    ]
+    return ids[0]

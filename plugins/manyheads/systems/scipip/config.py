@@ -125,34 +125,6 @@ LONG = 1500
 """Words of a background that make each question long."""
 SHORT = 5
 """Words below which a background says little."""
-FUNCTION_WORDS = frozenset(
-    [
-        "the",
-        "of",
-        "and",
-        "to",
-        "in",
-        "is",
-        "a",
-        "for",
-        "are",
-        "that",
-        "with",
-        "by",
-        "on",
-        "as",
-        "an",
-        "be",
-        "which",
-        "from",
-        "this",
-        "it",
-        "or",
-        "can",
-    ]
-)
-FEWEST = 0.08
-"""Share of function words that an English text has at least."""
 
 
 @dataclass(frozen=True)
@@ -182,20 +154,12 @@ class Background:
                 f"{self}: all of it stands in most questions, and the model may lose sight of the matter; "
                 "what matters fits into a page"
             )
-        if self.words >= SHORT and not self.english:
-            yield (
-                "the background does not seem to be in English: it is compared with the papers all the same, but what "
-                "their embedding model makes of it depends on that model; entities are asked for in English"
-            )
-
-    @property
-    def english(self) -> bool:
-        """Whether it reads so: mostly Latin letters, and function words as often as English has them."""
         letters = [letter for letter in self.text if letter.isalpha()]
-        latin = sum("LATIN" in unicodedata.name(letter, "") for letter in letters[:5000])
-        words = re.findall(r"[a-z]+", self.text.lower())[:2000]
-        known = sum(word in FUNCTION_WORDS for word in words)
-        return 2 * latin >= len(letters[:5000]) and (len(words) < 12 or known >= FEWEST * len(words))
+        if 2 * sum("LATIN" in unicodedata.name(letter, "") for letter in letters) < len(letters):
+            yield (
+                "the background is in another script than most papers: what their embedding model makes of it depends on "
+                "that model; entities are asked for in English"
+            )
 
 
 def read_background(config: RunConfig) -> Background | None:

@@ -27,10 +27,14 @@ class EntitySet(Part):
     """Other names of them, by entity."""
 
     @property
-    def all(self) -> list[str]:
-        """Each once, the background's first."""
-        others = [name for names in self.synonyms.values() for name in names]
-        return list(dict.fromkeys([*self.background, *self.brainstorm, *others]))
+    def named(self) -> list[str]:
+        """Each once, the background's first, without synonyms."""
+        return list(dict.fromkeys([*self.background, *self.brainstorm]))
+
+    @property
+    def others(self) -> list[str]:
+        """The synonyms, each once."""
+        return list(dict.fromkeys(name for names in self.synonyms.values() for name in names))
 
 
 class Cluster(Part):

@@ -13,7 +13,7 @@ from manyheads.replies import Entities, Synonyms
 from manyheads.systems.scipip.config import INDEXER
 from manyheads.systems.scipip.desk import RETRIEVAL, Desk
 from manyheads.systems.scipip.result import Candidate, Cluster, EntitySet, ScipipRun
-from manyheads.systems.scipip.stand_in import Inspiration, LiteratureDatabase
+from manyheads.systems.scipip.stand_in import Extraction, Inspiration, LiteratureDatabase
 
 MOST, MOST_BRAINSTORMED = 5, 10
 """Entities of a background (Table 7), and of all brainstormed ideas together."""
@@ -51,7 +51,8 @@ async def retrieve(desk: Desk, brainstormed: Sequence[Candidate]) -> list[Shown]
     if "entity" in options.how:
         result.entities = await _entities(desk, brainstormed)
     database = LiteratureDatabase.of(ecosystem_of(run))
-    found = await database.retrieve(background, options, entities=result.entities.all or None)
+    own, synonyms = result.entities.named, result.entities.others
+    found = await database.retrieve(background, options, own or None, synonyms=synonyms)
     for note in found.notes:
         run.warn(RETRIEVAL, note)
     if not found.papers:
@@ -68,11 +69,11 @@ async def retrieve(desk: Desk, brainstormed: Sequence[Candidate]) -> list[Shown]
     ]
     first = [each.members[0] for each in clusters[: run.settings.papers]]
     papers, records = {each.paper.id: each.paper for each in found.papers}, database.records(first)
-    return [
-        Shown(ids[paper], papers[paper].title, record.background, record.summary, record.main_ideas)
-        for paper in first
-        for record in [records[paper]]
-    ]
+    shown = list[Shown]()
+    for paper in (papers[each] for each in first):
+        record = records.get(paper.id) or Extraction(paper=paper.id, summary=paper.abstract)
+        shown.append(Shown(ids[paper.id], paper.title, record.background, record.summary, record.main_ideas))
+    return shown
 
 
 async def _entities(desk: Desk, brainstormed: Sequence[Candidate]) -> EntitySet:
@@ -93,9 +94,9 @@ async def _entities(desk: Desk, brainstormed: Sequence[Candidate]) -> EntitySet:
     )
     entities = [_terms(run, reply.entities)[:most] for reply, (_, most) in zip(replies, texts, strict=True)]
     result = EntitySet(background=entities[0], brainstorm=[name for names in entities[1:] for name in names])
-    if run.settings.synonyms and result.all:
-        reply = await desk.ask(RETRIEVAL, INDEXER, "synonyms", Synonyms, turn=3, terms=result.all)
-        asked = {name.casefold(): name for name in result.all}
+    if run.settings.synonyms and result.named:
+        reply = await desk.ask(RETRIEVAL, INDEXER, "synonyms", Synonyms, turn=3, terms=result.named)
+        asked = {name.casefold(): name for name in result.named}
         for each in reply.terms:
             term = asked.get(each.term.casefold())
             names = [name for name in _terms(run, each.names) if name.casefold() not in asked]

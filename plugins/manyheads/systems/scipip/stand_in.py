@@ -138,10 +138,10 @@ class Inspirations(NamedTuple):
 @dataclass(frozen=True)
 class Extraction:
     paper: str
-    entities: tuple[str, ...]
-    background: str
-    summary: str
-    main_ideas: tuple[str, ...]
+    entities: tuple[str, ...] = ()
+    background: str = ""
+    summary: str = ""
+    main_ideas: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,12 @@ class LiteratureDatabase:
         return cls(ecosystem)
 
     async def retrieve(
-        self, background: str, options: RetrievalConfig, entities: Sequence[str] | None = None
+        self,
+        background: str,
+        options: RetrievalConfig,
+        entities: Sequence[str] | None = None,
+        *,
+        synonyms: Sequence[str] = (),
     ) -> Inspirations:
         [hits] = await self.ecosystem.papers.search([background], options.semantic)
         papers = list[Inspiration]()
@@ -166,7 +171,9 @@ class LiteratureDatabase:
             text = f"{hit.paper.title} {hit.paper.abstract}".lower()
             channels = [Channel(how="semantic", similarity=round(hit.score, 4))]
             channels += [
-                Channel(how="entity", entity=e, papers=2) for e in entities or () if e.lower() in text
+                Channel(how="entity", entity=e, papers=2)
+                for e in [*(entities or ()), *synonyms]
+                if e.lower() in text
             ]
             papers.append(Inspiration(hit.paper, tuple(channels), 0.1))
         return Inspirations(tuple(papers), tuple(entities or ()), (), len(papers))

@@ -1,0 +1,455 @@
+"""SciPIP read off what reaches a model server: the three paths, who sees what, which ideas become one, which are kept."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyheads.core.events import Judged, Stage
+from manyheads.engine.readiness import prepare
+from manyheads.errors import BudgetError, ConfigError, SubjectError
+from manyheads.systems import systems
+from support.faults import Fault
+from support.llm import LLM
+from support.play import Played, config_for, play
+from support.requests import Request
+from support.results import unfinished
+
+Play = Callable[..., Any]
+BACKGROUND = (
+    "Robots grasp cups by what a camera sees of them, and it sees the front alone. Fingers feel where the rim is, but touch "
+    "is slow, and nobody has said when it is worth its time."
+)
+STAGES = ("brainstorm", "retrieval", "problem", "ideas", "filter", "refinement", "writing")
+
+
+def idea(name: str, **more: Any) -> dict[str, Any]:
+    return {"title": f"Title {name}", "idea": f"Idea {name}: {NUMBERS[name]}", **more}
+
+
+NUMBERS: Mapping[str, str] = {
+    "one": "owls hunt by ear over frozen fields", "two": "a ledger of doors that were found locked",
+    "three": "tactile maps drawn with two fingers", "four": "sepsis alerts that wait for a free nurse",
+    "five": "molecules folded like towels on a bench", "six": "citation graphs that grow at their edges",
+    "wild": "bats draw kitchens with their voices", "bold": "moles vote on tunnels before they dig",
+}  # fmt: skip
+LITERATURE = ("one", "two", "three", "four", "five", "six")
+ROUGH = ("wild", "bold")
+FITS = {"one": 4, "two": 9, "three": 7, "four": 7, "five": 2, "six": 8, "wild": 9, "bold": 3}
+
+
+def of(names: Sequence[str], **more: Any) -> list[dict[str, Any]]:
+    return [idea(name, **more) for name in names]
+
+
+class Script:
+    """What the model answers; a test changes what it is about."""
+
+    def __init__(self) -> None:
+        self.rough, self.literature = (
+            of(ROUGH, aim="Boldness."),
+            of(LITERATURE, papers=[1, 2], inspiration="It."),
+        )
+        self.final = [
+            {"sources": [1], "title": "Final A", "idea": "A.", "details": "L = 1."},
+            {"sources": [2, 3], "title": "Final B", "idea": "B.", "details": "L = 2."},
+            {"sources": [4], "title": "Final C", "idea": "C.", "details": "L = 3."},
+        ]
+        self.fits = dict(FITS)
+
+    def ideas(self, request: Request) -> list[dict[str, Any]]:
+        lists = {"Brainstorm": self.rough, "InspiredIdeas": self.literature, "Refinement": self.final}
+        return lists.get(request.title, [])
+
+    def fit(self, request: Request) -> int:
+        return self.fits.get(judged(request), 5)
+
+    def entities(self, request: Request) -> list[str]:
+        return ["bat voices"] if NUMBERS["wild"] in request.asking else ["tactile exploration", "first grasp"]
+
+
+def judged(request: Request) -> str:
+    """The idea that a judge is shown."""
+    return next((name for name, text in NUMBERS.items() if text in (request.fenced("idea") or "")), "")
+
+
+@pytest.fixture
+def script() -> Script:
+    return Script()
+
+
+@pytest.fixture
+def run(llm: LLM, script: Script, tmp_path: Path) -> Play:
+    async def runner(*sets: str, folder: str = "run", **answers: object) -> Played:
+        scores = {"fit": script.fit, "novelty": 5, "feasibility": 5}
+        llm.answers.update({"ideas": script.ideas, "entities": script.entities, **scores, **answers})
+        given = (
+            "system=scipip",
+            f"inputs.background={BACKGROUND}",
+            "scipip.ideas=6",
+            "scipip.brainstorm=[2,2]",
+        )
+        return await play(config_for(llm, *given, *sets), tmp_path / folder, llm)
+
+    return runner
+
+
+def titles(played: Played) -> list[str]:
+    return [request.title for request in played.requests]
+
+
+def by_number(played: Played) -> dict[int, dict[str, Any]]:
+    return {each["number"]: each for each in played.result["ideas"]}
+
+
+def channels(played: Played, reason: str) -> list[str]:
+    """The papers that were found by something that a reason says."""
+    return [
+        each["title"]
+        for each in played.result["evidence"]
+        if any(reason in (found.get("reason") or "") for found in each["retrievals"])
+    ]
+
+
+# The paths.
+
+
+@pytest.mark.parametrize(("path", "brainstorms", "indexed"), [("A", 0, 1), ("B", 1, 1), ("C", 1, 2)])
+async def test_a_path_asks_what_it_must_and_no_more(
+    run: Play, path: str, brainstorms: int, indexed: int
+) -> None:
+    played = await run(f"scipip.path={path}")
+    asked = titles(played)
+    assert asked.count("Brainstorm") == brainstorms
+    assert asked.count("Entities") == indexed
+    rest = [title for title in asked if title not in ("Brainstorm", "Entities", "Screening")]
+    assert rest == ["Synonyms", "Problem", "InspiredIdeas", "Refinement", "Abstract"]
+    assert [each["origin"] for each in played.result["ideas"]] == ["brainstorm"] * 2 * brainstorms + [
+        "literature"
+    ] * 6
+    assert [event.stage for event in played.of(Stage)] == [*STAGES][not brainstorms :]
+    assert played.result["inference_cost"] == len(asked) == sum(played.result["turns"].values())
+
+
+async def test_only_path_c_lets_brainstormed_ideas_into_the_retrieval(run: Play) -> None:
+    found: dict[str, list[str]] = {}
+    for path in "BC":
+        played = await run(
+            f"scipip.path={path}", folder=path, entities=lambda request: (
+                ["Sepsis alerts"] if NUMBERS["wild"] in request.asking else ["tactile exploration"]
+            ), terms=[],
+        )  # fmt: skip
+        last = played.requests[-len(played.said("screen")) - 8 :] if path == "C" else played.requests
+        read = [request.fenced("text") or "" for request in last if request.title == "Entities"]
+        assert [NUMBERS["wild"] in text and NUMBERS["bold"] in text for text in read] == [False, True][
+            : len(read)
+        ]
+        assert played.result["entities"]["brainstorm"] == (["Sepsis alerts"] if path == "C" else [])
+        found[path] = channels(played, "Sepsis alerts")
+    assert found["B"] == []
+    assert found["C"]
+
+
+async def test_synonyms_are_looked_up_too_and_can_be_left_out(run: Play) -> None:
+    other = [
+        {"term": "First Grasp", "names": ["sepsis alerts", "first grasp"]},
+        {"term": "unasked", "names": ["x"]},
+    ]
+    played = await run("scipip.path=A", terms=other)
+    [asked] = played.asked("Other names of terms")
+    assert asked.fenced("terms") == "tactile exploration\nfirst grasp"
+    assert played.result["entities"]["synonyms"] == {"first grasp": ["sepsis alerts"]}
+    assert channels(played, "sepsis alerts")
+    without = await run("scipip.path=A", "scipip.synonyms=false", folder="without", terms=other)
+    assert "Synonyms" not in [each.title for each in without.requests[len(played.requests) :]]
+    assert channels(without, "sepsis alerts") == []
+
+
+async def test_without_the_channel_of_entities_nobody_is_asked_for_any(run: Play) -> None:
+    played = await run("scipip.retrieval.how=[semantic]")
+    assert not {"Entities", "Synonyms"} & {*titles(played)}
+    assert played.result["clusters"]
+
+
+async def test_sentences_are_no_entities(run: Play) -> None:
+    long = "a sentence of more words than any term of any paper has"
+    played = await run("scipip.path=A", entities=[long, "  first   grasp "], terms=[])
+    assert played.result["entities"]["background"] == ["first grasp"]
+    assert any("1 of 2 entities" in warning for warning in played.result["warnings"])
+
+
+# Who sees what.
+
+
+async def test_who_sees_what(run: Play) -> None:
+    played = await run("scipip.papers=3")
+    result = played.result
+    [brainstorm], [problem], [propose] = (
+        played.asked(heading)
+        for heading in ("Brainstorming", "The research problem", "Ideas for the problem")
+    )
+    shown = [each["title"] for each in result["evidence"] if each["id"] in {
+        cluster["members"][0] for cluster in result["clusters"] if cluster["shown"]
+    }]  # fmt: skip
+    assert len(shown) == 3
+    assert BACKGROUND in brainstorm.asking
+    assert "<paper>" not in brainstorm.asking
+    for request in (problem, propose):
+        assert request.asking.count("<paper>") == 3
+        assert all(title in request.asking for title in shown)
+        assert "Background: " in request.asking
+        assert "Summary: " in request.asking
+    assert BACKGROUND in problem.asking
+    assert result["problem"] in propose.asking
+    assert result["rationale"] in propose.asking
+    assert not any(NUMBERS[name] in propose.asking for name in ROUGH), "brainstormed ideas are independent"
+    [refine] = played.asked("The final ideas")
+    assert BACKGROUND in refine.asking
+    assert result["problem"] in refine.asking
+
+
+async def test_each_idea_is_judged_by_itself_and_all_at_once(run: Play, llm: LLM, script: Script) -> None:
+    llm.delay = 0.2
+    played = await run()
+    asked = played.asked("Does the idea solve the problem?")
+    assert sorted(judged(each) for each in asked) == sorted((*LITERATURE, *ROUGH))
+    for request in asked:
+        assert sum(text in request.asking for text in NUMBERS.values()) == 1
+        assert BACKGROUND in request.asking
+        assert played.result["problem"] in request.asking
+        assert not any(word in request.asking for word in ("brainstorm", "literature", "[1]"))
+    assert llm.peak == len(asked) == 8
+
+
+async def test_a_judge_fills_in_the_fit_first_and_each_reason_before_its_score(run: Play) -> None:
+    played = await run()
+    asked = played.asked("Does the idea solve the problem?")[0]
+    names = ("fit", "novelty", "feasibility")
+    assert list((asked.schema or {})["properties"]) == [
+        f"{name}{end}" for name in names for end in ("_reason", "")
+    ]
+
+
+# What is kept.
+
+
+async def test_the_better_half_is_kept_the_fit_first(run: Play) -> None:
+    played = await run(novelty=lambda request: 9 if NUMBERS["four"] in request.asking else 5)
+    placed = sorted(played.result["ideas"], key=lambda each: each["screening"]["place"])
+    names = ["wild", "two", "six", "four", "three", "one", "bold", "five"]
+    assert [each["title"] for each in placed] == [f"Title {name}" for name in names]
+    assert [each["screening"]["kept"] for each in placed] == [True] * 4 + [False] * 4
+    assert "place 5 of 8, and the first 4 are kept: fit 7" in placed[4]["screening"]["why"]
+    [refine] = played.asked("The final ideas")
+    at = [refine.asking.find(NUMBERS[name]) for name in names]
+    assert at[:4] == sorted(at[:4])
+    assert [each > 0 for each in at] == [True] * 4 + [False] * 4
+    told = [event.outcome for event in played.of(Judged) if "left out" in event.outcome]
+    assert len(told) == 4
+
+
+async def test_the_share_that_is_kept_is_the_users(run: Play) -> None:
+    kept = {}
+    for share in (0.2, 1):
+        played = await run(f"scipip.keep={share}", folder=str(share))
+        kept[share] = sum(each["screening"]["kept"] for each in played.result["ideas"])
+    assert kept == {0.2: 3, 1: 8}, "at least as many as there are final ideas"
+
+
+async def test_ideas_that_are_one_are_merged_and_the_result_says_so(run: Play, script: Script) -> None:
+    script.rough[1] = idea("three", aim="The same.")
+    script.literature[4] = {**idea("three"), "papers": [3], "inspiration": "Again."}
+    played = await run()
+    first = by_number(played)[5]
+    assert first["title"] == "Title three"
+    assert first["origin"] == "both"
+    assert [(each["number"], each["origin"]) for each in first["merged"]] == [
+        (7, "literature"),
+        (2, "brainstorm"),
+    ]
+    assert all(each["similarity"] == pytest.approx(1) for each in first["merged"])
+    assert sorted(by_number(played)) == [1, 3, 4, 5, 6, 8]
+    assert len(first["references"]) == 3, "it takes over the papers"
+    assert titles(played).count("Screening") == 6
+    assert [event.subject for event in played.of(Judged) if "merged into idea 5" in event.outcome] == [
+        "idea 7",
+        "idea 2",
+    ]
+
+
+async def test_ideas_that_differ_are_not_merged(run: Play) -> None:
+    played = await run()
+    assert all(each["merged"] == [] for each in played.result["ideas"])
+
+
+# What rests on what.
+
+
+async def test_a_paper_that_was_not_shown_is_left_out_with_a_warning(run: Play, script: Script) -> None:
+    script.literature[0]["papers"] = [2, 4, 2, 99]
+    played = await run("scipip.papers=3")
+    shown = [each["members"][0] for each in played.result["clusters"] if each["shown"]]
+    assert by_number(played)[3]["references"] == [shown[1]]
+    [warning] = [each for each in played.result["warnings"] if "not shown" in each]
+    assert "idea 3" in warning
+    assert "papers" in warning
+    assert "4, 99" in warning
+
+
+async def test_an_idea_that_was_not_shown_is_no_source(run: Play, script: Script) -> None:
+    script.final[1]["sources"] = [2, 77]
+    script.final[2]["sources"] = [88]
+    played = await run()
+    final = played.result["final"]
+    assert final[1]["sources"] == [4]
+    assert (final[2]["sources"], final[2]["references"], final[2]["origin"]) == ([], [], None)
+    assert sum("not shown" in each for each in played.result["warnings"]) == 2
+
+
+async def test_a_final_idea_has_the_papers_of_its_sources(run: Play, script: Script) -> None:
+    script.literature[1]["papers"], script.literature[5]["papers"] = [3], [1, 3]
+    played = await run()
+    placed = sorted(played.result["ideas"], key=lambda each: each["screening"]["place"])
+    final = played.result["final"]
+    assert [each["sources"] for each in final] == [[1], [4, 8], [5]]
+    assert [each["title"] for each in placed[:4]] == [
+        f"Title {name}" for name in ("wild", "two", "six", "three")
+    ]
+    assert final[1]["references"] == [*placed[1]["references"], placed[2]["references"][0]]
+    assert [each["origin"] for each in final] == ["brainstorm", "literature", "literature"]
+    assert played.result["idea"] == final[0]
+    assert played.run.result.idea.body == "A.\n\nL = 1."
+
+
+@pytest.mark.parametrize(("sets", "least", "most"), [
+    ((), 3, 4), (("scipip.final=[2,2]",), 2, 2), (("scipip.final=[6,9]", "scipip.keep=1"), 6, 8),
+])  # fmt: skip
+async def test_as_many_final_ideas_are_asked_for_as_there_can_be(
+    run: Play, sets: Sequence[str], least: int, most: int, script: Script
+) -> None:
+    script.final = [{**script.final[0], "title": f"Final {n}"} for n in range(least)]
+    played = await run(*sets)
+    [asked] = played.asked("The final ideas")
+    fields = (asked.schema or {})["properties"]
+    assert list(fields) == ["coherence", "ideas"]
+    assert (fields["ideas"]["minItems"], fields["ideas"]["maxItems"]) == (least, most)
+    assert len(played.result["final"]) == least
+    assert ("2. Make " + (f"{most} final" if least == most else f"{least} to {most} final")) in asked.asking
+
+
+async def test_too_few_final_ideas_are_asked_for_again(run: Play, script: Script, llm: LLM) -> None:
+    enough, script.final = script.final, script.final[:2]
+    asked: list[int] = []
+
+    def once(request: Request) -> list[dict[str, Any]]:
+        if request.title == "Refinement":
+            asked.append(len(script.final))
+            if len(asked) == 2:
+                script.final = enough
+        return script.ideas(request)
+
+    played = await run(ideas=once)
+    assert asked == [2, 2]
+    assert len(played.result["final"]) == 3
+
+
+async def test_about_as_many_ideas_are_asked_for_as_are_wanted(run: Play) -> None:
+    played = await run()
+    [asked] = played.asked("Ideas for the problem")
+    part = (asked.schema or {})["properties"]["ideas"]
+    assert (part["minItems"], part["maxItems"]) == (5, 7)
+    assert "1. Propose 6 ideas" in asked.asking
+    assert list(part["items"]["properties"]) == ["papers", "inspiration", "title", "idea"]
+
+
+async def test_no_abstract_is_written_where_none_is_wanted(run: Play) -> None:
+    played = await run("scipip.abstract=false")
+    assert "Abstract" not in titles(played)
+    assert played.result["abstract"] is None
+
+
+# What goes wrong.
+
+
+async def test_a_budget_that_ends_keeps_what_there_is(run: Play, llm: LLM, tmp_path: Path) -> None:
+    with pytest.raises(BudgetError):
+        await run("budget.calls=7")
+    assert unfinished(tmp_path / "run")
+    kept = json.loads((tmp_path / "run" / "result.json").read_text(encoding="utf-8"))["result"]
+    assert kept["problem"]
+    assert len(kept["ideas"]) == 8
+    assert kept["final"] == []
+    before = llm.calls
+    played = await run()
+    assert played.result["finished"]
+    assert llm.calls - before == 16 - before
+
+
+async def test_a_run_that_was_stopped_asks_nothing_again(run: Play, llm: LLM) -> None:
+    whole = await run(folder="whole")
+    llm.faults.append(Fault("status", when=lambda request: request.title == "Refinement", status=403))
+    with pytest.raises(Exception, match="403"):
+        await run()
+    before = llm.calls
+    played = await run()
+    assert [each.title for each in played.requests[before:]] == ["Refinement", "Abstract"]
+    assert played.result["ideas"] == whole.result["ideas"]
+    assert played.result["final"] == whole.result["final"]
+
+
+def read(background: str | None, **more: Any) -> Any:
+    config = systems()["scipip"].model.model_validate({"inputs": {"background": background}, **more})
+    return systems()["scipip"].read(prepare(config))
+
+
+def warned(background: str) -> list[str]:
+    return list(read(background).warnings())
+
+
+@pytest.mark.parametrize(("text", "problem"), [
+    ("robots", "one word"), ("state-of-the-art", "it says little"), ("word " * 8000, "8,000 words"),
+    ("机器人用手指触摸杯子的边缘，因为相机只能看到正面。", "script"),
+    ("Роботы хватают чашки по тому, что видит камера.", "script"),
+])  # fmt: skip
+def test_a_background_that_may_mislead_is_read_with_a_warning(text: str, problem: str) -> None:
+    assert read(text).text == text.strip()
+    [warning] = warned(text)
+    assert problem in warning
+
+
+def test_an_ordinary_background_is_read_without_one() -> None:
+    assert warned(BACKGROUND) == []
+    assert warned("Größere Roboter greifen nach dem, was ihre Kamera sieht.") == []
+
+
+def test_a_background_is_read_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "owls.md"
+    path.write_text("# Owls\n\nThey hunt by ear.", encoding="utf-8")
+    assert (read(str(path)).source, read(str(path)).text) == (str(path), "Owls\n\nThey hunt by ear.")
+
+
+@pytest.mark.parametrize("name", ["missing.md", "missing/owls", "papers.bib"])
+def test_a_file_that_is_not_there_is_no_background(name: str) -> None:
+    with pytest.raises(SubjectError, match="no such file"):
+        read(name)
+
+
+@pytest.mark.parametrize("background", [None, " \n"])
+def test_without_a_background_nothing_begins(background: str | None) -> None:
+    with pytest.raises(ConfigError, match="needs the input background"):
+        read(background)
+
+
+def test_papers_of_services_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"literature\.references"):
+        read(BACKGROUND, literature={"references": "services"})
+
+
+@pytest.mark.parametrize(
+    "key", ["final=[4,3]", "brainstorm=[0,3]", "path=D", "keep=0", "same=1.2", "papers=0"]
+)
+def test_a_number_that_makes_no_sense_is_refused(llm: LLM, key: str) -> None:
+    with pytest.raises(ConfigError, match=key.partition("=")[0]):
+        config_for(llm, "system=scipip", f"scipip.{key}")

@@ -36,11 +36,6 @@ _SCHEMA = (
     "CREATE TRIGGER IF NOT EXISTS mention_goes AFTER DELETE ON mention BEGIN"
     " UPDATE entity SET papers = papers - 1 WHERE number = old.entity;"
     " DELETE FROM entity WHERE number = old.entity AND papers = 0; END",
-    # How often papers are cited together follows from the citations: kept as a table, a survey of 300 references would
-    # alone write 90,000 rows, and could not be told apart by who cites when.
-    "CREATE VIEW IF NOT EXISTS together AS SELECT a.cited AS one, b.cited AS other, COUNT(*) AS times"
-    " FROM cites a JOIN cites b ON a.citing = b.citing AND a.cited <> b.cited"
-    " WHERE a.counts AND b.counts GROUP BY a.cited, b.cited",
 )
 _GIVEN = "(SELECT value FROM json_each(?))"
 
@@ -74,6 +69,9 @@ class Counts(NamedTuple):
 
 class Graph(Closing):
     """One SQLite file in a corpus's folder; counts change as papers, citations and records come in.
+
+    How often papers are cited together is counted from the citations when it is asked for: kept as a table of pairs, a survey
+    of 300 references would alone write 90,000 rows, and what later papers cite could not be left out.
 
     Papers are named by their ids in the corpus. An entity is the same however it is written: case, spaces and punctuation
     do not count. In whatever order and portions things come in, the graph is the same.
@@ -129,10 +127,12 @@ class Graph(Closing):
         cited = {one for each in citations.values() for one in (*each.all, *each.core)}
         with self._errors():
             citing = self._numbers(citations, "held AND cites IS NULL")
-            self._db.change_all(
-                "INSERT OR IGNORE INTO paper (id, held) VALUES (?, 0)", ((one,) for one in cited)
-            )
             numbers = self._numbers(cited)
+            if outside := cited - numbers.keys():
+                self._db.change_all(
+                    "INSERT INTO paper (id, held) VALUES (?, 0)", ((one,) for one in sorted(outside))
+                )
+                numbers |= self._numbers(outside)
             edges, counts = list[tuple[int, ...]](), list[tuple[int, int]]()
             for paper, one in citing.items():
                 core = {numbers[other] for other in citations[paper].core} - {one}
@@ -163,8 +163,10 @@ class Graph(Closing):
     def cited_with(self, paper: str) -> dict[str, int]:
         """Papers of the corpus that others cite together with one, with how many do; the most often first."""
         rows = self._rows(
-            f"SELECT other.id, times FROM paper JOIN together ON one = paper.number JOIN paper other"
-            f" ON other.number = other WHERE other.held AND paper.id IN {_GIVEN} ORDER BY times DESC, other.id",
+            "SELECT other.id, COUNT(*) AS times FROM paper JOIN cites a ON a.cited = paper.number AND a.counts"
+            " JOIN cites b ON b.citing = a.citing AND b.cited <> a.cited AND b.counts"
+            " JOIN paper other ON other.number = b.cited"
+            f" WHERE other.held AND paper.id IN {_GIVEN} GROUP BY other.id ORDER BY times DESC, other.id",
             [paper],
         )
         return dict(rows)

@@ -22,6 +22,8 @@ BACKGROUND = (
     "Robots grasp cups by what a camera sees of them, and it sees the front alone. Fingers feel where the rim is, but touch "
     "is slow, and nobody has said when it is worth its time."
 )
+ALL = "scipip.retrieval.held=1"
+"""So that an entity counts that a single paper holds."""
 STAGES = ("brainstorm", "retrieval", "problem", "ideas", "filter", "refinement", "writing")
 
 
@@ -133,38 +135,41 @@ async def test_a_path_asks_what_it_must_and_no_more(
     assert played.result["inference_cost"] == len(asked) == sum(played.result["turns"].values())
 
 
-async def test_only_path_c_lets_brainstormed_ideas_into_the_retrieval(run: Play) -> None:
-    found: dict[str, list[str]] = {}
+async def test_only_path_c_lets_brainstormed_ideas_into_the_retrieval(run: Play, llm: LLM) -> None:
+    def entities(request: Request) -> list[str]:
+        return ["Skin tones"] if NUMBERS["wild"] in request.asking else ["tactile exploration"]
+
+    found, read = dict[str, list[str]](), dict[str, list[str]]()
     for path in "BC":
-        played = await run(
-            f"scipip.path={path}", folder=path, entities=lambda request: (
-                ["Sepsis alerts"] if NUMBERS["wild"] in request.asking else ["tactile exploration"]
-            ), terms=[],
-        )  # fmt: skip
-        last = played.requests[-len(played.said("screen")) - 8 :] if path == "C" else played.requests
-        read = [request.fenced("text") or "" for request in last if request.title == "Entities"]
-        assert [NUMBERS["wild"] in text and NUMBERS["bold"] in text for text in read] == [False, True][
-            : len(read)
+        llm.requests.clear()
+        played = await run(f"scipip.path={path}", ALL, folder=path, entities=entities, terms=[])
+        read[path] = [
+            request.fenced("text") or "" for request in played.requests if request.title == "Entities"
         ]
-        assert played.result["entities"]["brainstorm"] == (["Sepsis alerts"] if path == "C" else [])
-        found[path] = channels(played, "Sepsis alerts")
+        assert played.result["entities"]["brainstorm"] == (["Skin tones"] if path == "C" else [])
+        found[path] = channels(played, "skin tones")
+    assert read["B"] == [BACKGROUND]
+    [background, brainstormed] = sorted(read["C"], key=lambda text: text != BACKGROUND)
+    assert background == BACKGROUND
+    assert NUMBERS["wild"] in brainstormed
+    assert NUMBERS["bold"] in brainstormed
     assert found["B"] == []
     assert found["C"]
 
 
 async def test_synonyms_are_looked_up_too_and_can_be_left_out(run: Play) -> None:
     other = [
-        {"term": "First Grasp", "names": ["sepsis alerts", "first grasp"]},
+        {"term": "First Grasp", "names": ["sleep staging", "first grasp"]},
         {"term": "unasked", "names": ["x"]},
     ]
-    played = await run("scipip.path=A", terms=other)
+    played = await run("scipip.path=A", ALL, terms=other)
     [asked] = played.asked("Other names of terms")
     assert asked.fenced("terms") == "tactile exploration\nfirst grasp"
-    assert played.result["entities"]["synonyms"] == {"first grasp": ["sepsis alerts"]}
-    assert channels(played, "sepsis alerts")
-    without = await run("scipip.path=A", "scipip.synonyms=false", folder="without", terms=other)
+    assert played.result["entities"]["synonyms"] == {"first grasp": ["sleep staging"]}
+    assert channels(played, "sleep staging")
+    without = await run("scipip.path=A", ALL, "scipip.synonyms=false", folder="without", terms=other)
     assert "Synonyms" not in [each.title for each in without.requests[len(played.requests) :]]
-    assert channels(without, "sepsis alerts") == []
+    assert channels(without, "sleep staging") == []
 
 
 async def test_without_the_channel_of_entities_nobody_is_asked_for_any(run: Play) -> None:
@@ -236,7 +241,10 @@ async def test_a_judge_fills_in_the_fit_first_and_each_reason_before_its_score(r
 
 
 async def test_the_better_half_is_kept_the_fit_first(run: Play) -> None:
-    played = await run(novelty=lambda request: 9 if NUMBERS["four"] in request.asking else 5)
+    def novelty(request: Request) -> int:
+        return 9 if judged(request) == "four" else 5
+
+    played = await run(novelty=novelty)
     placed = sorted(played.result["ideas"], key=lambda each: each["screening"]["place"])
     names = ["wild", "two", "six", "four", "three", "one", "bold", "five"]
     assert [each["title"] for each in placed] == [f"Title {name}" for name in names]

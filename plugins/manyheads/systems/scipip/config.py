@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
+from manyheads.bank.retrieval import RetrievalConfig
 from manyheads.config import Inputs, RunConfig, Section, Slot
 from manyheads.errors import ConfigError
 from manyheads.forms import word_count
@@ -24,7 +25,6 @@ from manyheads.replies import (
     Synonyms,
     Text,
 )
-from manyheads.systems.scipip.stand_in import RetrievalConfig
 from manyheads.texts import FileOrText, Subject, is_there, subject_of, text_of
 
 

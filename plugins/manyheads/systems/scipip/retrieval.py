@@ -1,9 +1,12 @@
 """From the background to the papers that ideas are drawn from: entities, look-ups, clusters (SciPIP, §3.2)."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from manyheads.bank.ecosystem import Ecosystem
+from manyheads.bank.extraction import Extraction
+from manyheads.bank.retrieval import Inspiration
 from manyheads.core import together
 from manyheads.core.events import Retrieved
 from manyheads.core.results import Retrieval
@@ -13,7 +16,7 @@ from manyheads.replies import Entities, Synonyms
 from manyheads.systems.scipip.config import INDEXER
 from manyheads.systems.scipip.desk import RETRIEVAL, Desk
 from manyheads.systems.scipip.result import Candidate, Cluster, EntitySet, ScipipRun
-from manyheads.systems.scipip.stand_in import Extraction, Inspiration, LiteratureDatabase
+from manyheads.systems.scipip.stand_in import database_of
 
 MOST, MOST_BRAINSTORMED = 5, 10
 """Entities of a background (Table 7), and of all brainstormed ideas together."""
@@ -50,7 +53,7 @@ async def retrieve(desk: Desk, brainstormed: Sequence[Candidate]) -> list[Shown]
     options = run.settings.retrieval
     if "entity" in options.how:
         result.entities = await _entities(desk, brainstormed)
-    database = LiteratureDatabase.of(ecosystem_of(run))
+    database = await asyncio.to_thread(database_of, ecosystem_of(run))
     own, synonyms = result.entities.named, result.entities.others
     found = await database.retrieve(background, options, own or None, synonyms=synonyms)
     for note in found.notes:
@@ -62,7 +65,7 @@ async def retrieve(desk: Desk, brainstormed: Sequence[Candidate]) -> list[Shown]
     )
     run.emit(Retrieved(stage=RETRIEVAL, query=background, hits=tuple(rows)))
     ids = {each.paper.id: _cite(run, each) for each in found.papers}
-    clusters = database.clusters([*ids], options.weights, options.threshold)
+    clusters = await asyncio.to_thread(database.clusters, [*ids], options.weights, options.threshold)
     result.clusters = [
         Cluster(number=n, members=[ids[paper] for paper in each.members], shown=n <= run.settings.papers)
         for n, each in enumerate(clusters, 1)

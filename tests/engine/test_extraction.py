@@ -11,7 +11,7 @@ from manyheads.bank.digest import Reading
 from manyheads.bank.extraction import Extraction
 from manyheads.bank.graph import Text
 from manyheads.config import RunConfig
-from manyheads.core import Usage
+from manyheads.core import ManagedHost, Usage
 from manyheads.engine.extraction import BATCH, Extractor
 from manyheads.errors import BudgetError, ModelError, ReplyError
 from manyheads.hosts import host_factory
@@ -109,8 +109,8 @@ def test_a_full_text_is_read_at_once_where_it_fits(cache: LookupCache) -> None:
         [made] = extract(Extractor(config(llm), ROLES, host_factory("autogen"), cache), readings(1, text))
     [request] = llm.requests
     assert request.title == "FullExtract"
-    assert "Robots break berries." in request.fenced("paper")
-    assert "$F = kx$" in request.fenced("paper")
+    assert "Robots break berries." in str(request.fenced("paper"))
+    assert "$F = kx$" in str(request.fenced("paper"))
     assert (made.basis, made.detailed_ideas) == ("full text", ("Gel. It is 2 mm thick.", "Map. F = kx."))
 
 
@@ -123,7 +123,7 @@ def test_a_text_too_long_for_the_model_is_read_in_parts(cache: LookupCache) -> N
     assert titles[0] == "Extract"
     assert set(titles[1:]) == {"DetailedIdeas"}
     assert len(titles) > 3
-    shown = "".join(request.fenced("paper") for request in llm.requests[1:])
+    shown = "".join(str(request.fenced("paper")) for request in llm.requests[1:])
     assert all(f"Step {number} moves" in shown for number in range(1500))
     assert GOOD["summary"] in llm.requests[1].text
     assert "It is 2 mm thick." in llm.requests[2].text
@@ -226,8 +226,12 @@ def test_the_budget_holds(cache: LookupCache) -> None:
             return
 
     host = Host(usage=Usage(input_tokens=60, output_tokens=40, calls=1))
+
+    def make(*_: Any) -> ManagedHost:
+        return host
+
     limited = RunConfig.model_validate({"budget": {"tokens": 300}})
-    extractor, kept = Extractor(limited, ROLES, lambda *_: host, cache), Kept()
+    extractor, kept = Extractor(limited, ROLES, make, cache), Kept()
     with pytest.raises(BudgetError):
         extractor(readings(20), 20, kept)
     assert len(host.asked) == len(kept) == 3
@@ -248,7 +252,6 @@ def test_a_recipe_is_of_the_model_and_the_prompts(cache: LookupCache, tmp_path: 
     assert len(set(recipes)) == 4
     assert recipe() == recipes[0]
     assert recipe(base_url="http://127.0.0.1:1/v1") == recipes[0]
-    assert recipes[0].startswith("ollama/m ")
 
 
 @pytest.mark.parametrize("host", HOSTS)

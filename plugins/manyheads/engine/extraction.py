@@ -49,7 +49,7 @@ class Extractor(Survey):
         super().__post_init__()
         self._window = self.model.window
         self.made_by = f"{self.model.provider}/{self.model.name}"
-        self.recipe = f"{self.made_by} {self._digest()}"
+        self.recipe = self._digest()
 
     def __call__(
         self, readings: Iterable[Reading], total: int, keep: Callable[[Sequence[Extraction]], None]

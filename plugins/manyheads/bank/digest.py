@@ -5,17 +5,25 @@ and adds nothing.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
 from typing import NamedTuple
 
+from manyheads.bank.building import Progress
+from manyheads.bank.database import LiteratureDatabase, Source
+from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.extraction import LEXICAL, MOST_ENTITIES, Basis, Extraction
 from manyheads.bank.graph import Text
+from manyheads.bank.knowledge import CHUNK
 from manyheads.bank.lexical import stems
 from manyheads.bank.phrases import Phrases
+from manyheads.disk import FileLock, LockedError
+from manyheads.errors import CorpusError
 from manyheads.papers import Paper
 
-RECIPE = f"{LEXICAL}-1"
-"""Of its records; the number is that of the rules below."""
+RECIPE = "1"
+"""Of its records: the number of the rules below."""
 MOST_BACKGROUND, MOST_IDEAS = 2, 3
 """Sentences of the background, and main ideas, at most (SciPIP, Table 8)."""
 MOST_LETTERS, MOST_SENTENCES = 800, 40
@@ -192,3 +200,93 @@ def extract(readings: Iterable[Reading], phrases: Phrases) -> Iterator[Extractio
             recipe=RECIPE,
             basis="abstract" if paper.abstract.strip() else reading.basis,
         )
+
+
+# The papers of a corpus.
+
+
+STEP = "extracting"
+"""What bars of progress call it."""
+LOCK = "records.lock"
+"""Held in a corpus's folder by who puts records into its database."""
+
+
+def readings(database: LiteratureDatabase, papers: Sequence[str]) -> Iterator[Reading]:
+    """What there is to read of papers, by id and in their order; a few hundred are in memory at once."""
+    for start in range(0, len(papers), CHUNK):
+        chunk = papers[start : start + CHUNK]
+        known, texts = database.papers(chunk), database.graph.texts(chunk)
+        yield from (Reading(known[one], texts.get(one, Text("", ""))) for one in chunk if one in known)
+
+
+def extract_papers(
+    database: LiteratureDatabase,
+    papers: Sequence[str],
+    tell: Progress = lambda step, done, total: None,
+    vectors: Source = "abstract",
+) -> int:
+    """Put lexical records of papers into a database, some hundreds at a time; how many there were.
+
+    Raises:
+        CorpusError: the database cannot be written.
+    """
+    bank, done = database.ecosystem.papers, 0
+    every = max(1, bank.count() // SAMPLE)
+    phrases = Phrases.of(f"{one.title}. {one.abstract}" for one in islice(bank.papers(), None, None, every))
+
+    def more(count: int) -> None:
+        nonlocal done
+        tell(STEP, done := done + count, len(papers))
+
+    return database.put(extract(readings(database, papers), phrases), vectors, more)
+
+
+@contextmanager
+def extracting(ecosystem: Ecosystem, *, wait: bool = False) -> Generator[None]:
+    """Around what puts records into a corpus's database: one process does at a time.
+
+    Args:
+        wait: until another has done with it.
+
+    Raises:
+        CorpusError: the folder cannot be written, or another process is at it.
+    """
+    folder = ecosystem.folder
+    try:
+        lock = FileLock(folder / LOCK, wait=wait)
+    except LockedError as error:
+        raise CorpusError(
+            f"{folder}: another process extracts its papers", hint="wait for it or end it"
+        ) from error
+    except OSError as error:
+        raise CorpusError(
+            f"{folder} cannot be written: {error.strerror}",
+            hint="its papers have no records; copy the corpus to where you may write",
+        ) from error
+    with lock:
+        yield
+
+
+def open_database(ecosystem: Ecosystem, say: Callable[[str], None] = lambda line: None) -> LiteratureDatabase:
+    """The literature database of a corpus; where no model has made a record, each paper without one gets a lexical record first.
+
+    Args:
+        say: told once, in a line, that this is done.
+
+    Raises:
+        CorpusError: there are no records, and none can be written.
+    """
+    database = LiteratureDatabase.of(ecosystem)
+
+    def missing() -> list[str]:
+        return database.missing() if database.graph.recipes().keys() <= {RECIPE} else []
+
+    if missing():
+        with extracting(ecosystem, wait=True):
+            if papers := missing():  # and no other process has extracted them meanwhile
+                say(
+                    f"corpus {ecosystem.meta.name}: {len(papers):,} papers have no records yet: they are extracted without a "
+                    f"model; one does it better: manyheads corpus extract {ecosystem.folder} --model PROVIDER/NAME"
+                )
+                extract_papers(database, papers)
+    return database

@@ -102,6 +102,8 @@ class ScipipResult(Part):
     entities: EntitySet = EntitySet()
     clusters: list[Cluster] = []
     """Of the papers that were found, the most relevant first; `evidence` tells how each was found."""
+    records: dict[str, int] = {}
+    """Of the papers that the model was shown, how many records each maker has made; an empty name stands for none."""
     rationale: str | None = None
     problem: str | None = None
     ideas: list[Candidate] = []

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from manyheads.bank.digest import open_database
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.extraction import Extraction
 from manyheads.bank.retrieval import Inspiration
@@ -16,7 +17,6 @@ from manyheads.replies import Entities, Synonyms
 from manyheads.systems.scipip.config import INDEXER
 from manyheads.systems.scipip.desk import RETRIEVAL, Desk
 from manyheads.systems.scipip.result import Candidate, Cluster, EntitySet, ScipipRun
-from manyheads.systems.scipip.stand_in import database_of
 
 MOST, MOST_BRAINSTORMED = 5, 10
 """Entities of a background (Table 7), and of all brainstormed ideas together."""
@@ -53,7 +53,7 @@ async def retrieve(desk: Desk, brainstormed: Sequence[Candidate]) -> list[Shown]
     options = run.settings.retrieval
     if "entity" in options.how:
         result.entities = await _entities(desk, brainstormed)
-    database = await asyncio.to_thread(database_of, ecosystem_of(run))
+    database = await asyncio.to_thread(open_database, ecosystem_of(run))
     own, synonyms = result.entities.named, result.entities.others
     found = await database.retrieve(background, options, own or None, synonyms=synonyms)
     for note in found.notes:
@@ -74,7 +74,8 @@ async def retrieve(desk: Desk, brainstormed: Sequence[Candidate]) -> list[Shown]
     papers, records = {each.paper.id: each.paper for each in found.papers}, database.records(first)
     shown = list[Shown]()
     for paper in (papers[each] for each in first):
-        record = records.get(paper.id) or Extraction(paper=paper.id, summary=paper.abstract)
+        record = records.get(paper.id) or Extraction(paper=paper.id, summary=paper.abstract, made_by="")
+        result.records[record.made_by] = result.records.get(record.made_by, 0) + 1
         shown.append(Shown(ids[paper.id], paper.title, record.background, record.summary, record.main_ideas))
     return shown
 

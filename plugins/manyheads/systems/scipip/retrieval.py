@@ -122,13 +122,17 @@ def _terms(run: ScipipRun, names: Sequence[str]) -> list[str]:
 
 def _cite(run: ScipipRun, found: Inspiration) -> str:
     """The id of a paper in the evidence, with each way in which it was found."""
-    paper, source = found.paper, run.config.corpus
+    paper = found.paper
     ids = [
         run.evidence.cite(
             paper.id,
             paper.title,
             Retrieval(
-                source=source, score=each.similarity, stage=RETRIEVAL, channel=each.how, reason=each.reason
+                source=run.config.corpus,
+                score=None if each.similarity is None else round(each.similarity, 4),
+                stage=RETRIEVAL,
+                channel=each.how,
+                reason=each.reason,
             ),
             year=paper.year,
         )

@@ -120,7 +120,7 @@ def test_short_texts_are_counted(tmp_path: Path) -> None:
     assert (idea.repaired, idea.lengths, idea.length_met) == (3, 3, 0)
 
 
-@pytest.mark.parametrize("tools", [True, False])
+@pytest.mark.parametrize("tools", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_invitations_are_counted_by_tool_and_by_field(tmp_path: Path, tools: bool) -> None:
     def stranger(request: Request) -> str:
         return next(

@@ -2,9 +2,9 @@
 
 A model is shown a skeleton of its reply with a line of meaning for each field; the lines are read from
 `prompts/replies/<Reply>.yaml`, what stands around them from `prompts/form.md.j2`, what is said of a reply that cannot be
-used from `prompts/again.md.j2`, and how others read a reply from `prompts/spoken/<Reply>.md.j2` (`Prompts.told`). In a skeleton, `<…>`
-stands for what the model writes: `"<a text>"`, `<1–10: a number>`, `<true | false: …>`, `"<ONE | OTHER: …>"`;
-`≈350` asks for about so many words; `… ×5` after the first thing of a list says how many there are.
+used from `prompts/again.md.j2`, and how others read a reply from `prompts/spoken/<Reply>.md.j2` (`Prompts.wording`). In
+a skeleton, `<…>` stands for what the model writes: `"<a text>"`, `<1–10: a number>`, `<true | false: …>`,
+`"<ONE | OTHER: …>"`; `≈350` asks for about so many words; `… ×5` after the first thing of a list says how many there are.
 """
 
 import json

@@ -56,7 +56,13 @@ class ReplyModel(BaseModel):
 def limited(kind: type[R], field: str, of: Any, *checks: Any, **limits: Any) -> type[R]:
     """`kind` with a field that is `of` a type within limits, which its schema shows."""
     fields: dict[str, Any] = {field: (Annotated[of, Field(**limits), *checks], ...)}
-    return create_model(kind.__name__, __base__=kind, **fields)
+    return create_model(kind.__name__, __base__=kind, __module__=kind.__module__, **fields)
+
+
+def mixed(kind: type[R], *bases: type[ReplyModel]) -> type[R]:
+    """`kind`, under its own name, made of it and of what is mixed into it."""
+    made = create_model(kind.__name__, __base__=bases, __module__=kind.__module__, __doc__=kind.__doc__)
+    return cast(type[R], made)
 
 
 def uniform_score(reply: ReplyModel) -> int | None:
@@ -256,16 +262,16 @@ class SelfReview(ReplyModel):
 def vote_among(kind: type[Vote], count: int) -> type[Vote]:
     """A vote among so many ideas, with a line on each: its schema shows how far the numbers go."""
     note = limited(IdeaNote, "idea", int, BeforeValidator(whole_number), ge=1, le=count)
-    noted = cast(type[Vote], create_model(kind.__name__, __base__=(kind, IdeaNotes), __doc__=kind.__doc__))
-    noted = limited(noted, "notes", list[note], min_length=count, max_length=count)
+    noted = limited(mixed(kind, kind, IdeaNotes), "notes", list[note], min_length=count, max_length=count)
     return limited(noted, "choice", int, BeforeValidator(whole_number), ge=1, le=count)
 
 
 @cache
 def idea_after(kind: type[Idea], count: int) -> type[Idea]:
     """An idea that may refine one of so many: it says which, before it is worked out."""
-    later = cast(type[Idea], create_model(kind.__name__, __base__=(kind, Lineage), __doc__=kind.__doc__))
-    return limited(later, "builds_on", int, BeforeValidator(whole_number), ge=0, le=count)
+    return limited(
+        mixed(kind, kind, Lineage), "builds_on", int, BeforeValidator(whole_number), ge=0, le=count
+    )
 
 
 @cache
@@ -289,7 +295,7 @@ def seeking(kind: type[R]) -> type[R]:
 
 @cache
 def _seeking(kind: type[ReplyModel]) -> type[ReplyModel]:
-    return create_model(kind.__name__, __base__=(Seeks, kind), __doc__=kind.__doc__)
+    return mixed(kind, Seeks, kind)
 
 
 class Interests(ReplyModel):

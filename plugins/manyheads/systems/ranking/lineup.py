@@ -38,7 +38,7 @@ class Lineup:
         return tuple(name for name in Proposal.model_fields if name in shown)
 
     @property
-    def shown(self) -> tuple[Entry, ...]:
+    def proposals(self) -> tuple[Entry, ...]:
         """Each of them with those of its fields that are shown."""
         fields = self.fields
         return tuple(

@@ -44,7 +44,7 @@ async def most_novel(
     run.expect(recall, *titles, recall=True)  # the titles are for the abstract stage
     whole, k = run.settings.ideas.whole, run.settings.novelty.references
     papers = await run.references(STAGE, before + 1, [idea.query(whole) for idea in ideas], k)
-    candidates = [Candidate(run.told(idea), hits) for idea, hits in zip(ideas, papers, strict=True)]
+    candidates = [Candidate(run.wording(idea), hits) for idea, hits in zip(ideas, papers, strict=True)]
     orders, ballots = orders_of(run.rng, len(team.members), len(ideas)), list[Ballot]()
 
     async def vote(seat: int, turn: int) -> Ballot:

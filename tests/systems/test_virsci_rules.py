@@ -280,6 +280,13 @@ async def test_the_majority_wins(run: Play):
     assert played.result["idea"]["tie"] is None
 
 
+async def test_a_vote_is_told_by_titles_as_others_have_other_numbers(run: Play):
+    played = await run("turns=1", choice=ranked(2), **rising())
+    votes = played.said("vote")
+    assert len({said.data["choice"] for said in votes}) > 1
+    assert {said.text.rpartition("\n\n")[2] for said in votes} == {"My vote: Idea 2"}
+
+
 async def test_a_tie_goes_to_the_higher_confidence_and_is_recorded(run: Play):
     third_then_second = in_order("choice", ranked(3), ranked(2))
 
@@ -474,7 +481,11 @@ async def test_a_guest_of_a_reply_sees_what_it_is_asked_about(
     [context] = re.findall(r"<context>\n(.*?)\n</context>", request.asking, re.DOTALL) or [""]
     if stage == "novelty":
         assert all(idea["idea"] in context for idea in played.result["ideas"])
-        assert f"My vote: idea {asked.data['choice']}" in said
+        choice = asked.data["choice"]
+        voter = next(each for each in played.asked(heading) if f"{guest['by']}," in each.system)
+        ideas = re.findall(r"<idea>\n(.*?)\n", voter.asking)
+        assert re.findall(r"^Idea \d+:\n(.*)$", context, re.MULTILINE) == ideas
+        assert f"My vote: idea {choice}" in said
     elif stage == "idea":
         assert played.result["topic"]["topic"] in context
 

@@ -51,9 +51,12 @@ async def most_novel(
         """Eq. 3: ⟨Q_check, ∪ (I_j, B_past(I_j))⟩, without any memory of the dialogue."""
         member, order = team.members[seat], orders[seat]
         shown = [candidates[place] for place in order]
-        question = Question(STAGE, turn, member.speaker, "scientist", "vote", {"ideas": shown}, recall=recall)
+        variables, names = {"ideas": shown}, [titles[place] for place in order]
+        question = Question(
+            STAGE, turn, member.speaker, "scientist", "vote", variables, recall=recall, names=names
+        )
         kind = vote_among(run.reply_type("scientist", "vote", Vote), len(candidates))
-        context = "\n\n".join(candidate.text for candidate in shown)
+        context = run.roles.prompts.render("partials/candidates.md.j2", variables)
         vote = (await ask_with_advice(run, team, question, kind, context=context)).value
         ballot = ballot_of(vote, member.name, turn, ideas, order)
         run.emit(

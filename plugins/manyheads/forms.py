@@ -130,7 +130,7 @@ class Forms:
         """What a model is told of a reply that cannot be used."""
         asked = self._of(kind).fields
         faults = [
-            {"field": name, "wrote": _brief(wrote), "asked": asked.get(re.sub(r"\.\d+", "", name), "")}
+            {"field": name, "wrote": brief(wrote), "asked": asked.get(re.sub(r"\.\d+", "", name), "")}
             for name, wrote in why.faults[:8]
         ]
         said, wanted = why.words
@@ -187,12 +187,22 @@ def shipped_forms() -> Forms:
     return Forms(Prompts(Resources.of()))
 
 
+def slots(kind: type[BaseModel]) -> dict[str, str]:
+    """What stands for each field of a flat model in a form, with the field's own description."""
+    forms, schema = shipped_forms(), kind.model_json_schema()
+    defs: Schema = schema.get("$defs", {})
+    return {
+        name: "".join(_value(part, Meaning(meaning=part.get("description", "")), None, defs, forms, ""))
+        for name, part in schema["properties"].items()
+    }
+
+
 def form(kind: type[ReplyModel]) -> str:
     """The part of a prompt that shows a reply's skeleton, for a role that is asked outside of a run."""
     return shipped_forms().form(kind)
 
 
-def _brief(value: object) -> str | None:
+def brief(value: object) -> str | None:
     """What was written, in some letters; of a list its length."""
     if value is MISSING or isinstance(value, list):
         return None if value is MISSING else f"×{len(cast(list[Any], value))}"

@@ -569,6 +569,31 @@ async def test_guests_come_by_tool_calls_where_the_model_can_make_them(llm: LLM,
     assert {guest["advice"] for guest in played.result["guests"]} <= {message.text for message in answered}
 
 
+@pytest.mark.parametrize("tools", [False, True])
+async def test_who_may_ask_is_told_the_way_that_is_there(run: Play, tools: bool):
+    played = await run(
+        "turns=1", "topic=T", "invitation.enabled=true", f"models.default.tools={tools}".lower()
+    )
+    listed = [request for request in played.requests if "## Whom you may ask" in request.asking]
+    assert listed
+    for request in listed:
+        way = request.asking.partition("## Whom you may ask")[2].partition("## The form")[0]
+        assert ("invite_scientist" in way) == tools
+        assert ("`invite`" in way) != tools
+
+
+async def test_who_can_ask_nobody_is_not_shown_whom(llm: LLM, tmp_path: Path):
+    for role in ("scientist", "leader"):
+        card = (shipped() / "roles" / f"{role}.yaml").read_text(encoding="utf-8")
+        (tmp_path / "roles").mkdir(exist_ok=True)
+        (tmp_path / "roles" / f"{role}.yaml").write_text(
+            card.replace("invite_scientist", ""), encoding="utf-8"
+        )
+    sets = ("topic=T", "invitation.enabled=true", "models.default.tools=true", f"paths=[{tmp_path}]")
+    played = await play(config_for(llm, *sets), tmp_path / "run", llm)
+    assert not any("## Whom you may ask" in request.text for request in played.requests)
+
+
 async def test_the_same_seed_gives_the_same_team_and_another_seed_another(llm: LLM, tmp_path: Path):
     async def team(seed: int, name: str) -> list[str]:
         played = await play(config_for(llm, "turns=1", "topic=T", f"seed={seed}"), tmp_path / name, llm)

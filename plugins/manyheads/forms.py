@@ -9,7 +9,7 @@ a skeleton, `<…>` stands for what the model writes: `"<a text>"`, `<1–10: a 
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import PurePosixPath
@@ -200,6 +200,18 @@ def slots(kind: type[BaseModel]) -> dict[str, str]:
 def form(kind: type[ReplyModel]) -> str:
     """The part of a prompt that shows a reply's skeleton, for a role that is asked outside of a run."""
     return shipped_forms().form(kind)
+
+
+def proposal_text(fields: Mapping[str, str]) -> str:
+    """A proposal as people are shown it: those of its fields that are told, each under its name."""
+    return shipped_forms().prompts.render("spoken/Proposal.md.j2", {"one": fields}).strip()
+
+
+def as_ranked(title: str, text: str, fields: Mapping[str, str], shown: Sequence[str]) -> str:
+    """An idea as it is ranked: those of its fields that are shown, or, where it has none, as it was written."""
+    if not fields:
+        return "\n\n".join(filter(None, (title, text)))
+    return proposal_text({name: fields[name] for name in shown if name in fields})
 
 
 def brief(value: object) -> str | None:

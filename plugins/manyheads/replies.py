@@ -5,7 +5,7 @@ A pack brings its own in its module `replies`; a role card names them `pack.Repl
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast
@@ -368,10 +368,6 @@ class Proposal(ReplyModel):
     method: Text
     expected_impact: Text
 
-    def body(self) -> str:
-        """What stands below the title, each field under its name."""
-        return in_form({name: getattr(self, name) for name in Proposal.model_fields if name != "title"})
-
 
 class Answer(ReplyModel):
     """What a proposer changes about one weakness of an idea."""
@@ -459,18 +455,6 @@ class Condensed(Proposal):
         """The fields that say NONE and go on; none of the title, which may begin with that word."""
         fields = ((name, text.lstrip(AROUND)) for name, text in self.contents().items() if name != "title")
         return [name for name, text in fields if re.match(rf"{ABSENT}\b", text)]
-
-
-def in_form(fields: Mapping[str, str]) -> str:
-    """Fields of a proposal as they are shown, each under its name."""
-    return "\n\n".join(f"{label(name)}: {text}" for name, text in fields.items())
-
-
-def as_ranked(title: str, text: str, fields: Mapping[str, str], shown: Sequence[str]) -> str:
-    """An idea as it is ranked: those of its fields that are shown, or, where it has none, as it was written."""
-    if not fields:
-        return "\n\n".join(filter(None, (title, text)))
-    return in_form({name: fields[name] for name in shown if name in fields})
 
 
 class Ranked(ReplyModel):

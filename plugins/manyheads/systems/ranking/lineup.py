@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from manyheads.errors import ConfigError
-from manyheads.replies import Proposal, as_ranked, label
+from manyheads.forms import as_ranked
+from manyheads.replies import Proposal, label
 from manyheads.systems.ideas import Entry
 
 NAMED = 4

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image as Pillow
 
 from manyheads.config import ModelConfig
-from manyheads.core import Image, Message, Speaker, Tool
+from manyheads.core import Image, Message, Speaker, Tool, Turn
 from manyheads.errors import ConfigError, CorpusError, ModelError, ReplyError
 from manyheads.hosts import FRAMEWORKS, host_factory
 from support.faults import Fault, refuses_format
@@ -81,7 +81,7 @@ async def test_settings_reach_the_model_and_no_others(llm: LLM, host: Hosting) -
 async def test_nothing_of_a_turn_is_left_in_the_next(llm: LLM, host: Hosting) -> None:
     """Whatever the first held: earlier words, tools, a passage, another reply; and whichever are asked at once."""
 
-    async def recall(query: str, speaker: str) -> str:
+    async def recall(asked: Turn[Any]) -> str:
         return "A PASSAGE"
 
     first = turn(
@@ -112,8 +112,8 @@ async def test_turns_share_connections_and_remember_nothing(llm: LLM, host: Host
 async def test_the_hook_puts_its_passage_between_the_question_and_the_form_in_its_own_message(
     llm: LLM, host: Hosting
 ) -> None:
-    async def recall(query: str, speaker: str) -> str:
-        return f"<bank>{query}, for {speaker}</bank>"
+    async def recall(asked: Turn[Any]) -> str:
+        return f"<bank>{asked.recall}, for {asked.speaker.name}</bank>"
 
     async with host(model(llm), recall) as on:
         await on.ask(turn(recall="graphs"))
@@ -132,7 +132,7 @@ async def test_a_hook_that_finds_nothing_adds_nothing(llm: LLM, host: Hosting) -
 
 
 async def test_a_hook_that_fails_ends_the_turn(llm: LLM, host: Hosting) -> None:
-    async def broken(query: str, speaker: str) -> str:
+    async def broken(asked: Turn[Any]) -> str:
         raise CorpusError("the bank is gone")
 
     async with host(model(llm), broken) as on:

@@ -151,6 +151,22 @@ def test_any_run_is_counted_by_the_command(tmp_path: Path) -> None:
     shown = CliRunner().invoke(app, ["measure", str(folder), "--replies"], env={"COLUMNS": "120"}).stdout
     [row] = [line.split() for line in shown.splitlines() if "scientist.vote" in line]
     assert row[1:5] == ["3", "2", "1", "0"]
+    narrow = CliRunner().invoke(app, ["measure", str(folder), "--replies"], env={"COLUMNS": "80"}).stdout
+    [head] = [line for line in narrow.splitlines() if line.startswith("task")]
+    assert head.split() == [
+        "task",
+        "asked",
+        "first",
+        "again",
+        "given",
+        "up",
+        "copied",
+        "guests",
+        "length",
+        "chars",
+        "tokens",
+        "faults",
+    ]
 
 
 def test_nothing_asked_has_no_shares() -> None:

@@ -98,7 +98,7 @@ class TestReflection:
             )
         sections = (abstract.schema or {})["properties"]
         assert sum(sections[name]["words"] for name in SECTIONS) > 200
-        assert "Write 200 to 250 words in all five sections together." in abstract.asking
+        assert "Write 200 to 250 words for the five sections together." in abstract.asking
 
     def test_the_abstract_is_made_from_the_last_idea_alone(self, played: Played) -> None:
         [asked] = played.asked("The abstract")

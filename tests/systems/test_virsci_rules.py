@@ -310,6 +310,13 @@ async def test_the_majority_wins(run: Play):
     assert played.result["idea"]["tie"] is None
 
 
+async def test_a_vote_is_told_by_titles_as_others_have_other_numbers(run: Play):
+    played = await run("turns=1", choice=ranked(2), **rising())
+    votes = played.said("vote")
+    assert len({said.data["choice"] for said in votes}) > 1
+    assert {said.text.rpartition("\n\n")[2] for said in votes} == {"My vote: Idea 2"}
+
+
 async def test_a_tie_goes_to_the_higher_confidence_and_is_recorded(run: Play):
     third_then_second = in_order("choice", ranked(3), ranked(2))
 
@@ -498,7 +505,11 @@ def test_a_guest_of_a_reply_sees_what_it_is_asked_about(
     [context] = re.findall(r"<context>\n(.*?)\n</context>", request.asking, re.DOTALL) or [""]
     if stage == "novelty":
         assert all(idea["idea"] in context for idea in played.result["ideas"])
-        assert f"My vote: idea {asked.data['choice']}" in said
+        choice = asked.data["choice"]
+        voter = next(each for each in played.asked(heading) if f"{guest['by']}," in each.system)
+        ideas = re.findall(r"<idea>\n(.*?)\n", voter.asking)
+        assert re.findall(r"^Idea \d+:\n(.*)$", context, re.MULTILINE) == ideas
+        assert f"My vote: idea {choice}" in said
     elif stage == "idea":
         assert played.result["topic"]["topic"] in context
 
@@ -582,6 +593,31 @@ async def test_guests_come_by_tool_calls_where_the_model_can_make_them(llm: LLM,
         message for request in played.requests for message in request.messages if message.role == "tool"
     ]
     assert {guest["advice"] for guest in played.result["guests"]} <= {message.text for message in answered}
+
+
+@pytest.mark.parametrize("tools", [False, True])
+async def test_who_may_ask_is_told_the_way_that_is_there(run: Play, tools: bool):
+    played = await run(
+        "turns=1", "topic=T", "invitation.enabled=true", f"models.default.tools={tools}".lower()
+    )
+    listed = [request for request in played.requests if "## Whom you may ask" in request.asking]
+    assert listed
+    for request in listed:
+        way = request.asking.partition("## Whom you may ask")[2].partition("## The form")[0]
+        assert ("invite_scientist" in way) == tools
+        assert ("`invite`" in way) != tools
+
+
+async def test_who_can_ask_nobody_is_not_shown_whom(llm: LLM, tmp_path: Path):
+    for role in ("scientist", "leader"):
+        card = (shipped() / "roles" / f"{role}.yaml").read_text(encoding="utf-8")
+        (tmp_path / "roles").mkdir(exist_ok=True)
+        (tmp_path / "roles" / f"{role}.yaml").write_text(
+            card.replace("invite_scientist", ""), encoding="utf-8"
+        )
+    sets = ("topic=T", "invitation.enabled=true", "models.default.tools=true", f"paths=[{tmp_path}]")
+    played = await play(config_for(llm, *sets), tmp_path / "run", llm)
+    assert not any("## Whom you may ask" in request.text for request in played.requests)
 
 
 async def test_the_same_seed_gives_the_same_team_and_another_seed_another(llm: LLM, tmp_path: Path):

@@ -162,6 +162,7 @@ RUNS: Mapping[str, tuple[Sets, Mapping[str, Any]]] = {
         ),
         {"ranking": in_order, "notes": in_order},
     ),
+    "scipip": (("system=scipip", "inputs.background=causal retrieval agents"), {"papers": [1]}),
     "conference-review": (("system=conference-review", f"inputs.subject={__file__}"), {}),
 }
 

@@ -89,7 +89,7 @@ async def _entities(desk: Desk, brainstormed: Sequence[Candidate]) -> EntitySet:
     run = desk.run
     texts = [(run.material.text, MOST)]
     if brainstormed:
-        texts.append(("\n\n".join(run.told(idea) for idea in brainstormed), MOST_BRAINSTORMED))
+        texts.append(("\n\n".join(run.wording(idea) for idea in brainstormed), MOST_BRAINSTORMED))
     replies = await together(
         *(
             desk.ask(RETRIEVAL, INDEXER, "entities", Entities, turn=turn, text=text, most=most)

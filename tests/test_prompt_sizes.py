@@ -45,8 +45,8 @@ def test_long_words_and_sentences_need_more_years_of_school() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("system", ["virsci", "rebuttal", "review"])
+@pytest.mark.parametrize("system", ["virsci", "rebuttal", "scipip", "review"])
 def test_every_task_has_its_sizes(system: str) -> None:
     found = sizes(system)
     assert {size.form > 0 for each in found.values() for size in each} == {True}
-    assert len(found) == {"virsci": 12, "rebuttal": 5, "review": 1}[system]
+    assert len(found) == {"virsci": 12, "rebuttal": 5, "scipip": 8, "review": 1}[system]

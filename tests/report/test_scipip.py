@@ -4,6 +4,7 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from html import unescape
+from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,11 @@ async def test_the_picture_is_well_formed_escaped_and_says_what_it_is(run: Play,
         assert "20 papers on the left, 7 ideas on the right" in (svg.findtext("desc") or "")
         assert len(svg.findall("path")) == 10
         assert all(EVIL in (group.findtext("title") or "") for group in svg.findall("g")[20:25])
+
+
+def test_nothing_but_our_own_markup_is_safe() -> None:
+    template = files("manyheads.systems.scipip").joinpath("report.html.j2").read_text(encoding="utf-8")
+    assert re.findall(r"\S+ \| safe", template) == ['class="chosen"\' | safe']
 
 
 async def test_lines_lead_from_the_papers_that_an_idea_names(run: Play, tmp_path: Path) -> None:

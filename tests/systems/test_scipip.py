@@ -307,7 +307,7 @@ async def test_a_paper_that_was_not_shown_is_left_out_with_a_warning(run: Play, 
 
 
 async def test_an_idea_that_was_not_shown_is_no_source(run: Play, script: Script) -> None:
-    script.final[1]["sources"] = [2, 77]
+    script.final[1]["sources"] = [2, 6, 77]
     script.final[2]["sources"] = [88]
     played = await run()
     final = played.result["final"]
@@ -461,3 +461,13 @@ def test_papers_of_services_are_refused() -> None:
 def test_a_number_that_makes_no_sense_is_refused(llm: LLM, key: str) -> None:
     with pytest.raises(ConfigError, match=key.partition("=")[0]):
         config_for(llm, "system=scipip", f"scipip.{key}")
+
+
+@pytest.mark.parametrize(("sets", "left_out"), [
+    ((), set()), (("scipip.path=A",), {"brainstorm"}), (("scipip.synonyms=false",), {"synonyms"}),
+    (("scipip.retrieval.how=[semantic]",), {"synonyms", "entities"}), (("scipip.abstract=false",), {"abstract"}),
+])  # fmt: skip
+def test_only_tasks_that_are_asked_are_needed(llm: LLM, sets: Sequence[str], left_out: set[str]) -> None:
+    config = config_for(llm, "system=scipip", *sets)
+    every = {"brainstorm", "entities", "synonyms", "problem", "propose", "screen", "refine", "abstract"}
+    assert {task for _, task in systems()["scipip"].needs(config)} == every - left_out

@@ -99,9 +99,9 @@ def _file(key: str) -> Path:
     return cache_folder() / "models" / f"{key}.json"
 
 
-def settled(config: ModelConfig) -> ModelConfig:
-    """A model's config with what is known of its abilities, where the config says nothing itself."""
-    known = abilities_of(config)
+def settled(config: ModelConfig, known: Abilities | None = None) -> ModelConfig:
+    """A model's config with what is known of its abilities, or was, where the config says nothing itself."""
+    known = known or abilities_of(config)
     found = {"tools": known.tools, "vision": known.vision, "context": known.context}
     return config.model_copy(
         update={name: value for name, value in found.items() if getattr(config, name) is None}

@@ -11,7 +11,7 @@ from manyheads.config import ModelConfig
 from manyheads.core import Message, Tool
 from manyheads.errors import ConfigError, ModelError
 from manyheads.hosts.clients import RESPONSES, tap
-from manyheads.models.abilities import forms_for, remember
+from manyheads.models.abilities import forms_for, openai_settings, remember
 from manyheads.replies import Remark
 from support.faults import Fault
 from support.llm import LLM
@@ -216,6 +216,78 @@ async def test_a_window_that_nothing_can_be_left_out_for_has_its_step(llm: LLM, 
             await on.ask(turn())
     assert llm.calls == 1
     assert "models.default.context" in str(told.value.hint)
+
+
+NO_OLD = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+NO_NEW = "[{'type': 'extra_forbidden', 'loc': ('body', 'max_completion_tokens'), 'msg': 'Extra inputs are not permitted'}]"
+
+
+def limits_sent(llm: LLM) -> list[dict[str, int]]:
+    names = ("max_tokens", "max_completion_tokens")
+    return [{name: one.body[name] for name in names if name in one.body} for one in llm.requests]
+
+
+async def test_a_server_that_wants_the_new_name_of_the_limit_gets_it(llm: LLM, host: Hosting) -> None:
+    def refused(request: Request) -> bool:
+        return "max_tokens" in request.body
+
+    llm.faults.append(Fault("status", status=400, message=NO_OLD, times=None, when=refused))
+    async with host(model(llm, max_tokens=90, temperature=0.5, seed=4)) as on:
+        first = await on.ask(turn())
+        await on.ask(turn())
+    assert limits_sent(llm) == [
+        {"max_tokens": 90},
+        {"max_completion_tokens": 90},
+        {"max_completion_tokens": 90},
+    ]
+    assert not first.warnings
+    assert {(one.body["temperature"], one.body["seed"]) for one in llm.requests} == {(0.5, 4)}
+
+
+async def test_a_server_that_wants_the_old_name_of_the_limit_gets_it(llm: LLM, host: Hosting) -> None:
+    def refused(request: Request) -> bool:
+        return "max_completion_tokens" in request.body
+
+    config = model(llm, max_tokens=90)
+    remember(config, limit="max_completion_tokens")
+    llm.faults.append(Fault("status", status=422, message=NO_NEW, times=None, when=refused))
+    async with host(config) as on:
+        await on.ask(turn())
+    assert limits_sent(llm) == [{"max_completion_tokens": 90}, {"max_tokens": 90}]
+
+
+@pytest.mark.parametrize(
+    ("message", "calls"),
+    [(NO_OLD, 2), ("max_tokens is too large: 90000. This model supports at most 4096 completion tokens.", 1)],
+)
+async def test_a_limit_that_is_refused_under_any_name_has_its_step(
+    llm: LLM, host: Hosting, message: str, calls: int
+) -> None:
+    llm.faults.append(Fault("status", status=400, message=message, times=None))
+    config = model(llm, max_tokens=90_000, context=200_000, response_format="none")
+    async with host(config) as on:
+        with pytest.raises(ModelError) as told:
+            await on.ask(turn())
+    assert llm.calls == calls
+    assert ("models.default.max_tokens" in str(told.value.hint)) == (calls == 2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "environment", "name"),
+    [
+        ({}, None, "max_completion_tokens"),
+        ({"base_url": "https://api.openai.com/v1"}, None, "max_completion_tokens"),
+        ({}, "http://127.0.0.1:8000/v1", "max_tokens"),
+        ({"base_url": "http://127.0.0.1:8000/v1"}, None, "max_tokens"),
+    ],
+)
+def test_openai_itself_is_sent_the_new_name_of_the_limit(
+    settings: dict[str, Any], environment: str | None, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if environment:
+        monkeypatch.setenv("OPENAI_BASE_URL", environment)
+    config = ModelConfig.model_validate({"provider": "openai", "name": "gpt", "max_tokens": 9} | settings)
+    assert openai_settings(config) == {name: 9}
 
 
 def instead(answers: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:

@@ -37,12 +37,12 @@ from manyheads.core import Message
 from manyheads.errors import ConfigError
 from manyheads.escaping import scrubbed
 from manyheads.hosts.clients import Ledger, ServedModel, tap
+from manyheads.models.abilities import openai_settings
 from manyheads.models.answers import sound_arguments
 from manyheads.models.offline import LocalModel
 from manyheads.models.requests import (
     key_of,
     ollama_settings,
-    openai_settings,
     options,
     refuse_unfit,
     usage_of,
@@ -204,17 +204,17 @@ class GovernedModel(ChatModelBase):
             fitting = [_saying(msg, texts[at]) if at in texts else msg for at, msg in enumerate(messages)]
             tokens = await self.count_tokens(fitting, tools)
             refuse_unfit(f"models.{served.alias}", config.name, tokens, config.window)
-            match config.provider:
-                case "openai":
-                    settings = openai_settings(config)
-                case "ollama":
-                    settings = ollama_settings(config, tokens)
-                case _:
-                    settings = options(temperature=config.temperature)
 
             async def request(form: Mapping[str, Any]) -> ChatResponse:
                 if served.local:
                     return await _answer_here(served.local, fitting, self.ledger)
+                match config.provider:
+                    case "openai":
+                        settings = openai_settings(config)
+                    case "ollama":
+                        settings = ollama_settings(config, tokens)
+                    case _:
+                        settings = options(temperature=config.temperature)
                 call = served.client._call_api(
                     model_name, fitting, tools, tool_choice, **{**settings, **kwargs}, **form
                 )

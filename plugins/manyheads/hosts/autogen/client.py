@@ -24,13 +24,13 @@ from manyheads.config import ModelConfig
 from manyheads.core import Message, Usage
 from manyheads.escaping import scrubbed
 from manyheads.hosts.clients import Ledger, ServedModel, tap
+from manyheads.models.abilities import openai_settings
 from manyheads.models.answers import sound_arguments
 from manyheads.models.fitting import IMAGE
 from manyheads.models.offline import LocalModel
 from manyheads.models.requests import (
     key_of,
     ollama_settings,
-    openai_settings,
     options,
     refuse_unfit,
     refuse_unseen,
@@ -78,7 +78,7 @@ class NativeModel(ServedModel[ChatCompletionClient]):
                 # A base URL, even none, keeps it from guessing one by the model's name.
                 client = OpenAIChatCompletionClient(
                     **shared, base_url=config.address,  # pyright: ignore[reportArgumentType]
-                    include_name_in_message=False, **openai_settings(config),
+                    include_name_in_message=False,
                 )  # fmt: skip
             case "anthropic":
                 from autogen_ext.models.anthropic import AnthropicChatCompletionClient
@@ -181,11 +181,11 @@ class GovernedClient(ChatCompletionClient):
             fitting = [_saying(each, texts[at]) if at in texts else each for at, each in enumerate(messages)]
             tokens = self.count_tokens(fitting, tools=tools)
             refuse_unfit(f"models.{served.alias}", config.name, tokens, config.window)
-            settings = ollama_settings(config, tokens) if served.ours and config.provider == "ollama" else {}
 
             async def request(form: Mapping[str, Any]) -> CreateResult:
                 if served.local:
                     return await _answer_here(served.local, fitting, self.ledger)
+                settings = _settings(config, tokens) if served.ours else {}
                 call = served.client.create(
                     fitting,
                     tools=tools,
@@ -265,6 +265,17 @@ def _text(message: LLMMessage) -> str:
     if isinstance(message.content, str):
         return message.content
     return "\n".join(str(part) for part in message.content if not isinstance(part, Image))
+
+
+def _settings(config: ModelConfig, tokens: int) -> dict[str, Any]:
+    """What a client of ours was not made with: servers are asked under the name of a limit that they take, and for a window."""
+    match config.provider:
+        case "openai":
+            return openai_settings(config)
+        case "ollama":
+            return ollama_settings(config, tokens)
+        case _:
+            return {}
 
 
 def _said(message: LLMMessage) -> Message | None:

@@ -44,6 +44,8 @@ class Ledger:
     """Where notes for the user go; to the log when None."""
     left_out: str = ""
     """The note of what the turn's last long request went without."""
+    guests: int = 0
+    """Whom a role's agent has asked in this turn."""
 
     def enter(self, usage: Usage, model: str, truncated: bool) -> None:
         """Count one answer."""

@@ -85,8 +85,18 @@ def test_a_line_of_a_users_own(tmp_path: Path) -> None:
     shown = forms.form(vote_among(Vote, 2))
     assert '"thought": "<≈40: erst denken>"' in shown
     assert '"choice": <1–2: die Nummer>' in shown
-    assert forms.short(Vote(thought="too few words", choice=1)) == (3, 40)
-    assert forms.short(Vote(thought="w " * 24, choice=1)) is None
+    assert forms.unlike(Vote(thought="too few words", choice=1)) == ("short", 3, "40")
+    assert forms.unlike(Vote(thought="w " * 24, choice=1)) is None
+    assert forms.unlike(Vote(thought="w " * 2400, choice=1)) is None, "more is welcome"
+
+
+@pytest.mark.parametrize(("words", "far"), [(11, "short"), (12, None), (20, None), (50, None), (51, "long")])
+def test_a_line_may_say_from_how_many_words_to_how_many(tmp_path: Path, words: int, far: str | None) -> None:
+    forms = written(tmp_path, "replies/Vote.yaml", "thought: {meaning: erst denken, words: [20, 30]}\n")
+    assert '"thought": "<≈20–30: erst denken>"' in forms.form(Vote)
+    assert (shape_of(forms.form(Vote)) or {})["properties"]["thought"]["words"] == (20, 30)
+    asked = forms.unlike(Vote(thought="w " * words, choice=1))
+    assert asked == (far and (far, words, "20–30"))
 
 
 def test_scripts_without_spaces_are_counted_by_their_letters() -> None:
@@ -101,7 +111,9 @@ def test_a_line_that_looks_like_a_form_stays_a_line(tmp_path: Path) -> None:
     assert shape["properties"]["thought"] == {"type": "string"}
 
 
-@pytest.mark.parametrize("text", ["- a", "choice: [1]", "choice: {words: 0}", "a: b: c"])
+@pytest.mark.parametrize(
+    "text", ["- a", "choice: [1]", "choice: {words: 0}", "choice: {words: [1, 2, 3]}", "a: b: c"]
+)
 def test_a_file_that_is_none_is_named(tmp_path: Path, text: str) -> None:
     with pytest.raises(ConfigError, match=r"Vote\.yaml"):
         written(tmp_path, "replies/Vote.yaml", text).form(Vote)

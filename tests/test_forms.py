@@ -6,9 +6,29 @@ from typing import Any
 import pytest
 
 from manyheads.errors import ConfigError
-from manyheads.forms import FENCE, Forms, form, resolved, schema_of, shape_of, word_count
+from manyheads.forms import (
+    FENCE,
+    Forms,
+    Unusable,
+    form,
+    resolved,
+    schema_of,
+    shape_of,
+    shipped_forms,
+    word_count,
+)
 from manyheads.prompts import Prompts
-from manyheads.replies import REPLIES, Idea, ReplyModel, SelfReview, Vote, review_of, seeking, vote_among
+from manyheads.replies import (
+    REPLIES,
+    Idea,
+    ReplyModel,
+    Review,
+    SelfReview,
+    Vote,
+    review_of,
+    seeking,
+    vote_among,
+)
 from manyheads.resources import Resources
 from manyheads.roles import Roles
 
@@ -127,6 +147,23 @@ def test_words_that_no_reply_reads_are_named(tmp_path: Path, name: str, says: st
     [problem] = Roles(Resources.of([tmp_path])).problems()
     assert f"{name}.yaml" in problem
     assert says in problem
+
+
+def test_lists_of_forms_of_earlier_versions_are_read(tmp_path: Path) -> None:
+    old = '```json Old\n{\n  "points": [\n    "<One.>",\n    … ×1–3\n  ]\n}\n```'
+    new = '```json Old\n{\n  "points": ["<One.>", … ×1–3]\n}\n```'
+    assert shape_of(old) == shape_of(new)
+    assert (shape_of(new) or {})["properties"]["points"]["maxItems"] == 3
+
+
+def test_a_fault_in_a_list_is_told_with_what_the_form_asks_for() -> None:
+    wrong = Unusable("fields", "", (("suggestions", []), ("verdicts", []), ("verdicts.1.met", "maybe")))
+    lines = shipped_forms().again(Review, wrong).splitlines()
+    assert any("`suggestions` is `×0`" in line and "… ×1–3]" in line for line in lines)
+    assert any("`verdicts` is `×0`; the form asks for `…`" in line for line in lines)
+    assert any(
+        '`verdicts.1.met` is `maybe`; the form asks for `"<yes | partly | no>"`' in line for line in lines
+    )
 
 
 def test_the_last_form_counts() -> None:

@@ -4,7 +4,7 @@ A model is shown a skeleton of its reply with a line of meaning for each field; 
 `prompts/replies/<Reply>.yaml`, what stands around them from `prompts/form.md.j2`, what is said of a reply that cannot be
 used from `prompts/again.md.j2`, and how others read a reply from `prompts/spoken/<Reply>.md.j2` (`Prompts.told`). In a skeleton, `<…>`
 stands for what the model writes: `"<a text>"`, `<1–10: a number>`, `<true | false: …>`, `"<ONE | OTHER: …>"`;
-`≈350` asks for about so many words, `≈100–200` for so many; `… ×5` after the first thing of a list says how many there are.
+`≈350` asks for about so many words, `≈100–200` for so many; `[…, … ×5]` after the first thing of a list says how many there are.
 """
 
 import json
@@ -258,16 +258,14 @@ def _value(
         case "object" if inner:
             yield from _object(part, inner, defs, forms, indent)
         case "array":
-            yield "["
-            first, *rest = _value(part["items"], field, inner, defs, forms, indent + "  ")
-            lines = [indent + "  " + first, *rest]
-            yield from lines[:-1]
-            yield lines[-1] + ","
             least, most = part.get("minItems", 0), part.get("maxItems")
-            yield f"{indent}  …" + (
+            count = (
                 f" ×{least}" if least == most else f" ×{least}–{most}" if most else "" if least else " ×0+"
             )
-            yield indent + "]"
+            *lines, last = _value(part["items"], field, inner, defs, forms, indent)
+            lines.append(f"{last}, …{count}]")
+            yield f"[{lines[0]}"
+            yield from lines[1:]
         case "boolean":
             yield _slot("true | false", meaning)
         case "integer" | "number":
@@ -317,7 +315,9 @@ def _shape(shown: tuple[str, str]) -> Schema:
 
 def _loaded(skeleton: str) -> Any:
     text = re.sub(r'(?<!")<([^<>"]*)>', r'"#\1"', skeleton)
+    # On a line of its own, the count of a list stands in runs of earlier versions.
     text = re.sub(r"^( *)(….*)$", r'\1"\2"', text, flags=re.MULTILINE)
+    text = re.sub(r", (…(?: ×[\d–+]+)?)\](?=,?$)", r', "\1"]', text, flags=re.MULTILINE)
     return json.loads(re.sub(r'>" \| null', r'>?"', text))
 
 
@@ -362,5 +362,5 @@ def _placeholders(form: str) -> Iterator[tuple[str, str]]:
             depth = len(found[1])
             path = [(deep, name) for deep, name in path if deep < depth] + [(depth, found[2])]
             yield ".".join(name for _, name in path), found[3]
-        elif found := re.fullmatch(r"( *)(….*)", line):
-            yield ".".join(name for deep, name in path if deep < len(found[1])), found[2]
+        elif found := re.fullmatch(r"( *)\}, (….*)\],?", line):
+            yield ".".join(name for deep, name in path if deep <= len(found[1])), found[2]

@@ -249,8 +249,8 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("columns", "row"),
     [
-        (110, r"^ 3 +2( +\S+ ± \S+){3} +12 ± 0 $"),
-        (66, r"^ 3 +2( +\d\S+){3} +12 \n( +± \S+){3} +± 0 $"),
+        (110, r"^ 3 +2( +\S+ ± \S+){3} +[\d.]+ ± [\d.]+ $"),
+        (66, r"^ 3 +2( +\d\S+){3} +[\d.]+ *\n( +± \S+){3} +± [\d.]+ *$"),
         (54, r"^  3 +2 +hd +\S+ ± \S+  \n +2 +cd +\S+ ± \S+  \n +2 +usage.calls +\S+ ± \S+  \n"),
         (44, r"^ team. +\n size +n +measure +mean ± SE \n .*\n 2 +2 +hd +\S+ ± \S+ \n"),
         (44, r"^ 3 +2 +hd +\S+ ± \S+ \n +2 +cd +\S+ ± \S+ \n +2 +usage.calls +\S+ ± \S+ \n"),

@@ -12,6 +12,7 @@ from manyheads.bank.database import LiteratureDatabase
 from manyheads.bank.digest import LOCK, open_database
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.extraction import Extraction
+from manyheads.bank.graph import GRAPH
 from manyheads.bank.knowledge import KnowledgeBank
 from manyheads.bank.lexical import LexicalEmbedder
 from manyheads.disk import CHECKSUMS, FileLock
@@ -92,6 +93,23 @@ def test_info_says_how_many_records_there_are_and_who_has_made_them(corpus: Path
     assert re.search(rf"records +│ {COUNT} of {COUNT} papers; \d+ entities", shown)
     assert re.search(rf"records by lexical +│ {COUNT} ", shown)
     assert manyheads_command("corpus", "verify", corpus, cwd=corpus.parent).code == 0
+
+
+def test_info_of_a_corpus_whose_records_cannot_be_read(corpus: Path) -> None:
+    (corpus / GRAPH).write_text("no database at all, but a text that is long enough to be read " * 20)
+    for beside in ("-wal", "-shm"):
+        (corpus / f"{GRAPH}{beside}").unlink(missing_ok=True)
+    told = manyheads_command("corpus", "info", corpus, cwd=corpus.parent)
+    assert told.code == 0
+    assert "cannot be read here" in told.out
+    assert GRAPH in extract(corpus).message
+
+
+@pytest.mark.parametrize(("flags", "source"), [((), "abstract"), (("--vectors", "texts"), "texts")])
+def test_what_papers_are_found_by(corpus: Path, flags: tuple[str, ...], source: str) -> None:
+    extract(corpus, *flags)
+    with Ecosystem.open(corpus) as ecosystem:
+        assert LiteratureDatabase.of(ecosystem).about().vectors == {source: COUNT}
 
 
 @pytest.mark.parametrize("host", ["autogen", "agentscope"])

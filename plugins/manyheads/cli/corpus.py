@@ -20,6 +20,7 @@ from manyheads.cli.options import (
     show_silent,
 )
 from manyheads.cli.printing import safe_console, say
+from manyheads.errors import CorpusError
 
 if TYPE_CHECKING:
     from manyheads.bank.building import Progress
@@ -312,8 +313,11 @@ def _records(folder: Path) -> list[tuple[str, str]]:
 
     if not (folder / GRAPH).is_file():
         return []
-    with Graph(folder / GRAPH) as graph:
-        counts, recipes, makers = graph.counts(), graph.recipes(), graph.makers()
+    try:
+        with Graph(folder / GRAPH) as graph:
+            counts, recipes, makers = graph.counts(), graph.recipes(), graph.makers()
+    except CorpusError as error:  # such as on a disk that cannot be written
+        return [("records", f"cannot be read here: {error.message}")]
     if not counts.extractions:
         return []
     rows = [("records", f"{counts.extractions:,} of {counts.papers:,} papers; {counts.entities:,} entities")]

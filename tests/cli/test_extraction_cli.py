@@ -4,6 +4,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from manyheads.bank.database import LiteratureDatabase
 from manyheads.bank.digest import LOCK, open_database
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.extraction import Extraction
-from manyheads.bank.graph import GRAPH
+from manyheads.bank.graph import GRAPH, Text
 from manyheads.bank.knowledge import KnowledgeBank
 from manyheads.bank.lexical import LexicalEmbedder
 from manyheads.disk import CHECKSUMS, FileLock
@@ -192,6 +193,32 @@ def test_papers_that_come_later_are_the_only_ones_extracted(corpus: Path, llm: L
     )
     assert asked(llm)["Late pears"] == 1
     assert llm.calls == COUNT + 1
+
+
+def test_the_text_of_a_paper_is_read_where_the_corpus_has_it(corpus: Path, llm: LLM) -> None:
+    with Ecosystem.open(corpus) as ecosystem:
+        text = Text("Berries break in hands.", "We cover fingers with gel of $2$ mm.")
+        LiteratureDatabase.of(ecosystem).graph.add_texts({"p7": text})
+    assert extract(corpus, *served_by(llm)).code == 0
+    made = records(corpus)
+    assert Counter(one.basis for one in made.values()) == {"abstract": COUNT - 1, "full text": 1}
+    assert made["p7"].detailed_ideas
+    [request] = [each for each in llm.requests if each.title == "FullExtract"]
+    assert "gel of $2$ mm" in request.text
+    extract(corpus, "--extractor", "lexical")
+    assert {one.basis for one in records(corpus).values()} == {"abstract"}
+
+
+def test_several_who_need_a_database_at_once_extract_it_once(corpus: Path) -> None:
+    lines: list[str] = []
+
+    def need(nth: int) -> int:
+        with Ecosystem.open(corpus) as ecosystem:
+            return open_database(ecosystem, lines.append).about().records
+
+    with ThreadPoolExecutor(4) as pool:
+        assert [*pool.map(need, range(4))] == [COUNT] * 4
+    assert len(lines) == 1
 
 
 def test_the_offline_model_is_asked_on_demand_alone(corpus: Path) -> None:

@@ -7,10 +7,11 @@ from typing import Annotated, Any
 
 from pydantic import Field, create_model
 
-from manyheads.config import Strict
+from manyheads.config import RetrievalConfig, Strict
 from manyheads.core import Tool
-from manyheads.errors import LiteratureError
+from manyheads.errors import CorpusError, EmbeddingError, LiteratureError
 from manyheads.forms import shipped_forms
+from manyheads.literature.inspirations import inspirer
 from manyheads.literature.library import Library
 from manyheads.literature.lookup import Findings
 from manyheads.literature.source import Part
@@ -44,6 +45,11 @@ class ReferencesArguments(Strict):
     limit: int = Field(default=20, ge=1, le=50)
 
 
+class InspireArguments(Strict):
+    background: str = Field(min_length=1)
+    limit: int = Field(default=8, ge=1, le=20)
+
+
 class FindArguments(Strict):
     interest: str
     limit: int = Field(default=5, ge=1, le=10)
@@ -55,11 +61,13 @@ class InviteArguments(Strict):
 
 
 SEARCH, PAPER, REFERENCES = "search_papers", "get_paper", "get_references"
+INSPIRE = "retrieve_inspirations"
 FIND, INVITE = "find_scientists", "invite_scientist"
 ARGUMENTS: dict[str, type[Strict]] = {
     SEARCH: SearchArguments,
     PAPER: PaperArguments,
     REFERENCES: ReferencesArguments,
+    INSPIRE: InspireArguments,
     FIND: FindArguments,
     INVITE: InviteArguments,
 }
@@ -131,6 +139,30 @@ def literature_tools(
 
     runs: dict[str, Callable[[Any], Awaitable[str]]] = {SEARCH: search, PAPER: paper, REFERENCES: references}
     return tuple(tool(name, prompts, run) for name, run in runs.items() if listed is None or name in listed)
+
+
+def inspirations_tools(
+    literature: Literature | None,
+    listed: Collection[str] | None = None,
+    prompts: Prompts | None = None,
+    options: RetrievalConfig | None = None,
+) -> tuple[Tool, ...]:
+    """The tool over a corpus's literature database, if there is a corpus and the role card lists it (SciPIP, §3.2)."""
+    asker = inspirer(literature, options or RetrievalConfig())
+    if asker is None or (listed is not None and INSPIRE not in listed):
+        return ()
+    words = prompts or shipped_forms().prompts
+
+    async def run(arguments: InspireArguments) -> str:
+        try:
+            found = await asker.retrieve(arguments.background, arguments.limit)
+        except (CorpusError, EmbeddingError) as error:
+            text = words.render(f"tools/{INSPIRE}.md.j2", {"found": [], "problem": error.message})
+            raise ToolRefusedError(text.strip()) from error
+        variables = {"found": [(one.paper, one.channels) for one in found.papers], "problem": None}
+        return words.render(f"tools/{INSPIRE}.md.j2", variables).strip()
+
+    return (tool(INSPIRE, words, run),)
 
 
 # Tools over the author knowledge bank: whom to ask, and asking them (VirSci 2025, §3.2, App. D.2.1).

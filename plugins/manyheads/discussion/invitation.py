@@ -17,6 +17,7 @@ from manyheads.replies import Advice, ReplyModel, Seeks, seeking
 from manyheads.tools import (
     INVITE,
     find_scientists_tool,
+    inspirations_tools,
     invite_scientist_tool,
     literature_tools,
     refused,
@@ -77,6 +78,9 @@ class _Asking:
         listed = run.roles.card(speaker.role).tools
         # As it ships, no card of a team lists look-ups: a team is shown its papers.
         tools = literature_tools(run.library, listed, run.roles.prompts) if self.by_tool else ()
+        if self.by_tool:
+            options = run.config.literature.retrieval
+            tools += inspirations_tools(run.literature, listed, run.roles.prompts, options)
         if not run.settings.invitation.enabled:
             return await run.ask(replace(self.question, tools=tools), like)
         if not self.by_tool:

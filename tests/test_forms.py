@@ -5,10 +5,21 @@ from typing import Any
 
 import pytest
 
+from manyheads.core.results import Vote as Ballot
 from manyheads.errors import ConfigError
 from manyheads.forms import FENCE, Forms, form, resolved, schema_of, shape_of, word_count
 from manyheads.prompts import Prompts
-from manyheads.replies import REPLIES, Idea, ReplyModel, SelfReview, Vote, review_of, seeking, vote_among
+from manyheads.replies import (
+    REPLIES,
+    Idea,
+    ReplyModel,
+    SelfReview,
+    Vote,
+    limited,
+    review_of,
+    seeking,
+    vote_among,
+)
 from manyheads.resources import Resources
 from manyheads.roles import Roles
 
@@ -115,6 +126,20 @@ def test_words_that_no_reply_reads_are_named(tmp_path: Path, name: str, says: st
     [problem] = Roles(Resources.of([tmp_path])).problems()
     assert f"{name}.yaml" in problem
     assert says in problem
+
+
+def test_another_class_of_the_same_name_is_not_said_in_a_replys_words() -> None:
+    class Vote(ReplyModel):
+        choice: str
+
+        def spoken(self) -> str:
+            return self.choice
+
+    prompts = Forms(Prompts(Resources.of())).prompts
+    ballot = Ballot(voter="A", turn=1, choice=1, reasoning="R", idea="I")
+    assert prompts.wording(ballot) == str(ballot)
+    for kind in (Vote, seeking(Vote), limited(Vote, "choice", str, max_length=9)):
+        assert prompts.wording(kind(choice="mine")) == "mine"
 
 
 def test_the_last_form_counts() -> None:

@@ -2,14 +2,14 @@
 
 A model is shown a skeleton of its reply with a line of meaning for each field; the lines are read from
 `prompts/replies/<Reply>.yaml`, what stands around them from `prompts/form.md.j2`, what is said of a reply that cannot be
-used from `prompts/again.md.j2`, and how others read a reply from `prompts/spoken/<Reply>.md.j2` (`Prompts.told`). In a skeleton, `<…>`
-stands for what the model writes: `"<a text>"`, `<1–10: a number>`, `<true | false: …>`, `"<ONE | OTHER: …>"`;
-`≈350` asks for about so many words; `… ×5` after the first thing of a list says how many there are.
+used from `prompts/again.md.j2`, and how others read a reply from `prompts/spoken/<Reply>.md.j2` (`Prompts.wording`). In
+a skeleton, `<…>` stands for what the model writes: `"<a text>"`, `<1–10: a number>`, `<true | false: …>`,
+`"<ONE | OTHER: …>"`; `≈350` asks for about so many words; `… ×5` after the first thing of a list says how many there are.
 """
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import PurePosixPath
@@ -130,7 +130,7 @@ class Forms:
         """What a model is told of a reply that cannot be used."""
         asked = self._of(kind).fields
         faults = [
-            {"field": name, "wrote": _brief(wrote), "asked": asked.get(re.sub(r"\.\d+", "", name), "")}
+            {"field": name, "wrote": brief(wrote), "asked": asked.get(re.sub(r"\.\d+", "", name), "")}
             for name, wrote in why.faults[:8]
         ]
         said, wanted = why.words
@@ -187,12 +187,34 @@ def shipped_forms() -> Forms:
     return Forms(Prompts(Resources.of()))
 
 
+def slots(kind: type[BaseModel]) -> dict[str, str]:
+    """What stands for each field of a flat model in a form, with the field's own description."""
+    forms, schema = shipped_forms(), kind.model_json_schema()
+    defs: Schema = schema.get("$defs", {})
+    return {
+        name: "".join(_value(part, Meaning(meaning=part.get("description", "")), None, defs, forms, ""))
+        for name, part in schema["properties"].items()
+    }
+
+
 def form(kind: type[ReplyModel]) -> str:
     """The part of a prompt that shows a reply's skeleton, for a role that is asked outside of a run."""
     return shipped_forms().form(kind)
 
 
-def _brief(value: object) -> str | None:
+def proposal_text(fields: Mapping[str, str]) -> str:
+    """A proposal as people are shown it: those of its fields that are told, each under its name."""
+    return shipped_forms().prompts.render("spoken/Proposal.md.j2", {"one": fields}).strip()
+
+
+def as_ranked(title: str, text: str, fields: Mapping[str, str], shown: Sequence[str]) -> str:
+    """An idea as it is ranked: those of its fields that are shown, or, where it has none, as it was written."""
+    if not fields:
+        return "\n\n".join(filter(None, (title, text)))
+    return proposal_text({name: fields[name] for name in shown if name in fields})
+
+
+def brief(value: object) -> str | None:
     """What was written, in some letters; of a list its length."""
     if value is MISSING or isinstance(value, list):
         return None if value is MISSING else f"×{len(cast(list[Any], value))}"

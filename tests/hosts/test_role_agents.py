@@ -23,7 +23,7 @@ from manyheads.replies import Verdict
 from manyheads.retry import Pace
 from support.faults import Fault
 from support.llm import LLM
-from support.native import Hosting, role_of
+from support.native import Hosting, quick_on, role_of
 from support.requests import Request
 from support.scholar import Scholar, Trouble, record
 from support.turns import LOOK_UP, Look, model, turn
@@ -102,6 +102,7 @@ def test_names_are_made_safe(make: Callable[..., Any]) -> None:
     assert make("reviewer", "offline", name="Area Chair").name == "Area_Chair"
 
 
+@quick_on("agentscope")
 async def test_a_time_limit_surfaces(llm: LLM, name: str) -> None:
     llm.delay = 5
     async with role_of(name, "reviewer", model(llm)) as ask:

@@ -117,6 +117,7 @@ def test_what_has_changed_is_named_and_goes_on_only_when_told_to(tmp_path: Path)
     assert found.results.rows[0].values.keys() == {"usage.calls", "inference_cost"}
 
 
+@pytest.mark.slow
 def test_a_config_that_only_some_cells_take_from_the_file_has_changed_too(tmp_path: Path) -> None:
     mine = tmp_path / "mine.yaml"
     mine.write_text("ideas: {keep: 2}\n")
@@ -131,6 +132,7 @@ def test_a_config_that_only_some_cells_take_from_the_file_has_changed_too(tmp_pa
         run(suite, tmp_path / "out")
 
 
+@pytest.mark.slow
 def test_a_prompt_that_has_changed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MANYHEADS_PATH", str(tmp_path / "own"))
     prompts = tmp_path / "own" / "prompts"
@@ -146,7 +148,10 @@ def test_a_prompt_that_has_changed_is_named(tmp_path: Path, monkeypatch: pytest.
         run(suite, tmp_path / "out", repeats=2)
 
 
-@pytest.mark.parametrize(("damage", "why"), [("{", "not valid JSON"), ("5", "not a JSON object")])
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [("{", "not valid JSON"), pytest.param("5", "not a JSON object", marks=pytest.mark.slow)],
+)
 def test_a_cell_whose_result_is_damaged_has_failed_and_the_others_are_told(
     tmp_path: Path, damage: str, why: str
 ) -> None:
@@ -195,6 +200,7 @@ def test_what_is_null_is_unknown_and_no_failure(tmp_path: Path) -> None:
     assert "unknown: usage.cost: null in the results of 2 of 2 cells" in done.err
 
 
+@pytest.mark.slow
 def test_a_review_of_what_each_cell_wrote(tmp_path: Path) -> None:
     keys = {"turns": 1, "embedding": "lexical", "review.repeats": 2}
     suite = write_suite(tmp_path, "mine", measures=["review.overall"], plot=None, grid={}, set=keys)

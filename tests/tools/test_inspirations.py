@@ -43,7 +43,7 @@ async def test_papers_are_listed_each_in_a_fence_with_why_they_were_found(ecosys
     assert shown.count("<paper>") == shown.count("</paper>") == 3
     assert "Found because: its background is similar; it is about " in shown
     assert all(f"Id: {one}" in shown for one in ("p1", "p2"))
-    with pytest.raises(ToolRefusedError, match="look-up failed"):
+    with pytest.raises(ToolRefusedError, match="holds no words"):
         await tool.run(InspireArguments(background="  "))
 
 

@@ -13,7 +13,7 @@ from manyheads.bank.corpora import open_corpus
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
 from manyheads.config import ModelConfig, RunConfig
-from manyheads.core import NOTHING, UNMETERED, Host, ManagedHost, Meter, Recall, Usage
+from manyheads.core import NOTHING, UNMETERED, Host, ManagedHost, Meter, Recall, Turn, Usage
 from manyheads.core.events import AnyEvent, Emit, Searched, Warned, stream
 from manyheads.core.results import RunResult, RunUsage
 from manyheads.discussion.run import Run
@@ -32,6 +32,8 @@ from manyheads.models.abilities import settled
 from manyheads.models.offline import OFFLINE
 from manyheads.papers import Literature, NoLiterature
 from manyheads.prompts import Prompts
+from manyheads.replies import Seeks
+from manyheads.tools import INVITE
 
 __all__ = ["HostFactory", "Session", "fresh", "new_folder"]
 
@@ -50,10 +52,15 @@ class AuthorRecall:
     count: int
     insiders: set[str] = field(default_factory=set[str])
 
-    async def __call__(self, query: str, speaker: str) -> str:
-        exclude = {speaker, *self.insiders}
-        scientists = await self.literature.find_scientists(query, self.count, exclude=exclude)
-        return self.prompts.render("partials/recall.md.j2", {"scientists": scientists}) if scientists else ""
+    async def __call__(self, turn: Turn[Any]) -> str:
+        """For one who can ask them: by a tool, or by a field of the reply."""
+        by_tool = any(tool.name == INVITE for tool in turn.tools)
+        if not by_tool and not issubclass(turn.reply_type, Seeks):
+            return ""
+        exclude = {turn.speaker.name, *self.insiders}
+        scientists = await self.literature.find_scientists(turn.recall or "", self.count, exclude=exclude)
+        variables = {"scientists": scientists, "by_tool": by_tool}
+        return self.prompts.render("partials/recall.md.j2", variables) if scientists else ""
 
 
 HostFactory = Callable[[Mapping[str, ModelConfig], Recall, int], ManagedHost]

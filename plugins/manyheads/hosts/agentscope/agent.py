@@ -8,13 +8,12 @@ from agentscope.message import DataBlock, TextBlock, UserMsg
 from agentscope.middleware import MiddlewareBase, RAGMiddleware
 from agentscope.model import ChatModelBase
 from agentscope.rag import Chunk, KnowledgeBase, VectorSearchResult
-from agentscope.tool import Toolkit
 
 from manyheads.bank.knowledge import PAPERS, KnowledgeBank
 from manyheads.config import ModelConfig
 from manyheads.core import Tool, safe_name
 from manyheads.hosts.agentscope.client import GovernedModel, NativeModel
-from manyheads.hosts.agentscope.host import NO_CLOCK, REACT, UNCUT, Whole, function_tool
+from manyheads.hosts.agentscope.host import NO_CLOCK, REACT, UNCUT, OwnWords, Whole, function_tool
 from manyheads.hosts.bridge import cast_role
 from manyheads.hosts.clients import Ledger
 from manyheads.literature.library import Library
@@ -76,7 +75,7 @@ def role_agent(
         name=safe_name(name or role),
         system_prompt=system,
         model=model,
-        toolkit=Toolkit(tools=[function_tool(tool, ledger) for tool in tools]),
+        toolkit=OwnWords(tools=[function_tool(tool, ledger) for tool in tools]),
         middlewares=hooks,
         context_config=UNCUT,
         react_config=REACT,

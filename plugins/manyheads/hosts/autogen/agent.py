@@ -24,7 +24,7 @@ from manyheads.bank.knowledge import KnowledgeBank
 from manyheads.config import ModelConfig
 from manyheads.core import Tool, ToolCall, safe_name
 from manyheads.engine.replying import TOOL_ROUNDS
-from manyheads.errors import ConfigError, ModelError, UserError, describe
+from manyheads.errors import ConfigError, ModelError, UserError
 from manyheads.hosts.autogen.client import ModelClient, NativeModel
 from manyheads.hosts.bridge import cast_role
 from manyheads.hosts.clients import Ledger
@@ -71,7 +71,7 @@ class CoreTool(BaseTool[BaseModel, Any]):
         try:
             return await super().run_json(args, cancellation_token, call_id)
         except ValidationError as error:
-            raise ValueError(describe(error)) from error
+            raise ValueError(self._tool.explain(error)) from error
 
     async def run(self, args: BaseModel, cancellation_token: CancellationToken) -> str:
         """Run the tool; see `Tool.run`."""

@@ -247,6 +247,19 @@ async def test_who_cannot_be_invited_is_told_to_the_model(llm: LLM, name: str, g
     assert told in llm.requests[-1].text
 
 
+async def test_one_guest_is_heard_a_turn(llm: LLM, name: str) -> None:
+    llm.tool_calls = [
+        ("invite_scientist", {"name": f"Scientist{number}", "question": "Well?"}) for number in (9, 10)
+    ]
+    async with role_of(name, "scientist", model(llm), corpus="sample", scientist="Scientist3") as ask:
+        await ask("What shall we study?")
+        await ask("And what else?")
+    guests = [request.system.split()[2] for request in llm.requests if not request.tools]
+    heard = [request for request in llm.requests if "No more guests" in request.messages[-1].text]
+    assert len([guest for guest in guests if guest.startswith(("Scientist9", "Scientist10"))]) == 2, "a turn"
+    assert len(heard) == 2
+
+
 async def test_without_a_corpus_a_scientist_has_no_such_tools(llm: LLM, name: str) -> None:
     with Ecosystem.open(resolve_corpus("sample")) as corpus:
         scientist = corpus.scientist("Scientist3")

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 import yaml
 
+from manyheads.config import ModelConfig
 from manyheads.engine.jobs import JobNews, State
 from manyheads.engine.journal import read_turns
 from manyheads.errors import ChangedError, JournalError, MeasureError
+from manyheads.models.abilities import Abilities, keep
 from manyheads.resources import Resources
 from manyheads.suites.cells import cells_of
 from manyheads.suites.evaluate import Evaluation, evaluate
@@ -99,6 +101,22 @@ def test_finished_cells_stay_and_more_repeats_are_added_to_them(tmp_path: Path) 
     assert (states["kept"], states["finished"]) == (2, 2)
     assert {path: path.stat().st_mtime_ns for path in files} == files
     assert [entry.n for entry in found.results.entries] == [2, 2]
+
+
+def test_all_cells_go_by_what_was_known_of_a_server_when_the_first_began(tmp_path: Path) -> None:
+    suite = write_suite(tmp_path, "mine", measures=["usage.calls"], plot=None, grid={"team.size": [2]})
+    with LLM() as llm:
+        server = f"models.default={{provider: openai, name: test, base_url: {llm.base_url}}}"
+        config = ModelConfig(provider="openai", name="test", base_url=llm.base_url)
+        run(suite, tmp_path / "out", server, repeats=1)
+        keep(config, Abilities(tools=False, context=9000))
+        run(suite, tmp_path / "out", server, repeats=2)
+        run(suite, tmp_path / "later", server, repeats=1)
+    kept = [yaml.safe_load(path.read_text()) for path in tmp_path.glob("out/cells/*/config.yaml")]
+    assert [each["models"]["default"].get("tools") for each in kept] == [None, None]
+    assert [each["models"]["default"].get("context") for each in kept] == [None, None]
+    [path] = tmp_path.glob("later/cells/*/config.yaml")
+    assert yaml.safe_load(path.read_text())["models"]["default"]["tools"] is False, "another suite learns"
 
 
 def test_what_has_changed_is_named_and_goes_on_only_when_told_to(tmp_path: Path) -> None:
@@ -237,8 +255,8 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("columns", "row"),
     [
-        (110, r"^ 3 +2( +\S+ ± \S+){3} +12 ± 0 $"),
-        (66, r"^ 3 +2( +\d\S+){3} +12 \n( +± \S+){3} +± 0 $"),
+        (110, r"^ 3 +2( +\S+ ± \S+){3} +[\d.]+ ± [\d.]+ $"),
+        (66, r"^ 3 +2( +\d\S+){3} +[\d.]+ *\n( +± \S+){3} +± [\d.]+ *$"),
         (54, r"^  3 +2 +hd +\S+ ± \S+  \n +2 +cd +\S+ ± \S+  \n +2 +usage.calls +\S+ ± \S+  \n"),
         (44, r"^ team. +\n size +n +measure +mean ± SE \n .*\n 2 +2 +hd +\S+ ± \S+ \n"),
         (44, r"^ 3 +2 +hd +\S+ ± \S+ \n +2 +cd +\S+ ± \S+ \n +2 +usage.calls +\S+ ± \S+ \n"),

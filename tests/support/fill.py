@@ -101,7 +101,7 @@ class _Filler:
         return [self.value(schema.get("items", {}), f"{at}[{i}]") for i in range(count)]
 
     def _sentence(self, schema: Schema, at: str) -> str:
-        count = schema.get("words") or 5 + self._number(at) % 5
+        count = schema["words"][0] if "words" in schema else 5 + self._number(at) % 5
         words = " ".join(self._pick(WORDS, f"{at}/{i}") for i in range(count))
         name = at.rpartition(".")[2].partition("[")[0]
         text = f"{name or 'answer'}: {words}".ljust(schema.get("minLength", 0), ".")

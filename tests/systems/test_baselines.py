@@ -90,14 +90,14 @@ class TestReflection:
         *ideas, abstract = played.requests
         for asked in ideas:
             fields = (asked.schema or {})["properties"]
-            assert fields["idea"]["words"] + fields["experiment"]["words"] >= 600
+            assert fields["idea"]["words"][0] + fields["experiment"]["words"][0] >= 600
             assert (
                 asked.asking.split("## The form")[0]
                 .rstrip()
                 .endswith("Write more than 600 words for idea and experiment together.")
             )
         sections = (abstract.schema or {})["properties"]
-        assert sum(sections[name]["words"] for name in SECTIONS) > 200
+        assert sum(sections[name]["words"][0] for name in SECTIONS) > 200
         assert "Write 200 to 250 words for the five sections together." in abstract.asking
 
     def test_the_abstract_is_made_from_the_last_idea_alone(self, played: Played) -> None:

@@ -506,7 +506,7 @@ def test_a_guest_of_a_reply_sees_what_it_is_asked_about(
     if stage == "novelty":
         assert all(idea["idea"] in context for idea in played.result["ideas"])
         choice = asked.data["choice"]
-        voter = next(each for each in played.asked(heading) if f"{guest['by']}," in each.system)
+        voter = next(each for each in played.asked(HEADINGS[stage]) if f"{guest['by']}," in each.system)
         ideas = re.findall(r"<idea>\n(.*?)\n", voter.asking)
         assert re.findall(r"^Idea \d+:\n(.*)$", context, re.MULTILINE) == ideas
         assert f"My vote: idea {choice}" in said

@@ -79,6 +79,7 @@ class Session:
         accept_changes: go on where the record no longer matches the config or the prompts.
         again: the command that goes on with it, where it is another than `manyheads resume`.
         meter: what counts its questions beside its own budget.
+        settle: lays what is known of a model's server on a model's config, when the run begins.
     """
 
     config: RunConfig
@@ -86,6 +87,7 @@ class Session:
     accept_changes: bool = False
     again: str | None = None
     meter: Meter = UNMETERED
+    settle: Callable[[ModelConfig], ModelConfig] = settled
 
     @property
     def system(self) -> System:
@@ -122,7 +124,7 @@ class Session:
         self.config = prepare(self.config)
         if not (self.folder / JOURNAL).exists():
             # Kept in the folder's config: a resumed run asks in the same way, whatever is known by then.
-            models = {alias: settled(model) for alias, model in self.config.models.items()}
+            models = {alias: self.settle(model) for alias, model in self.config.models.items()}
             self.config = self.config.model_copy(update={"models": models})
         config, system = self.config, self.system
         identities = {alias: model.identity() for alias, model in config.models.items()}

@@ -126,15 +126,15 @@ class Whole(MiddlewareBase):
     async def on_model_call(
         self, agent: Agent, input_kwargs: dict[str, Any], next_handler: Callable[..., Awaitable[Any]]
     ) -> Any:
-        """Raises `ConfigError` when the prompt cannot fit the model's context window."""
+        """Raises `ConfigError` when the prompt cannot fit a user's model; ours leaves out what it can, and sees itself."""
         model: ChatModelBase = input_kwargs["current_model"]
         ours = model if isinstance(model, GovernedModel) else None
         if ledger := self._ledger or (ours and ours.ledger):
             ledger.stop_if_failed()
         order_results(agent.state.context)
-        tokens = await model.count_tokens(input_kwargs["messages"], input_kwargs["tools"])
-        who = f"models.{ours.served.alias}" if ours else agent.name
-        refuse_unfit(who, model.model, tokens, model.context_size)
+        if not ours:
+            tokens = await model.count_tokens(input_kwargs["messages"], input_kwargs["tools"])
+            refuse_unfit(agent.name, model.model, tokens, model.context_size)
         return await next_handler(**input_kwargs)
 
 
@@ -216,7 +216,7 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
         passage = await self._recall(turn)
         return with_passage(turn, text, passage) if passage else text
 
-    async def speak(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
+    async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
         """One reply of the speaker's agent, which knows nothing but the thread.
 
         Raises:

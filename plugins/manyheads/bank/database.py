@@ -167,15 +167,16 @@ class LiteratureDatabase(Closing):
         Args:
             vectors: `texts` embeds background, summary and main ideas; `abstract` embeds nothing: the paper's own vector in
                 the bank stands for all three.
-            progress: told how many more are safely stored, after each chunk of 256.
+            progress: told how many more are safely stored, after each portion: 256, or 1024 that need no embedding.
         """
-        count = 0
+        # what is stored is written out at each portion's end, which takes longer than to store it
+        count, size = 0, CHUNK if vectors == "texts" else 4 * CHUNK
         with self._lock:
             self._free_vectors()
             bank: Records | None = None
             try:
                 stream = iter(extractions)
-                while chunk := [*islice(stream, CHUNK)]:
+                while chunk := [*islice(stream, size)]:
                     records = {one.paper: one for one in chunk}
                     known = self.ecosystem.papers.store.get([*records], vectors=vectors == "abstract")
                     if unknown := [paper for paper in records if paper not in known]:

@@ -24,7 +24,6 @@ _SCHEMA = (
     # `counts` where the citation makes papers cited together: all of them, or those of introduction and method where known
     "CREATE TABLE IF NOT EXISTS cites (citing INTEGER, cited INTEGER, core INTEGER, counts INTEGER,"
     " PRIMARY KEY (citing, cited)) WITHOUT ROWID",
-    "CREATE INDEX IF NOT EXISTS cited ON cites (cited, counts, citing)",
     "CREATE TABLE IF NOT EXISTS entity (number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, name TEXT NOT NULL,"
     " papers INTEGER NOT NULL DEFAULT 0)",
     "CREATE TABLE IF NOT EXISTS mention (paper INTEGER, entity INTEGER, PRIMARY KEY (paper, entity)) WITHOUT ROWID",

@@ -7,6 +7,7 @@ import pytest
 from bench import (
     corpus,
     crowd,
+    database,
     embedding,
     extraction,
     ledger,
@@ -37,7 +38,7 @@ IN_PROCESS: list[Bench] = [
     measures.bench,
 ]
 OF_MANY_RUNS: list[Bench] = [turns.bench, overhead.bench, crowd.bench]
-OF_PROCESSES: list[Bench] = [startup.bench, memory.bench, corpus.bench]
+OF_PROCESSES: list[Bench] = [startup.bench, memory.bench, corpus.bench, database.bench]
 SLOW = [pytest.param(bench, marks=pytest.mark.slow) for bench in (*OF_MANY_RUNS, *OF_PROCESSES)]
 BENCHES = [*IN_PROCESS, *SLOW]
 

@@ -24,6 +24,8 @@ BATCH = 32
 """Records that are put away together."""
 INVALID = "extractor/invalid.md.j2"
 MOST_BACKGROUND, MOST_IDEAS, MOST_DETAILED = 2, 3, 4
+LETTERS = 80
+"""Of an entity that is too long, as it is told."""
 SMALLER = 4
 """How often a text is read in smaller parts because a server has less room than it was thought to have."""
 _BREAKS = (re.compile(r"\n\s*\n"), re.compile(r"(?<=[.!?])\s|[。！？]"), re.compile(r"\s"))
@@ -163,7 +165,8 @@ class Extractor(Survey):
             if told or not (wrong or not 1 <= len(reply.entities) <= MOST_ENTITIES):
                 return None
             told = True
-            return self.roles.prompts.render(INVALID, {"wrong": wrong, "count": len(reply.entities)}).strip()
+            shown = [" ".join(entity.split())[:LETTERS] for entity in wrong]
+            return self.roles.prompts.render(INVALID, {"wrong": shown, "count": len(reply.entities)}).strip()
 
         return check
 
@@ -175,7 +178,7 @@ class Extractor(Survey):
                 fitting.setdefault(entity.casefold(), entity)
             else:
                 self.notes.append(
-                    f"{paper}: left out the entity {entity[:80]!r}, of {word_count(entity)} words"
+                    f"{paper}: left out the entity {entity[:LETTERS]!r}, of {word_count(entity)} words"
                 )
         if not reply.entities:
             self.notes.append(f"{paper}: no entity was named")

@@ -9,8 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from manyheads.bank.retrieval import RetrievalConfig
-from manyheads.config import Inputs, RunConfig, Section, Slot
+from manyheads.config import Inputs, RetrievalConfig, RunConfig, Section, Slot
 from manyheads.errors import ConfigError
 from manyheads.forms import word_count
 from manyheads.replies import (

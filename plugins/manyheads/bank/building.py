@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from manyheads.bank.corpus import JsonLines, RawPaper, Reader, Rejects
 from manyheads.bank.ecosystem import Ecosystem
+from manyheads.bank.graph import GRAPH
 from manyheads.bank.knowledge import CHUNK, PAPERS, Collection, Item, KnowledgeBank, paper_text
 from manyheads.bank.lexical import LEXICAL
 from manyheads.bank.meta import (
@@ -261,7 +262,7 @@ def build_corpus(
         _write_json(partial / META, meta.model_dump(mode="json"))
         held.close()
         Ecosystem.open(partial, embedder).close()  # the engine tidies up when it loads what was written
-        record_checksums(partial, REJECTS)
+        record_checksums(partial, REJECTS, GRAPH)
         for lock in partial.glob("*.lock"):
             lock.unlink()
         if target.exists():

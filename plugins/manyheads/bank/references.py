@@ -7,7 +7,7 @@ bibliography is read once, word by word: the time does not grow with the number 
 import re
 import unicodedata
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from manyheads.bank.corpus import RawPaper
@@ -49,16 +49,19 @@ class Words:
     """A text's words, folded."""
 
     def __init__(self, text: str) -> None:
-        marks = unicodedata.normalize("NFKD", text)
-        self._text = "".join(one for one in marks if not unicodedata.combining(one)).casefold()
+        if not text.isascii():
+            marks = unicodedata.normalize("NFKD", text)
+            text = "".join(one for one in marks if not unicodedata.combining(one))
+        self._text = text.casefold()
         self._words = [*WORD.finditer(self._text)]
+        self._texts = [word[0] for word in self._words]
 
     def __len__(self) -> int:
         return len(self._words)
 
     def key(self, start: int = 0, stop: int | None = None) -> int:
         """The same for the same words in a row."""
-        return hash(" ".join(word[0] for word in self._words[start:stop]))
+        return hash(" ".join(self._texts[start:stop]))
 
     def stands_alone(self, start: int, stop: int) -> bool:
         """Whether the words of this range have the text's ends or punctuation around them."""
@@ -109,6 +112,11 @@ class Index:
                 papers.setdefault(self._keys[number], number)
         papers.pop(Words(paper.title).key(), None)
         return [*papers.values()]
+
+    def meant_by(self, source: int, references: Iterable[str], year: int) -> list[int]:
+        """The papers that references mean, each once, in their order; see `meant`."""
+        numbers = (self.meant(source, reference, year) for reference in references)
+        return [*dict.fromkeys(number for number in numbers if number is not None)]
 
     def meant(self, source: int, reference: str, year: int) -> int | None:
         """The paper that a reference means, in a paper of a source and a year: of this id, DOI or arXiv number; else of this

@@ -103,8 +103,10 @@ def _worth(lines: Sequence[Line], starts: set[int]) -> float:
     for group in _groups(lines, starts):
         text = joined(one.text for one in group)
         years = {match[1] for match in YEAR.finditer(text)}
-        good = 1 <= len(years) <= 2 and 40 <= len(text) <= 700 and text[0].isupper()
-        worth += 1 if good else -1
+        if 1 <= len(years) <= 2 and 40 <= len(text) <= 700 and re.match(rf"[{LETTER}]|{NAME}", text):
+            worth += 1 if len(years) == 1 else 0.5
+        else:
+            worth -= 1
     return worth
 
 

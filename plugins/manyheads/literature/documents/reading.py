@@ -6,6 +6,7 @@ from pathlib import Path
 
 from manyheads.errors import DocumentError
 from manyheads.literature.documents.bibliography import Citations, entries, reference
+from manyheads.literature.documents.dates import year_told
 from manyheads.literature.documents.document import Document, Limits, Reference, Section
 from manyheads.literature.documents.layout import Line, joined, marked, sheets, vocabulary
 from manyheads.literature.documents.pages import read_pages
@@ -100,6 +101,7 @@ def _read_pdf(path: Path, limits: Limits) -> Document:
         title=title,
         abstract=abstract,
         authors=authors,
+        year=year_told(" ".join(word.text for word in pages[0].words)),
         sections=_sections(parts, references, words),
         references=references,
         notes=tuple(text for sheet in made for text in _notes(sheet.notes, words)),

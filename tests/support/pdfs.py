@@ -26,13 +26,21 @@ FILLING = (
     "We study how groups of readers agree on the worth of a manuscript when each of them reads alone. "
     "The measure rises with the number of readers and falls with the length of the text, as one would expect. "
 )
-BODY = ParagraphStyle("body", fontName="Times-Roman", fontSize=10, leading=11.5, alignment=TA_JUSTIFY, spaceAfter=5)
-HEADING = ParagraphStyle("heading", fontName="Times-Bold", fontSize=12, leading=14, spaceBefore=10, spaceAfter=6)
+BODY = ParagraphStyle(
+    "body", fontName="Times-Roman", fontSize=10, leading=11.5, alignment=TA_JUSTIFY, spaceAfter=5
+)
+HEADING = ParagraphStyle(
+    "heading", fontName="Times-Bold", fontSize=12, leading=14, spaceBefore=10, spaceAfter=6
+)
 SMALLER = ParagraphStyle("smaller", parent=HEADING, fontSize=10.5)
-TITLE = ParagraphStyle("title", fontName="Times-Bold", fontSize=17, leading=20, alignment=TA_CENTER, spaceAfter=10)
+TITLE = ParagraphStyle(
+    "title", fontName="Times-Bold", fontSize=17, leading=20, alignment=TA_CENTER, spaceAfter=10
+)
 AUTHORS = ParagraphStyle("authors", fontName="Times-Roman", fontSize=11, leading=13, alignment=TA_CENTER)
 CAPTION = ParagraphStyle("caption", parent=BODY, fontSize=9, leading=10.5, spaceBefore=4, spaceAfter=10)
-ENTRY = ParagraphStyle("entry", parent=BODY, fontSize=9, leading=10.5, leftIndent=14, firstLineIndent=-14, spaceAfter=3)
+ENTRY = ParagraphStyle(
+    "entry", parent=BODY, fontSize=9, leading=10.5, leftIndent=14, firstLineIndent=-14, spaceAfter=3
+)
 
 
 def body(text: str, repeat: int = 0) -> Paragraph:
@@ -93,7 +101,13 @@ def table(rows: Sequence[Sequence[str]], caption: str) -> KeepTogether:
 
 
 def typeset(
-    path: Path, front: Sequence[Flowable], story: Sequence[Flowable], *, columns: int = 1, head: str = "", high: float = 150
+    path: Path,
+    front: Sequence[Flowable],
+    story: Sequence[Flowable],
+    *,
+    columns: int = 1,
+    head: str = "",
+    high: float = 150,
 ) -> Path:
     """A paper: its front across the page, its story below in one or two columns, a running head and page numbers."""
     width, height = letter
@@ -101,10 +115,13 @@ def typeset(
     wide = (width - 2 * margin - (columns - 1) * gap) / columns
 
     def frames(top: float) -> list[Frame]:
-        edges: dict[str, Any] = dict.fromkeys(("leftPadding", "rightPadding", "topPadding", "bottomPadding"), 0)
+        edges: dict[str, Any] = dict.fromkeys(
+            ("leftPadding", "rightPadding", "topPadding", "bottomPadding"), 0
+        )
         tall = height - margin - 20 - top
         return [
-            Frame(margin + n * (wide + gap), margin, wide, tall - margin + 20, id=f"c{n}", **edges) for n in range(columns)
+            Frame(margin + n * (wide + gap), margin, wide, tall - margin + 20, id=f"c{n}", **edges)
+            for n in range(columns)
         ]
 
     def running(canvas: Any, document: Any) -> None:
@@ -112,7 +129,9 @@ def typeset(
         canvas.drawString(margin, height - 36, head)
         canvas.drawCentredString(width / 2, 30, str(document.page))
 
-    banner = Frame(margin, height - margin - high, width - 2 * margin, high, id="banner", leftPadding=0, rightPadding=0)
+    banner = Frame(
+        margin, height - margin - high, width - 2 * margin, high, id="banner", leftPadding=0, rightPadding=0
+    )
     document = BaseDocTemplate(str(path), pagesize=letter, title="", author="")
     document.addPageTemplates(
         [

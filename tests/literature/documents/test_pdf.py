@@ -28,7 +28,9 @@ DATED = [
 def two_columns(tmp_path_factory: pytest.TempPathFactory) -> Document:
     front = [
         Paragraph("Readers Who Agree Without Talking", TITLE),
-        Paragraph("Ada Berg<super>1</super>, Chidi Okafor<super>2</super> and Emi Sato<super>1</super>", AUTHORS),
+        Paragraph(
+            "Ada Berg<super>1</super>, Chidi Okafor<super>2</super> and Emi Sato<super>1</super>", AUTHORS
+        ),
         Paragraph("<super>1</super>University of Somewhere, ada@example.org", AUTHORS),
     ]
     story = [
@@ -48,7 +50,12 @@ def two_columns(tmp_path_factory: pytest.TempPathFactory) -> Document:
         heading("4 Experiments"),
         body("Table 1 shows all.", 8),
         table(
-            [["Readers", "Pages", "Agreement"], ["2", "10", "0.41"], ["4", "10", "0.58"], ["8", "10", "0.71"]],
+            [
+                ["Readers", "Pages", "Agreement"],
+                ["2", "10", "0.41"],
+                ["4", "10", "0.58"],
+                ["8", "10", "0.71"],
+            ],
             "Table 1: Agreement by readers and pages.",
         ),
         body("More readers agree more.", 9),

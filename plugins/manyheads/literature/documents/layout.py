@@ -191,7 +191,7 @@ def _gutter(sheet: Sheet) -> float | None:
     across = [one for one in halves if one.x0 < place - GUTTER and one.x1 > place + GUTTER]
     wide = 0.55 * min(place - sheet.left, sheet.right - place)
     # Cells of a table and labels of a figure are narrow, or numbers.
-    prose = [one for one in halves if one.width > wide > 0 and _wordy(one)]
+    prose = [one for one in halves if one.width > wide > 0 and wordy(one)]
     left = [one for one in prose if one.x1 <= place + 1]
     right = [one for one in prose if one.x0 >= place - 1]
     if min(len(left), len(right)) < 6 or len(across) > 0.6 * (len(left) + len(right)):
@@ -199,7 +199,7 @@ def _gutter(sheet: Sheet) -> float | None:
     return place
 
 
-def _wordy(line: Line) -> bool:
+def wordy(line: Line) -> bool:
     """Whether a line is made of words rather than of numbers and signs."""
     return sum(map(str.isalpha, line.text)) > 0.6 * len(line.text.replace(" ", "")) and len(line.words) > 2
 

@@ -8,6 +8,7 @@ from manyheads.errors import DocumentError
 from manyheads.literature.documents.bibliography import Citations, entries, reference
 from manyheads.literature.documents.dates import year_told
 from manyheads.literature.documents.document import Document, Limits, Reference, Section
+from manyheads.literature.documents.figures import floats
 from manyheads.literature.documents.layout import Line, joined, marked, sheets, vocabulary
 from manyheads.literature.documents.pages import read_pages
 from manyheads.literature.documents.sections import (
@@ -76,6 +77,8 @@ def _read_pdf(path: Path, limits: Limits) -> Document:
         )
     made, body = sheets(pages)
     words = vocabulary(made)
+    figures, tables, missing = floats(made, body, words)
+    faults += missing
     lines = [line for sheet in made for line in sheet.lines]
     title, authors, begin = title_and_authors(lines, body)
     if not title and named.strip():
@@ -104,6 +107,8 @@ def _read_pdf(path: Path, limits: Limits) -> Document:
         year=year_told(" ".join(word.text for word in pages[0].words)),
         sections=_sections(parts, references, words),
         references=references,
+        figures=figures,
+        tables=tables,
         notes=tuple(text for sheet in made for text in _notes(sheet.notes, words)),
         hidden=tuple(hidden for page in pages for hidden in page.hidden),
         pages=count,

@@ -10,6 +10,7 @@ sys.path[0] = str(Path(__file__).parents[1])  # run as a file, Python looks for 
 from bench import (  # noqa: E402
     corpus,
     crowd,
+    database,
     embedding,
     ledger,
     literature,
@@ -29,6 +30,7 @@ BENCHES: dict[str, Bench] = {
     "overhead": overhead.bench,
     "crowd": crowd.bench,
     "retrieval": retrieval.bench,
+    "database": database.bench,
     "embedding": embedding.bench,
     "corpus": corpus.bench,
     "ledger": ledger.bench,

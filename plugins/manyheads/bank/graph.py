@@ -245,6 +245,14 @@ class Graph(Closing):
                 )
             )
 
+    def makers(self) -> dict[str, str]:
+        """Who has made the records of each recipe."""
+        with self._errors():
+            rows = self._db.rows(
+                "SELECT recipe, json_extract(record, '$.made_by') FROM extraction GROUP BY recipe"
+            )
+        return dict(rows)
+
     def counts(self) -> Counts:
         """How much there is."""
         with self._errors():
@@ -270,8 +278,10 @@ class Graph(Closing):
     # The same by numbers, for what is held in memory of it (`bank.network`).
 
     def paper_rows(self) -> Iterator[tuple[Any, ...]]:
-        """Number, year and whether it is held, of each paper, by number."""
-        return self._each("SELECT number, year, held FROM paper ORDER BY number")
+        """Number, year, whether it is in the corpus, and whether it has a record, of each paper."""
+        return self._each(
+            "SELECT number, year, held, number IN (SELECT paper FROM extraction) FROM paper ORDER BY number"
+        )
 
     def citation_rows(self) -> Iterator[tuple[Any, ...]]:
         """Numbers of the citing and the cited paper, of each citation that counts for co-citation."""

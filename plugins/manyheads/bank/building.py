@@ -108,7 +108,8 @@ _T = TypeVar("_T")
 
 Progress: TypeAlias = Callable[[str, int, int | None], None]
 """Told the step, how much of it is done and, where known, of how many."""
-TOLD_EVERY = 1000
+TOLD_EVERY, TOLD_AFTER = 1000, 1.0
+"""Papers, or seconds, after which progress is told: some are lines of a file, some are PDFs of forty pages."""
 BATCH = 64
 """Texts embedded between two reports of progress; what a kill can cost."""
 COMPARED, LEAST_ALIKE = 8, 0.5
@@ -207,11 +208,12 @@ def fill_scientists(folder: Path, scientists: Sequence[Scientist], model: Embedd
 
 
 def report_each(things: Iterable[_T], step: str, tell: Progress) -> Iterator[_T]:
-    """Things of which nobody knows how many there are, told every `TOLD_EVERY` and when they end."""
-    done = 0
+    """Things of which nobody knows how many there are, told every `TOLD_EVERY`, or `TOLD_AFTER`, and when they end."""
+    done, told = 0, time.monotonic()
     for done, one in enumerate(things, 1):
-        if done % TOLD_EVERY == 0:
+        if done % TOLD_EVERY == 0 or time.monotonic() - told > TOLD_AFTER:
             tell(step, done, None)
+            told = time.monotonic()
         yield one
     tell(step, done, done)
 

@@ -351,7 +351,7 @@ def open_datasets(sources: Sequence[str], format: str, columns: Mapping[str, str
     is a search, which tells no references."""
     if search := next((one for one in sources if is_search(one, format)), None):
         raise CorpusError(f"{search}: a search tells no references", hint="name papers instead: --paper DOI")
-    opening = Opening(format=format, columns=columns, references=True)
+    opening = Opening(format=format, columns=columns)
     return [open_corpus(source, opening) for source in sources]
 
 

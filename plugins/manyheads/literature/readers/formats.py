@@ -63,7 +63,6 @@ class Opening:
         limit: papers of a year that a search gives, at most.
         literature: how services are reached.
         cache: where what they answered is kept.
-        references: whether papers are to tell what they cite where that takes a join on the disk.
     """
 
     format: str = AUTO
@@ -74,7 +73,6 @@ class Opening:
     limit: int = 1000
     literature: LiteratureConfig = field(default_factory=LiteratureConfig)
     cache: Callable[[], LookupCache] = LookupCache
-    references: bool = False
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,7 @@ FORMATS = {
         Format("oag", "Open Academic Graph: JSON Lines with n_citation and author ids", "oag/ with v3.1_oag_publication_1.json",
                lambda source, _: Oag(Path(source))),
         Format("semantic-scholar", "Semantic Scholar's dumps", "s2ag/ with papers/, abstracts/ and authors/",
-               lambda source, how: AcademicGraph(Path(source), how.years, how.scratch, references=how.references)),
+               lambda source, how: AcademicGraph(Path(source), how.years, how.scratch)),
         Format(API, "Semantic Scholar's search, year by year", '"s2:graph retrieval" --start 2010 --end 2018', _search),
         Format("unarxive", "unarXive: arXiv's papers in full, with their bibliographies", "unarxive/ with 2212/arXiv_src_2212_001.jsonl",
                lambda source, _: UnArXive(Path(source))),

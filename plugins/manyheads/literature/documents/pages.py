@@ -280,13 +280,16 @@ def _letters(textpage: Any, limits: Limits) -> list[_Letter]:
     values = [ctypes.c_double() for _ in range(6)]
     left, right, bottom, top, x, y = values
     refs = [ctypes.byref(value) for value in values]
+    # As a number, which is the same for all letters of a text object.
+    number = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int)
+    owner_of = number(ctypes.cast(c.FPDFText_GetTextObject, ctypes.c_void_p).value or 0)
     styles: dict[int, _Style] = {}
     letters: list[_Letter] = []
     for index in range(min(textpage.count_chars(), limits.characters)):
         code = c.FPDFText_GetUnicode(raw, index)
         c.FPDFText_GetCharBox(raw, index, *refs[:4])
         c.FPDFText_GetCharOrigin(raw, index, *refs[4:])
-        owner = ctypes.cast(c.FPDFText_GetTextObject(raw, index), ctypes.c_void_p).value
+        owner = owner_of(raw, index)
         style = None
         if owner is not None:
             style = styles.get(owner)
@@ -439,13 +442,8 @@ def _accented(letters: list[_Letter]) -> list[_Letter]:
 
 
 def _word(letters: list[_Letter], place: _Place) -> Word:
-    boxes = [place.box(one.left, one.bottom, one.right, one.top) for one in letters]
-    ink = (
-        min(box[0] for box in boxes),
-        min(box[1] for box in boxes),
-        max(box[2] for box in boxes),
-        max(box[3] for box in boxes),
-    )
+    lefts, rights, bottoms, tops = zip(*(one[1:5] for one in letters), strict=True)
+    ink = place.box(min(lefts), min(bottoms), max(rights), max(tops))
     styles = [one.style for one in letters if one.style]
     largest = max(styles, key=lambda style: style.size)
     sizes = [style.size for style in styles]

@@ -24,7 +24,12 @@ YEARS = r"(?:19|20)\d\d[a-z]?(?:\s*[,;&]\s*(?:(?:19|20)\d\d[a-z]?|[a-z](?=[,;)\s
 CITATION = re.compile(
     rf"({NAME})((?:,\s+{NAME})*,?\s+(?:and|&)\s+({NAME})|\s+et\s+al\.?)?(?:’s|'s)?,?\s*[(\[]?\s*({YEARS})(?!\d)"
 )
-BRACKETS = re.compile(r"\[([\d\s,;–—-]+|[A-Za-z+]{1,8}\d{2}[a-z]?(?:\s*[,;]\s*[A-Za-z+]{1,8}\d{2}[a-z]?)*)\]")
+BRACKETS = re.compile(
+    r"\[((?:\d{1,4}|[A-Za-z+]{1,8}\d{2}[a-z]?)(?:\s*[,;–—-]\s*(?:\d{1,4}|[A-Za-z+]{1,8}\d{2}[a-z]?))*)"
+    r"(?:,\s*(?:[Ss]ec|pp?\.|[Cc]h|[Ff]ig|[Ee]q|[Tt]h|[Ll]em|[Aa]pp|§)[^\]]{0,25})?\]"
+)
+RANGE = re.compile(r"\[(\d{1,4})\]\s*[–—-]\s*\[(\d{1,4})\]")
+"""[3]–[5] is written for [3–5] too."""
 SPAN = re.compile(r"(\d+)\s*[–—-]\s*(\d+)|(\d+)|([A-Za-z+]{1,8}\d{2}[a-z]?)")
 WIDEST = 50
 """References that one [1–50] names at most."""
@@ -218,7 +223,7 @@ class Citations:
         """Indices of the references, in the order in which the text first names them."""
         places: dict[int, int] = {}
         if self._labels:
-            for match in BRACKETS.finditer(text):
+            for match in BRACKETS.finditer(RANGE.sub(r"[\1–\2]", text)):
                 for index in self._numbered(match[1]):
                     places.setdefault(index, match.start())
         else:

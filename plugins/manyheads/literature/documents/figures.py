@@ -13,7 +13,7 @@ from typing import Any, Literal
 from manyheads.literature.documents.document import Box, Figure, Table
 from manyheads.literature.documents.layout import Line, Sheet, joined, wordy
 from manyheads.literature.documents.pages import Drawing, Word
-from manyheads.literature.documents.sections import heading
+from manyheads.literature.documents.sections import heading, small_capitals
 
 LABEL = re.compile(
     r"^(?:(?:Supplementary|Extended Data)\s+)?(Figure|Fig\.?|FIGURE|FIG\.?|Table|TABLE|Tab\.)\s*"
@@ -53,7 +53,7 @@ class Caption:
 
     def text(self, words: Mapping[str, int]) -> str:
         """The caption without its label."""
-        text = joined((one.text for one in self.lines), words)
+        text = joined(map(small_capitals, self.lines), words)
         match = LABEL.match(text)
         return match[4] if match else text
 

@@ -26,6 +26,7 @@ STAMP = re.compile(
     r"^(?:arXiv:\d|Preprint\b|Under review|Published as a|Accepted (?:at|to|as)|Proceedings of|Copyright|©|\d+\w* (?:International )?Conference)",
     re.I,
 )
+ORDINAL = re.compile(r"^(?:\d{1,2}|[A-Z])(?:\.\d{1,2})*\.?$")
 MARK = re.compile(r"^[*†‡§¶∗⋆\d]{1,3}")
 
 
@@ -75,6 +76,10 @@ class Line:
     @property
     def bold(self) -> bool:
         return all(one.bold for one in self.words if any(map(str.isalnum, one.text)))
+
+    @property
+    def italic(self) -> bool:
+        return all(one.italic for one in self.words if len(one.text) > 2)
 
     @property
     def box(self) -> Box:
@@ -141,8 +146,17 @@ def _joined(lines: list[list[Word]]) -> list[list[Word]]:
     done: list[Line] = []
     for piece in pieces:
         for other in reversed(done[-8:]):
-            near = -0.3 * piece.size < piece.x0 - other.x1 < 0.8 * piece.size
-            before = -0.3 * piece.size < other.x0 - piece.x1 < 0.8 * piece.size
+            # The number of a heading stands apart from its title.
+            near = (
+                -0.3 * piece.size
+                < piece.x0 - other.x1
+                < (2.2 if ORDINAL.match(other.text) else 0.8) * piece.size
+            )
+            before = (
+                -0.3 * piece.size
+                < other.x0 - piece.x1
+                < (2.2 if ORDINAL.match(piece.text) else 0.8) * piece.size
+            )
             if abs(other.base - piece.base) < 1.0 and (near or before):
                 done.remove(other)
                 done.append(Line(0, [*other.words, *piece.words] if near else [*piece.words, *other.words]))

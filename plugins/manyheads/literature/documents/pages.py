@@ -31,6 +31,7 @@ INK = 24
 """Levels of grey by which a word must differ from what it stands on."""
 WHITE = 245
 BOLD = ("bold", "black", "heavy", "cmbx", "-medi", "demi")
+ITALIC = ("italic", "oblique", "slanted", "cmti", "-ital", "regularital")
 """In the names of fonts."""
 Turn = Literal[0, 90, 180, 270]
 
@@ -45,6 +46,7 @@ class Word(NamedTuple):
     """The line that letters stand on."""
     size: float
     bold: bool
+    italic: bool
     upright: bool
     """Whether it is read in the direction of most words of the page."""
     ink: Box
@@ -221,6 +223,7 @@ class _Style:
 
     size: float
     bold: bool
+    italic: bool
     quarter: int | None
     """By how many right angles they are turned, counterclockwise; None for those that stand aslant."""
     white: bool
@@ -289,15 +292,15 @@ def _letters(textpage: Any, limits: Limits) -> list[_Letter]:
         code = c.FPDFText_GetUnicode(raw, index)
         c.FPDFText_GetCharBox(raw, index, *refs[:4])
         c.FPDFText_GetCharOrigin(raw, index, *refs[4:])
-        owner = owner_of(raw, index)
-        style = None
-        if owner is not None:
-            style = styles.get(owner)
-            if style is None:
-                style = styles[owner] = _style(c, raw, index)
         text = HYPHENS.get(code) or (
             chr(code) if 0x20 <= code < 0x110000 and not 0xD800 <= code < 0xE000 else " "
         )
+        style = None
+        # A space that PDFium puts in says it is its neighbour's, but has another size.
+        if not text.isspace() and (owner := owner_of(raw, index)) is not None:
+            style = styles.get(owner)
+            if style is None:
+                style = styles[owner] = _style(c, raw, index)
         letters.append(
             _Letter(text, left.value, right.value, bottom.value, top.value, x.value, y.value, style)
         )
@@ -314,11 +317,11 @@ def _style(c: Any, raw: Any, index: int) -> _Style:
     name = ctypes.create_string_buffer(128)
     c.FPDFText_GetFontInfo(raw, index, name, 128, ctypes.c_int())
     font = name.value.decode("latin-1").casefold()
-    bold = any(mark in font for mark in BOLD)
     mode = c.FPDFTextObj_GetTextRenderMode(c.FPDFText_GetTextObject(raw, index))
     return _Style(
         size=abs(size),
-        bold=bold,
+        bold=any(mark in font for mark in BOLD),
+        italic=any(mark in font for mark in ITALIC),
         quarter=round(angle) % 4 if abs(angle - round(angle)) < 0.05 else None,
         white=min(red.value, green.value, blue.value) >= WHITE,
         invisible=mode == c.FPDF_TEXTRENDERMODE_INVISIBLE,
@@ -464,6 +467,7 @@ def _word(letters: list[_Letter], place: _Place) -> Word:
         base,
         largest.size,
         sum(style.bold for style in styles) * 2 > len(styles),
+        sum(style.italic for style in styles) * 2 > len(styles),
         largest.quarter == place.quarter,
         ink,
         caps,

@@ -147,6 +147,15 @@ STOP = re.compile(
 AFTER_YEAR = re.compile(
     r"[(\[](?:19|20)\d\d[a-z]?(?:,[^)\]]*)?[)\]][.,:]?\s*|(?<=\.\s)(?:19|20)\d\d[a-z]?\.\s+"
 )
+NEXT = r"(?:,?\s*(?:and|&)\s+|[,;]\s+)?"
+FAMILY = rf"{NAME}(?:\s[{LETTER}][\w’'-]+)?"
+OTHERS = r"(?:(?:,\s*|\s+)?et\s+al\.?)?(?=[\s.,:;(])"
+AUTHORS = (
+    re.compile(rf"^(?:{FAMILY},\s(?:[{LETTER}]\.[\s-]?)+(?:,?\sJr\.?)?{NEXT})+{OTHERS}"),
+    re.compile(rf"^(?:(?:[{LETTER}]\.[\s-]?)+{FAMILY}{NEXT})+{OTHERS}"),
+    re.compile(rf"^(?:{FAMILY}\s[A-Z]{{1,3}},\s)+(?:{FAMILY}\s[A-Z]{{1,3}}(?=\.)|et\s+al\.?)"),
+)
+"""Berg, A. and Lee, B.; A. Berg and B. Lee; Berg A, Lee B."""
 VENUE = re.compile(
     r"^(?:In:?\s|Proc\b|Proceedings|arXiv|CoRR|Advances in|Journal of|Transactions|IEEE|ACM|URL|http|doi|pp\.|vol)",
     re.I,
@@ -158,6 +167,11 @@ def _authors_and_title(text: str) -> tuple[tuple[str, ...], str]:
     if quoted:
         title = (quoted[1] or quoted[2] or quoted[3]).strip().rstrip(",.")
         return family_names(text[: quoted.start()]), title
+    for authors in AUTHORS:
+        if (match := authors.match(text)) and len(text) - match.end() > 10:
+            rest = re.sub(r"^[\s.,:;]*(?:[(\[]?(?:19|20)\d\d[a-z]?[)\]]?[\s.,:]+)?", "", text[match.end() :])
+            title = _sentence(rest)
+            return family_names(match[0]), "" if VENUE.match(title) else title
     stop = next((one for one in STOP.finditer(text) if one.start() > 4), None)
     dated = AFTER_YEAR.search(text)
     if dated and len(text) - dated.end() > 15 and 4 < dated.start() <= (stop.end() + 2 if stop else 300):
@@ -187,6 +201,7 @@ def _sentence(text: str) -> str:
 def family_names(text: str) -> tuple[str, ...]:
     """The family names in a list of authors, however given names stand in it."""
     text = re.sub(r"\bet\s+al\.?|\([^)]*\)|\b(?:eds?|editors?)\.?(?=\W|$)", " ", text).strip(" .,;:")
+    text = re.sub(rf"({FAMILY})\s[A-Z]{{1,3}}(?=[,.;]|$)", r"\1", text)
     initials = re.compile(r"^(?:[A-Z]\.?[\s-]*){1,4}$|^(?:Jr|Sr|II|III)\.?$")
     pieces = [piece.strip() for piece in re.split(r",|;|\s+and\s+|\s*&\s*", text)]
     pieces = [re.sub(r"^and\s+", "", piece) for piece in pieces if piece]

@@ -19,10 +19,10 @@ ARXIV = re.compile(
 )
 QUOTED = re.compile(r"[“\"]([^”\"]{8,300})[”\"]|‘‘([^’]{8,300})’’|``(.{8,300}?)''")
 LETTER = r"A-ZÀ-ÖØ-ÞĀ-Ž"
-NAME = rf"(?:(?:van|von|de|der|den|del|da|di|la|le|ten|el|dos|al)\s+)*[{LETTER}][\w’'‐-]+(?:\s+(?:van|von|de|der|den)\s+[{LETTER}][\w’'-]+)?"
+NAME = rf"(?:(?:van|von|de|der|den|del|da|di|la|le|ten|el|dos|al)\s+){{0,3}}[{LETTER}][\w’'‐-]{{1,40}}(?:\s+(?:van|von|de|der|den)\s+[{LETTER}][\w’'-]{{1,40}})?"
 YEARS = r"(?:19|20)\d\d[a-z]?(?:\s*[,;&]\s*(?:(?:19|20)\d\d[a-z]?|[a-z](?=[,;)\s])))*"
 CITATION = re.compile(
-    rf"({NAME})((?:,\s+{NAME})*,?\s+(?:and|&)\s+({NAME})|\s+et\s+al\.?)?(?:’s|'s)?,?\s*[(\[]?\s*({YEARS})(?!\d)"
+    rf"({NAME})((?:,\s+{NAME}){{0,4}},?\s+(?:and|&)\s+({NAME})|\s+et\s+al\.?)?(?:’s|'s)?,?\s*[(\[]?\s*({YEARS})(?!\d)"
 )
 BRACKETS = re.compile(
     r"\[((?:\d{1,4}|[A-Za-z+]{1,8}\d{2}[a-z]?)(?:\s*[,;–—-]\s*(?:\d{1,4}|[A-Za-z+]{1,8}\d{2}[a-z]?))*)"
@@ -94,7 +94,7 @@ def _spaced(lines: Sequence[Line]) -> set[int]:
 
 def _worded(lines: Sequence[Line]) -> set[int]:
     """Lines that begin with a name, after one that ends an entry."""
-    name = re.compile(rf"^[{LETTER}][\w’'-]+(?:,|\s+[{LETTER}]|\s+and\b)")
+    name = re.compile(rf"^[{LETTER}][\w’'-]{{1,40}}(?:,|\s+[{LETTER}]|\s+and\b)")
     return {
         number
         for number, (above, line) in enumerate(zip((lines[0], *lines), lines, strict=False))
@@ -148,7 +148,7 @@ AFTER_YEAR = re.compile(
     r"[(\[](?:19|20)\d\d[a-z]?(?:,[^)\]]*)?[)\]][.,:]?\s*|(?<=\.\s)(?:19|20)\d\d[a-z]?\.\s+"
 )
 NEXT = r"(?:,?\s*(?:and|&)\s+|[,;]\s+)?"
-FAMILY = rf"{NAME}(?:\s[{LETTER}][\w’'-]+)?"
+FAMILY = rf"{NAME}(?:\s[{LETTER}][\w’'-]{{1,40}})?"
 OTHERS = r"(?:(?:,\s*|\s+)?et\s+al\.?)?(?=[\s.,:;(])"
 AUTHORS = (
     re.compile(rf"^(?:{FAMILY},\s(?:[{LETTER}]\.[\s-]?)+(?:,?\sJr\.?)?{NEXT})+{OTHERS}"),
@@ -278,7 +278,7 @@ class Citations:
     def _fits(self, index: int, others: str, second: str) -> bool:
         authors = self._references[index].authors
         if second:
-            return len(authors) > 1 and second in map(folded, authors[1:])
+            return len(authors) == 1 + len(re.findall(NAME, others)) and second == folded(authors[-1])
         return len(authors) > 2 if "al" in others else len(authors) == 1
 
 

@@ -21,6 +21,8 @@ LABEL = re.compile(
 )
 NEAR = 18.0
 """Points by which letters may stand off the graphics that they belong to."""
+ASIDE = 45.0
+"""Points by which the names of axes and legends may stand aside."""
 ROW = 22.0
 """Points between two rows of a table at most."""
 SMALL = 25.0
@@ -342,7 +344,7 @@ def _place(sheet: Sheet, captions: Sequence[Caption], body: float, tables_below:
             near = _connected(band, one)
             if near:
                 boxes = [each.box for each in near]
-                one.box = _trimmed(sheet, _with_letters(_hull(boxes), band), band.box)
+                one.box = _trimmed(sheet, _with_letters(_hull(boxes), band, one), band.box)
                 one.source = "raster" if all(each.kind == "image" for each in near) else "vector"
             elif (box := _trimmed(sheet, band.box, band.box)) and box[3] - box[1] > SMALL:
                 one.box, one.source = box, "space"
@@ -363,11 +365,14 @@ def _connected(band: Band, caption: Caption) -> list[Drawing]:
     return [one for one in band.drawings if _inside(one.box, _wider(hull, NEAR))]
 
 
-def _with_letters(box: Box, band: Band) -> Box:
-    """A box, widened by the letters that stand in it or near."""
+def _with_letters(box: Box, band: Band, caption: Caption) -> Box:
+    """A box, widened by the letters that stand in it or near, and all between it and the caption."""
     for _ in range(4):
-        near = [extent for one in band.words if _touches(extent := _extent(one), _wider(box, NEAR))]
-        wider = _hull((box, *near))
+        up, down = (
+            (NEAR, caption.top - box[3]) if caption.top > box[3] - 4 else (box[1] - caption.bottom, NEAR)
+        )
+        reach = box[0] - ASIDE, box[1] - up, box[2] + ASIDE, box[3] + max(NEAR, down)
+        wider = _hull((box, *(extent for one in band.words if _touches(extent := _extent(one), reach))))
         if wider == box:
             break
         box = wider

@@ -330,6 +330,7 @@ def _style(c: Any, raw: Any, index: int) -> _Style:
 
 def _drawings(raw: Any, place: _Place, limits: Limits) -> tuple[list[Drawing], bool]:
     """Images, forms and paths that show on a page, and whether there are too many to look at."""
+    import pypdfium2 as pdfium
     import pypdfium2.raw as c
 
     kinds: dict[int, Any] = {
@@ -340,16 +341,33 @@ def _drawings(raw: Any, place: _Place, limits: Limits) -> tuple[list[Drawing], b
     }
     values = [ctypes.c_float() for _ in range(4)]
     drawings: list[Drawing] = []
-    count = c.FPDFPage_CountObjects(raw.raw)
-    for index in range(min(count, limits.objects)):
-        drawing = c.FPDFPage_GetObject(raw.raw, index)
-        kind = kinds.get(c.FPDFPageObj_GetType(drawing))
-        if kind and c.FPDFPageObj_GetBounds(drawing, *values):
-            x0, y0, x1, y1 = place.box(*(value.value for value in values))
-            if x1 > 0 and y1 > 0 and x0 < place.width and y0 < place.height:
+    seen = 0
+
+    def walk(owner: Any, count: int, item: Any, matrix: pdfium.PdfMatrix, depth: int) -> None:
+        nonlocal seen
+        for index in range(count):
+            seen += 1
+            if seen > limits.objects:
+                return
+            drawing = item(owner, index)
+            kind = kinds.get(c.FPDFPageObj_GetType(drawing))
+            if not kind or not c.FPDFPageObj_GetBounds(drawing, *values):
+                continue
+            x0, y0, x1, y1 = place.box(*matrix.on_rect(*(value.value for value in values)))
+            if x1 <= 0 or y1 <= 0 or x0 >= place.width or y0 >= place.height:
+                continue
+            if kind == "form" and depth < 3 and (x1 - x0) * (y1 - y0) > place.width * place.height / 2:
+                # The whole page may be one form; what is in it has the form's coordinates.
+                own = c.FS_MATRIX()
+                c.FPDFPageObj_GetMatrix(drawing, own)
+                inner = pdfium.PdfMatrix.from_raw(own).multiply(matrix)
+                walk(drawing, c.FPDFFormObj_CountObjects(drawing), c.FPDFFormObj_GetObject, inner, depth + 1)
+            else:
                 box = max(0.0, x0), max(0.0, y0), min(place.width, x1), min(place.height, y1)
                 drawings.append(Drawing(kind, box))
-    return drawings, count > limits.objects
+
+    walk(raw.raw, c.FPDFPage_CountObjects(raw.raw), c.FPDFPage_GetObject, pdfium.PdfMatrix(), 0)
+    return drawings, seen > limits.objects
 
 
 def _sort_words(page: Page, letters: list[_Letter], place: _Place) -> None:
@@ -451,15 +469,16 @@ def _word(letters: list[_Letter], place: _Place) -> Word:
     largest = max(styles, key=lambda style: style.size)
     sizes = [style.size for style in styles]
     text = "".join(one.text for one in letters).translate(LIGATURES)
+    bases = [place.point(one.x, one.y)[1] for one in letters]
     # Indices of a formula are small too, but do not stand on the line.
-    level = max(one.y for one in letters) - min(one.y for one in letters) < 0.5
+    level = max(bases) - min(bases) < 0.5
     caps = text.isupper() and level and min(sizes) < 0.9 * largest.size
     if caps:
         text = "".join(
             one.text.lower() if one.style and one.style.size < 0.9 * largest.size else one.text
             for one in letters
         ).translate(LIGATURES)
-    base = max((one.style.size if one.style else 0, place.point(one.x, one.y)[1]) for one in letters)[1]
+    base = max(zip(sizes, bases, strict=True))[1]
     return Word(
         text,
         ink[0],

@@ -1,7 +1,5 @@
 """Papers typeset by the test: what is read is what was written."""
 
-from pathlib import Path
-
 import pytest
 from reportlab.platypus import Paragraph
 
@@ -165,12 +163,3 @@ def test_citations_by_author_and_year(one_column: Document) -> None:
     cites = {one.title: one.cites for one in one_column.sections}
     assert cites == {"Introduction": (3, 1, 2), "Methods": (0, 4), "Results": (0, 2), "Acknowledgements": ()}
     assert len(one_column.core) == 5
-
-
-def test_real_papers() -> None:
-    folder = Path("/work/shared/data/pdfs")
-    if not folder.is_dir():
-        pytest.skip("real papers are not at hand")
-    diem = read_document(folder / "carpe-diem.pdf")
-    assert len(diem.references) == 23
-    assert diem.references[15].title.startswith("Easy questions first? A case study")

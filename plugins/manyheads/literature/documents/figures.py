@@ -7,12 +7,13 @@ graphics there and the letters that belong to them. It is trimmed to what shows,
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Literal
 
 from manyheads.literature.documents.document import Box, Figure, Table
 from manyheads.literature.documents.layout import Line, Sheet, joined, wordy
 from manyheads.literature.documents.pages import Drawing, Word
-from manyheads.literature.documents.sections import heading
+from manyheads.literature.documents.sections import heading, small_capitals
 
 LABEL = re.compile(
     r"^(?:(?:Supplementary|Extended Data)\s+)?(Figure|Fig\.?|FIGURE|FIG\.?|Table|TABLE|Tab\.)\s*"
@@ -20,6 +21,8 @@ LABEL = re.compile(
 )
 NEAR = 18.0
 """Points by which letters may stand off the graphics that they belong to."""
+ASIDE = 45.0
+"""Points by which the names of axes and legends may stand aside."""
 ROW = 22.0
 """Points between two rows of a table at most."""
 SMALL = 25.0
@@ -52,7 +55,7 @@ class Caption:
 
     def text(self, words: Mapping[str, int]) -> str:
         """The caption without its label."""
-        text = joined((one.text for one in self.lines), words)
+        text = joined(map(small_capitals, self.lines), words)
         match = LABEL.match(text)
         return match[4] if match else text
 
@@ -118,10 +121,10 @@ def floats(
 
 
 def _captions(sheet: Sheet, body: float) -> list[Caption]:
-    """The captions of a page, from top to bottom."""
+    """The captions of a page, in reading order."""
     starts = [line for line in sheet.lines if _starts_caption(line, sheet, body)]
     made: list[Caption] = []
-    for line in sorted(starts, key=lambda one: (one.base, one.x0)):
+    for line in starts:
         match = LABEL.match(line.text)
         assert match
         lines = [line]
@@ -153,7 +156,7 @@ def _starts_caption(line: Line, sheet: Sheet, body: float) -> bool:
     apart = previous is None or line.base - previous.base > 1.5 * line.size or not prose(previous, body)
     marked = line.words[0].bold or abs(line.size - body) > 0.4
     if match[3] == ".":
-        return apart or marked
+        return (apart or marked) and not match[4][:1].islower()
     return apart and marked and match[4][:1].isupper()
 
 
@@ -205,9 +208,7 @@ def prose(line: Line, body: float) -> bool:
 
 def _gaps(line: Line) -> bool:
     """Whether words stand so far apart as in a table."""
-    return any(
-        other.x0 - one.x1 > 1.3 * line.size for one, other in zip(line.words, line.words[1:], strict=False)
-    )
+    return any(other.x0 - one.x1 > 1.3 * line.size for one, other in pairwise(line.words))
 
 
 def _texts(sheet: Sheet, captions: Sequence[Caption], body: float) -> list[Line]:
@@ -216,7 +217,7 @@ def _texts(sheet: Sheet, captions: Sequence[Caption], body: float) -> list[Line]
     lines = [one for one in sheet.lines if id(one) not in captioned]
     text = {id(one) for one in lines if prose(one, body)}
     for _ in range(2):
-        for above, line in zip(lines, lines[1:], strict=False):
+        for above, line in pairwise(lines):
             near = line.column == above.column and 0 < line.base - above.base < 1.35 * max(body, line.size)
             alike = abs(line.size - above.size) < 0.6 and line.x0 - line.left < 30
             if near and alike and id(above) in text and (wordy(line) or line.x0 - line.left < 3):
@@ -302,7 +303,7 @@ def _grown(band: Band, caption: Caption) -> list[Word]:
     """The words of a table: row by row away from its caption, until the blank is too wide."""
     down = band.box[1] >= caption.bottom - 4
     edge = caption.bottom if down else caption.top
-    rows = sorted(band.words, key=lambda one: one.base, reverse=not down)
+    rows = sorted((one for one in band.words if one.upright), key=lambda one: one.base, reverse=not down)
     words: list[Word] = []
     for word in rows:
         x0, y0, x1, y1 = _extent(word)
@@ -343,11 +344,10 @@ def _place(sheet: Sheet, captions: Sequence[Caption], body: float, tables_below:
             near = _connected(band, one)
             if near:
                 boxes = [each.box for each in near]
-                one.box = _trimmed(sheet, _with_letters(_hull(boxes), band), band.box)
+                one.box = _trimmed(sheet, _with_letters(_hull(boxes), band, one), band.box)
                 one.source = "raster" if all(each.kind == "image" for each in near) else "vector"
-            elif box := _trimmed(sheet, band.box, band.box):
-                if box[3] - box[1] > SMALL:
-                    one.box, one.source = box, "space"
+            elif (box := _trimmed(sheet, band.box, band.box)) and box[3] - box[1] > SMALL:
+                one.box, one.source = box, "space"
         if one.box:
             taken |= {id(each) for each in sheet.page.drawings if _inside(each.box, one.box)}
 
@@ -365,11 +365,14 @@ def _connected(band: Band, caption: Caption) -> list[Drawing]:
     return [one for one in band.drawings if _inside(one.box, _wider(hull, NEAR))]
 
 
-def _with_letters(box: Box, band: Band) -> Box:
-    """A box, widened by the letters that stand in it or near."""
+def _with_letters(box: Box, band: Band, caption: Caption) -> Box:
+    """A box, widened by the letters that stand in it or near, and all between it and the caption."""
     for _ in range(4):
-        near = [extent for one in band.words if _touches(extent := _extent(one), _wider(box, NEAR))]
-        wider = _hull((box, *near))
+        up, down = (
+            (NEAR, caption.top - box[3]) if caption.top > box[3] - 4 else (box[1] - caption.bottom, NEAR)
+        )
+        reach = box[0] - ASIDE, box[1] - up, box[2] + ASIDE, box[3] + max(NEAR, down)
+        wider = _hull((box, *(extent for one in band.words if _touches(extent := _extent(one), reach))))
         if wider == box:
             break
         box = wider
@@ -418,7 +421,7 @@ def _rows(words: Sequence[Word]) -> tuple[tuple[str, ...], ...]:
     for row in rows:
         row.sort(key=lambda one: one.x0)
         cells = [[row[0].text]]
-        for one, other in zip(row, row[1:], strict=False):
+        for one, other in pairwise(row):
             if other.x0 - one.x1 > 0.75 * max(one.size, other.size):
                 cells.append([])
             cells[-1].append(other.text)

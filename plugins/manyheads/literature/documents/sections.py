@@ -20,6 +20,8 @@ NAMES: dict[str, Kind] = {
     r"method|approach|model|algorithm|architecture|framework|preliminar|formulation|problem (?:statement|setup|setting|definition)|notation|theory|proposed|system|materials|design": "method",
     r"appendix|appendices|supplement|annex": "appendix",
 }
+LETTER = re.compile(r"[A-HJ-UWYZ](?:\.|$)")
+"""The number of an appendix, and of no section: I, V and X are Roman."""
 ASIDE = re.compile(
     r"acknowledg|funding|author contribution|conflict|competing|reproducib|data availab|code availab|ethic|broader impact|impact statement|declaration|checklist",
     re.I,
@@ -88,14 +90,12 @@ def title_and_authors(lines: Sequence[Line], body: float) -> tuple[str, tuple[st
 
 def _authors(lines: Sequence[Line]) -> tuple[str, ...]:
     names: list[str] = []
-    for line in lines:
+    for line in sorted(lines, key=lambda one: (round(one.base), one.x0)):
         if PLACES.search(line.text):
             continue
         pieces = re.split(r"\s*[,;·•|]\s*|\s+(?:and|&)\s+|\s{2,}", _spaced(line))
         for piece in pieces:
-            name = re.sub(r"(?<=[^\W\d_])[\d*†‡§¶∗⋆,]+$|^[\d*†‡§¶∗⋆]+|[*†‡§¶∗⋆]", "", piece.strip()).strip(
-                " ,"
-            )
+            name = " ".join(re.sub(r"[^\w\s.'’‐-]|[\d_]", "", piece).split())
             if PERSON.match(name) and len(name) < 50 and name not in names:
                 names.append(name)
     return tuple(names)
@@ -148,7 +148,7 @@ def heading(line: Line, body: float) -> bool:
         one.caps or one.text.isupper() or not one.text.isalpha() for one in line.words[bool(number) :]
     )
     if number:
-        return large or line.bold or capitals or mixed
+        return large or line.bold or capitals or mixed or line.italic
     if PLAIN.match(title):
         return large or line.bold or capitals or mixed or line.width < 0.5 * (line.right - line.left)
     return (large and (line.bold or line.largest > body + 0.9)) or (capitals and line.bold)
@@ -161,7 +161,7 @@ def passages(lines: Sequence[Line], body: float) -> list[Passage]:
     previous: Line | None = None
     for line in lines:
         last = made[-1]
-        if heading(line, body) and _stands_alone(line, previous, step) and _in_order(bare(line)[0], made):
+        if heading(line, body) and _stands_alone(line, previous, step) and _in_order(line, made):
             number, title = bare(line)
             if (
                 last.heading is previous
@@ -198,16 +198,30 @@ def _stands_alone(line: Line, previous: Line | None, step: float) -> bool:
     )
 
 
-def _in_order(number: str, made: Sequence[Passage]) -> bool:
+def _in_order(line: Line, made: Sequence[Passage]) -> bool:
     """Whether a heading's number may come after those before it: lists and tables have numbers too."""
+    number, _ = bare(line)
     if not number:
         return True
-    before = next((one.number for one in reversed(made) if one.number), "")
-    new, old = _parts(number), _parts(before)
-    if not old:
-        return new[0] in (("", 0), ("", 1), ("A", 0), ("", 2)) or len(new) == 1
-    if new[0][0] != old[0][0]:
-        return new[0][0] != "" and (len(new) == 1 or new[0][0] == "A")
+    new = _parts(number)
+    lettered = new[0][0] != ""
+    before = [_parts(one.number) for one in made if one.number]
+    if lettered and before and not any(one.references for one in made):
+        # A section of an appendix, or of a Roman one; else `A` is the first word of a title.
+        dotted = re.match(r"[A-Z][.:)]", line.text) is not None
+        last = made[-1].kind if made[-1].kind != "other" else kind_of(made[-1].title)
+        if (
+            not dotted
+            and before[-1][0][0] == ""
+            and last != "conclusion"
+            and not ASIDE.search(made[-1].title)
+        ):
+            return False
+    if lettered and (not before or before[-1][0][0] == ""):
+        return new[0] == ("A", 1)
+    old = next((one for one in reversed(before) if (one[0][0] != "") == lettered), None)
+    if old is None:
+        return new[0][1] <= 2 or len(new) == 1
     return old < new and new[0][1] <= old[0][1] + 2
 
 
@@ -231,15 +245,21 @@ def set_kinds(made: list[Passage]) -> None:
     and the experiments; what comes after the references is appendix.
     """
     after, numbered = False, any(one.number for one in made)
+    # Where sections are I, II and III, their parts are A, B and C.
+    roman = any(one.number == "II" for one in made)
     parent: Kind = "other"
     for one in made:
         own = kind_of(one.title)
         after = after or one.references
-        letter = bool(one.number) and one.number[0].isalpha() and not re.match(r"[IVX]+(?:\.|$)", one.number)
+        letter = LETTER.match(one.number) and not roman
         if (after and not one.references) or letter or own == "appendix":
             one.kind = "appendix"
             after = after or own == "appendix"
-        elif one.level == 1 and (one.number or not numbered or own != "other" or ASIDE.search(one.title)):
+        elif (
+            one.level == 1
+            and not LETTER.match(one.number)
+            and (one.number or not numbered or own != "other" or ASIDE.search(one.title))
+        ):
             one.kind = parent = own
         else:
             one.kind = own if parent == "other" else parent

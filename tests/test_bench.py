@@ -7,7 +7,9 @@ import pytest
 from bench import (
     corpus,
     crowd,
+    database,
     embedding,
+    extraction,
     ledger,
     literature,
     measures,
@@ -30,12 +32,13 @@ LINE = re.compile(r"^\s*\S.* +[\d.]+ \S+ +baseline +[\d.]+ \S+ +ratio +[\d.]+ .*
 IN_PROCESS: list[Bench] = [
     retrieval.bench,
     embedding.bench,
+    extraction.bench,
     ledger.bench,
     literature.bench,
     measures.bench,
 ]
 OF_MANY_RUNS: list[Bench] = [turns.bench, overhead.bench, crowd.bench]
-OF_PROCESSES: list[Bench] = [startup.bench, memory.bench, corpus.bench]
+OF_PROCESSES: list[Bench] = [startup.bench, memory.bench, corpus.bench, database.bench]
 SLOW = [pytest.param(bench, marks=pytest.mark.slow) for bench in (*OF_MANY_RUNS, *OF_PROCESSES)]
 BENCHES = [*IN_PROCESS, *SLOW]
 

@@ -44,6 +44,7 @@ class Documents(Reader):
 
     kind = "full texts"
     unit = "document"
+    most_broken = 1.0  # scans, say: the others are papers all the same
     example = "PDFs or GROBID's .tei.xml of papers, named 2019-NAME, or with papers.csv (file,title,authors,year) beside them"
 
     def __init__(self, path: Path, *endings: str) -> None:

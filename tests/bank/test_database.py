@@ -1,5 +1,6 @@
 """The literature database: records in, papers with reasons out; clear about what it lacks."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -284,3 +285,40 @@ async def test_a_record_without_texts_is_found_by_its_entities_alone(tmp_path: P
             "p2": ("semantic",),
         }
         assert len(database.clusters(["p0", "p1", "p2"], (0.5, 0.5), 0.1)) == 3
+
+
+async def test_who_writes_waits_for_who_reads_and_the_other_way_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built(tmp_path).close()
+    with Ecosystem.open(tmp_path / "corpus") as one, Ecosystem.open(tmp_path / "corpus") as other:
+        reader, writer = LiteratureDatabase.of(one), LiteratureDatabase.of(other)
+        writer.put(records()[:5])
+        assert (await reader.retrieve(GRASP)).papers
+        putting = asyncio.create_task(asyncio.to_thread(writer.put, records()[5:10]))
+        await asyncio.sleep(0.3)
+        assert not putting.done()
+        reader.close()
+        assert await putting == 5
+        monkeypatch.setattr("manyheads.bank.database.PATIENCE", 0.1)
+        assert len((await reader.retrieve(GRASP)).papers) == 10
+        with pytest.raises(CorpusError, match="in use"):
+            writer.put(records()[10:])
+
+
+async def test_many_ask_at_once_while_records_come_in(tmp_path: Path) -> None:
+    with built(tmp_path) as ecosystem:
+        database = LiteratureDatabase.of(ecosystem)
+        database.put(records()[:4])
+
+        async def put() -> None:
+            for number in range(4, PAST_PAPERS):
+                await asyncio.to_thread(database.put, records()[number : number + 1])
+
+        found, _ = await asyncio.gather(
+            asyncio.gather(*(database.retrieve(GRASP, RetrievalConfig(semantic=50)) for _ in range(20))),
+            put(),
+        )
+        assert all(4 <= len(each.papers) <= PAST_PAPERS for each in found)
+        last = await database.retrieve(GRASP, RetrievalConfig(semantic=50))
+        assert len(last.papers) == PAST_PAPERS

@@ -10,13 +10,13 @@ from typing import Any
 
 from manyheads.bank.digest import Reading
 from manyheads.bank.extraction import ENTITY_WORDS, MOST_ENTITIES, Extraction
-from manyheads.core import Turn
+from manyheads.core import Message, Turn
 from manyheads.disk import read_text
 from manyheads.engine.replying import with_form
 from manyheads.engine.survey import Inquiry, Survey
 from manyheads.forms import word_count
 from manyheads.models.faults import TooLongError
-from manyheads.models.fitting import tokens_of
+from manyheads.models.fitting import size_of
 from manyheads.models.requests import ROOM
 from manyheads.replies import DetailedIdeas, Extract, FullExtract
 
@@ -140,7 +140,7 @@ class Extractor(Survey):
     def _spare(self, turn: Turn[Any]) -> int:
         """Tokens that the model's context has left beside a question and the answer; below 0 where it does not fit."""
         room = min(self.model.max_tokens or ROOM, self._window // 4)
-        return self._window - room - tokens_of(turn, with_form(turn))
+        return self._window - room - size_of((Message(turn.speaker.system), *with_form(turn)))
 
     def _parts(self, text: str, question: Callable[[str], Turn[Any]]) -> list[str]:
         """A text as one part where its question fits; else a part that fits, and the rest."""

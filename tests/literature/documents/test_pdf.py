@@ -1,10 +1,26 @@
 """Papers typeset by the test: what is read is what was written."""
 
 import pytest
+from reportlab.lib.enums import TA_CENTER
+from reportlab.lib.styles import ParagraphStyle
 from reportlab.platypus import Paragraph
+from reportlab.platypus import Table as Grid
 
 from manyheads.literature.documents import Document, read_document
-from support.pdfs import AUTHORS, ENTRY, SMALLER, TITLE, Plot, body, figure, heading, raster, table, typeset
+from support.pdfs import (
+    AUTHORS,
+    BODY,
+    ENTRY,
+    SMALLER,
+    TITLE,
+    Plot,
+    body,
+    figure,
+    heading,
+    raster,
+    table,
+    typeset,
+)
 
 NUMBERED = [
     '[1] A. Berg and B. Lee, "Committees of quiet readers," in Proc. Conf. on Reading, pp. 1–9, 2019.',
@@ -66,6 +82,41 @@ def two_columns(tmp_path_factory: pytest.TempPathFactory) -> Document:
     ]
     path = tmp_path_factory.mktemp("pdf") / "two.pdf"
     return read_document(typeset(path, front, story, columns=2, head="Proceedings of the Quiet Conference"))
+
+
+def small_capitals(text: str) -> str:
+    return " ".join(f'{word[0]}<font size="8">{word[1:].upper()}</font>' for word in text.split())
+
+
+@pytest.fixture(scope="module")
+def letters(tmp_path_factory: pytest.TempPathFactory) -> Document:
+    """Roman sections in small capitals, lettered parts in italics, run-in abstract, label and title of a table apart."""
+    roman = ParagraphStyle("roman", parent=BODY, alignment=TA_CENTER, spaceBefore=8, leading=12)
+    part = ParagraphStyle("part", parent=BODY, fontName="Times-Italic", spaceBefore=6)
+    front = [
+        Paragraph("Committees for Reading: a Study of <i>Agreement</i>", TITLE),
+        Grid([[Paragraph(name, AUTHORS) for name in ("Ada Berg", "Chidi Okafor", "Emi van der Sato")]]),
+    ]
+    abstract = "<b><i>Abstract</i>—We ask whether readers agree in silence. They do not. They never have.</b>"
+    rows = [["Readers", "Score"], ["2", "0.4"], ["3", "0.5"]]
+    story = [
+        Paragraph(abstract, BODY),
+        Paragraph("I. " + small_capitals("Introduction"), roman),
+        body("Committees are old [1], [2]. They were studied in [3]–[5].", 12),
+        Paragraph("II. " + small_capitals("Proposed Method"), roman),
+        body("We read [3, Sec. 2].", 9),
+        Paragraph("A. Reading Alone", part),
+        body("Alone [5].", 9),
+        Paragraph("B. Reading Together", part),
+        body("Together.", 9),
+        Paragraph("III. " + small_capitals("Experiments"), roman),
+        table(rows, "TABLE I<br/>" + small_capitals("Agreement Of Readers")),
+        body("Table I shows.", 9),
+        Paragraph(small_capitals("References"), roman),
+        *(Paragraph(one, ENTRY) for one in NUMBERED),
+    ]
+    path = tmp_path_factory.mktemp("pdf") / "letters.pdf"
+    return read_document(typeset(path, front, story, columns=2, high=80))
 
 
 @pytest.fixture(scope="module")
@@ -135,6 +186,24 @@ def test_numbered_references(two_columns: Document) -> None:
 def test_numbered_citations(two_columns: Document) -> None:
     assert [one.cites for one in two_columns.sections] == [(0, 1, 2, 3), (4, 0), (1,), (), (), (), (2,)]
     assert two_columns.core == two_columns.references[:4]
+
+
+def test_roman_and_lettered_headings(letters: Document) -> None:
+    assert letters.title == "Committees for Reading: a Study of Agreement"
+    assert letters.authors == ("Ada Berg", "Chidi Okafor", "Emi van der Sato")
+    assert letters.abstract == "We ask whether readers agree in silence. They do not. They never have."
+    assert [
+        (*one, section.cites) for one, section in zip(titles(letters), letters.sections, strict=True)
+    ] == [
+        ("I", "Introduction", "introduction", (0, 1, 2, 3, 4)),
+        ("II", "Proposed Method", "method", (2,)),
+        ("A", "Reading Alone", "method", (4,)),
+        ("B", "Reading Together", "method", ()),
+        ("III", "Experiments", "experiments", ()),
+    ]
+    (one,) = letters.tables
+    assert (one.number, one.caption, one.rows[2]) == ("I", "Agreement Of Readers", ("3", "0.5"))
+    assert len(letters.references) == 5
 
 
 def test_sections_of_one_column(one_column: Document) -> None:

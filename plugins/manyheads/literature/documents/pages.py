@@ -147,7 +147,7 @@ def read_pages(path: Path, limits: Limits) -> tuple[list[Page], int, list[str], 
 
 
 def render(
-    path: Path, page: int, box: Box | None = None, *, turn: Turn = 0, width: int = 1000, margin: float = 4
+    path: Path, page: int, box: Box | None = None, *, turn: Turn = 0, width: int = 1000, margin: float = 3
 ) -> bytes:
     """A crop of a page (all of it without a box) as PNG.
 

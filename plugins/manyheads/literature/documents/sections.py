@@ -296,18 +296,16 @@ def paragraphs(lines: Sequence[Line], words: Mapping[str, int]) -> str:
             groups.append([])
         groups[-1].append(line.text)
         previous = line
-    return "\n".join(joined(group, words) for group in groups)
+    # Raised marks and formulas leave a blank before the next sign.
+    return "\n".join(re.sub(r" +([,.;:])(?=\s|$)", r"\1", joined(group, words)) for group in groups)
 
 
 def _begins(line: Line, previous: Line, step: float) -> bool:
+    ended = previous.text.endswith((".", ":", "?", "!"))
     if line.page != previous.page or line.column != previous.column:
-        return previous.text.endswith((".", ":", "?", "!")) and previous.width < 0.9 * (
-            previous.right - previous.left
-        )
+        return ended and (previous.width < 0.9 * (previous.right - previous.left) or line.words[0].bold)
     indented = line.x0 - line.left > 6 and abs(previous.x0 - line.left) < 3 and line.x0 - line.left < 30
-    return line.base - previous.base > 1.35 * step or (
-        indented and previous.text.endswith((".", ":", "?", "!"))
-    )
+    return line.base - previous.base > 1.35 * step or (indented and ended)
 
 
 def pages_of(lines: Sequence[Line]) -> tuple[int, ...]:

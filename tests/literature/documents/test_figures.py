@@ -198,7 +198,7 @@ def test_wide_figure_above_two_columns(tmp_path: Path) -> None:
 
 def test_figure_beside_text_and_table_beside_figure(made: Callable[..., tuple[Path, Document]]) -> None:
     beside = [Plot(190, 110), Paragraph("Figure 1: Beside the text; its caption has two lines.", CAPTION)]
-    left = [raster(200, 100), Paragraph("Figure 2: Left picture.", CAPTION)]
+    left = [raster(200, 100), Spacer(1, 6), Paragraph("Figure 2: Left picture.", CAPTION)]
     right = [Paragraph("Table 1: Right table.", CAPTION), Grid([["a", "b"], ["1", "2"], ["3", "4"]])]
     path, document = made(
         body("Text.", 4),

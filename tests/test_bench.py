@@ -28,14 +28,13 @@ TINY = Size(
 )  # fmt: skip
 LINE = re.compile(r"^\s*\S.* +[\d.]+ \S+ +baseline +[\d.]+ \S+ +ratio +[\d.]+ .*\(.+\)$")
 IN_PROCESS: list[Bench] = [
-    turns.bench,
     retrieval.bench,
     embedding.bench,
     ledger.bench,
     literature.bench,
     measures.bench,
 ]
-OF_MANY_RUNS: list[Bench] = [overhead.bench, crowd.bench]
+OF_MANY_RUNS: list[Bench] = [turns.bench, overhead.bench, crowd.bench]
 OF_PROCESSES: list[Bench] = [startup.bench, memory.bench, corpus.bench]
 SLOW = [pytest.param(bench, marks=pytest.mark.slow) for bench in (*OF_MANY_RUNS, *OF_PROCESSES)]
 BENCHES = [*IN_PROCESS, *SLOW]

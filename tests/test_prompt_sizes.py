@@ -1,5 +1,7 @@
 """`make prompts`: what a request is made up of."""
 
+from statistics import fmean
+
 import pytest
 
 from bench.prompts import Size, reading_grade, sizes
@@ -42,6 +44,16 @@ def test_long_words_and_sentences_need_more_years_of_school() -> None:
     hard = "Notwithstanding considerable methodological heterogeneity, generalisation necessitates experimentation."
     assert reading_grade(easy) < 2
     assert reading_grade(hard) > 20
+
+
+SHORT = {"initial propose": 0.25, "initial review": 0.34, "rebuttal review": 0.25, "rebuttal revise": 0.24}
+"""Tasks of few words beside a long form, here on one abstract of two lines: the share of the form is larger."""
+
+
+@pytest.mark.parametrize("system", ["virsci", "rebuttal", "review"])
+def test_the_form_is_at_most_a_fifth_of_a_request(system: str) -> None:
+    shares = {task: fmean(size.form for size in each) for task, each in sizes(system).items()}
+    assert {task: share for task, share in shares.items() if share > SHORT.get(task, 0.2)} == {}
 
 
 @pytest.mark.slow

@@ -1,16 +1,17 @@
 """The tool functions, host-neutral. What a model reads of them, and what they answer, stands in `prompts/tools/`."""
 
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache
+from pathlib import PurePosixPath
 from typing import Annotated, Any
 
-from pydantic import Field, create_model
+from pydantic import Field, ValidationError, create_model
 
 from manyheads.config import Strict
 from manyheads.core import Tool
-from manyheads.errors import LiteratureError
-from manyheads.forms import shipped_forms
+from manyheads.errors import MOST, ConfigError, LiteratureError
+from manyheads.forms import brief, shipped_forms, slots
 from manyheads.literature.library import Library
 from manyheads.literature.lookup import Findings
 from manyheads.literature.source import Part
@@ -74,10 +75,49 @@ def tool(name: str, prompts: Prompts, run: Callable[[Any], Awaitable[str]]) -> T
     """A tool in the words of its file.
 
     Raises:
-        ConfigError: the file is not valid.
+        ConfigError: the file is not valid, or describes an argument that the tool does not have.
     """
-    words = prompts.words(f"tools/{name}.yaml", Words) or Words(description=name)
-    return Tool(name, words.description, _described(ARGUMENTS[name], tuple(words.arguments.items())), run)
+    words = _words(name, prompts)
+    arguments = _described(ARGUMENTS[name], tuple(words.arguments.items()))
+
+    def explain(error: ValidationError) -> str:
+        """What is wrong with arguments, for the model."""
+        asked = slots(arguments)
+        faults = [
+            {
+                "name": (argument := str(item["loc"][0]) if item["loc"] else ""),
+                "unknown": argument not in asked,
+                "wrote": None if item["type"] == "missing" else brief(item["input"]),
+                "asked": asked.get(argument, ""),
+            }
+            for item in error.errors(include_url=False, include_context=False)[:MOST]
+        ]
+        return prompts.render("tools/arguments.md.j2", {"faults": faults}).strip()
+
+    return Tool(name, words.description, arguments, run, explain)
+
+
+def _words(name: str, prompts: Prompts) -> Words:
+    path, fields = f"tools/{name}.yaml", ARGUMENTS[name].model_fields
+    words = prompts.words(path, Words) or Words(description=name)
+    if unknown := words.arguments.keys() - fields:
+        raise ConfigError(
+            f"{prompts.find(path)}: {name} has no argument {', '.join(sorted(unknown))}, but {', '.join(fields)}",
+            hint="take the line out, or correct its name",
+        )
+    return words
+
+
+def problems(prompts: Prompts) -> Iterator[str]:
+    """What is wrong with the files of words for tools, a line each."""
+    for path in prompts.names("tools/"):
+        if (name := PurePosixPath(path).stem) not in TOOLS:
+            yield f"{prompts.find(path)}: there is no tool {name}, but {', '.join(ARGUMENTS)}"
+            continue
+        try:
+            _words(name, prompts)
+        except ConfigError as error:
+            yield error.message
 
 
 @cache
@@ -104,7 +144,7 @@ def literature_tools(
 
     async def answer(name: str, looked_up: Awaitable[Findings | Paper | None]) -> str:
         papers: Sequence[Paper] = ()
-        degraded, problem = (), None
+        degraded, failure = (), None
         try:
             match await looked_up:
                 case Findings() as findings:
@@ -112,11 +152,11 @@ def literature_tools(
                 case paper:
                     papers = [paper] if paper else []
         except LiteratureError as error:
-            problem = error.message
+            failure = error
         text = prompts.render(
-            f"tools/{name}.md.j2", {"papers": papers, "degraded": degraded, "problem": problem}
+            f"tools/{name}.md.j2", {"papers": papers, "degraded": degraded, "failure": failure}
         )
-        if problem or (name == PAPER and not papers):
+        if failure or (name == PAPER and not papers):
             raise ToolRefusedError(text.strip())
         return text.strip()
 

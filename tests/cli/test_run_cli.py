@@ -117,8 +117,17 @@ def test_help_says_what_options_take_in_words_of_users(command: str, tmp_path: P
     assert not any(word in shown for word in ("<list", "<str", "<int", "<path"))
 
 
-@pytest.mark.parametrize("host", HOSTS)
-@pytest.mark.parametrize("wire", ["openai", "ollama", "anthropic"])
+@pytest.mark.parametrize(
+    ("host", "wire"),
+    [
+        ("agentscope", "openai"),
+        ("autogen", "anthropic"),
+        pytest.param("agentscope", "ollama", marks=pytest.mark.slow),
+        pytest.param("agentscope", "anthropic", marks=pytest.mark.slow),
+        pytest.param("autogen", "openai", marks=pytest.mark.slow),
+        pytest.param("autogen", "ollama", marks=pytest.mark.slow),
+    ],
+)
 def test_a_login_from_the_environment_is_sent_and_kept_nowhere(
     host: str, wire: str, llm: LLM, tmp_path: Path
 ) -> None:

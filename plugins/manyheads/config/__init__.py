@@ -215,7 +215,8 @@ class ModelConfig(Strict):
     """Whether the model can see images; when left out, what `manyheads check` has learnt, else yes."""
     response_format: bool | Literal["schema", "object", "none"] = True
     """How the reply's schema is sent beside the prompt: as `schema` (`json_schema`), as `object` (`json_object` with the
-    schema), or `none`. `true` takes the first of these that the server takes, `false` is `none`."""
+    schema), or `none`; a server that refuses it is an error. `true` takes the first of these that the server takes,
+    `false` is `none`."""
     price: Price | None = None
     """Lets the run count money."""
 

@@ -117,7 +117,9 @@ class Library:
         """Papers that match words; a query that finds too little is asked again in wider forms, whose finds come
         last. Raises `LiteratureError` where no source could be asked, or the query says nothing."""
         if not words_of(query):
-            raise LiteratureError("the query has no words", source="literature", hint="name a few keywords")
+            raise LiteratureError(
+                "the query has no words", source="literature", fault="wordless", hint="name a few keywords"
+            )
         return await self._findings(self._search, "search", query, limit, parts)
 
     async def paper(self, paper_id: str) -> Paper | None:
@@ -255,6 +257,7 @@ class Library:
             raise LiteratureError(
                 f"{name.source}:{name.value}: {name.source} is not among the sources",
                 source=name.source,
+                fault="lacking",
                 hint=f"add {name.source} to literature.cascade",
             )
         return own if alone else (*own, *(one for one in self._members if one not in own))

@@ -1,5 +1,7 @@
 """Papers typeset by the test: what is read is what was written."""
 
+from pathlib import Path
+
 import pytest
 from reportlab.lib.enums import TA_CENTER
 from reportlab.lib.styles import ParagraphStyle
@@ -232,3 +234,21 @@ def test_citations_by_author_and_year(one_column: Document) -> None:
     cites = {one.title: one.cites for one in one_column.sections}
     assert cites == {"Introduction": (3, 1, 2), "Methods": (0, 4), "Results": (0, 2), "Acknowledgements": ()}
     assert len(one_column.core) == 5
+
+
+def test_abstract_without_a_heading(tmp_path: Path) -> None:
+    front = [Paragraph("No Heading Above", TITLE), Paragraph("Ada Berg and Bo Lee", AUTHORS)]
+    story = [body("Bold readers are few.", 3), heading("1 Introduction"), body("We begin.", 6)]
+    document = read_document(typeset(tmp_path / "bare.pdf", front, story))
+    assert document.authors == ("Ada Berg", "Bo Lee")
+    assert document.abstract.startswith("Bold readers are few. We study")
+    assert [one.title for one in document.sections] == ["Introduction"]
+
+
+def test_nothing_is_lost_without_headings(tmp_path: Path) -> None:
+    story = [body("First words.", 9), body("Last words.", 9)]
+    document = read_document(typeset(tmp_path / "plain.pdf", [Paragraph("Only a Title", TITLE)], story))
+    (section,) = document.sections
+    assert (document.title, section.title, section.kind) == ("Only a Title", "", "other")
+    assert section.text.startswith("First words.")
+    assert "\nLast words." in section.text

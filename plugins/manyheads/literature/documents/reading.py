@@ -88,6 +88,8 @@ def _read_pdf(path: Path, limits: Limits) -> Document:
     for part in parts:
         if ABSTRACT.match(part.title) and not abstract:
             abstract = ABSTRACT.sub("", paragraphs(part.lines, words))
+    if not abstract and len(parts) > 1 and not parts[0].title and parts[1].kind == "introduction":
+        abstract = paragraphs(parts.pop(0).lines, words)
     references = tuple(
         reference(text)
         for part in parts

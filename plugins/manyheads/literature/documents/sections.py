@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from manyheads.literature.documents.document import Kind
-from manyheads.literature.documents.layout import Line, joined, spacing
+from manyheads.literature.documents.layout import Line, joined, spacing, wordy
 
 NUMBERED = re.compile(
     r"^(?:(?:section|appendix)\s+)?((?:\d{1,2}|[A-Z])(?:\.\d{1,2}){0,3}|[IVX]{1,5})(?:[.:)]\s*|\s+)(\S.*)$",
@@ -66,14 +66,7 @@ class Passage:
 def title_and_authors(lines: Sequence[Line], body: float) -> tuple[str, tuple[str, ...], int]:
     """The title (the largest letters above the abstract), the authors below it, and the line at which the text begins."""
     first = [one for one in lines if one.page == lines[0].page] if lines else []
-    end = next(
-        (
-            number
-            for number, one in enumerate(first)
-            if ABSTRACT.match(one.text) or (PLAIN.match(bare(one)[1]) and heading(one, body))
-        ),
-        min(len(first), 12),
-    )
+    end = next((number for number, one in enumerate(first) if _opens(one, body)), len(first))
     head = first[:end]
     if not head:
         return "", (), 0
@@ -85,7 +78,24 @@ def title_and_authors(lines: Sequence[Line], body: float) -> tuple[str, tuple[st
     while stop < len(head) and head[stop].largest > size - 0.3:
         stop += 1
     title = joined(small_capitals(one) for one in head[start:stop])
-    return title, _authors(head[stop:]), end
+    # An abstract without a heading, or the text itself, is paragraphs of sentences.
+    begin = next(
+        (number for number in range(stop, end - 2) if all(map(_running, first[number : number + 3]))), end
+    )
+    return title, _authors(first[stop:begin]), begin
+
+
+def _opens(line: Line, body: float) -> bool:
+    """Whether a line is the abstract's first or the heading of the first section."""
+    number, title = bare(line)
+    return bool(ABSTRACT.match(line.text)) or (
+        (bool(PLAIN.match(title)) or number in ("1", "I")) and heading(line, body)
+    )
+
+
+def _running(line: Line) -> bool:
+    """Whether a line is of a paragraph."""
+    return line.width > 0.5 * (line.right - line.left) and wordy(line) and not PLACES.search(line.text)
 
 
 def _authors(lines: Sequence[Line]) -> tuple[str, ...]:

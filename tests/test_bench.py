@@ -7,6 +7,7 @@ import pytest
 from bench import (
     corpus,
     crowd,
+    documents,
     embedding,
     ledger,
     literature,
@@ -29,6 +30,7 @@ TINY = Size(
 LINE = re.compile(r"^\s*\S.* +[\d.]+ \S+ +baseline +[\d.]+ \S+ +ratio +[\d.]+ .*\(.+\)$")
 IN_PROCESS: list[Bench] = [
     retrieval.bench,
+    documents.bench,
     embedding.bench,
     ledger.bench,
     literature.bench,

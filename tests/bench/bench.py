@@ -10,6 +10,7 @@ sys.path[0] = str(Path(__file__).parents[1])  # run as a file, Python looks for 
 from bench import (  # noqa: E402
     corpus,
     crowd,
+    documents,
     embedding,
     ledger,
     literature,
@@ -31,6 +32,7 @@ BENCHES: dict[str, Bench] = {
     "retrieval": retrieval.bench,
     "embedding": embedding.bench,
     "corpus": corpus.bench,
+    "documents": documents.bench,
     "ledger": ledger.bench,
     "literature": literature.bench,
     "measures": measures.bench,

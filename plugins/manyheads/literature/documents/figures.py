@@ -212,6 +212,12 @@ def _texts(sheet: Sheet, captions: Sequence[Caption], body: float) -> list[Line]
     captioned = {id(line) for one in captions for line in one.lines}
     lines = [one for one in sheet.lines if id(one) not in captioned]
     text = {id(one) for one in lines if prose(one, body)}
+    for number, line in enumerate(lines):
+        # The last line of a paragraph that began on the page or in the column before.
+        first = number == 0 or line.column != lines[number - 1].column
+        last = line.text.endswith((".", ":", "?", "!")) and wordy(line)
+        if first and last and abs(line.size - body) < 0.6 and line.x0 - line.left < 3:
+            text.add(id(line))
     for _ in range(2):
         for above, line in pairwise(lines):
             near = line.column == above.column and 0 < line.base - above.base < 1.35 * max(body, line.size)

@@ -12,14 +12,16 @@ NUMBERED = re.compile(
     re.I,
 )
 NAMES: dict[str, Kind] = {
+    r"problem (?:statement|setup|setting|formulation|definition)|theor|convergence|proof": "method",
     r"introduction|motivation": "introduction",
     r"(?:related|prior|previous) (?:works?|literature|research|studies|approaches)|background|literature review|state of the art": "related",
     r"(?:experiment|evaluation|empirical|implementation detail|dataset|setup|benchmark|ablation|case stud)": "experiments",
     r"result|findings|performance|analys[ie]s": "results",
     r"conclu|discussion|future work|summary|limitation|broader impact|ethic|outlook": "conclusion",
-    r"method|approach|model|algorithm|architecture|framework|preliminar|formulation|problem (?:statement|setup|setting|definition)|notation|theory|proposed|system|materials|design": "method",
+    r"method|approach|model|algorithm|architecture|framework|preliminar|formulation|notation|proposed|system|materials|design": "method",
     r"appendix|appendices|supplement|annex": "appendix",
 }
+"""What the titles of sections say, the first that fits."""
 LETTER = re.compile(r"[A-HJ-UWYZ](?:\.|$)")
 """The number of an appendix, and of no section: I, V and X are Roman."""
 ASIDE = re.compile(

@@ -245,6 +245,13 @@ def test_abstract_without_a_heading(tmp_path: Path) -> None:
     assert [one.title for one in document.sections] == ["Introduction"]
 
 
+def test_heading_of_two_lines(tmp_path: Path) -> None:
+    long = "2 A Heading That Is Much Too Long for One Line of the Page, and So Has to Go on in Another One Below It"
+    story = [heading("1 Introduction"), body("One.", 6), heading(long), body("Two.", 6)]
+    document = read_document(typeset(tmp_path / "long.pdf", [Paragraph("Long Headings", TITLE)], story))
+    assert [(one.number, one.title) for one in document.sections] == [("1", "Introduction"), ("2", long[2:])]
+
+
 def test_nothing_is_lost_without_headings(tmp_path: Path) -> None:
     story = [body("First words.", 9), body("Last words.", 9)]
     document = read_document(typeset(tmp_path / "plain.pdf", [Paragraph("Only a Title", TITLE)], story))

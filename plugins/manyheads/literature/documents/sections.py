@@ -146,7 +146,7 @@ def heading(line: Line, body: float) -> bool:
     """Whether a line looks like the heading of a section, by its letters."""
     number, title = bare(line)
     words = title.split()
-    if not words or len(title) > 120 or len(words) > 16 or CAPTION.match(line.text):
+    if not words or len(title) > 120 or len(words) > 22 or CAPTION.match(line.text):
         return False
     letters = sum(map(str.isalpha, title))
     if (
@@ -173,30 +173,33 @@ def passages(lines: Sequence[Line], body: float) -> list[Passage]:
     previous: Line | None = None
     for line in lines:
         last = made[-1]
-        if heading(line, body) and _stands_alone(line, previous, step) and _in_order(line, made):
+        if last.heading and last.heading is previous and _goes_on(line, last.heading, body):
+            last.title = joined((last.title, small_capitals(line).rstrip(".:")))
+            last.heading = line
+        elif heading(line, body) and _stands_alone(line, previous, step) and _in_order(line, made):
             number, title = bare(line)
-            if (
-                last.heading is previous
-                and previous is not None
-                and last.heading is not None
-                and not number
-                and line.page == previous.page
-                and abs(line.largest - previous.largest) < 0.3
-                and line.bold == previous.bold
-                and 0 < line.base - previous.base < 1.6 * line.largest
-                and not PLAIN.match(title)
-            ):
-                last.title = joined((last.title, title))
-                last.heading = line
-            else:
-                made.append(Passage(title, number, heading=line, references=bool(REFERENCES.match(title))))
+            made.append(Passage(title, number, heading=line, references=bool(REFERENCES.match(title))))
         elif (match := ABSTRACT.match(line.text)) and len(made) == 1 and match.end() < len(line.text):
-            made.append(Passage("Abstract", heading=line, lines=[line]))
+            made.append(Passage("Abstract", lines=[line]))
         else:
             last.lines.append(line)
         previous = line
     set_kinds(made)
     return [one for one in made if one.title or one.lines]
+
+
+def _goes_on(line: Line, above: Line, body: float) -> bool:
+    """Whether a line is the second of a heading."""
+    number, title = bare(line)
+    capitals = any(one.caps for one in line.words)
+    alike = (
+        abs(line.largest - above.largest) < 0.3
+        and line.bold == above.bold
+        and capitals == any(one.caps for one in above.words)
+    )
+    marked = line.bold or capitals or line.largest > body + 0.9
+    near = line.page == above.page and 0 < line.base - above.base < 1.5 * line.largest
+    return alike and marked and near and not number and not PLAIN.match(title)
 
 
 def _stands_alone(line: Line, previous: Line | None, step: float) -> bool:
@@ -318,8 +321,3 @@ def _begins(line: Line, previous: Line, step: float) -> bool:
         return ended and (previous.width < 0.9 * (previous.right - previous.left) or line.words[0].bold)
     indented = line.x0 - line.left > 6 and abs(previous.x0 - line.left) < 3 and line.x0 - line.left < 30
     return line.base - previous.base > 1.35 * step or (indented and ended)
-
-
-def pages_of(lines: Sequence[Line]) -> tuple[int, ...]:
-    """Where lines stand."""
-    return tuple(sorted({one.page for one in lines}))

@@ -7,8 +7,10 @@ import pytest
 from bench import (
     corpus,
     crowd,
+    database,
     documents,
     embedding,
+    extraction,
     ledger,
     literature,
     measures,
@@ -32,12 +34,13 @@ IN_PROCESS: list[Bench] = [
     retrieval.bench,
     documents.bench,
     embedding.bench,
+    extraction.bench,
     ledger.bench,
     literature.bench,
     measures.bench,
 ]
 OF_MANY_RUNS: list[Bench] = [turns.bench, overhead.bench, crowd.bench]
-OF_PROCESSES: list[Bench] = [startup.bench, memory.bench, corpus.bench]
+OF_PROCESSES: list[Bench] = [startup.bench, memory.bench, corpus.bench, database.bench]
 SLOW = [pytest.param(bench, marks=pytest.mark.slow) for bench in (*OF_MANY_RUNS, *OF_PROCESSES)]
 BENCHES = [*IN_PROCESS, *SLOW]
 

@@ -44,13 +44,14 @@ SAMPLES: dict[str, list[Any]] = {
     "start": [EVIL, None], "threshold": [70], "overlaps": [OVERLAPS],
     "discarded": [[{"idea": {"text": EVIL}, "overlaps": OVERLAPS}], []],
     "terms": [[EVIL]], "traits": ["- sharp", ""], "proposals": [[EVIL, EVIL]],
+    "introduction": [EVIL, ""], "method": [EVIL, ""], "contributions": [[EVIL], []],
     "title": [EVIL, ""], "text": [EVIL], "captions": [[EVIL]], "figure": ["2"], "area": ["physics"], "indicator": ["novelty"],
 }  # fmt: skip
 """Every variable that some prompt is given, each in the shapes that a run gives it, full of trouble."""
 TASKS = [(card.name, task) for card in SHIPPED.cards.values() for task in card.tasks]
 NAMES = (
     "scientist", "leader", "proposer", "reviewer", "area_chair", "novelty", "figure_critic",
-    "researcher", "analyst", "engineer", "critic", "conference_reviewer", "judge",
+    "researcher", "analyst", "engineer", "critic", "conference_reviewer", "judge", "extractor",
 )  # fmt: skip
 
 

@@ -91,12 +91,17 @@ class Database:
 
     def change_all(self, sql: str, rows: Iterable[tuple[Any, ...]]) -> None:
         """A statement for each row: all of them, or none."""
-        kept = list(rows)
+        self.change_in_turn((sql, rows))
+
+    def change_in_turn(self, *changes: tuple[str, Iterable[tuple[Any, ...]]]) -> None:
+        """One statement after the other, each for its rows: all of them, or none."""
+        kept = [(sql, list(rows)) for sql, rows in changes]
 
         def change(database: sqlite3.Connection) -> None:
             with database:  # committed, or rolled back
                 database.execute("BEGIN IMMEDIATE")
-                database.executemany(sql, kept)
+                for sql, rows in kept:
+                    database.executemany(sql, rows)
 
         self._do(change)
 

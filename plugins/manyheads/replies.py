@@ -547,12 +547,50 @@ class FigureCritique(ReplyModel):
     critique: Text
 
 
+# What is extracted of a paper (SciPIP, §3.1, Tables 7–9).
+
+
+def _asked_for(least: int, most: int) -> Any:
+    """So many things are asked for; where a text gives fewer, fewer are right, and none is made up."""
+    return Field(json_schema_extra={"minItems": least, "maxItems": most})
+
+
+class Extract(ReplyModel):
+    """A paper's entities, summary, background and main ideas (Tables 7 and 8)."""
+
+    entities: Annotated[list[Text], _asked_for(1, 5)]
+    summary: Text
+    background: Annotated[list[Text], _asked_for(1, 2)]
+    main_ideas: Annotated[list[Text], _asked_for(0, 3)]
+
+    def spoken(self) -> str:
+        return self.summary
+
+
+class DetailedIdea(ReplyModel):
+    """One contribution of a paper, worked out."""
+
+    idea: Text
+    details: Text
+
+
+class DetailedIdeas(ReplyModel):
+    """A paper's contributions with their details, from the text of its method (Table 9)."""
+
+    detailed_ideas: Annotated[list[DetailedIdea], _asked_for(2, 4)]
+
+
+class FullExtract(DetailedIdeas, Extract):
+    """All of it, where a paper's text can be read at once."""
+
+
 REPLIES: dict[str, type[ReplyModel]] = {
     kind.__name__: kind
     for kind in (
         Decision, Remark, Summary, Progress, Consensus, Topic, Interest, Advice, Idea, Vote, Abstract, Revision,
         SelfReview, ConferenceReview, IdeaRating, Interests, Proposal, Review, Verdict, NoveltyReport, FigureCritique,
         Reflection, Analysis, Reading, Critique, FirstIdea, RevisedProposal, Rethought, Condensed, Ranking,
+        Extract, DetailedIdeas, FullExtract,
     )
 }  # fmt: skip
 """Those that ship, by name."""

@@ -8,10 +8,12 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError, create_model
 
-from manyheads.config import Strict
+from manyheads.bank.retrieval import Inspiration
+from manyheads.config import RetrievalConfig, Strict
 from manyheads.core import Tool
-from manyheads.errors import MOST, ConfigError, LiteratureError
+from manyheads.errors import MOST, ConfigError, CorpusError, EmbeddingError, LiteratureError
 from manyheads.forms import brief, shipped_forms, slots
+from manyheads.literature.inspirations import inspirer
 from manyheads.literature.library import Library
 from manyheads.literature.lookup import Findings
 from manyheads.literature.source import Part
@@ -45,6 +47,11 @@ class ReferencesArguments(Strict):
     limit: int = Field(default=20, ge=1, le=50)
 
 
+class InspireArguments(Strict):
+    background: str = Field(min_length=1)
+    limit: int = Field(default=8, ge=1, le=20)
+
+
 class FindArguments(Strict):
     interest: str
     limit: int = Field(default=5, ge=1, le=10)
@@ -56,11 +63,13 @@ class InviteArguments(Strict):
 
 
 SEARCH, PAPER, REFERENCES = "search_papers", "get_paper", "get_references"
+INSPIRE = "retrieve_inspirations"
 FIND, INVITE = "find_scientists", "invite_scientist"
 ARGUMENTS: dict[str, type[Strict]] = {
     SEARCH: SearchArguments,
     PAPER: PaperArguments,
     REFERENCES: ReferencesArguments,
+    INSPIRE: InspireArguments,
     FIND: FindArguments,
     INVITE: InviteArguments,
 }
@@ -171,6 +180,33 @@ def literature_tools(
 
     runs: dict[str, Callable[[Any], Awaitable[str]]] = {SEARCH: search, PAPER: paper, REFERENCES: references}
     return tuple(tool(name, prompts, run) for name, run in runs.items() if listed is None or name in listed)
+
+
+def inspirations_tools(
+    literature: Literature | None,
+    listed: Collection[str] | None = None,
+    prompts: Prompts | None = None,
+    options: RetrievalConfig | None = None,
+) -> tuple[Tool, ...]:
+    """The tool over a corpus's literature database, if there is a corpus and the role card lists it (SciPIP, §3.2)."""
+    asker = inspirer(literature, options or RetrievalConfig())
+    if asker is None or (listed is not None and INSPIRE not in listed):
+        return ()
+    words = prompts or shipped_forms().prompts
+
+    def told(found: Sequence[Inspiration], problem: str | None = None) -> str:
+        papers = [(one.paper, one.channels) for one in found]
+        return words.render(f"tools/{INSPIRE}.md.j2", {"found": papers, "problem": problem}).strip()
+
+    async def run(arguments: InspireArguments) -> str:
+        if not arguments.background.strip():
+            raise ToolRefusedError(told((), "wordless"))
+        try:
+            return told((await asker.retrieve(arguments.background, arguments.limit)).papers)
+        except (CorpusError, EmbeddingError) as error:
+            raise ToolRefusedError(told((), "unreadable")) from error
+
+    return (tool(INSPIRE, words, run),)
 
 
 # Tools over the author knowledge bank: whom to ask, and asking them (VirSci 2025, §3.2, App. D.2.1).

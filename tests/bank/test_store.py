@@ -343,3 +343,56 @@ def test_a_collection_of_strangers_is_refused(server: QdrantServer) -> None:
     client.close()
     with pytest.raises(EmbeddingError, match="was not made by manyheads"):
         ClientStore.open(server.url, "theirs")
+
+
+NAMES = ("background", "summary")
+NAMED = Schema("some/model", DIM, integers=("year",), names=NAMES)
+
+
+def named_store(kind: str, folder: Path, server: QdrantServer) -> Iterator[VectorStore]:
+    """Of three records; the second has no summary."""
+    background, summary = vectors(3, seed=1), vectors(3, seed=2)
+    summary[1] = 0
+    if kind == "folder":
+        store: VectorStore = EdgeStore.create(folder / "named", NAMED)
+    else:
+        store = ClientStore.create(MEMORY if kind == "memory" else server.url, "named", NAMED)
+    store.upsert(
+        ["a", "b", "c"], {"background": background, "summary": summary}, [{"year": n} for n in range(3)]
+    )
+    if kind == "folder":
+        store.close()
+        store = EdgeStore.open(folder / "named", read_only=True)
+    elif kind == "server":
+        store.close()
+        store = ClientStore.open(server.url, "named")
+    yield store
+    store.close()
+
+
+@pytest.mark.parametrize("kind", ["folder", "memory", "server"])
+def test_a_record_has_several_vectors(kind: str, tmp_path: Path) -> None:
+    with QdrantServer() as server:
+        for store in named_store(kind, tmp_path, server):
+            assert {*store.names} == {*NAMES}
+            for name, seed in (("background", 1), ("summary", 2)):
+                [[best]] = store.query(vectors(3, seed)[2:], 1, using=name)
+                assert (best.id, best.score) == ("c", pytest.approx(1, abs=1e-5))
+            assert len(store.query(vectors(1, 3), 3, using="summary")[0]) == 2
+            assert [
+                one.id
+                for one in store.query(
+                    vectors(1, 1), 3, Filter(ranges={"year": (1, None)}), using="background"
+                )[0]
+            ] == ([one.id for one in store.query(vectors(1, 1), 3, using="background")[0] if one.id != "a"])
+            found = store.get(["b", "c"], vectors=["summary"])
+            assert ([*found["b"].vectors], [*found["c"].vectors]) == ([], ["summary"])
+            assert found["c"].vectors["summary"] == pytest.approx(vectors(3, 2)[2], abs=1e-6)
+            assert {*store.get(["c"], vectors=True)["c"].vectors} == {*NAMES}
+            with pytest.raises(EmbeddingError, match="title"):
+                store.query(vectors(1, 1), 1, using="title")
+            with pytest.raises(EmbeddingError, match="background"):
+                store.query(vectors(1, 1), 1)
+            for wrong in (vectors(1, 1), {"background": vectors(1, 1)}):
+                with pytest.raises(EmbeddingError, match="background, summary"):
+                    store.upsert(["d"], wrong, [{}])

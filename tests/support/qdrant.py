@@ -10,6 +10,10 @@ from typing import Any, Self
 from pydantic import TypeAdapter
 from qdrant_client import QdrantClient, models
 
+VECTORS = TypeAdapter[models.VectorParams | dict[str, models.VectorParams]](
+    models.VectorParams | dict[str, models.VectorParams]
+)
+POINTS = TypeAdapter[list[models.PointStruct]](list[models.PointStruct])
 CONDITION = TypeAdapter[models.Filter | None](models.Filter | None)
 
 
@@ -84,7 +88,7 @@ class QdrantServer:
         return routes[method, "/".join(rest)](collection, body)
 
     def create(self, name: str, body: dict[str, Any]) -> bool:
-        vectors = models.VectorParams.model_validate(body["vectors"])
+        vectors = VECTORS.validate_python(body["vectors"])
         return self.engine.create_collection(name, vectors_config=vectors, metadata=body.get("metadata"))
 
     def index(self, name: str, body: dict[str, Any]) -> Any:
@@ -93,7 +97,7 @@ class QdrantServer:
         return {"operation_id": len(self.indexes), "status": "completed"}
 
     def upsert(self, name: str, body: dict[str, Any]) -> Any:
-        return plain(self.engine.upsert(name, points=models.Batch.model_validate(body["batch"])))
+        return plain(self.engine.upsert(name, points=POINTS.validate_python(body["points"])))
 
     def retrieve(self, name: str, body: dict[str, Any]) -> Any:
         return plain(

@@ -39,6 +39,8 @@ class Ecosystem(Closing):
         self.folder, self.meta, self.papers = folder, meta, papers
         """`papers` has B_past and B_con, told apart by `where={"period": "past"}`."""
         self._authors = authors
+        self.parts: dict[str, Closing] = {}
+        """What was opened beside the banks, by name; closed with them."""
         self._queries = QueryEmbedder(papers.embedder)
         papers.queries = authors.queries = self._queries
         try:
@@ -125,5 +127,7 @@ class Ecosystem(Closing):
 
     def close(self) -> None:
         """Free the folder."""
+        for part in self.parts.values():
+            part.close()
         self.papers.close()
         self._authors.close()

@@ -46,6 +46,8 @@ class Collection(Closing):
     integers: ClassVar[tuple[str, ...]] = ()
     keywords: ClassVar[tuple[str, ...]] = ()
     """The payload fields that filters use, indexed for speed."""
+    names: ClassVar[tuple[str, ...]] = ()
+    """The names of its vectors, where an item has several."""
 
     def __init__(self, store: VectorStore, embedder: Embedder) -> None:
         self.store, self.embedder = store, embedder
@@ -63,7 +65,7 @@ class Collection(Closing):
     def create(cls, place: str | Path, embedder: Embedder, *, name: str = PAPERS) -> Self:
         """A new collection in a folder, on a Qdrant server (URL) or in `:memory:`. Raises `CorpusError` where there
         is one already, or the place cannot be written or reached."""
-        schema = Schema(embedder.name, embedder.dim, cls.integers, cls.keywords)
+        schema = Schema(embedder.name, embedder.dim, cls.integers, cls.keywords, cls.names)
         if address := _address(place):
             return cls(ClientStore.create(address, name, schema), embedder)
         return cls(EdgeStore.create(Path(place) / name, schema), embedder)

@@ -43,9 +43,15 @@ class EdgeStore(VectorStore):
     """
 
     def __init__(
-        self, folder: Path, shard: "qdrant_edge.EdgeShard", model: str, dim: int, lock: FileLock
+        self,
+        folder: Path,
+        shard: "qdrant_edge.EdgeShard",
+        model: str,
+        dim: int,
+        lock: FileLock,
+        names: tuple[str, ...] = (),
     ) -> None:
-        self.model, self.dim = model, dim
+        self.model, self.dim, self.names = model, dim, names
         self._folder, self._shard, self._lock = folder, shard, lock
         self._open = True
 
@@ -61,8 +67,11 @@ class EdgeStore(VectorStore):
         lock = lock_folder(folder)
         try:
             _check_room(folder)
-            vectors = edge.EdgeVectorParams(size=schema.dim, distance=edge.Distance.Cosine)
-            config = edge.EdgeConfig(vectors=vectors, wal_enabled=False)
+            # of several vectors a record, most are seldom read: their pages come into memory when they are
+            lazily = True if schema.names else None
+            vectors = edge.EdgeVectorParams(size=schema.dim, distance=edge.Distance.Cosine, on_disk=lazily)
+            named = dict.fromkeys(schema.names, vectors)
+            config = edge.EdgeConfig(vectors=named or vectors, wal_enabled=False)
             with _engine_errors(folder):
                 shutil.rmtree(folder / "shard", ignore_errors=True)  # of a build that never began
                 (folder / "shard").mkdir(parents=True)
@@ -72,7 +81,7 @@ class EdgeStore(VectorStore):
                     type_ = kind.Integer if name in schema.integers else kind.Keyword
                     shard.update(edge.UpdateOperation.create_field_index(name, type_))
                 shard.flush()
-                store = cls(folder, shard, schema.model, schema.dim, lock)
+                store = cls(folder, shard, schema.model, schema.dim, lock, schema.names)
                 store._write_meta()
         except BaseException:
             lock.release()
@@ -86,14 +95,14 @@ class EdgeStore(VectorStore):
 
         try:
             meta: Any = json.loads((folder / META).read_text(encoding="utf-8"))
-            model, dim = str(meta["model"]), int(meta["dim"])
+            model, dim, names = str(meta["model"]), int(meta["dim"]), tuple(map(str, meta.get("names", ())))
         except OSError as error:
             raise CorpusError(
                 f"no bank in {folder}",
                 tried=f"{folder / META}: {error.strerror}",
                 hint="build one: manyheads corpus build",
             ) from error
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise CorpusError(f"{folder / META} is broken: {error}", hint="build the bank anew") from error
         lock = lock_folder(folder, shared=read_only)
         try:
@@ -104,7 +113,7 @@ class EdgeStore(VectorStore):
         except BaseException:
             lock.release()
             raise
-        return cls(folder, shard, model, dim, lock)
+        return cls(folder, shard, model, dim, lock, names)
 
     def close(self) -> None:
         """Let other processes have the store; closing twice is allowed."""
@@ -130,13 +139,15 @@ class EdgeStore(VectorStore):
 
         return self._shard.count(edge.CountRequest(filter=_edge_filter(where)))
 
-    def _nearest(self, vectors: list[Any], k: int, where: Filter, exact: bool) -> Iterable[Iterable[Any]]:
+    def _nearest(
+        self, vectors: list[Any], k: int, where: Filter, exact: bool, using: str | None
+    ) -> Iterable[Iterable[Any]]:
         import qdrant_edge as edge
 
         requests = [
             edge.QueryRequest(
                 limit=k,
-                query=edge.Query.Nearest(one),
+                query=edge.Query.Nearest(one, using),
                 filter=_edge_filter(where),
                 with_payload=True,
                 params=edge.SearchParams(exact=exact),
@@ -145,7 +156,7 @@ class EdgeStore(VectorStore):
         ]
         return self._shard.query_batch(edge.QueryBatchRequest(requests))
 
-    def _retrieve(self, points: list[Any], vectors: bool) -> Iterable[Any]:
+    def _retrieve(self, points: list[Any], vectors: bool | list[str]) -> Iterable[Any]:
         return self._shard.retrieve(points, True, vectors)
 
     def _page(self, where: Filter, start: Any, vectors: bool) -> tuple[Iterable[Any], Any]:
@@ -157,7 +168,8 @@ class EdgeStore(VectorStore):
         return self._shard.scroll(request)
 
     def _write_meta(self) -> None:
-        text = json.dumps({"model": self.model, "dim": self.dim, "count": self._count(EVERYTHING)})
+        meta = {"model": self.model, "dim": self.dim, "count": self._count(EVERYTHING)}
+        text = json.dumps({**meta, "names": self.names} if self.names else meta)
         replace_text(self._folder / META, text)
 
     def _errors(self) -> AbstractContextManager[None]:
@@ -213,8 +225,16 @@ class ClientStore(VectorStore):
     Make one with `ClientStore.create` or `ClientStore.open`.
     """
 
-    def __init__(self, client: "QdrantClient", address: str, collection: str, model: str, dim: int) -> None:
-        self.model, self.dim = model, dim
+    def __init__(
+        self,
+        client: "QdrantClient",
+        address: str,
+        collection: str,
+        model: str,
+        dim: int,
+        names: tuple[str, ...] = (),
+    ) -> None:
+        self.model, self.dim, self.names = model, dim, names
         self._client, self._address, self._collection = client, address, collection
 
     @classmethod
@@ -230,13 +250,14 @@ class ClientStore(VectorStore):
                     hint="open it, or choose another name",
                 )
             vectors = models.VectorParams(size=schema.dim, distance=models.Distance.COSINE)
-            client.create_collection(collection, vectors_config=vectors, metadata={"model": schema.model})
+            config = dict.fromkeys(schema.names, vectors) or vectors
+            client.create_collection(collection, vectors_config=config, metadata={"model": schema.model})
             if address != MEMORY:  # which has no indexes
                 kind = models.PayloadSchemaType
                 for name in (*schema.integers, *schema.keywords):
                     type_ = kind.INTEGER if name in schema.integers else kind.KEYWORD
                     client.create_payload_index(collection, name, type_, wait=True)
-        return cls(client, address, collection, schema.model, schema.dim)
+        return cls(client, address, collection, schema.model, schema.dim, schema.names)
 
     @classmethod
     def open(cls, address: str, collection: str) -> "ClientStore":
@@ -248,10 +269,13 @@ class ClientStore(VectorStore):
                     f"{address} has no collection {collection}", hint="build one: manyheads corpus build"
                 )
             config = client.get_collection(collection).config
-        model, size = (config.metadata or {}).get("model"), getattr(config.params.vectors, "size", None)
+        model, vectors = (config.metadata or {}).get("model"), config.params.vectors
+        named = vectors if isinstance(vectors, dict) else {}
+        sizes = {getattr(one, "size", None) for one in named.values() or [vectors]}
+        size = sizes.pop() if len(sizes) == 1 else None
         if not isinstance(size, int) or not isinstance(model, str):
             raise EmbeddingError(f"the collection {collection} at {address} was not made by manyheads")
-        return cls(client, address, collection, model, size)
+        return cls(client, address, collection, model, size, tuple(named))
 
     def close(self) -> None:
         """Close the connections; what was in memory is gone."""
@@ -260,26 +284,33 @@ class ClientStore(VectorStore):
     def _write(self, points: Sequence[str], vectors: list[Any], payloads: Sequence[Payload]) -> None:
         from qdrant_client import models
 
-        batch = models.Batch(ids=[*points], vectors=vectors, payloads=[*payloads])
-        self._client.upsert(self._collection, points=batch, wait=True)
+        new = [
+            models.PointStruct(id=one, vector=vector, payload=payload)
+            for one, vector, payload in zip(points, vectors, payloads, strict=True)
+        ]
+        self._client.upsert(self._collection, points=new, wait=True)
 
     def _count(self, where: Filter) -> int:
         return self._client.count(self._collection, count_filter=_client_filter(where), exact=True).count
 
-    def _nearest(self, vectors: list[Any], k: int, where: Filter, exact: bool) -> Iterable[Iterable[Any]]:
+    def _nearest(
+        self, vectors: list[Any], k: int, where: Filter, exact: bool, using: str | None
+    ) -> Iterable[Iterable[Any]]:
         from qdrant_client import models
 
         # in memory every search is exact, and saying so draws a warning
         params = None if self._address == MEMORY else models.SearchParams(exact=exact)
         condition = _client_filter(where)
         requests = [
-            models.QueryRequest(query=one, filter=condition, limit=k, with_payload=True, params=params)
+            models.QueryRequest(
+                query=one, using=using, filter=condition, limit=k, with_payload=True, params=params
+            )
             for one in vectors
         ]
         answers = self._client.query_batch_points(self._collection, requests=requests)
         return [answer.points for answer in answers]
 
-    def _retrieve(self, points: list[Any], vectors: bool) -> Iterable[Any]:
+    def _retrieve(self, points: list[Any], vectors: bool | list[str]) -> Iterable[Any]:
         return self._client.retrieve(self._collection, points, with_payload=True, with_vectors=vectors)
 
     def _page(self, where: Filter, start: Any, vectors: bool) -> tuple[Iterable[Any], Any]:

@@ -54,60 +54,83 @@ class Filter:
 @dataclass(frozen=True, slots=True)
 class Record:
     """A stored record, with its cosine similarity (-1…1) to what it was found by; `vector` is (dim,) float32 where it
-    was asked for."""
+    was asked for, or `vectors` are, by name, in a store of several."""
 
     id: str
     payload: Payload
     vector: "np.ndarray[Any, np.dtype[np.float32]] | None" = None
     score: float = 0.0
+    vectors: "Mapping[str, np.ndarray[Any, np.dtype[np.float32]]]" = field(
+        default_factory=dict[str, "np.ndarray[Any, np.dtype[np.float32]]"]
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """What a store is made for: the model of its vectors, their size, and the fields that filters use."""
+    """What a store is made for: the model of its vectors, their size, the fields that filters use, and the names of its
+    vectors where a record has several."""
 
     model: str
     dim: int
     integers: tuple[str, ...] = ()
     keywords: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
 
 
 EVERYTHING = Filter()
 
 
 class VectorStore(Closing):
-    """Records of (id, unit vector, payload). Every call raises CorpusError when the store fails.
+    """Records of (id, unit vector, payload), or with several vectors each, by name. Every call raises CorpusError when the
+    store fails.
 
     What `upsert` has returned from survives the death of the process (except in memory).
     """
 
     model: str
     dim: int
+    names: tuple[str, ...] = ()
+    """Of the vectors of a record, where it has several."""
 
-    def upsert(self, ids: Sequence[str], vectors: "Vectors", payloads: Sequence[Payload]) -> None:
-        """Write n records, best some hundreds at a time; vectors are (n, dim). A known id is replaced."""
-        self._check(vectors, len(ids))
+    def upsert(
+        self, ids: Sequence[str], vectors: "Vectors | Mapping[str, Vectors]", payloads: Sequence[Payload]
+    ) -> None:
+        """Write n records, best some hundreds at a time; vectors are (n, dim), of each name in a store of several, where a
+        row of zeros stands for none. A known id is replaced."""
+        named = isinstance(vectors, Mapping)
+        if {*vectors} != {*self.names} if named else self.names:
+            raise EmbeddingError(f"vectors are needed of: {', '.join(self.names) or 'one name only'}")
+        for some in vectors.values() if named else (vectors,):
+            self._check(some, len(ids))
         if ids:
             stored = [{**payload, ID_FIELD: one} for one, payload in zip(ids, payloads, strict=True)]
+            rows = _by_record(vectors) if named else vectors.tolist()
             with self._errors():
-                self._write([*map(point_id, ids)], vectors.tolist(), stored)
+                self._write([*map(point_id, ids)], rows, stored)
 
     def query(
-        self, vectors: "Vectors", k: int, where: Filter = EVERYTHING, *, exact: bool = True
+        self, vectors: "Vectors", k: int, where: Filter = EVERYTHING, *, exact: bool = True, using: str = ""
     ) -> list[list[Record]]:
         """The k records nearest to each of (q, dim) vectors, best first, ties by id.
 
-        Not `exact`, the engine's index may be used, where there is one: quicker, and may miss some.
+        Not `exact`, the engine's index may be used, where there is one: quicker, and may miss some. In a store of several
+        vectors a record, those `using` are compared.
         """
         self._check(vectors)
+        if using not in (self.names or ("",)):
+            raise EmbeddingError(
+                f"no vectors {using!r} in the bank: {', '.join(self.names) or 'they have no names'}"
+            )
         with self._errors():
-            answers = self._nearest(vectors.tolist(), k, where, exact) if len(vectors) else []
+            answers = self._nearest(vectors.tolist(), k, where, exact, using or None) if len(vectors) else []
         return [sorted(map(_record, points), key=lambda one: (-one.score, one.id)) for points in answers]
 
-    def get(self, ids: Sequence[str], *, vectors: bool = False) -> dict[str, Record]:
-        """The records of these ids; unknown ids are not in the result."""
+    def get(self, ids: Sequence[str], *, vectors: bool | Sequence[str] = False) -> dict[str, Record]:
+        """The records of these ids, with their vectors, or those of some names; unknown ids are not in the result."""
         with self._errors():
-            points = self._retrieve([point_id(one) for one in ids], vectors)
+            points = self._retrieve(
+                [point_id(one) for one in ids], vectors if isinstance(vectors, bool) else [*vectors]
+            )
         records = {record.id: record for record in map(_record, points)}
         return {one: records[one] for one in ids if one in records}
 
@@ -138,10 +161,12 @@ class VectorStore(Closing):
     def _write(self, points: Sequence[str], vectors: list[Any], payloads: Sequence[Payload]) -> None: ...
 
     @abstractmethod
-    def _nearest(self, vectors: list[Any], k: int, where: Filter, exact: bool) -> Iterable[Iterable[Any]]: ...
+    def _nearest(
+        self, vectors: list[Any], k: int, where: Filter, exact: bool, using: str | None
+    ) -> Iterable[Iterable[Any]]: ...
 
     @abstractmethod
-    def _retrieve(self, points: list[Any], vectors: bool) -> Iterable[Any]: ...
+    def _retrieve(self, points: list[Any], vectors: bool | list[str]) -> Iterable[Any]: ...
 
     @abstractmethod
     def _page(self, where: Filter, start: Any, vectors: bool) -> tuple[Iterable[Any], Any]: ...
@@ -158,6 +183,16 @@ class VectorStore(Closing):
             raise EmbeddingError("the vectors hold numbers that are not finite")
 
 
+def _by_record(vectors: "Mapping[str, Vectors]") -> list[dict[str, list[float]]]:
+    """Of each record, its vectors by name; rows of zeros left out."""
+    records: list[dict[str, list[float]]] = [{} for _ in range(max(map(len, vectors.values()), default=0))]
+    for name, rows in vectors.items():
+        for record, row in zip(records, rows, strict=True):
+            if row.any():
+                record[name] = row.tolist()
+    return records
+
+
 def point_id(record_id: str) -> str:
     """Qdrant takes integers and UUIDs only: the UUID (version 5) that stands for a record's id."""
     return str(uuid.uuid5(_NAMESPACE, record_id))
@@ -172,8 +207,10 @@ def _record(point: Any) -> Record:
     vector = getattr(point, "vector", None)
     # of a vector that its files call deleted, the engine gives an empty object
     array = np.asarray(vector, dtype=np.float32) if isinstance(vector, list) else None
+    named = vector.items() if isinstance(vector, dict) else ()
+    arrays = {name: np.asarray(one, dtype=np.float32) for name, one in named if isinstance(one, list)}
     score = max(-1.0, min(1.0, getattr(point, "score", 0.0)))  # rounding can pass 1
-    return Record(str(payload.pop(ID_FIELD)), payload, array, score)
+    return Record(str(payload.pop(ID_FIELD)), payload, array, score, arrays)
 
 
 def filter_of(where: Filter, api: Any, range_of: Any, is_one_of: Callable[[list[str]], Any]) -> Any:

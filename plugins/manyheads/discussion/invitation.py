@@ -17,6 +17,7 @@ from manyheads.replies import Advice, ReplyModel, Seeks, seeking
 from manyheads.tools import (
     INVITE,
     find_scientists_tool,
+    inspirations_tools,
     invite_scientist_tool,
     literature_tools,
     refused,
@@ -79,7 +80,11 @@ class _Asking:
             return reply
         listed, prompts = run.roles.card(speaker.role).tools, run.roles.prompts
         # As it ships, no card of a team lists look-ups: a team is shown its papers.
-        tools = literature_tools(run.library, listed, prompts)
+        options = run.config.literature.retrieval
+        tools = (
+            *literature_tools(run.library, listed, prompts),
+            *inspirations_tools(run.literature, listed, prompts, options),
+        )
         if invites:
             find = find_scientists_tool(run.literature, {speaker.name, *self.team.names}, prompts)
             invite = invite_scientist_tool(self._by_call, prompts)

@@ -284,7 +284,7 @@ class Run(Generic[Result, C, M]):
         return [[self._cite(hit, query, stage, turn) for hit in hits] for query, hits in answers]
 
     def _cite(self, hit: Hit, query: str, stage: str, turn: int) -> Cited:
-        paper, corpus = hit.paper, self.config.literature.references == "corpus"
+        paper, corpus = hit.paper, self.config.literature.references != "services"
         retrieval = Retrieval(
             source=self.config.corpus if corpus else paper.id.partition(":")[0],
             query=query.split("\n", 1)[0],

@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from pydantic import ValidationError
 
@@ -72,8 +72,8 @@ class Ledger:
         }
 
 
-class JobsBudget(Ledger):
-    """What the jobs of a folder may spend together, over all starts and processes; seconds are those of this start.
+class CommandBudget(Ledger):
+    """What all that a command asks may cost, as its `--budget` sets it; seconds are those of this start.
 
     Args:
         limits: as `--budget` sets them.
@@ -83,42 +83,9 @@ class JobsBudget(Ledger):
     def __init__(self, limits: BudgetConfig, whose: str = "the suite's") -> None:
         super().__init__(limits)
         self._whose = whose
-        self.table: JobTable | None = None
-
-    def open(self, table: JobTable, journals: Mapping[str, Path], *, first: bool) -> None:
-        """Count with a table, and what journals know that it does not: of runs gone on with by hand, or begun without it.
-
-        Args:
-            journals: by key, those that jobs have left, earlier ones too.
-            first: whether no other process is at work, which has counted already, and whose journals cannot be read.
-
-        Raises:
-            BudgetError: money is limited, and what was paid earlier is not known.
-            JournalError: what was paid cannot be read.
-        """
-        self.table = table
-        limited = self.limits != BudgetConfig()
-        counted = {key for key, usage, _ in table.payments() if usage.calls}
-        for key, journal in journals.items() if first else ():
-            if limited:
-                table.account(key, spent_in(journal))
-            elif key not in counted:
-                with suppress(JournalError):  # a damaged one stops its own run alone
-                    table.account(key, spent_in(journal))
-        for key, usage, _ in table.payments():
-            if self.limits.money is not None and usage.calls and usage.cost is None:
-                raise BudgetError(
-                    f"--budget money: {key}: was begun without prices, so that nobody knows what it has cost",
-                    hint="limit calls or tokens, or begin anew: --out FOLDER",
-                )
-
-    def _used(self) -> dict[str, float]:
-        assert self.table
-        self.spent, self._under_way = self.table.spent()
-        return super()._used()
 
     @classmethod
-    def parse(cls, settings: Sequence[str], whose: str = "the suite's") -> "JobsBudget":
+    def parse(cls, settings: Sequence[str], whose: str = "the suite's") -> Self:
         """The budget of settings such as `calls=1000`.
 
         Raises:
@@ -159,6 +126,51 @@ class JobsBudget(Ledger):
                 f"--budget money: models.{unpriced} has no price",
                 hint=f"--set 'models.{unpriced}.price={{input: 0.15, output: 0.6}}', per million tokens",
             )
+
+
+class JobsBudget(CommandBudget):
+    """What the jobs of a folder may spend together, over all starts and processes.
+
+    Args:
+        limits: as `--budget` sets them.
+        whose: what is said of whose budget it is.
+    """
+
+    def __init__(self, limits: BudgetConfig, whose: str = "the suite's") -> None:
+        super().__init__(limits, whose)
+        self.table: JobTable | None = None
+
+    def open(self, table: JobTable, journals: Mapping[str, Path], *, first: bool) -> None:
+        """Count with a table, and what journals know that it does not: of runs gone on with by hand, or begun without it.
+
+        Args:
+            journals: by key, those that jobs have left, earlier ones too.
+            first: whether no other process is at work, which has counted already, and whose journals cannot be read.
+
+        Raises:
+            BudgetError: money is limited, and what was paid earlier is not known.
+            JournalError: what was paid cannot be read.
+        """
+        self.table = table
+        limited = self.limits != BudgetConfig()
+        counted = {key for key, usage, _ in table.payments() if usage.calls}
+        for key, journal in journals.items() if first else ():
+            if limited:
+                table.account(key, spent_in(journal))
+            elif key not in counted:
+                with suppress(JournalError):  # a damaged one stops its own run alone
+                    table.account(key, spent_in(journal))
+        for key, usage, _ in table.payments():
+            if self.limits.money is not None and usage.calls and usage.cost is None:
+                raise BudgetError(
+                    f"--budget money: {key}: was begun without prices, so that nobody knows what it has cost",
+                    hint="limit calls or tokens, or begin anew: --out FOLDER",
+                )
+
+    def _used(self) -> dict[str, float]:
+        assert self.table
+        self.spent, self._under_way = self.table.spent()
+        return super()._used()
 
 
 class JobMeter:

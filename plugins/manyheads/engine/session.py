@@ -25,6 +25,7 @@ from manyheads.engine.readiness import need_team, prepare, roles_of, switched_of
 from manyheads.engine.system import System, system_of
 from manyheads.errors import JournalError, UserError
 from manyheads.literature.cache import CACHE, RECORD
+from manyheads.literature.inspirations import InspiredLiterature
 from manyheads.literature.ledger import LEDGER, SearchLedger
 from manyheads.literature.library import Library, ServiceLiterature
 from manyheads.models.abilities import settled
@@ -153,7 +154,7 @@ class Session:
                 async with self._library(literature, partial(_note, searches, emit)) as library:
                     if system.searches(config, roles):
                         library.open()  # what is wrong with it is said before anything is paid for
-                    shown = self._shown(literature, library)
+                    shown = self._shown(literature, library, lambda line: run.warn("references", line))
                     run = Run(
                         config, guarded, roles, shown, emit, system.result(), recall.insiders,
                         library=library, material=material,
@@ -242,9 +243,13 @@ class Session:
             record=self.folder / RECORD,
         )
 
-    def _shown(self, literature: Literature, library: Library) -> Literature:
-        """Whose papers are shown with ideas: B_past, or what the services know (App. C.3)."""
+    def _shown(self, literature: Literature, library: Library, tell: Callable[[str], None]) -> Literature:
+        """Whose papers are shown with ideas: B_past, what its literature database finds, or what the services know (App. C.3)."""
         if self.config.literature.references == "corpus":
+            return literature
+        if self.config.literature.references == "inspirations":
+            if isinstance(literature, Ecosystem):
+                return InspiredLiterature(literature, self.config.literature.retrieval, tell)
             return literature
         if isinstance(literature, Ecosystem):
             return ServiceLiterature(literature, library, lambda: literature.embedder)

@@ -32,6 +32,7 @@ from manyheads.systems import system_of as system_by
 from manyheads.systems.loading import load, reopen, validate
 from manyheads.tools import (
     find_scientists_tool,
+    inspirations_tools,
     invite_scientist_tool,
     literature_tools,
     refused,
@@ -288,6 +289,7 @@ def cast_role(
             *tools,
             *(tool for tool in guests if tool.name in card.tools),
             *literature_tools(library, card.tools, roles.prompts),
+            *inspirations_tools(corpus, card.tools, roles.prompts),
         ),
     )
 

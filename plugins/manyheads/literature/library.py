@@ -16,14 +16,14 @@ from manyheads.errors import ConfigError, LiteratureError
 from manyheads.literature import openalex, semantic_scholar
 from manyheads.literature.arxiv import Arxiv
 from manyheads.literature.cache import LookupCache, SingleFlight
-from manyheads.literature.identifiers import Identifier, Merged, identifiers_of, identify
 from manyheads.literature.local import LocalSource
 from manyheads.literature.lookup import REST, Findings, LookUp, Member, Note
+from manyheads.literature.merging import Merged
 from manyheads.literature.openalex import OpenAlex
 from manyheads.literature.queries import widen, words_of
 from manyheads.literature.semantic_scholar import SemanticScholar
 from manyheads.literature.source import ALL, Operation, Part, Request, Source
-from manyheads.papers import Hit, Literature, Paper, Scientist, Window
+from manyheads.papers import Hit, Identifier, Literature, Paper, Scientist, Window, identifiers_of, identify
 from manyheads.retry import Pace
 
 if TYPE_CHECKING:
@@ -305,7 +305,30 @@ LOOKED_AT = 3
 """So many times the papers wanted are looked at: a service ranks by words, the nearest in meaning are shown."""
 
 
-class ServiceLiterature:
+class Scientists:
+    """The scientists of a research ecosystem, whose references come from elsewhere."""
+
+    def __init__(self, ecosystem: Literature) -> None:
+        self.ecosystem = ecosystem
+
+    @property
+    def scientists(self) -> list[Scientist]:
+        return self.ecosystem.scientists
+
+    def scientist(self, name: str) -> Scientist:
+        return self.ecosystem.scientist(name)
+
+    def works(self, name: str, k: int) -> list[Paper]:
+        return self.ecosystem.works(name, k)
+
+    async def find_scientists(self, query: str, k: int, *, exclude: Collection[str] = ()) -> list[Scientist]:
+        return await self.ecosystem.find_scientists(query, k, exclude=exclude)
+
+    def expect(self, *queries: str) -> None:
+        self.ecosystem.expect(*queries)
+
+
+class ServiceLiterature(Scientists):
     """A research ecosystem whose references come from a library; its scientists stay its own.
 
     A query is looked up by its first line, which is the title of an idea or of an abstract, or the topic. Of what is
@@ -319,29 +342,14 @@ class ServiceLiterature:
     """
 
     def __init__(self, ecosystem: Literature, library: Library, embedder: Callable[[], Embedder]) -> None:
-        self._ecosystem, self._library, self._embedder = ecosystem, library, embedder
-
-    @property
-    def scientists(self) -> list[Scientist]:
-        return self._ecosystem.scientists
-
-    def scientist(self, name: str) -> Scientist:
-        return self._ecosystem.scientist(name)
-
-    def works(self, name: str, k: int) -> list[Paper]:
-        return self._ecosystem.works(name, k)
+        super().__init__(ecosystem)
+        self._library, self._embedder = library, embedder
 
     @property
     def last_year(self) -> int | None:
         """The last year whose papers may all be found."""
         before = self._library._window.before
         return before and (before - dt.timedelta(days=1)).year
-
-    async def find_scientists(self, query: str, k: int, *, exclude: Collection[str] = ()) -> list[Scientist]:
-        return await self._ecosystem.find_scientists(query, k, exclude=exclude)
-
-    def expect(self, *queries: str) -> None:
-        self._ecosystem.expect(*queries)
 
     async def unread(self, queries: Sequence[str]) -> Sequence[int | None]:
         return await asyncio.to_thread(lambda: unread(self._embedder(), queries))

@@ -108,6 +108,8 @@ class Document(_Part):
     title: str = ""
     abstract: str = ""
     authors: tuple[str, ...] = ()
+    year: int | None = None
+    """As the first page or the header tells it; None where neither does."""
     sections: tuple[Section, ...] = ()
     references: tuple[Reference, ...] = ()
     figures: tuple[Figure, ...] = ()

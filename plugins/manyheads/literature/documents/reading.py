@@ -6,6 +6,7 @@ from pathlib import Path
 
 from manyheads.errors import DocumentError
 from manyheads.literature.documents.bibliography import Citations, entries, reference
+from manyheads.literature.documents.dates import year_told
 from manyheads.literature.documents.document import Document, Limits, Reference, Section
 from manyheads.literature.documents.figures import floats
 from manyheads.literature.documents.layout import Line, joined, marked, sheets, vocabulary
@@ -104,6 +105,7 @@ def _read_pdf(path: Path, limits: Limits) -> Document:
         title=title,
         abstract=abstract,
         authors=authors,
+        year=year_told(" ".join(word.text for word in pages[0].words)),
         sections=_sections(parts, references, words),
         references=references,
         figures=figures,

@@ -1,11 +1,13 @@
 """The TEI that GROBID makes of a paper: title, abstract, sections, references, citations, captions."""
 
 import re
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from manyheads.errors import DocumentError
 from manyheads.literature.documents.bibliography import ARXIV
+from manyheads.literature.documents.dates import year_told
 from manyheads.literature.documents.document import Box, Document, Figure, Reference, Section, Table
 from manyheads.literature.documents.layout import STAMP
 from manyheads.literature.documents.sections import REFERENCES, Passage, set_kinds
@@ -17,6 +19,8 @@ SUBMITTED = re.compile(
     r"^(?:Under review|Published|Accepted) as an? .{4,20}? paper at [A-Z][\w ]{2,20}? \d{4}\s+"
 )
 """A running head that GROBID takes for the beginning of the title."""
+_FIRST = 8
+"""Paragraphs that may be of the first page: what is printed at its edges stands among them."""
 LETTERED = re.compile(r"^([A-Z](?:\.\d+)*)\.?\s+(?=\S)")
 
 
@@ -73,6 +77,7 @@ class _Tei:
             title=title,
             abstract=abstract,
             authors=tuple(name for one in people if (name := _person(one))),
+            year=self._year(header),
             sections=self._sections(),
             references=self.references,
             figures=tuple(
@@ -90,6 +95,17 @@ class _Tei:
             pages=len([*root.iter(f"{TEI}surface")]),
             faults=tuple(self._faults),
         )
+
+    def _year(self, header: Any) -> int | None:
+        """That of publication, else what the first page tells, as far as GROBID keeps it."""
+        dates = () if header is None else (one.get("when") or "" for one in header.iter(f"{TEI}date"))
+        years = (year for date in dates if (year := re.match(r"(?:19|20)\d\d", date)))
+        if year := next(years, None):
+            return int(year[0])
+        numbers = () if header is None else map(_text, header.iter(f"{TEI}idno"))
+        first = "" if header is None else _text(header.find(f".//{TEI}titleStmt/{TEI}title"))
+        begin = " ".join(_text(one) for one in islice(self._root.iter(f"{TEI}p"), _FIRST))
+        return year_told(" ".join((first, *numbers, begin)))
 
     def _sections(self) -> tuple[Section, ...]:
         # Captions have divisions of their own, inside of figures.

@@ -1,0 +1,603 @@
+"""The literature database of a corpus: records of its papers in, what helps with a background out (SciPIP, §3.1, §3.2).
+
+with Ecosystem.open(Path("corpora/mine")) as ecosystem:
+    database = LiteratureDatabase.of(ecosystem)
+    database.put(extractions)
+    found = await database.retrieve("Grasping of unknown objects is …", RetrievalConfig(papers=20))
+    print([(one.paper.title, [channel.reason for channel in one.channels]) for one in found.papers])
+"""
+
+import asyncio
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+from manyheads.bank import clusters as clustering
+from manyheads.bank.clusters import Cluster
+from manyheads.bank.ecosystem import Ecosystem
+from manyheads.bank.extraction import Extraction
+from manyheads.bank.graph import GRAPH, Graph
+from manyheads.bank.knowledge import CHUNK, Years
+from manyheads.bank.knowledge import Collection as Bank
+from manyheads.bank.lexical import STOP_WORDS
+from manyheads.bank.network import Network
+from manyheads.bank.qdrant import META
+from manyheads.bank.retrieval import Channel, Inspiration, Inspirations, RetrievalConfig, fused
+from manyheads.bank.store import Closing, Filter
+from manyheads.bank.words import WordIndex
+from manyheads.disk import LockedError
+from manyheads.errors import CorpusError
+from manyheads.papers import Hit, Paper, Period
+
+if TYPE_CHECKING:
+    from manyheads.bank.network import Mask, Numbers
+    from manyheads.bank.vectors import Vectors
+
+RECORDS, VECTORS = "records", "vectors"
+"""The folder of records' vectors in a corpus's folder, and the bank in it."""
+BACKGROUND, SUMMARY, IDEAS = "background", "summary", "main_ideas"
+Source: TypeAlias = Literal["texts", "abstract"]
+"""What a record is found and compared by: vectors of its own three texts, or the bank's vector of the paper for all three."""
+PATIENCE = 20.0
+"""Seconds for which the vectors are waited for while another process has them."""
+MOST_REASONS = 5
+"""Reasons of one channel that a paper is told with, the strongest."""
+_WORD = re.compile(r"[^\W_]+")
+_PHRASE = 5
+"""Words of the longest phrase of a background that is looked up as an entity."""
+_FOREIGN = (20, 0.12)
+"""From so many words on, a smaller share of English stop words than this says that a text is not English: such texts have
+a third and more."""
+
+
+class Records(Bank):
+    """Vectors of records, by paper."""
+
+    integers = ("year",)
+    keywords = ("period", "recipe", "vectors")
+    names = (BACKGROUND, SUMMARY, IDEAS)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Which papers may be found.
+
+    What is outside the period, and what is excluded, is as if it were not there: its citations and its entities do not count
+    either, so that no later paper tells which earlier ones belong together.
+
+    Args:
+        years: from the first to before the second.
+        period: None for all papers.
+        exclude: ids.
+    """
+
+    years: Years | None = None
+    period: Period | None = "past"
+    exclude: frozenset[str] = frozenset()
+
+
+PAST = Scope()
+
+
+class About(NamedTuple):
+    """What a database says of itself."""
+
+    papers: int
+    records: int
+    recipes: Mapping[str, int]
+    """Records by maker and recipe."""
+    vectors: Mapping[Source, int]
+    """Records by what stands for them when they are compared."""
+    model: str
+    """Of the vectors."""
+    citing: int
+    """Papers of which is known what they cite in the corpus."""
+    citations: int
+    entities: int
+
+
+class _View(NamedTuple):
+    """What one look-up sees; what comes into the graph meanwhile, it does not."""
+
+    network: Network
+    known: "Mask"
+    """Papers whose citations and entities count."""
+    wanted: "Mask"
+    """Papers that may be found."""
+
+    def papers(self, numbers: Mapping[str, int]) -> "Numbers":
+        return _below(self.network.size, numbers.values())
+
+    def entities(self, numbers: Iterable[int]) -> "Numbers":
+        return _below(self.network.entities, numbers)
+
+
+class _Kept(NamedTuple):
+    names: dict[int, str]
+    """Entities by number."""
+    papers: list[int]
+    """How many hold each."""
+
+
+class LiteratureDatabase(Closing):
+    """Records, graph and vectors of a corpus, in its folder. Made by `of`; threads may share it.
+
+    Files are opened when they are needed. One process may write the vectors, and does so only inside `put`; others wait for
+    it a little while, as it does for those that read them. One that reads them keeps them until `close`.
+
+    Raises from its calls:
+        CorpusError: a file cannot be read or written, or the database has no records.
+        EmbeddingError: its vectors are another model's than the corpus's.
+    """
+
+    def __init__(self, ecosystem: Ecosystem) -> None:
+        self.ecosystem = ecosystem
+        self._lock = threading.RLock()
+        self._graph: Graph | None = None
+        self._records: Records | None = None
+        self._network: Network | None = None
+        self._recipes: dict[str, int] = {}
+        self._words: WordIndex | None = None
+
+    @classmethod
+    def of(cls, ecosystem: Ecosystem) -> "LiteratureDatabase":
+        """The database of a corpus, the same for all who ask; it is closed with the corpus."""
+        return ecosystem.parts.setdefault(RECORDS, cls(ecosystem))  # pyright: ignore[reportReturnType]
+
+    @property
+    def folder(self) -> Path:
+        return self.ecosystem.folder / RECORDS
+
+    def close(self) -> None:
+        """Free files and memory, until it is used again."""
+        with self._lock:
+            for part in (self._graph, self._records):
+                if part is not None:
+                    part.close()
+            self._graph = self._records = self._network = self._words = None
+
+    # What is in it.
+
+    @property
+    def graph(self) -> Graph:
+        """Who cites whom, and the records. A corpus built without one gets one with its papers alone."""
+        with self._lock:
+            if self._graph is None:
+                graph = Graph(self.ecosystem.folder / GRAPH)
+                if graph.counts().papers < self.ecosystem.papers.count():
+                    graph.add_papers((paper.id, paper.year) for paper in self.ecosystem.papers.papers())
+                self._graph = graph
+            return self._graph
+
+    def put(
+        self,
+        extractions: Iterable[Extraction],
+        vectors: Source = "texts",
+        progress: Callable[[int], None] | None = None,
+    ) -> int:
+        """Keep records, each in the place of its paper's last; the number of them. What is stored when this is ended stays.
+
+        Args:
+            vectors: `texts` embeds background, summary and main ideas; `abstract` embeds nothing: the paper's own vector in
+                the bank stands for all three.
+            progress: told how many more are safely stored, after each portion: 256, or 1024 that need no embedding.
+        """
+        # what is stored is written out at each portion's end, which takes longer than to store it
+        count, size = 0, CHUNK if vectors == "texts" else 4 * CHUNK
+        with self._lock:
+            self._free_vectors()
+            bank: Records | None = None
+            try:
+                stream = iter(extractions)
+                while chunk := [*islice(stream, size)]:
+                    records = {one.paper: one for one in chunk}
+                    known = self.ecosystem.papers.store.get([*records], vectors=vectors == "abstract")
+                    if unknown := [paper for paper in records if paper not in known]:
+                        raise CorpusError(
+                            f"{self.ecosystem.folder}: no paper {unknown[0]!r}",
+                            hint="extract papers of this corpus only",
+                        )
+                    bank = bank or self._writable()
+                    payloads = [
+                        {
+                            **{key: known[paper].payload.get(key) for key in ("year", "period")},
+                            "recipe": one.recipe,
+                            "vectors": vectors,
+                        }
+                        for paper, one in records.items()
+                    ]
+                    own = [known[paper].vector for paper in records] if vectors == "abstract" else None
+                    bank.store.upsert([*records], self._vectors([*records.values()], own), payloads)
+                    self.graph.add_extractions(records.values())
+                    count += len(records)
+                    if progress is not None:
+                        progress(len(records))
+            finally:
+                self._network = None
+                if bank is not None:
+                    bank.close()
+        return count
+
+    def _vectors(self, records: Sequence[Extraction], own: "Sequence[Any] | None") -> "dict[str, Vectors]":
+        import numpy as np
+
+        shape = (len(records), self.ecosystem.embedder.dim)
+        rows = {name: np.zeros(shape, dtype=np.float32) for name in Records.names}
+        if own is not None:
+            rows[BACKGROUND] = np.stack(own)
+            return rows
+        texts = {
+            BACKGROUND: [one.background for one in records],
+            SUMMARY: [one.summary for one in records],
+            IDEAS: [" ".join(one.main_ideas) for one in records],
+        }
+        places = [
+            (name, row) for name, some in texts.items() for row, text in enumerate(some) if text.strip()
+        ]
+        embedded = self.ecosystem.embedder.embed([texts[name][row] for name, row in places])
+        for (name, row), vector in zip(places, embedded, strict=True):
+            rows[name][row] = vector
+        return rows
+
+    def missing(self, recipe: str | None = None) -> list[str]:
+        """Ids of papers without a record of this recipe, or without any, in the order of the corpus."""
+        return self.graph.missing(recipe)
+
+    def records(self, papers: Collection[str]) -> dict[str, Extraction]:
+        """The records of papers; those without are not in the result."""
+        return self.graph.extraction(papers)
+
+    def about(self) -> About:
+        """What there is."""
+        counts = self.graph.counts()
+        sources: dict[Source, int] = {}
+        if counts.extractions:
+            with self._open_records() as bank:
+                some: tuple[Source, ...] = ("texts", "abstract")
+                sources = {one: n for one in some if (n := bank.store.count(Filter({"vectors": one})))}
+        return About(
+            papers=counts.papers,
+            records=counts.extractions,
+            recipes=_recipes(self.graph),
+            vectors=sources,
+            model=self.ecosystem.embedder.name,
+            citing=counts.citing,
+            citations=counts.citations,
+            entities=counts.entities,
+        )
+
+    # Three ways to find papers, each by itself (SciPIP, §3.2.1).
+
+    async def semantic(self, queries: Sequence[str], k: int, scope: Scope = PAST) -> list[list[Hit]]:
+        """The k papers whose backgrounds are nearest to each query, best first (Eq. 2)."""
+
+        def look_up() -> list[list[Hit]]:
+            found = [self._semantic(query, k, scope) for query in queries]
+            papers = self.papers({one for some in found for one in some})
+            return [[Hit(papers[one], score) for one, score in some.items()] for some in found]
+
+        return await asyncio.to_thread(look_up)
+
+    def entities_near(
+        self, entities: Iterable[str], together: int, rarest: int, scope: Scope = PAST
+    ) -> list[str]:
+        """These entities and those that stand beside one of them in at least `together` papers; of all, the `rarest` that
+        the fewest papers hold, the rarest first."""
+        view = self._view(scope)
+        numbers = view.entities(self.graph.entity_numbers(entities).values())
+        options = RetrievalConfig(together=together, rarest=rarest, held=1)
+        return [*self._rarest(numbers, numbers, {}, options, view).names.values()]
+
+    def with_entities(self, entities: Iterable[str], scope: Scope = PAST) -> dict[str, list[str]]:
+        """The papers that hold one of the entities, by entity as it is written here (Eq. 3)."""
+        view, numbers = self._view(scope), self.graph.entity_numbers(entities)
+        numbers = {name: number for name, number in numbers.items() if number < view.network.entities}
+        places, papers = view.network.with_entities(view.entities(numbers.values()), view.wanted)
+        ids, names = self.graph.paper_ids(set(papers.tolist())), [*numbers]
+        held: dict[str, list[str]] = {name: [] for name in names}
+        for place, paper in zip(places.tolist(), papers.tolist(), strict=True):
+            held[names[place]].append(ids[paper])
+        return {name: sorted(some) for name, some in held.items()}
+
+    def cited_with(
+        self, papers: Collection[str], count: int, scope: Scope = PAST
+    ) -> dict[str, dict[str, int]]:
+        """For each paper the `count` papers that are cited together with it most often, and how often (Eq. 4)."""
+        view = self._view(scope)
+        numbers = view.papers(self.graph.paper_numbers(papers))
+        together = view.network.cited_with(numbers, count, view.known, view.wanted)
+        ids = self.graph.paper_ids({*together.paper.tolist(), *together.other.tolist()})
+        found: dict[str, dict[str, int]] = {}
+        for paper, other, times in sorted(
+            zip(*(part.tolist() for part in together), strict=True), key=lambda row: -row[2]
+        ):
+            found.setdefault(ids[paper], {})[ids[other]] = times
+        return found
+
+    def clusters(self, found: Sequence[str], weights: tuple[float, float], threshold: float) -> list[Cluster]:
+        """These papers, no two of a cluster less similar than the threshold (Eq. 5); the best paper, that of the lowest
+        place in `found`, stands for its cluster. One without a vector of either text is compared by its background."""
+        import numpy as np
+
+        with self._open_records() as bank:
+            records = bank.store.get(found, vectors=[SUMMARY, IDEAS])
+            bare = [one for one in found if one in records and not records[one].vectors]
+            records |= bank.store.get(bare, vectors=[BACKGROUND])
+        rows = {name: np.zeros((len(found), bank.embedder.dim), dtype=np.float32) for name in Records.names}
+        for row, one in enumerate(found):
+            for name, vector in records[one].vectors.items() if one in records else ():
+                rows[name][row] = vector
+        parts = [(weights[0], rows[SUMMARY]), (weights[1], rows[IDEAS]), (0.0, rows[BACKGROUND])]
+        return clustering.clusters(found, clustering.weighted(parts), threshold)
+
+    # All of them at once.
+
+    async def retrieve(
+        self,
+        background: str,
+        options: RetrievalConfig | None = None,
+        entities: Sequence[str] | None = None,
+        *,
+        synonyms: Sequence[str] = (),
+        scope: Scope = PAST,
+    ) -> Inspirations:
+        """Papers that may help with a background, each with its reasons; their order is told at `Inspirations`.
+
+        Args:
+            background: of any length; one that is longer than the model reads at once is read in parts.
+            entities: those of the background. If not given, the entities of the database that stand in it.
+            synonyms: more entities, such as other words for them.
+        """
+        return await asyncio.to_thread(
+            self._retrieve, background, options or RetrievalConfig(), entities, synonyms, scope
+        )
+
+    def _retrieve(
+        self,
+        background: str,
+        options: RetrievalConfig,
+        entities: Sequence[str] | None,
+        synonyms: Sequence[str],
+        scope: Scope,
+    ) -> Inspirations:
+        if not background.strip():
+            raise CorpusError(
+                "the background is empty", hint="say in a sentence or more what is to be worked on"
+            )
+        view = self._view(scope)
+        notes = [*self._notes(background, options, view)]
+        channels: dict[str, list[Channel]] = {}
+        rankings: list[list[str]] = []
+
+        def found(ranking: dict[str, list[Channel]]) -> None:
+            rankings.append([*ranking])
+            for one, reasons in ranking.items():
+                channels.setdefault(one, []).extend(reasons[:MOST_REASONS])
+
+        similar: dict[str, float] = {}
+        if "semantic" in options.how:
+            similar = self._semantic(background, options.semantic, scope)
+            found({one: [Channel(how="semantic", similarity=score)] for one, score in similar.items()})
+        if "bm25" in options.how:
+            scores = self._by_words(background, options.bm25, view)
+            found({one: [Channel(how="bm25", score=score)] for one, score in scores.items()})
+        kept: list[str] = []
+        if "entity" in options.how:
+            if entities is None:
+                entities = [*self.entities_in(background)]
+            kept, holding = self._by_entity([*entities, *synonyms], [*similar], options, view)
+            if not self.graph.entity_numbers(entities):
+                notes.append(
+                    "no entity of the database stands in the background: entities are those of similar papers alone"
+                )
+            found(holding)
+        if "cocitation" in options.how and view.network.citations:
+            found(self._by_citation([*channels], options.cocited, view))
+        scores = fused(rankings, options.fusion)
+        order = sorted(channels, key=lambda one: (-scores[one], -similar.get(one, -2.0), one))
+        best = order[: options.papers]
+        papers = self.papers(best)
+        return Inspirations(
+            papers=tuple(
+                Inspiration(papers[one], tuple(channels[one]), scores[one]) for one in best if one in papers
+            ),
+            entities=tuple(kept),
+            notes=tuple(notes),
+            total=len(order),
+        )
+
+    def entities_in(self, text: str) -> dict[str, int]:
+        """The entities of the database that stand in a text, with how many papers hold each; of one within another, both."""
+        words = _WORD.findall(text)
+        phrases = {
+            " ".join(words[start : start + length])
+            for length in range(1, _PHRASE + 1)
+            for start in range(len(words) - length + 1)
+        }
+        return self.graph.entity_counts(sorted(phrases))
+
+    def papers(self, ids: Collection[str]) -> dict[str, Paper]:
+        """Papers of the corpus by id."""
+        return self.ecosystem.papers.get([*ids])
+
+    # The ways, by number.
+
+    def _semantic(self, query: str, k: int, scope: Scope) -> dict[str, float]:
+        vector = self.ecosystem.papers.queries.embed([query])
+        period = {"period": scope.period} if scope.period else {}
+        where = Filter(period, {} if scope.years is None else {"year": scope.years}, scope.exclude)
+        with self._open_records() as bank:
+            [records] = bank.store.query(vector, k, where, using=BACKGROUND)
+        return {one.id: one.score for one in records}
+
+    def _by_words(self, query: str, k: int, view: _View) -> dict[str, float]:
+        if self._words is None:
+            papers = self.ecosystem.papers.papers()
+            self._words = WordIndex.of(self.folder / "bm25", self.ecosystem.meta.fingerprint, papers)
+        ids = self._words.ids
+        numbers = self.graph.paper_numbers(ids)
+        wanted = [one in numbers and bool(view.wanted[numbers[one]]) for one in ids]
+        return self._words.nearest(query, k, wanted)
+
+    def _by_entity(
+        self, entities: Sequence[str], similar: Sequence[str], options: RetrievalConfig, view: _View
+    ) -> tuple[list[str], dict[str, list[Channel]]]:
+        import numpy as np
+
+        own = view.entities(self.graph.entity_numbers(entities).values())
+        hits = view.papers(self.graph.paper_numbers(similar))
+        beside = Counter(view.network.entities_by_paper(hits).tolist())
+        kept = self._rarest(np.union1d(own, view.entities(beside)), own, beside, options, view)
+        places, holding = view.network.with_entities(view.entities(kept.names), view.wanted)
+        ids, names, counts = (
+            self.graph.paper_ids(set(holding.tolist())),
+            [*kept.names.values()],
+            [*kept.papers],
+        )
+        held: dict[str, list[Channel]] = {}
+        weights: dict[str, float] = {}
+        for place, paper in zip(places.tolist(), holding.tolist(), strict=True):
+            one, count = ids[paper], counts[place]
+            held.setdefault(one, []).append(Channel(how="entity", entity=names[place], papers=count))
+            weights[one] = weights.get(one, 0.0) + 1 / count
+        order = sorted(held, key=lambda one: (-weights[one], one))
+        return names, {one: held[one] for one in order}
+
+    def _rarest(
+        self,
+        entities: "Numbers",
+        own: "Numbers",
+        beside: Mapping[int, int],
+        options: RetrievalConfig,
+        view: _View,
+    ) -> "_Kept":
+        """Of entities and their neighbours those to keep, the rarest first. Of equals, the background's own come first, then
+        those of most similar papers."""
+        import numpy as np
+
+        candidates = np.concatenate([entities, view.network.near(entities, options.together, view.known)])
+        papers = view.network.frequencies(candidates, view.known)
+        candidates, papers = candidates[papers >= options.held], papers[papers >= options.held]
+        similar = np.array([beside.get(one, 0) for one in candidates.tolist()], dtype=np.int64)
+        best = np.lexsort((candidates, -similar, ~np.isin(candidates, own), papers))[: options.rarest]
+        names = self.graph.entity_names(candidates[best].tolist())
+        counts = dict(zip(candidates[best].tolist(), papers[best].tolist(), strict=True))
+        # one that has gone out of the graph meanwhile has no name
+        kept = [one for one in counts if one in names]
+        return _Kept({one: names[one] for one in kept}, [counts[one] for one in kept])
+
+    def _by_citation(self, found: Sequence[str], count: int, view: _View) -> dict[str, list[Channel]]:
+        numbers = view.papers(self.graph.paper_numbers(found))
+        together = view.network.cited_with(numbers, count, view.known, view.wanted)
+        rows = sorted(
+            zip(*(part.tolist() for part in together), strict=True), key=lambda row: (-row[2], row[0])
+        )
+        ids = self.graph.paper_ids({number for paper, other, _ in rows for number in (paper, other)})
+        reasons: dict[str, list[Channel]] = {}
+        sums: Counter[str] = Counter()
+        for paper, other, times in rows:
+            sums[ids[other]] += times
+            some = reasons.setdefault(ids[other], [])
+            if len(some) < MOST_REASONS:
+                some.append(Channel(how="cocitation", cited_with=ids[paper], times=times))
+        return {one: reasons[one] for one in sorted(reasons, key=lambda one: (-sums[one], one))}
+
+    def _notes(self, background: str, options: RetrievalConfig, view: _View) -> Generator[str]:
+        recorded = int((view.wanted & view.network.recorded).sum())
+        if recorded < (every := int(view.wanted.sum())):
+            yield f"{every - recorded:,} of {every:,} papers have no record yet: only citations and BM25 can find them"
+        if len(self._recipes) > 1:
+            made = ", ".join(f"{count:,} by {one}" for one, count in self._recipes.items())
+            yield f"records are of {len(self._recipes)} recipes, and all are used: {made}"
+        if "cocitation" in options.how and not view.network.citations:
+            yield "co-citation is off: nobody has said what the papers of this corpus cite"
+        if rest := next(iter(self._unread(background))):
+            yield f"the background is {rest:,} tokens longer than the embedding model reads at once: it is read in parts"
+        words = _WORD.findall(background.lower())
+        least, share = _FOREIGN
+        if len(words) >= least and sum(word in STOP_WORDS for word in words) < share * len(words):
+            yield "the background does not look English; a model and records of English papers may find little for it"
+
+    def _unread(self, background: str) -> Sequence[int | None]:
+        from manyheads.bank.vectors import unread
+
+        return unread(self.ecosystem.embedder, [background])
+
+    # What is held open.
+
+    @property
+    def network(self) -> Network:
+        """The graph in memory, as it was when it was first asked for after the last `put`."""
+        with self._lock:
+            if self._network is None:
+                self._network, self._recipes = Network(self.graph), _recipes(self.graph)
+            return self._network
+
+    def _view(self, scope: Scope) -> _View:
+        bound = self.ecosystem.meta.options.bound
+        network = self.network
+        known = network.mask(
+            before=bound if scope.period == "past" else None,
+            since=bound if scope.period == "contemporary" else None,
+        )
+        known[_below(network.size, self.graph.paper_numbers(scope.exclude).values())] = False
+        if scope.years is None:
+            return _View(network, known, known)
+        since, before = scope.years
+        return _View(network, known, known & network.mask(before, since))
+
+    @contextmanager
+    def _open_records(self) -> Generator[Records]:
+        """The vectors for reading, held by nobody else meanwhile."""
+        with self._lock:
+            if self._records is None:
+                if not (self.folder / VECTORS / META).is_file():
+                    raise CorpusError(
+                        f"{self.ecosystem.folder}: its papers have no records yet",
+                        hint=f"manyheads corpus extract {self.ecosystem.folder}",
+                    )
+                self._records = _when_free(
+                    lambda: Records.open(self.folder, self.ecosystem.embedder, name=VECTORS, read_only=True)
+                )
+            yield self._records
+
+    def _writable(self) -> Records:
+        made = (self.folder / VECTORS / META).is_file()
+        make = Records.open if made else Records.create
+        return _when_free(lambda: make(self.folder, self.ecosystem.embedder, name=VECTORS))
+
+    def _free_vectors(self) -> None:
+        if self._records is not None:
+            self._records.close()
+            self._records = None
+
+
+def _below(limit: int, numbers: Iterable[int]) -> "Numbers":
+    import numpy as np
+
+    return np.fromiter((one for one in numbers if one < limit), dtype=np.int64)
+
+
+def _when_free(make: Callable[[], Records]) -> Records:
+    """What opens the vectors, tried again while another process has them for a moment: to write some, or to look one up."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return make()
+        except CorpusError as error:
+            if not isinstance(error.__cause__, LockedError) or time.monotonic() > until:
+                raise
+            time.sleep(0.05)
+
+
+def _recipes(graph: Graph) -> dict[str, int]:
+    """Records by maker and recipe, the commonest first."""
+    makers = graph.makers()
+    return {f"{makers[one]} {one}".strip(): count for one, count in graph.recipes().items()}

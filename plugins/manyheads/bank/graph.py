@@ -1,0 +1,344 @@
+"""The graph of a corpus: who cites whom, which papers are cited together, which entity stands in which paper (SciPIP, §3.1)."""
+
+import json
+import sqlite3
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from manyheads.bank.extraction import Extraction
+from manyheads.bank.meta import damaged
+from manyheads.bank.store import Closing
+from manyheads.disk import Database, reading
+from manyheads.errors import CorpusError
+from manyheads.papers import fold
+
+GRAPH = "graph.sqlite"
+"""The graph's file in a corpus's folder."""
+GRAPH_FILES = (GRAPH, f"{GRAPH}-wal", f"{GRAPH}-shm")
+"""With those that SQLite keeps beside it. Records come in after a corpus is built: it has no checksum."""
+_SCHEMA = (
+    # `held` is 0 for a paper that others cite and that is not in the corpus (yet); `cites` is NULL while nobody has said what
+    # the paper cites.
+    "CREATE TABLE IF NOT EXISTS paper (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, year INTEGER,"
+    " held INTEGER NOT NULL, cites INTEGER)",
+    "CREATE TABLE IF NOT EXISTS text (paper INTEGER PRIMARY KEY, introduction TEXT NOT NULL, method TEXT NOT NULL)",
+    # `counts` where the citation makes papers cited together: all of them, or those of introduction and method where known
+    "CREATE TABLE IF NOT EXISTS cites (citing INTEGER, cited INTEGER, core INTEGER, counts INTEGER,"
+    " PRIMARY KEY (citing, cited)) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS entity (number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, name TEXT NOT NULL,"
+    " papers INTEGER NOT NULL DEFAULT 0)",
+    "CREATE TABLE IF NOT EXISTS mention (paper INTEGER, entity INTEGER, PRIMARY KEY (paper, entity)) WITHOUT ROWID",
+    "CREATE INDEX IF NOT EXISTS mentioned ON mention (entity, paper)",
+    "CREATE TABLE IF NOT EXISTS extraction (paper INTEGER PRIMARY KEY, recipe TEXT NOT NULL, record TEXT NOT NULL)",
+    "CREATE INDEX IF NOT EXISTS made ON extraction (recipe)",
+    # How many papers hold an entity is kept with each mention that comes or goes; one that no paper holds goes.
+    "CREATE TRIGGER IF NOT EXISTS mention_comes AFTER INSERT ON mention BEGIN"
+    " UPDATE entity SET papers = papers + 1 WHERE number = new.entity; END",
+    "CREATE TRIGGER IF NOT EXISTS mention_goes AFTER DELETE ON mention BEGIN"
+    " UPDATE entity SET papers = papers - 1 WHERE number = old.entity;"
+    " DELETE FROM entity WHERE number = old.entity AND papers = 0; END",
+)
+_COUNTS = (
+    "SELECT (SELECT COUNT(*) FROM paper WHERE held), (SELECT COUNT(*) FROM text),"
+    " (SELECT COUNT(*) FROM paper WHERE held AND cites IS NOT NULL),"
+    " (SELECT COUNT(*) FROM cites JOIN paper ON number = cited WHERE held),"
+    " (SELECT COUNT(*) FROM extraction), (SELECT COUNT(*) FROM entity)"
+)
+_GIVEN = "(SELECT value FROM json_each(?))"
+
+
+class Text(NamedTuple):
+    """What an extraction reads of a paper's full text."""
+
+    introduction: str
+    method: str
+
+
+class Citations(NamedTuple):
+    """What a paper cites within its corpus: ids, and those of them that its introduction or method cites."""
+
+    all: tuple[str, ...]
+    core: tuple[str, ...] = ()
+
+
+class Counts(NamedTuple):
+    """How much a graph holds."""
+
+    papers: int
+    texts: int
+    citing: int
+    """Papers of which is known what they cite."""
+    citations: int
+    """Within the corpus."""
+    extractions: int
+    entities: int
+
+
+class Graph(Closing):
+    """One SQLite file in a corpus's folder; counts change as papers, citations and records come in.
+
+    How often papers are cited together is counted from the citations when it is asked for: kept as a table of pairs, a survey
+    of 300 references would alone write 90,000 rows, and what later papers cite could not be left out.
+
+    Papers are named by their ids in the corpus. An entity is the same however it is written: case, spaces and punctuation
+    do not count. In whatever order and portions things come in, the graph is the same.
+
+    Raises `CorpusError` from each call where the file cannot be read or written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with self._errors():
+            self._db = Database(path, *_SCHEMA)
+
+    def close(self) -> None:
+        """Free the file."""
+        self._db.close()
+
+    # Papers and citations, as a corpus is built.
+
+    def add_papers(self, papers: Iterable[tuple[str, int | None]]) -> None:
+        """Ids with their years; those that are there already stay as they are."""
+        with self._errors():
+            self._db.change_all(
+                "INSERT INTO paper (id, year, held) VALUES (?, ?, 1)"
+                " ON CONFLICT (id) DO UPDATE SET year = excluded.year, held = 1 WHERE NOT held",
+                papers,
+            )
+
+    def add_texts(self, texts: Mapping[str, Text]) -> None:
+        """The introduction and the method of papers that are there; of others, nothing is kept."""
+        rows = [(text.introduction, text.method, paper) for paper, text in texts.items()]
+        with self._errors():
+            self._db.change_all(
+                "INSERT OR REPLACE INTO text (introduction, method, paper)"
+                " SELECT ?, ?, number FROM paper WHERE id = ? AND held",
+                rows,
+            )
+
+    def texts(self, papers: Collection[str]) -> dict[str, Text]:
+        """The introduction and the method of these papers; those without are not in the result."""
+        rows = self._rows(
+            f"SELECT id, introduction, method FROM text JOIN paper ON number = paper WHERE id IN {_GIVEN}",
+            papers,
+        )
+        return {paper: Text(*parts) for paper, *parts in rows}
+
+    def add_citations(self, citations: Mapping[str, Citations]) -> None:
+        """What papers cite, of those that are in the corpus. Of a paper whose citations are known already, nothing changes.
+
+        Two papers count as cited together once for each paper that cites both; where it is known what a paper's introduction
+        and method cite, these alone count (SciPIP, §3.1: core references). A paper does not cite itself. One that is cited
+        may come into the corpus later.
+        """
+        cited = {one for each in citations.values() for one in (*each.all, *each.core)}
+        with self._errors():
+            citing = self._numbers(citations, "held AND cites IS NULL")
+            numbers = self._numbers(cited)
+            if outside := cited - numbers.keys():
+                self._db.change_all(
+                    "INSERT INTO paper (id, held) VALUES (?, 0)", ((one,) for one in sorted(outside))
+                )
+                numbers |= self._numbers(outside)
+            edges, counts = list[tuple[int, ...]](), list[tuple[int, int]]()
+            for paper, one in citing.items():
+                core = {numbers[other] for other in citations[paper].core} - {one}
+                every = core | ({numbers[other] for other in citations[paper].all} - {one})
+                edges += ((one, other, other in core, other in (core or every)) for other in sorted(every))
+                counts.append((len(every), one))
+            self._db.change_in_turn(
+                ("INSERT OR IGNORE INTO cites VALUES (?, ?, ?, ?)", edges),
+                ("UPDATE paper SET cites = ? WHERE number = ?", counts),
+            )
+
+    def citations(self, papers: Collection[str]) -> dict[str, Citations]:
+        """What these papers cite in the corpus; those of which nobody has said what they cite are not in the result."""
+        known = self._rows(f"SELECT id FROM paper WHERE cites IS NOT NULL AND id IN {_GIVEN}", papers)
+        every: dict[str, list[tuple[str, int]]] = {paper: [] for (paper,) in known}
+        rows = self._rows(
+            "SELECT one.id, other.id, core FROM paper one JOIN cites ON citing = one.number"
+            f" JOIN paper other ON other.number = cited WHERE other.held AND one.id IN {_GIVEN} ORDER BY other.id",
+            papers,
+        )
+        for paper, other, core in rows:
+            every[paper].append((other, core))
+        return {
+            paper: Citations(tuple(other for other, _ in some), tuple(other for other, core in some if core))
+            for paper, some in every.items()
+        }
+
+    def cited_with(self, paper: str) -> dict[str, int]:
+        """Papers of the corpus that others cite together with one, with how many do; the most often first."""
+        rows = self._rows(
+            "SELECT other.id, COUNT(*) AS times FROM paper JOIN cites a ON a.cited = paper.number AND a.counts"
+            " JOIN cites b ON b.citing = a.citing AND b.cited <> a.cited AND b.counts"
+            " JOIN paper other ON other.number = b.cited"
+            f" WHERE other.held AND paper.id IN {_GIVEN} GROUP BY other.id ORDER BY times DESC, other.id",
+            [paper],
+        )
+        return dict(rows)
+
+    # Records.
+
+    def add_extractions(self, extractions: Iterable[Extraction]) -> None:
+        """Keep records, each in the place of the one that its paper had; how many papers hold an entity changes with them.
+
+        Raises:
+            CorpusError: a paper is not in the corpus; none of them is kept.
+        """
+        records = {one.paper: one for one in extractions}
+        with self._errors():
+            numbers = self._numbers(records, "held")
+        if unknown := sorted(records.keys() - numbers.keys()):
+            raise CorpusError(
+                f"{self.path}: no paper {unknown[0]!r}", hint="extract papers of this corpus only"
+            )
+        names = {
+            paper: {key: name for name in reversed(one.entities) if (key := fold(name))}
+            for paper, one in records.items()
+        }
+        new = {key: name for some in names.values() for key, name in some.items()}
+        mentions = [(numbers[paper], key) for paper, some in names.items() for key in some]
+        rows = [(numbers[paper], one.recipe, one.model_dump_json()) for paper, one in records.items()]
+        with self._errors():
+            self._db.change_in_turn(
+                ("DELETE FROM mention WHERE paper = ?", [(number,) for number in numbers.values()]),
+                ("INSERT OR IGNORE INTO entity (key, name) VALUES (?, ?)", new.items()),
+                ("INSERT INTO mention SELECT ?, number FROM entity WHERE key = ?", mentions),
+                ("INSERT OR REPLACE INTO extraction VALUES (?, ?, ?)", rows),
+            )
+
+    def extraction(self, papers: Collection[str]) -> dict[str, Extraction]:
+        """The records of these papers, in their order; those without one are not in the result."""
+        rows = self._rows(
+            f"SELECT id, record FROM extraction JOIN paper ON number = paper WHERE id IN {_GIVEN}", papers
+        )
+        records = {paper: Extraction.model_validate_json(record) for paper, record in rows}
+        return {paper: records[paper] for paper in papers if paper in records}
+
+    def extractions(self) -> Iterator[Extraction]:
+        """All records, by paper as they came into the corpus; of a graph that nobody changes meanwhile."""
+        with self._errors():
+            for (record,) in self._db.each("SELECT record FROM extraction ORDER BY paper"):
+                yield Extraction.model_validate_json(record)
+
+    def missing(self, recipe: str | None = None) -> list[str]:
+        """Ids of the papers without a record of this recipe, or without any; as they came into the corpus."""
+        same = "" if recipe is None else " AND recipe = ?"
+        values = () if recipe is None else (recipe,)
+        with self._errors():
+            rows = self._db.rows(
+                "SELECT id FROM paper WHERE held AND NOT EXISTS"
+                f" (SELECT 1 FROM extraction WHERE paper = number{same}) ORDER BY number",
+                *values,
+            )
+        return [paper for (paper,) in rows]
+
+    def recipes(self) -> dict[str, int]:
+        """What records were made with, and how many papers have one of each; the commonest first."""
+        with self._errors():
+            return dict(
+                self._db.rows(
+                    "SELECT recipe, COUNT(*) AS n FROM extraction GROUP BY recipe ORDER BY n DESC, recipe"
+                )
+            )
+
+    def makers(self) -> dict[str, str]:
+        """Who has made the records of each recipe."""
+        with self._errors():
+            rows = self._db.rows(
+                "SELECT recipe, json_extract(record, '$.made_by') FROM extraction"
+                " WHERE paper IN (SELECT MIN(paper) FROM extraction GROUP BY recipe)"
+            )
+        return dict(rows)
+
+    def counts(self) -> Counts:
+        """How much there is."""
+        with self._errors():
+            return Counts(*self._db.rows(_COUNTS)[0])
+
+    # Entities.
+
+    def entity_counts(self, names: Iterable[str]) -> dict[str, int]:
+        """How many papers hold each of these entities, as it is written here; those of none are not in the result."""
+        given = {key: name for name in names if (key := fold(name))}
+        rows = self._rows(f"SELECT key, papers FROM entity WHERE key IN {_GIVEN}", given)
+        return {given[key]: papers for key, papers in rows}
+
+    def holding(self, entity: str) -> list[str]:
+        """Ids of the papers that hold an entity, as they came into the corpus."""
+        rows = self._rows(
+            "SELECT paper.id FROM entity JOIN mention ON mention.entity = entity.number"
+            f" JOIN paper ON paper.number = mention.paper WHERE key IN {_GIVEN} ORDER BY paper.number",
+            [fold(entity)],
+        )
+        return [paper for (paper,) in rows]
+
+    # The same by numbers, for what is held in memory of it (`bank.network`).
+
+    def paper_rows(self) -> Iterator[tuple[Any, ...]]:
+        """Number, year, whether it is in the corpus, and whether it has a record, of each paper."""
+        return self._each(
+            "SELECT number, year, held, number IN (SELECT paper FROM extraction) FROM paper ORDER BY number"
+        )
+
+    def citation_rows(self) -> Iterator[tuple[Any, ...]]:
+        """Numbers of the citing and the cited paper, of each citation that counts for co-citation."""
+        return self._each("SELECT citing, cited FROM cites WHERE counts ORDER BY citing, cited")
+
+    def mention_rows(self) -> Iterator[tuple[Any, ...]]:
+        """Numbers of the paper and of the entity, of each mention."""
+        return self._each("SELECT paper, entity FROM mention ORDER BY paper, entity")
+
+    def paper_numbers(self, ids: Iterable[str]) -> dict[str, int]:
+        """The numbers of papers of the corpus."""
+        with self._errors():
+            return self._numbers(ids, "held")
+
+    def paper_ids(self, numbers: Iterable[int]) -> dict[int, str]:
+        """The ids of papers by number."""
+        return dict(self._rows(f"SELECT number, id FROM paper WHERE number IN {_GIVEN}", numbers))
+
+    def entity_numbers(self, names: Iterable[str]) -> dict[str, int]:
+        """The numbers of entities, however they are written; those of no paper are not in the result."""
+        given = {name: key for name in names if (key := fold(name))}
+        known = dict(self._rows(f"SELECT key, number FROM entity WHERE key IN {_GIVEN}", given.values()))
+        return {name: known[key] for name, key in given.items() if key in known}
+
+    def entity_names(self, numbers: Iterable[int]) -> dict[int, str]:
+        """Entities by number, as one of their papers writes them."""
+        return dict(self._rows(f"SELECT number, name FROM entity WHERE number IN {_GIVEN}", numbers))
+
+    def _numbers(self, ids: Iterable[str], condition: str = "TRUE") -> dict[str, int]:
+        return dict(self._rows(f"SELECT id, number FROM paper WHERE id IN {_GIVEN} AND {condition}", ids))
+
+    def _rows(self, sql: str, given: Iterable[Any]) -> list[tuple[Any, ...]]:
+        with self._errors():
+            return self._db.rows(sql, json.dumps([*given]))
+
+    def _each(self, sql: str) -> Iterator[tuple[Any, ...]]:
+        with self._errors():
+            yield from self._db.each(sql)
+
+    @contextmanager
+    def _errors(self) -> Generator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as wrong:
+            raise CorpusError(
+                f"{self.path}: {wrong}", hint="make room there, or build the corpus anew"
+            ) from wrong
+
+
+def verified_counts(path: Path) -> Counts:
+    """How much a graph's file holds, of which every page is read, and nothing changed. Raises `CorpusError` where it is damaged."""
+    try:
+        with reading(path) as database:
+            [[told]] = database.execute("PRAGMA integrity_check(1)").fetchall()
+            if told == "ok":
+                return Counts(*database.execute(_COUNTS).fetchone())
+    except sqlite3.Error as wrong:
+        told = str(wrong)
+    raise damaged(path, told)

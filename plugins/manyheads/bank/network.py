@@ -1,0 +1,126 @@
+"""What retrieval looks up of a graph, in memory: years, citations and mentions as sparse matrices.
+
+Some 300 bytes a paper with 20 citations and 5 entities; names and ids stay in the graph's file.
+"""
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from manyheads.bank.graph import Graph
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Numbers: TypeAlias = NDArray[np.int64]
+    Mask: TypeAlias = NDArray[np.bool_]
+
+
+class Together(NamedTuple):
+    """Papers that are cited together: `other` with `paper`, by `times` papers; numbers, one row each."""
+
+    paper: "Numbers"
+    other: "Numbers"
+    times: "Numbers"
+
+
+class Network:
+    """Papers and entities by their numbers in the graph, as they are when it is made.
+
+    A mask has a place for each paper number: whose citations and mentions count, or which papers may be found.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        import numpy as np
+
+        papers = _rows(graph.paper_rows(), 4)
+        self.size = int(papers[:, 0].max(initial=0)) + 1
+        self.years = np.full(self.size, -1, dtype=np.int32)
+        self.held = np.zeros(self.size, dtype=bool)
+        self.recorded = np.zeros(self.size, dtype=bool)
+        self.years[papers[:, 0]] = papers[:, 1]
+        self.held[papers[:, 0]], self.recorded[papers[:, 0]] = papers[:, 2] > 0, papers[:, 3] > 0
+        cites, mentions = _rows(graph.citation_rows(), 2), _rows(graph.mention_rows(), 2)
+        self.citations = len(cites)
+        self._cites, self._cited = _matrices(cites, self.size, self.size)
+        self.entities = int(mentions[:, 1].max(initial=0)) + 1
+        self._mentions, self._holding = _matrices(mentions, self.size, self.entities)
+
+    def mask(self, before: int | None = None, since: int | None = None) -> "Mask":
+        """The papers of the corpus of these years; those of unknown year only where no year bounds them."""
+        mask = self.held.copy()
+        if before is not None:
+            mask &= (self.years < before) & (self.years >= 0)
+        if since is not None:
+            mask &= self.years >= since
+        return mask
+
+    def cited_with(self, papers: "Numbers", count: int, citing: "Mask", wanted: "Mask") -> Together:
+        """For each paper the `count` wanted ones that the citing papers cite most often together with it; of equals, those
+        that came into the corpus first (SciPIP, §3.2.1, Eq. 4)."""
+        import numpy as np
+
+        together = _masked(self._cited[papers], citing) @ self._cites
+        rows = np.repeat(np.arange(len(papers)), np.diff(together.indptr))
+        others: Any = together.indices.astype(np.int64)
+        keep = wanted[others] & (together.data > 0) & (others != papers[rows])
+        rows, others, times = rows[keep], others[keep], together.data[keep].astype(np.int64)
+        # a paper's best has the largest key: the most times, then the lowest number
+        keys = times * self.size + (self.size - others)
+        starts = np.flatnonzero(np.diff(rows, prepend=-1))
+        lengths = np.diff(starts, append=len(keys))
+        chosen = np.zeros(len(keys), dtype=bool)
+        for _ in range(count if len(keys) else 0):
+            best = np.repeat(np.maximum.reduceat(keys, starts), lengths)
+            chosen |= (keys == best) & (keys > 0)
+            keys[chosen] = 0
+        return Together(papers[rows[chosen]], others[chosen], times[chosen])
+
+    def near(self, entities: "Numbers", least: int, counted: "Mask") -> "Numbers":
+        """The other entities that stand beside one of these in at least so many papers (SciPIP, §3.2.1)."""
+        import numpy as np
+
+        beside = (_masked(self._holding[entities], counted) @ self._mentions).tocoo()
+        return np.setdiff1d(beside.col[beside.data >= least], entities)
+
+    def frequencies(self, entities: "Numbers", counted: "Mask") -> "Numbers":
+        """How many of the papers hold each entity."""
+        return _masked(self._holding[entities], counted).sum(axis=1).A1
+
+    def with_entities(self, entities: "Numbers", wanted: "Mask") -> "tuple[Numbers, Numbers]":
+        """The wanted papers that hold one of the entities, a row for each that they hold: places in `entities`, papers
+        (SciPIP, §3.2.1, Eq. 3)."""
+        import numpy as np
+
+        holding = self._holding[entities]
+        places, papers = np.repeat(np.arange(len(entities)), np.diff(holding.indptr)), holding.indices
+        keep = wanted[papers]
+        return places[keep], papers[keep].astype(np.int64)
+
+    def entities_by_paper(self, papers: "Numbers") -> "Numbers":
+        """The entities of these papers, one after the other; an entity of several of them as often."""
+        return self._mentions[papers].indices
+
+
+def _rows(rows: Iterator[tuple[Any, ...]], width: int) -> "Numbers":
+    import numpy as np
+
+    flat = (-1 if value is None else value for value in chain.from_iterable(rows))
+    return np.fromiter(flat, dtype=np.int64).reshape(-1, width)
+
+
+def _matrices(pairs: "Numbers", height: int, width: int) -> tuple[Any, Any]:
+    """Sparse (height, width) with a one at each pair, and its transpose."""
+    import numpy as np
+    from scipy.sparse import csr_matrix
+
+    ones = np.ones(len(pairs), dtype=np.int32)
+    matrix = csr_matrix((ones, (pairs[:, 0], pairs[:, 1])), shape=(height, width))
+    return matrix, matrix.T.tocsr()
+
+
+def _masked(rows: Any, mask: "Mask") -> Any:
+    """Sparse rows with zeros where the column is outside the mask."""
+    rows.data = rows.data * mask[rows.indices]
+    return rows

@@ -1,0 +1,219 @@
+"""Key phrases of papers: runs of words between function words and verbs, the more telling the fewer papers have them."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple, Self
+
+from manyheads.bank.extraction import ENTITY_WORDS
+from manyheads.bank.lexical import EVERYWHERE, STOP_WORDS
+
+FEWEST_WORDS, MOST_WORDS = ENTITY_WORDS
+
+LONGEST = 20
+"""Words of a run beyond which it is a list or a table, and no phrase."""
+IN_TITLE, LONE, LONGER = 1.8, 0.6, 0.25
+"""How much more a phrase of the title says, how much less one that a single paper has, and how much more each word adds."""
+RAREST = 50
+"""Papers that have a phrase below which it says no more for being rarer: one that several share connects them."""
+_ENDING = re.compile(r"(?:ly|ous|ful|able|ible|less|ed|al|ive|ic|ar|i[zs]es?|ifies)$")
+_VERB = re.compile(r"(?:ize|ise|ify|ate|ly|izes|ises|ifies|ates|ed by)$")
+_TOKEN = re.compile(r"[^\W_]+(?:[-'’/+][^\W_]+)*|[^\w\s]")
+SHORT, ENGLISH, FEW = 3, 0.12, 12
+"""A text with a smaller share of English function words, unless it has few words, is in another language, where words of
+so many letters count as function words."""
+_WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
+_PARTICLES = re.compile(
+    r"[的了和与及或在是为对于中上下以从被把将其等之而并也都我们本文一种基于通过提出\u3040-\u309f]+"
+)
+"""Where a run of Chinese or Japanese letters is cut: the most frequent function words, and all of hiragana."""
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+NOUNS = _words(
+    "algorithm algorithms analysis approach approaches case class comparison cost data dataset datasets degree evaluation "
+    "experiment experiments form framework freedom function functions information input level method methods model modeled "
+    "modeling models number order output performance point points position problem problems process quality search set "
+    "setting simulation simulations single solution solutions space state states step system systems task tasks technique "
+    "techniques term terms test time type user way word world "
+    "high large long low local multiple real second small general standard"
+)
+"""Of the words that abstracts of any field share, those that a phrase may hold beside words of its own."""
+_MORE = _words(
+    "uses learns describes detects estimates handles requires another confirm confirms fail fails generalize generalizes track works thorough distinct about above across after again against all almost alone along already although always among any because before behind "
+    "below between beyond cannot could down during even every few further he her here him his however itself least less "
+    "many me might must my never next no none nor nothing now off once only onto otherwise out over own per perhaps same "
+    "she should since so still them themselves thereby though through throughout too under until up upon us very where "
+    "whereby whole whom whose why would yet did does doing done am being having "
+    "alternates amount amounts arise arises assign become begin call called come comes differ flow flows give gives go goes "
+    "hold holds infer keep lies look looks occur occurs refer referred run runs says see seen start think treats vary "
+    "variety works wide range addition fact ability lot lots kind kinds sort sorts rest part parts role aspects aspect "
+    "according achieves actually addresses aims al allows argue assume assuming become becomes combine combines combining "
+    "compute computes conduct consists construct contain containing contains contrast contribute contributes conventional "
+    "create decide depend depends derive derived derives design designed determine difficult discuss due effect eg either "
+    "employ employing employs enable enables enabling ensure ensures especially essential establish et evaluates exhibit "
+    "existing exploit exploits explore explores extend extends extracted extremely facilitate far final find finds first "
+    "five focus focuses follow following follows found four furthermore generates get hard help helps hence however ie "
+    "illustrate implement implemented includes increase increases increasing instead investigate investigates involve "
+    "involves issue issues key lack largely learns led leverage leverages leveraging made major making many match mean "
+    "means moreover namely need needs neither note numerous obtaining obtains offer offers often one optimal overall "
+    "particular particularly perform performs popular potential predict presenting prior produce produces promising propose "
+    "prove proves provided providing rather reach reduce reduces reducing rely relies remain remains require resulting "
+    "reveal satisfy seek seem serve several significant similarly solved solves solving special specific specifically "
+    "specify state-of-the-art strong study suffer suffers suggest suggests tackle tackles take taken takes third three thus "
+    "today together toward towards traditional train trains treat two typically unlike usually utilize utilizes utilizing "
+    "validate verify versus via well whereas whether widely within without yield yields zero"
+)
+ADJECTIVES = _words(
+    "accurate arbitrary complete complex convex correct deep dense different discrete easy efficient fast finite fixed full "
+    "general hard high human infinite large linear long low multiple new nonlinear novel old online optimal rapid real "
+    "recurrent rich rigid robust same short simple single slow small smooth soft sparse standard stable strong total "
+    "unknown unseen weak wide high-quality end-to-end"
+)
+"""Words that a noun must follow, beside those that their endings tell."""
+_NOUN_ENDINGS = _words(
+    "animal approval arrival crystal diagonal goal hospital interval journal material metal portal potential proposal "
+    "removal retrieval signal survival terminal trial archive alternative derivative drive objective perspective primitive "
+    "characteristic dynamic heuristic logic metric music statistic topic traffic bar car grammar lidar radar sonar scalar "
+    "star noise exercise seed feed speed need variable"
+)
+"""Nouns that end as adjectives do."""
+_GERUNDS = _words(
+    "boosting branching clustering computing coding dancing driving encoding engineering grasping hashing imaging "
+    "indexing landing learning linking manufacturing mapping matching mining monitoring parsing planning pooling "
+    "positioning pricing processing programming pruning ranking rendering reasoning routing sampling scheduling sensing "
+    "smoothing spiking tagging testing timing tracking training understanding voting walking wiring writing deep-learning "
+    "moving sliding swimming climbing flying hopping rotating recurring reading listening speaking"
+)
+_NO_VERBS = _words(
+    "noise precise concise pairwise stepwise blockwise elementwise piecewise state rate climate surrogate plate "
+    "multivariate bivariate univariate covariate candidate coordinate intermediate separate approximate accurate conjugate "
+    "update template gate substrate private duplicate aggregate alternate moderate late date anomaly family assembly "
+    "fly polynomially poly butterfly"
+)
+"""Words that begin a phrase though they end as verbs or adverbs do."""
+_COMMON = _words(EVERYWHERE) | NOUNS
+
+
+class Phrases:
+    """In how many papers of a corpus each phrase stands, and by that the key phrases of a paper.
+
+    A phrase is two to five words within a run of words of which none is a function word or a verb of abstracts; it ends
+    with what may be a noun, and not all of its words are those of any field. It weighs as it is frequent in the paper and
+    rare in the corpus; more where the title has it, less where no other paper has.
+    """
+
+    def __init__(self, papers: int, having: Counter[str]) -> None:
+        self._papers, self._having = max(papers, 1), having
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> Self:
+        """From titles with texts: of all papers, or of as many as tell what is common."""
+        papers, having = 0, Counter[str]()
+        for text in texts:
+            papers += 1
+            having.update({key for key, _, _ in _candidates(text)})
+        return cls(papers, Counter({key: count for key, count in having.items() if count > 1}))
+
+    def best(self, title: str, text: str, most: int) -> tuple[str, ...]:
+        """The paper's key phrases, the most telling first, as first written; none is part of another."""
+        places = _candidates(title)
+        titled = {key for key, _, _ in places}
+        places += _candidates(text)
+        whole = {key for key, _, all_of_it in places if all_of_it}
+        least, ranked = min(RAREST, self._papers / 10), list[tuple[float, int, str]]()
+        for place, (key, count) in enumerate(Counter([key for key, _, _ in places]).items()):
+            having = self._having.get(key, 1)
+            if having > 1 or key in whole:  # else a part of a phrase that no other paper has
+                weight = (1 + math.log(count)) * math.log(1 + self._papers / max(having, least))
+                weight *= LONE if having == 1 else 1 + LONGER * key.count(" ")
+                weight *= IN_TITLE if key in titled else 1
+                ranked.append((-weight, place, key))
+        runs = {key: run for key, run, _ in reversed(places)}
+        return tuple(_written(key, runs[key]) for key in _apart(ranked, most))
+
+
+class _Word(NamedTuple):
+    written: str
+    stem: str
+    """By which it is counted: in lower case, without the plural's ending."""
+    inside: bool
+    """Whether a phrase may hold it, begin with it, end with it; and whether it says what the phrase is about."""
+    begins: bool
+    ends: bool
+    own: bool
+
+
+@lru_cache(maxsize=200_000)
+def _word(token: str) -> _Word:
+    word = token.lower()
+    written = token if token[1:] != word[1:] else word
+    plural = len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is"))
+    stem = (word[:-1] if plural else word).replace("-", " ")
+    barred = word in STOP_WORDS or word in _MORE or (word in _COMMON and word not in NOUNS)
+    inside = (
+        not barred and token[0].isalnum() and len(word) > 1 and not word.isdecimal() and not _WIDE.match(word)
+    )
+    begins = word in _NO_VERBS or not (_VERB.search(word) or (word.endswith("ing") and word not in _GERUNDS))
+    ends = stem in _NOUN_ENDINGS or not (_ENDING.search(word) or word in ADJECTIVES)
+    return _Word(written, stem, inside, begins, ends and word[0].isalpha(), word not in _COMMON)
+
+
+def _candidates(text: str) -> list[tuple[str, list[str], bool]]:
+    """Each place where a phrase stands: by what it is counted, the words of its run, and whether it is all of the run."""
+    places = list[tuple[str, list[str], bool]]()
+    if _WIDE.search(text):  # two letters count as a word
+        parts = (part for run in _WIDE.findall(text) for part in _PARTICLES.split(run))
+        places += ((each, [each], True) for each in parts if 2 * FEWEST_WORDS <= len(each) <= 2 * MOST_WORDS)
+    for run in _runs(text):
+        count, written = len(run), [word.written for word in run]
+        for start in range(count - 1):
+            first = run[start]
+            if first.begins:
+                key, own = first.stem, first.own
+                for end, word in enumerate(run[start + 1 : start + MOST_WORDS], start + 2):
+                    key = f"{key} {word.stem}"
+                    own = own or word.own
+                    if own and word.ends:
+                        places.append((key, written, end - start == count))
+    return places
+
+
+def _runs(text: str) -> list[list[_Word]]:
+    """Words that stand together between function words, verbs and signs."""
+    tokens = _TOKEN.findall(text)
+    short = len(tokens) < FEW or sum(map(STOP_WORDS.__contains__, tokens)) >= ENGLISH * len(tokens)
+    run, runs = list[_Word](), list[list[_Word]]()
+    for word in map(_word, (*tokens, ".")):
+        if word.inside and (short or len(word.written) > SHORT):
+            run.append(word)
+        elif run:
+            if 1 < len(run) <= LONGEST:
+                runs.append(run)
+            run = []
+    return runs
+
+
+def _written(key: str, run: list[str]) -> str:
+    """The part of a run that counts as this phrase."""
+    ends = range(len(run) + 1)
+    parts = (run[start:end] for start in ends for end in ends[start + 1 :])
+    return next(" ".join(part) for part in parts if " ".join(_word(word).stem for word in part) == key)
+
+
+def _apart(ranked: list[tuple[float, int, str]], most: int) -> list[str]:
+    """The first phrases of which none is part of another, or shares two words with it."""
+    keys, seen = list[str](), list[set[str]]()
+    for *_, key in sorted(ranked):
+        words = set(key.split())
+        if not any(words <= other or other <= words or len(words & other) > 1 for other in seen):
+            keys.append(key)
+            seen.append(words)
+        if len(keys) == most:
+            break
+    return keys

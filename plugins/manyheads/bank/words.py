@@ -1,0 +1,56 @@
+"""Papers found by their words: BM25 over titles and abstracts."""
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from manyheads.bank.lexical import stems
+from manyheads.disk import folder_beside, unwritable
+from manyheads.papers import Paper
+
+_IDS = "ids.json"
+
+
+class WordIndex:
+    """An index on disk, mapped into memory; `ids` are its papers in their order. Made by `of`."""
+
+    def __init__(self, ids: Sequence[str], index: Any) -> None:
+        self.ids = ids
+        self._index = index
+
+    @classmethod
+    def of(cls, folder: Path, fingerprint: str, papers: Iterable[Paper]) -> "WordIndex":
+        """The index of a corpus, made on first use. Raises `CacheError` where it cannot be written."""
+        import bm25s
+
+        place = folder.with_name(f"{folder.name}-{fingerprint[:12]}")
+        if not place.is_dir():
+            try:
+                place.parent.mkdir(parents=True, exist_ok=True)
+                with folder_beside(place) as made:
+                    ids, vocabulary, tokens = list[str](), dict[str, int](), list[Any]()
+                    for paper in papers:
+                        ids.append(paper.id)
+                        words = stems(f"{paper.title}\n{paper.abstract}")
+                        tokens.append([vocabulary.setdefault(word, len(vocabulary)) for word in words])
+                    # the library divides by the mean length of a text
+                    index = bm25s.BM25()
+                    index.index((tokens, vocabulary), create_empty_token=True, show_progress=False)
+                    index.save(made, show_progress=False)
+                    (made / _IDS).write_text(json.dumps(ids), encoding="utf-8")
+            except OSError as wrong:
+                raise unwritable(place, wrong) from wrong
+        index = bm25s.BM25.load(place, mmap=True)
+        return cls(json.loads((place / _IDS).read_text(encoding="utf-8")), index)
+
+    def nearest(self, query: str, k: int, wanted: Sequence[bool]) -> dict[str, float]:
+        """The k wanted papers with the highest scores above zero, best first, ties by place."""
+        import numpy as np
+
+        words = [word for word in dict.fromkeys(stems(query)) if word in self._index.vocab_dict]
+        if not words:
+            return {}
+        scores = np.where(wanted, self._index.get_scores(words), 0.0)
+        best: list[int] = np.argsort(-scores, kind="stable")[:k].tolist()
+        return {self.ids[row]: float(scores[row]) for row in best if scores[row] > 0}

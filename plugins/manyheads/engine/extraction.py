@@ -1,0 +1,204 @@
+"""Records of papers by a model: entities, background, summary, main ideas and their details (SciPIP, §3.1, Tables 7–9)."""
+
+import asyncio
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from manyheads.bank.digest import Reading
+from manyheads.bank.extraction import ENTITY_WORDS, MOST_ENTITIES, Extraction
+from manyheads.core import Turn
+from manyheads.disk import read_text
+from manyheads.engine.replying import with_form
+from manyheads.engine.survey import Inquiry, Survey
+from manyheads.forms import word_count
+from manyheads.models.faults import TooLongError
+from manyheads.models.fitting import tokens_of
+from manyheads.models.requests import ROOM
+from manyheads.replies import DetailedIdeas, Extract, FullExtract
+
+BATCH = 32
+"""Records that are put away together."""
+INVALID = "extractor/invalid.md.j2"
+MOST_BACKGROUND, MOST_IDEAS, MOST_DETAILED = 2, 3, 4
+SMALLER = 4
+"""How often a text is read in smaller parts because a server has less room than it was thought to have."""
+_BREAKS = (re.compile(r"\n\s*\n"), re.compile(r"(?<=[.!?])\s|[。！？]"), re.compile(r"\s"))
+"""Where a text is cut, the best places first: between paragraphs, sentences, words."""
+
+
+@dataclass
+class Extractor(Survey):
+    """Asks a model about several papers at once, about each only once.
+
+    Introduction and method are read where they are known, at once if the model's context has room for them, else the method
+    in parts; without them the abstract, without that the title. An entity outside of the limits is asked for once more, with
+    the reason; then it is left out, and noted.
+    """
+
+    role, step, things, gives = "extractor", "extracting", "papers", "records"
+    passes_over = True
+
+    notes: list[str] = field(default_factory=list[str])
+    """What was left out, a line each."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._window = self.model.window
+        self.made_by = f"{self.model.provider}/{self.model.name}"
+        self.recipe = self._digest()
+
+    def __call__(
+        self, readings: Iterable[Reading], total: int, keep: Callable[[Sequence[Extraction]], None]
+    ) -> None:
+        """Extract papers; `keep` gets the records in batches, in a thread. Runs an event loop.
+
+        Raises:
+            UserError: the model failed, or the budget is spent; the records so far are kept.
+        """
+        records, putting = list[Extraction](), asyncio.Lock()
+
+        async def extract(inquiry: Inquiry, reading: Reading) -> None:
+            records.append(await self._record(inquiry, reading))
+            if len(records) >= BATCH:
+                async with putting:
+                    batch, records[:] = [*records], []
+                    if batch:
+                        await asyncio.to_thread(keep, batch)
+
+        try:
+            self.ask_all(((each.paper.id, each) for each in readings), total, extract)
+        finally:
+            if records:
+                keep(records)
+
+    async def _record(self, inquiry: Inquiry, reading: Reading) -> Extraction:
+        for _ in range(SMALLER):
+            try:
+                reply, detailed = await self._read(inquiry, reading)
+                break
+            except TooLongError as error:  # the server has less room than it was thought to have
+                smaller = min(error.window or self._window, self._window // 2)
+                if smaller < ROOM:
+                    raise
+                self._window = smaller
+        else:
+            reply, detailed = await self._read(inquiry, reading)
+        return Extraction(
+            paper=reading.paper.id,
+            entities=self._entities(reply, inquiry.name),
+            background=" ".join(reply.background[:MOST_BACKGROUND]),
+            summary=reply.summary,
+            main_ideas=tuple(reply.main_ideas[:MOST_IDEAS]),
+            detailed_ideas=tuple(detailed[:MOST_DETAILED]),
+            made_by=self.made_by,
+            recipe=self.recipe,
+            basis=reading.basis,
+        )
+
+    async def _read(self, inquiry: Inquiry, reading: Reading) -> tuple[Extract, list[str]]:
+        """All in one answer where it fits; else a digest first, then the details from one part of the method after another."""
+        (introduction, method), paper = reading.text, reading.paper
+        abstract = paper.abstract.strip()
+        if len(abstract) > self._window:  # a quarter of what the context holds
+            abstract = abstract[: self._window]
+            self.notes.append(f"{inquiry.name}: the end of the abstract was not read: it is too long")
+        told: dict[str, object] = {"title": paper.title, "abstract": abstract}
+        check = self._check()
+        if method or introduction:
+            whole = inquiry.turn(
+                "extract", {**told, "introduction": introduction, "method": method}, FullExtract, check
+            )
+            if self._spare(whole) >= 0:
+                reply = await inquiry.ask(whole)
+                return reply, _in_words(reply)
+
+        def digest(text: str) -> Turn[Extract]:
+            return inquiry.turn("digest", {**told, "introduction": text}, Extract, check)
+
+        [beginning, *more] = self._parts(introduction, digest)
+        if more:
+            self.notes.append(f"{inquiry.name}: the end of the introduction was not read: it is too long")
+        reply, contributions = await inquiry.ask(digest(beginning)), list[str]()
+
+        def detail(text: str) -> Turn[DetailedIdeas]:
+            known = contributions or [reply.summary, *reply.main_ideas]
+            return inquiry.turn("detail", {**told, "contributions": known, "method": text}, DetailedIdeas)
+
+        left = method
+        while left:
+            [part, *more] = self._parts(left, detail)
+            contributions = _in_words(await inquiry.ask(detail(part)))
+            left = "".join(more)
+        return reply, contributions
+
+    def _spare(self, turn: Turn[Any]) -> int:
+        """Tokens that the model's context has left beside a question and the answer; below 0 where it does not fit."""
+        room = min(self.model.max_tokens or ROOM, self._window // 4)
+        return self._window - room - tokens_of(turn, with_form(turn))
+
+    def _parts(self, text: str, question: Callable[[str], Turn[Any]]) -> list[str]:
+        """A text as one part where its question fits; else a part that fits, and the rest."""
+        if not text or self._spare(question(text)) >= 0:
+            return [text]
+        most = max(4 * self._spare(question("")), ROOM)  # a token for four bytes
+        part = text.encode("utf-8", "replace")[:most].decode("utf-8", "ignore")
+        half = len(part) // 2
+        ends = (found.end() for place in _BREAKS for found in [*place.finditer(part, half)][-1:])
+        end = next(ends, len(part))
+        return [text[:end], text[end:]]
+
+    # Entities within the limits.
+
+    def _check(self) -> Callable[[Extract], str | None]:
+        """What is wrong with a paper's entities, said once."""
+        told = self.config.attempts < 2
+
+        def check(reply: Extract) -> str | None:
+            nonlocal told
+            wrong = [entity for entity in reply.entities if not _fits(entity)]
+            if told or not (wrong or not 1 <= len(reply.entities) <= MOST_ENTITIES):
+                return None
+            told = True
+            return self.roles.prompts.render(INVALID, {"wrong": wrong, "count": len(reply.entities)}).strip()
+
+        return check
+
+    def _entities(self, reply: Extract, paper: str) -> tuple[str, ...]:
+        """Those within the limits, each once."""
+        fitting: dict[str, str] = {}
+        for entity in (" ".join(one.split()) for one in reply.entities):
+            if _fits(entity):
+                fitting.setdefault(entity.casefold(), entity)
+            else:
+                self.notes.append(
+                    f"{paper}: left out the entity {entity[:80]!r}, of {word_count(entity)} words"
+                )
+        if not reply.entities:
+            self.notes.append(f"{paper}: no entity was named")
+        return tuple(fitting.values())[:MOST_ENTITIES]
+
+    def _digest(self) -> str:
+        """A hash of all that a record depends on beside the paper: the model, the prompts, the forms of replies."""
+        roles, card = self.roles, self.roles.card(self.role)
+        prompts = [INVALID, card.system_prompt(), *map(card.prompt_of, card.tasks)]
+        files = {part for prompt in prompts for part in roles.prompts.parts(prompt)}
+        paths = {name: path for name in sorted(files) if (path := roles.prompts.find(name))}
+        parts = [
+            self.model.identity(),
+            {name: read_text(path) for name, path in paths.items()},
+            [roles.forms.form(roles.reply(self.role, task)) for task in card.tasks],
+        ]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _fits(entity: str) -> bool:
+    least, most = ENTITY_WORDS
+    return least <= word_count(entity) <= most
+
+
+def _in_words(reply: DetailedIdeas) -> list[str]:
+    return [f"{each.idea} {each.details}" for each in reply.detailed_ideas[:MOST_DETAILED]]

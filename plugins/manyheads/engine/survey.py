@@ -1,0 +1,206 @@
+"""Many questions to one role outside of a run: several at once, within a budget, each answer kept, so that none is paid twice."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeVar
+
+from pydantic import TypeAdapter
+
+from manyheads.bank.building import Progress
+from manyheads.config import ModelConfig, RunConfig
+from manyheads.core import (
+    Host,
+    ManagedHost,
+    Message,
+    Meter,
+    Place,
+    Recall,
+    Speaker,
+    Turn,
+    recall_nothing,
+    together,
+)
+from manyheads.engine.budget import Budgeted, Ledger
+from manyheads.engine.journal import request_of
+from manyheads.errors import ReplyError, UserError
+from manyheads.literature.cache import LookupCache
+from manyheads.models.abilities import settled
+from manyheads.models.offline import OFFLINE
+from manyheads.models.requests import key_of, key_variable
+from manyheads.replies import ReplyModel
+from manyheads.roles import Roles
+
+AGAIN = "run the same command again"
+PATIENCE = 3
+"""Things in a row of which no reply can be used, after which a survey that passes such over ends all the same."""
+R = TypeVar("R", bound=ReplyModel)
+T = TypeVar("T")
+MakeHost = Callable[[Mapping[str, ModelConfig], Recall, int], ManagedHost]
+
+
+@dataclass
+class Survey:
+    """Asks a role's model about many things: authors, papers. Each kind of survey is a class of its own.
+
+    Args:
+        config: models, attempts, budget; `roles.<role>.model` chooses another model than the role's.
+        roles: where the role's prompts are.
+        make_host: makes the host whose native agent answers.
+        cache: keeps each answer by model and prompt, so that a survey that was stopped pays nothing twice.
+        tell: told how many are done.
+        limits: of the command, beside the config's budget.
+
+    Raises:
+        ConfigError: the role's prompt cannot be rendered, or the model's key is missing: said before anything is read.
+    """
+
+    role: ClassVar[str]
+    """Who is asked."""
+    step: ClassVar[str]
+    """What bars of progress call it; the cache, too."""
+    things: ClassVar[str]
+    """What it is about, in the plural."""
+    gives: ClassVar[str]
+    """What it gives."""
+    passes_over: ClassVar[bool] = False
+    """Whether a thing of which no reply can be used is left out, and does not end the survey."""
+
+    config: RunConfig
+    roles: Roles
+    make_host: MakeHost
+    cache: LookupCache
+    tell: Progress = lambda step, done, total: None
+    limits: Sequence[Meter] = ()
+    reused: int = 0
+    """Things of which all answers were kept from earlier."""
+    done: int = 0
+    """Things that are answered."""
+    passed_over: dict[str, ReplyError] = field(default_factory=dict[str, ReplyError])
+    """Things of which no reply could be used, with the last problem."""
+    ledger: Ledger = field(init=False)
+    """What this survey has spent."""
+
+    def __post_init__(self) -> None:
+        self.ledger = Ledger(self.config.budget)
+        changes = self.config.roles.get(self.role)
+        alias = changes.model if changes else self.roles.card(self.role).model
+        self.speaker = Speaker(self.role, self.role, self.roles.system(self.role, {}), alias)
+        self.model = settled(self.config.models[alias])
+        if key_variable(self.model):
+            key_of(self.model, alias)
+
+    @property
+    def name(self) -> str:
+        """The model's name as a person reads it."""
+        model = self.model
+        return (
+            "the offline model (no language model)"
+            if model.provider == OFFLINE
+            else f"{model.provider}/{model.name}"
+        )
+
+    def ask_all(
+        self,
+        things: Iterable[tuple[str, T]],
+        total: int,
+        about: Callable[["Inquiry", T], Awaitable[None]],
+    ) -> None:
+        """Ask `about` each of the things, which come by name and are taken as the model is free for them. Runs an event loop.
+
+        Raises:
+            UserError: the model failed, or the budget is spent: nobody else is asked, and what was answered is kept.
+        """
+        try:
+            asyncio.run(self._all(things, total, about))
+        except UserError as error:
+            kept = f"{self.done:,} of {total:,} {self.things} are done, and kept"
+            error.tried = f"{error.tried}; {kept}" if error.tried else kept
+            # A hint that is about a run, said of a survey.
+            hint = (error.hint or AGAIN).replace("manyheads resume RUN --", "the same command and --")
+            error.hint = hint.replace("manyheads resume RUN", AGAIN).replace("resume the run", AGAIN)
+            raise
+
+    def summary(self) -> str:
+        """What was asked and what it cost, in a line."""
+        spent, asked = self.ledger.spent, self.done - self.reused
+        cost = "" if spent.cost is None else f", cost {spent.cost:g}"
+        return (
+            f"{self.gives} by {self.name}: {asked:,} {self.things} asked, {self.reused:,} known from before; "
+            f"{spent.input_tokens:,} tokens read, {spent.output_tokens:,} written{cost}"
+        )
+
+    async def _all(
+        self, things: Iterable[tuple[str, T]], total: int, about: Callable[["Inquiry", T], Awaitable[None]]
+    ) -> None:
+        """After a failure nothing else is asked, but answers under way are waited for: they are paid."""
+        self.done, self.reused, in_a_row, failures = 0, 0, 0, list[UserError]()
+        self.tell(self.step, 0, total)
+        host = self.make_host(self.config.models, recall_nothing, self.config.attempts)
+        asked, following = Budgeted(host, self.ledger, *self.limits), iter(things)
+
+        async def work() -> None:
+            nonlocal in_a_row
+            for name, thing in following:
+                inquiry = Inquiry(self, asked, name)
+                try:
+                    await about(inquiry, thing)
+                except UserError as error:
+                    in_a_row += 1
+                    if isinstance(error, ReplyError) and self.passes_over and in_a_row < PATIENCE:
+                        self.passed_over[name] = error
+                        continue
+                    failures.append(error)
+                else:
+                    in_a_row = 0
+                    self.done += 1
+                    self.reused += not inquiry.asked
+                    self.tell(self.step, self.done, total)
+                if failures:
+                    return
+
+        try:
+            await together(*(work() for _ in range(self.model.concurrency)))
+        finally:
+            await host.close()
+        if failures:
+            raise failures[0]
+
+
+@dataclass
+class Inquiry:
+    """What is asked about one thing."""
+
+    survey: Survey
+    host: Host
+    name: str
+    asked: bool = False
+    """Whether the model was asked, and not everything known from before."""
+
+    def turn(
+        self,
+        task: str,
+        variables: Mapping[str, object],
+        kind: type[R],
+        check: Callable[[R], str | None] | None = None,
+    ) -> Turn[R]:
+        """The question as it will be put; raises `ConfigError` where its prompt cannot be rendered."""
+        survey = self.survey
+        prompt = survey.roles.prompt(survey.role, task, variables)
+        place = Place(survey.step, 0, self.name, task)
+        return Turn(place, survey.speaker, (Message(prompt),), kind, check=check, forms=survey.roles.forms)
+
+    async def ask(self, turn: Turn[R]) -> R:
+        """The answer, kept from before or new.
+
+        Raises:
+            UserError: as of `Host.ask`.
+        """
+        survey, shape = self.survey, TypeAdapter[Any](turn.reply_type)
+        request = request_of(turn, survey.model.identity())
+        answer = survey.cache.get("local", survey.step, request, shape)
+        if answer is None:
+            self.asked = True
+            answer = (await self.host.ask(turn)).value
+            survey.cache.put("local", survey.step, request, shape, answer)
+        return answer

@@ -9,9 +9,9 @@ from manyheads.models.fitting import SAID, fitted, size_of
 from manyheads.resources import Resources
 
 TASK = {
-    "abstract", "advice", "background", "caption", "context", "contribution", "discarded", "entity", "found", "idea", "keywords", "problem", "profile", "progress",
-    "question", "rationale", "reason", "remark", "review", "scientists", "start", "team", "terms", "text", "title", "topic", "version_a",
-    "version_b", "works",
+    "abstract", "advice", "background", "caption", "context", "contribution", "discarded", "entity", "found",
+    "idea", "keywords", "problem", "profile", "progress", "question", "rationale", "reason", "remark", "review",
+    "scientists", "start", "team", "terms", "text", "title", "topic", "version_a", "version_b", "works",
 }  # fmt: skip
 """What a task is about, or what it cannot be done without."""
 

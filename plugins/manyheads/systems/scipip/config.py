@@ -48,6 +48,7 @@ class ScipipConfig(Section):
     area: Text = "computer science"
     """The field of research of the background."""
     retrieval: RetrievalConfig = RetrievalConfig()
+    """How papers are found, and which of them are one (§3.2); `literature.retrieval` is for other systems and for tools."""
     papers: int = Field(default=20, ge=1, le=50)
     """Papers that the model is shown, at most: one for each of the clusters found first. The paper tells no number."""
     synonyms: bool = True

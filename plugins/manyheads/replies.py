@@ -504,10 +504,10 @@ class Entities(ReplyModel):
 
     verb = "names"
 
-    entities: list[Text] = Field(min_length=1)
+    entities: list[Text]
 
     def spoken(self) -> str:
-        return "; ".join(self.entities)
+        return "; ".join(self.entities) or "–"
 
 
 class OtherNames(ReplyModel):

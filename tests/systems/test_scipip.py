@@ -185,6 +185,15 @@ async def test_sentences_are_no_entities(run: Play) -> None:
     assert any("1 of 2 entities" in warning for warning in played.result["warnings"])
 
 
+async def test_without_an_entity_those_of_the_database_are_taken(run: Play) -> None:
+    played = await run(
+        "scipip.path=A", ALL, "inputs.background=Which skin tones do optical sensors miss?", entities=[]
+    )
+    assert "Synonyms" not in titles(played)
+    assert any("no entity was named" in warning for warning in played.result["warnings"])
+    assert channels(played, "skin tones")
+
+
 # Who sees what.
 
 

@@ -53,6 +53,10 @@ async def retrieve(desk: Desk, brainstormed: Sequence[Candidate]) -> list[Shown]
     options = run.settings.retrieval
     if "entity" in options.how:
         result.entities = await _entities(desk, brainstormed)
+        if not result.entities.named:
+            run.warn(
+                RETRIEVAL, "no entity was named: those of the database that stand in the background are taken"
+            )
     database = await asyncio.to_thread(open_database, ecosystem_of(run))
     own, synonyms = result.entities.named, result.entities.others
     found = await database.retrieve(background, options, own or None, synonyms=synonyms)

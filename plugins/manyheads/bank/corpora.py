@@ -8,8 +8,10 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from manyheads.bank.building import Progress, build_corpus
+from manyheads.bank.database import RECORDS, VECTORS
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
+from manyheads.bank.graph import GRAPH, Graph
 from manyheads.bank.knowledge import PAPERS
 from manyheads.bank.meta import AUTHORS, META, NAMES, BuildOptions, read_meta
 from manyheads.bank.meta import damaged as damaged_file
@@ -175,4 +177,17 @@ def verify_corpus(folder: Path) -> list[str]:
         if found != total:
             raise damaged_file(folder / bank, f"{found:,} records, not {total:,}")
         lines.append(f"{bank:<13}{found:,} records with a vector of {meta.embedding.name} each")
+    if (folder / GRAPH).is_file():
+        with Graph(folder / GRAPH) as graph:
+            known = graph.verify()
+        lines.append(
+            f"graph        {known.citations:,} citations by {known.citing:,} papers, {known.entities:,} entities, "
+            f"{known.extractions:,} records"
+        )
+        if known.extractions:
+            with EdgeStore.open(folder / RECORDS / VECTORS, read_only=True) as store:
+                if (stored := store.count()) < known.extractions:
+                    raise damaged_file(
+                        folder / RECORDS, f"vectors of {stored:,} records, not of {known.extractions:,}"
+                    )
     return lines

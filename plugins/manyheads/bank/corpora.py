@@ -11,7 +11,7 @@ from manyheads.bank.building import Progress, build_corpus
 from manyheads.bank.database import RECORDS, VECTORS
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
-from manyheads.bank.graph import GRAPH, Graph
+from manyheads.bank.graph import GRAPH, Graph, verified_counts
 from manyheads.bank.knowledge import PAPERS
 from manyheads.bank.meta import AUTHORS, META, NAMES, BuildOptions, read_meta
 from manyheads.bank.meta import damaged as damaged_file
@@ -139,7 +139,11 @@ def _damaged(folder: Path, whole: bool = False) -> list[str]:
                 held.enter_context(loading(folder / bank))
             damaged = damaged_files(folder, whole=whole)
     # the names may be taken out of a corpus that is passed on
-    return [file for file in damaged if file != NAMES or (folder / file).exists()]
+    damaged = [file for file in damaged if file != NAMES or (folder / file).exists()]
+    if not damaged and not (folder / GRAPH).exists():  # it has no checksum, as records come into it
+        counts = read_meta(folder).counts
+        return [GRAPH] if counts.full_texts or counts.with_references else []
+    return damaged
 
 
 def verify_corpus(folder: Path) -> list[str]:
@@ -161,6 +165,22 @@ def verify_corpus(folder: Path) -> list[str]:
     lines = [f"files        {sums}"]
     counts, shapes = meta.counts, (Paper, Scientist)
     totals = (counts.past + counts.contemporary, counts.scientists)
+    if (folder / GRAPH).exists():
+        graph = verified_counts(folder / GRAPH)
+        built = (totals[0], counts.full_texts, counts.with_references, counts.citations_within)
+        if any(now < then for now, then in zip(graph, built, strict=False)):
+            raise damaged_file(
+                folder / GRAPH, f"{graph[:4]} papers, texts, bibliographies and citations, not {built}"
+            )
+        lines.append(f"graph        {graph.citations:,} citations, {graph.extractions:,} records")
+        if graph.extractions:
+            with Graph(folder / GRAPH) as database:
+                ids = {one.paper for one in database.extractions()}
+            with EdgeStore.open(folder / RECORDS / VECTORS, read_only=True) as store:
+                if lost := ids - {record.id for record in store.scroll()}:
+                    raise damaged_file(
+                        folder / RECORDS, f"no vectors of {len(lost):,} records, such as {min(lost)}"
+                    )
     for bank, shape, total in zip((PAPERS, AUTHORS), shapes, totals, strict=True):
         with EdgeStore.open(folder / bank, read_only=True) as store:
             if (store.model, store.dim) != (meta.embedding.name, meta.embedding.dim):
@@ -177,17 +197,4 @@ def verify_corpus(folder: Path) -> list[str]:
         if found != total:
             raise damaged_file(folder / bank, f"{found:,} records, not {total:,}")
         lines.append(f"{bank:<13}{found:,} records with a vector of {meta.embedding.name} each")
-    if (folder / GRAPH).is_file():
-        with Graph(folder / GRAPH) as graph:
-            known = graph.verify()
-        lines.append(
-            f"graph        {known.citations:,} citations by {known.citing:,} papers, {known.entities:,} entities, "
-            f"{known.extractions:,} records"
-        )
-        if known.extractions:
-            with EdgeStore.open(folder / RECORDS / VECTORS, read_only=True) as store:
-                if (stored := store.count()) < known.extractions:
-                    raise damaged_file(
-                        folder / RECORDS, f"vectors of {stored:,} records, not of {known.extractions:,}"
-                    )
     return lines

@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 import yaml
 
-from manyheads.resources import shipped
+from manyheads.bank.digest import Reading
+from manyheads.bank.graph import Text
+from manyheads.engine.extraction import Extractor
+from manyheads.hosts import host_factory
+from manyheads.literature.cache import LookupCache
+from manyheads.papers import Paper
+from manyheads.resources import Resources, shipped
+from manyheads.roles import Roles
 from support.faults import Fault
 from support.fill import WORDS
 from support.llm import LLM
@@ -192,3 +199,22 @@ async def test_no_english_reaches_a_model(abroad: Path, tmp_path: Path, name: st
     if "models.default.tools=true" in sets:
         answered = {said.text for each in played.requests for said in each.messages if said.role == "tool"}
         assert len(answered) >= 4
+
+
+def test_no_english_reaches_a_model_that_extracts(abroad: Path, tmp_path: Path) -> None:
+    sentence = "ß " * 30
+    text = Text(sentence * 40, sentence * 400)
+    readings = [Reading(Paper(id="p", title="ß"), each) for each in (text, Text("ß", "ß"), Text("", ""))]
+    wrong = iter([["sparse"], [], ["sparse robots"] * 7])
+
+    def entities(request: Request) -> list[str]:
+        return next(wrong, ["sparse robots"])  # so that it is asked again
+
+    answers = {"entities": entities}
+    with LLM(answers=answers) as llm, LookupCache(tmp_path / "cache.sqlite") as cache:
+        config = config_for(llm, "models.default.context=5000")
+        extractor = Extractor(config, Roles(Resources.of((abroad,))), host_factory("autogen"), cache)
+        extractor(readings, len(readings), lambda records: None)
+        assert {request.title for request in llm.requests} == {"Extract", "DetailedIdeas", "FullExtract"}
+        assert not {(word, request.title) for request in llm.requests for word in english(request)}
+    assert llm.calls > 6

@@ -8,6 +8,7 @@ from bench import (
     corpus,
     crowd,
     database,
+    documents,
     embedding,
     extraction,
     ledger,
@@ -31,6 +32,7 @@ TINY = Size(
 LINE = re.compile(r"^\s*\S.* +[\d.]+ \S+ +baseline +[\d.]+ \S+ +ratio +[\d.]+ .*\(.+\)$")
 IN_PROCESS: list[Bench] = [
     retrieval.bench,
+    documents.bench,
     embedding.bench,
     extraction.bench,
     ledger.bench,

@@ -173,7 +173,7 @@ class Extractor(Survey):
     def _entities(self, reply: Extract, paper: str) -> tuple[str, ...]:
         """Those within the limits, each once."""
         fitting: dict[str, str] = {}
-        for entity in (" ".join(one.split()) for one in reply.entities):
+        for entity in dict.fromkeys(" ".join(one.split()) for one in reply.entities):
             if _fits(entity):
                 fitting.setdefault(entity.casefold(), entity)
             else:

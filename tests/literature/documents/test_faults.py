@@ -9,7 +9,7 @@ import pytest
 from reportlab.lib.pagesizes import letter
 from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.pdfgen.canvas import Canvas
-from reportlab.platypus import Paragraph
+from reportlab.platypus import PageBreak, Paragraph
 
 from manyheads.errors import DocumentError
 from manyheads.literature.documents import Limits, read_document, render
@@ -130,6 +130,15 @@ def test_page_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     document = read_document(path)
     assert document.sections
     assert any("page 2" in fault for fault in document.faults)
+
+
+def test_page_that_is_a_picture_is_reported(tmp_path: Path) -> None:
+    story = [heading("1 Introduction"), body("Some words.", 40), PageBreak(), raster(500, 600)]
+    document = read_document(
+        typeset(tmp_path / "half.pdf", [Paragraph("Half a Scan", TITLE)], story, high=60)
+    )
+    assert any("is a picture without text" in fault for fault in document.faults)
+    assert document.sections
 
 
 def test_characters_beyond_the_limit_are_reported(tmp_path: Path) -> None:

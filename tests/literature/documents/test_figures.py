@@ -181,3 +181,57 @@ def test_plot_of_matplotlib_embedded_as_a_form(
     assert one.source == "vector"
     assert is_whole(tmp_path / "both.pdf", one)
     assert "readers of the plot" not in document.text()
+
+
+def test_wide_figure_above_two_columns(tmp_path: Path) -> None:
+    caption = "Figure 1: Wide and short."
+    front = [Paragraph("A Wide Figure", TITLE), figure(Plot(480, 100), caption)]
+    path = typeset(
+        tmp_path / "wide.pdf", front, [heading("1 Introduction"), body("Text.", 40)], columns=2, high=180
+    )
+    (one,) = read_document(path).figures
+    assert one.caption == "Wide and short."
+    assert one.box
+    assert one.box[2] - one.box[0] > 460
+    assert is_whole(path, one)
+
+
+def test_figure_beside_text_and_table_beside_figure(made: Callable[..., tuple[Path, Document]]) -> None:
+    beside = [Plot(190, 110), Paragraph("Figure 1: Beside the text; its caption has two lines.", CAPTION)]
+    left = [raster(200, 100), Spacer(1, 6), Paragraph("Figure 2: Left picture.", CAPTION)]
+    right = [Paragraph("Table 1: Right table.", CAPTION), Grid([["a", "b"], ["1", "2"], ["3", "4"]])]
+    path, document = made(
+        body("Text.", 4),
+        Grid([[body("Text beside it.", 6), beside]], colWidths=[295, 205]),
+        body("More.", 4),
+        Grid([[left, right]], colWidths=[250, 250]),
+        body("More.", 4),
+    )
+    assert [(one.number, one.source) for one in document.figures] == [("1", "vector"), ("2", "raster")]
+    assert document.tables[0].rows == (("a", "b"), ("1", "2"), ("3", "4"))
+    assert all(is_whole(path, one) for one in document.figures)
+    assert "Text beside it. We study how groups of readers agree" in document.text()
+
+
+def test_caption_above_its_figure(made: Callable[..., tuple[Path, Document]]) -> None:
+    above = Paragraph("Figure 1: Its picture is below.", CAPTION)
+    path, document = made(body("Text.", 4), above, raster(), Spacer(1, 12), body("More.", 4))
+    (one,) = document.figures
+    assert one.source == "raster"
+    assert is_whole(path, one)
+
+
+def test_page_that_is_turned(made: Callable[..., tuple[Path, Document]], tmp_path: Path) -> None:
+    import pypdfium2 as pdfium
+
+    path, straight = made(body("Text.", 4), figure(Plot(), "Figure 1: A plot."), body("More.", 4))
+    paper = pdfium.PdfDocument(path)
+    paper[0].set_rotation(90)
+    paper.save(tmp_path / "turned.pdf")
+    paper.close()
+    turned = read_document(tmp_path / "turned.pdf")
+    assert turned.text() == straight.text()
+    one, other = turned.figures[0], straight.figures[0]
+    assert (one.box, one.turn, other.turn) == (other.box, 270, 0)
+    levels = crop(tmp_path / "turned.pdf", one).astype(int)
+    assert np.abs(levels - crop(path, other)).mean() < 2

@@ -179,25 +179,21 @@ def _next_line(lines: Sequence[Line], sheet: Sheet, starts: Sequence[Line]) -> L
 
 
 def _keep_apart(one: Caption, captions: Sequence[Caption], sheet: Sheet, body: float) -> None:
-    """Draw the sides of what a caption may have in, where another caption or text stands beside it."""
+    """Draw the sides of what a caption may have in, where another caption stands beside it."""
     left, right = min(line.x0 for line in one.lines), max(line.x1 for line in one.lines)
-    beside: list[tuple[float, float]] = []
     for other in captions:
-        if other is not one and other.top < one.bottom and other.bottom > one.top:
+        if other is not one and not _text_between(one, other, sheet, body):
             edges = min(line.x0 for line in other.lines), max(line.x1 for line in other.lines)
             if edges[0] >= right:
                 one.right = min(one.right, (right + edges[0]) / 2)
             elif edges[1] <= left:
                 one.left = max(one.left, (left + edges[1]) / 2)
-    own = set(map(id, one.lines))
-    for line in sheet.lines:
-        if id(line) not in own and line.top < one.bottom and line.bottom > one.top and wordy(line):
-            beside.append((line.x0, line.x1))
-    for x0, x1 in beside:
-        if x0 >= right:
-            one.right = min(one.right, x0 - 2)
-        elif x1 <= left:
-            one.left = max(one.left, x1 + 2)
+
+
+def _text_between(one: Caption, other: Caption, sheet: Sheet, body: float) -> bool:
+    """Whether a paragraph parts two captions, so that what belongs to them is not side by side."""
+    top, bottom = min(one.bottom, other.bottom), max(one.top, other.top)
+    return any(top < line.base < bottom and prose(line, body) for line in sheet.lines)
 
 
 def prose(line: Line, body: float) -> bool:
@@ -216,6 +212,12 @@ def _texts(sheet: Sheet, captions: Sequence[Caption], body: float) -> list[Line]
     captioned = {id(line) for one in captions for line in one.lines}
     lines = [one for one in sheet.lines if id(one) not in captioned]
     text = {id(one) for one in lines if prose(one, body)}
+    for number, line in enumerate(lines):
+        # The last line of a paragraph that began on the page or in the column before.
+        first = number == 0 or line.column != lines[number - 1].column
+        last = line.text.endswith((".", ":", "?", "!")) and wordy(line)
+        if first and last and abs(line.size - body) < 0.6 and line.x0 - line.left < 3:
+            text.add(id(line))
     for _ in range(2):
         for above, line in pairwise(lines):
             near = line.column == above.column and 0 < line.base - above.base < 1.35 * max(body, line.size)
@@ -237,27 +239,30 @@ def _numbered(line: Line) -> bool:
 
 def _bands(one: Caption, sheet: Sheet, texts: Sequence[Line], taken: set[int]) -> tuple[Band, Band]:
     """What stands above a caption and below it, up to the next text."""
+    left, right = min(line.x0 for line in one.lines), max(line.x1 for line in one.lines)
     for drawing in sheet.page.drawings:
         x0, y0, x1, y1 = drawing.box
         close = -5 < one.top - y1 < 40 or -5 < y0 - one.bottom < 40
         solid = min(x1 - x0, y1 - y0) > SMALL and not _is_ground(drawing, sheet.page.width, sheet.page.height)
         if close and solid and _overlap((x0, x1), (one.left, one.right)) > 0.3 * (x1 - x0):
             one.left, one.right = min(one.left, x0), max(one.right, x1)
+            left, right = min(left, x0), max(right, x1)
     own = set(map(id, one.lines))
-    across = [
-        line
-        for line in texts
-        if id(line) not in own
-        and _overlap((line.x0, line.x1), (one.left, one.right)) > min(5, line.width / 2)
-    ]
+    others = [line for line in texts if id(line) not in own]
+    across = [line for line in others if _overlap((line.x0, line.x1), (left, right)) > min(5, line.width / 2)]
     high = max((line.bottom for line in across if line.bottom <= one.top + 3), default=0.0)
     low = min((line.top for line in across if line.top >= one.bottom - 3), default=sheet.page.height)
     for y0, y1 in _head_rules(sheet):
         high, low = max(high, y1 if y1 < one.top else 0), min(low, y0 if y0 > one.bottom else low)
-    return (
-        _band(sheet, (one.left - 2, high, one.right + 2, one.top), taken),
-        _band(sheet, (one.left - 2, one.bottom, one.right + 2, low), taken),
-    )
+    bands: list[Band] = []
+    for top, bottom in ((high, one.top), (one.bottom, low)):
+        # Text may stand beside a figure, in its column.
+        beside = [line for line in others if top < (line.top + line.bottom) / 2 < bottom]
+        west = max((line.x1 for line in beside if line.x1 <= left + 5), default=one.left)
+        east = min((line.x0 for line in beside if line.x0 >= right - 5), default=one.right)
+        box = max(one.left, west) - 2, top, min(one.right, east) + 2, bottom
+        bands.append(_band(sheet, box, taken))
+    return bands[0], bands[1]
 
 
 def _head_rules(sheet: Sheet) -> list[tuple[float, float]]:

@@ -30,6 +30,8 @@ TINY = 2.0
 INK = 24
 """Levels of grey by which a word must differ from what it stands on."""
 WHITE = 245
+SCANNED = 20
+"""Words below which a page that is a picture has no text."""
 BOLD = ("bold", "black", "heavy", "cmbx", "-medi", "demi")
 ITALIC = ("italic", "oblique", "slanted", "cmti", "-ital", "regularital")
 """In the names of fonts."""
@@ -147,7 +149,7 @@ def read_pages(path: Path, limits: Limits) -> tuple[list[Page], int, list[str], 
 
 
 def render(
-    path: Path, page: int, box: Box | None = None, *, turn: Turn = 0, width: int = 1000, margin: float = 4
+    path: Path, page: int, box: Box | None = None, *, turn: Turn = 0, width: int = 1000, margin: float = 3
 ) -> bytes:
     """A crop of a page (all of it without a box) as PNG.
 
@@ -411,6 +413,8 @@ def _sort_words(page: Page, letters: list[_Letter], place: _Place) -> None:
         if page.hidden and page.hidden[-1].why == why:
             text = f"{page.hidden.pop().text} {text}"
         page.hidden.append(Hidden(text=text, page=page.number, why=why))  # pyright: ignore[reportArgumentType]
+    if scanned and len(page.words) < SCANNED:
+        page.faults.append(f"page {page.number} is a picture without text: nothing of it was read")
     if seen_by_recognition:
         page.faults.append(
             f"page {page.number} is a picture; its text is what a text recognition put behind it"

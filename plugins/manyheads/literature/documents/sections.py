@@ -5,21 +5,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from manyheads.literature.documents.document import Kind
-from manyheads.literature.documents.layout import Line, joined, spacing
+from manyheads.literature.documents.layout import Line, joined, spacing, wordy
 
 NUMBERED = re.compile(
     r"^(?:(?:section|appendix)\s+)?((?:\d{1,2}|[A-Z])(?:\.\d{1,2}){0,3}|[IVX]{1,5})(?:[.:)]\s*|\s+)(\S.*)$",
     re.I,
 )
 NAMES: dict[str, Kind] = {
+    r"problem (?:statement|setup|setting|formulation|definition)|theor|convergence|proof": "method",
     r"introduction|motivation": "introduction",
     r"(?:related|prior|previous) (?:works?|literature|research|studies|approaches)|background|literature review|state of the art": "related",
     r"(?:experiment|evaluation|empirical|implementation detail|dataset|setup|benchmark|ablation|case stud)": "experiments",
     r"result|findings|performance|analys[ie]s": "results",
     r"conclu|discussion|future work|summary|limitation|broader impact|ethic|outlook": "conclusion",
-    r"method|approach|model|algorithm|architecture|framework|preliminar|formulation|problem (?:statement|setup|setting|definition)|notation|theory|proposed|system|materials|design": "method",
+    r"method|approach|model|algorithm|architecture|framework|preliminar|formulation|notation|proposed|system|materials|design": "method",
     r"appendix|appendices|supplement|annex": "appendix",
 }
+"""What the titles of sections say, the first that fits."""
 LETTER = re.compile(r"[A-HJ-UWYZ](?:\.|$)")
 """The number of an appendix, and of no section: I, V and X are Roman."""
 ASIDE = re.compile(
@@ -66,14 +68,7 @@ class Passage:
 def title_and_authors(lines: Sequence[Line], body: float) -> tuple[str, tuple[str, ...], int]:
     """The title (the largest letters above the abstract), the authors below it, and the line at which the text begins."""
     first = [one for one in lines if one.page == lines[0].page] if lines else []
-    end = next(
-        (
-            number
-            for number, one in enumerate(first)
-            if ABSTRACT.match(one.text) or (PLAIN.match(bare(one)[1]) and heading(one, body))
-        ),
-        min(len(first), 12),
-    )
+    end = next((number for number, one in enumerate(first) if _opens(one, body)), len(first))
     head = first[:end]
     if not head:
         return "", (), 0
@@ -85,7 +80,24 @@ def title_and_authors(lines: Sequence[Line], body: float) -> tuple[str, tuple[st
     while stop < len(head) and head[stop].largest > size - 0.3:
         stop += 1
     title = joined(small_capitals(one) for one in head[start:stop])
-    return title, _authors(head[stop:]), end
+    # An abstract without a heading, or the text itself, is paragraphs of sentences.
+    begin = next(
+        (number for number in range(stop, end - 2) if all(map(_running, first[number : number + 3]))), end
+    )
+    return title, _authors(first[stop:begin]), begin
+
+
+def _opens(line: Line, body: float) -> bool:
+    """Whether a line is the abstract's first or the heading of the first section."""
+    number, title = bare(line)
+    return bool(ABSTRACT.match(line.text)) or (
+        (bool(PLAIN.match(title)) or number in ("1", "I")) and heading(line, body)
+    )
+
+
+def _running(line: Line) -> bool:
+    """Whether a line is of a paragraph."""
+    return line.width > 0.5 * (line.right - line.left) and wordy(line) and not PLACES.search(line.text)
 
 
 def _authors(lines: Sequence[Line]) -> tuple[str, ...]:
@@ -134,7 +146,7 @@ def heading(line: Line, body: float) -> bool:
     """Whether a line looks like the heading of a section, by its letters."""
     number, title = bare(line)
     words = title.split()
-    if not words or len(title) > 120 or len(words) > 16 or CAPTION.match(line.text):
+    if not words or len(title) > 120 or len(words) > 22 or CAPTION.match(line.text):
         return False
     letters = sum(map(str.isalpha, title))
     if (
@@ -161,30 +173,33 @@ def passages(lines: Sequence[Line], body: float) -> list[Passage]:
     previous: Line | None = None
     for line in lines:
         last = made[-1]
-        if heading(line, body) and _stands_alone(line, previous, step) and _in_order(line, made):
+        if last.heading and last.heading is previous and _goes_on(line, last.heading, body):
+            last.title = joined((last.title, small_capitals(line).rstrip(".:")))
+            last.heading = line
+        elif heading(line, body) and _stands_alone(line, previous, step) and _in_order(line, made):
             number, title = bare(line)
-            if (
-                last.heading is previous
-                and previous is not None
-                and last.heading is not None
-                and not number
-                and line.page == previous.page
-                and abs(line.largest - previous.largest) < 0.3
-                and line.bold == previous.bold
-                and 0 < line.base - previous.base < 1.6 * line.largest
-                and not PLAIN.match(title)
-            ):
-                last.title = joined((last.title, title))
-                last.heading = line
-            else:
-                made.append(Passage(title, number, heading=line, references=bool(REFERENCES.match(title))))
+            made.append(Passage(title, number, heading=line, references=bool(REFERENCES.match(title))))
         elif (match := ABSTRACT.match(line.text)) and len(made) == 1 and match.end() < len(line.text):
-            made.append(Passage("Abstract", heading=line, lines=[line]))
+            made.append(Passage("Abstract", lines=[line]))
         else:
             last.lines.append(line)
         previous = line
     set_kinds(made)
     return [one for one in made if one.title or one.lines]
+
+
+def _goes_on(line: Line, above: Line, body: float) -> bool:
+    """Whether a line is the second of a heading."""
+    number, title = bare(line)
+    capitals = any(one.caps for one in line.words)
+    alike = (
+        abs(line.largest - above.largest) < 0.3
+        and line.bold == above.bold
+        and capitals == any(one.caps for one in above.words)
+    )
+    marked = line.bold or capitals or line.largest > body + 0.9
+    near = line.page == above.page and 0 < line.base - above.base < 1.5 * line.largest
+    return alike and marked and near and not number and not PLAIN.match(title)
 
 
 def _stands_alone(line: Line, previous: Line | None, step: float) -> bool:
@@ -296,20 +311,13 @@ def paragraphs(lines: Sequence[Line], words: Mapping[str, int]) -> str:
             groups.append([])
         groups[-1].append(line.text)
         previous = line
-    return "\n".join(joined(group, words) for group in groups)
+    # Raised marks and formulas leave a blank before the next sign.
+    return "\n".join(re.sub(r" +([,.;:])(?=\s|$)", r"\1", joined(group, words)) for group in groups)
 
 
 def _begins(line: Line, previous: Line, step: float) -> bool:
+    ended = previous.text.endswith((".", ":", "?", "!"))
     if line.page != previous.page or line.column != previous.column:
-        return previous.text.endswith((".", ":", "?", "!")) and previous.width < 0.9 * (
-            previous.right - previous.left
-        )
+        return ended and (previous.width < 0.9 * (previous.right - previous.left) or line.words[0].bold)
     indented = line.x0 - line.left > 6 and abs(previous.x0 - line.left) < 3 and line.x0 - line.left < 30
-    return line.base - previous.base > 1.35 * step or (
-        indented and previous.text.endswith((".", ":", "?", "!"))
-    )
-
-
-def pages_of(lines: Sequence[Line]) -> tuple[int, ...]:
-    """Where lines stand."""
-    return tuple(sorted({one.page for one in lines}))
+    return line.base - previous.base > 1.35 * step or (indented and ended)

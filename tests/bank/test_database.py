@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from manyheads.bank.building import build_corpus
+from manyheads.bank.corpora import verify_corpus
 from manyheads.bank.database import LiteratureDatabase, Scope
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
@@ -322,3 +324,16 @@ async def test_many_ask_at_once_while_records_come_in(tmp_path: Path) -> None:
         assert all(4 <= len(each.papers) <= PAST_PAPERS for each in found)
         last = await database.retrieve(GRASP, RetrievalConfig(semantic=50))
         assert len(last.papers) == PAST_PAPERS
+
+
+def test_verification_reads_records_and_graph(tmp_path: Path) -> None:
+    with built(tmp_path) as ecosystem:
+        LiteratureDatabase.of(ecosystem).put(records())
+    folder = tmp_path / "corpus"
+    assert any("30 records" in line for line in verify_corpus(folder) if line.startswith("graph"))
+    with sqlite3.connect(folder / "graph.sqlite") as graph:
+        graph.execute("UPDATE extraction SET record = '{}' WHERE paper = 3")
+    graph.close()
+    with pytest.raises(CorpusError, match="a record cannot be read") as caught:
+        verify_corpus(folder)
+    assert "extract the papers anew" in str(caught.value)

@@ -149,14 +149,13 @@ def look_ups(folder: Path, planted: Planted, queries: int) -> tuple[float, float
         ]
     )
     embedder = PlantedEmbedder(planted.dim)
-    with Ecosystem.open(folder, embedder) as ecosystem:
+    # one event loop, as a run has: to make one takes as long as a third of the look-up
+    with Ecosystem.open(folder, embedder) as ecosystem, asyncio.Runner() as loop:
         database = LiteratureDatabase.of(ecosystem)
         asked = [f"query {number}" for number in range(queries)]
         rows = ecosystem.papers.queries.embed(asked)
-        found = [len(asyncio.run(database.retrieve(query)).papers) for query in asked]
-        mine = median(
-            typical(lambda query=query: asyncio.run(database.retrieve(query)), 3) for query in asked
-        )
+        found = [len(loop.run(database.retrieve(query)).papers) for query in asked]
+        mine = median(typical(lambda query=query: loop.run(database.retrieve(query)), 3) for query in asked)
 
         def exact(row: "Vectors") -> object:
             scores = vectors @ row

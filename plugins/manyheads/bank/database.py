@@ -144,7 +144,7 @@ class LiteratureDatabase(Closing):
         self._records: Records | None = None
         self._network: Network | None = None
         self._recipes: dict[str, int] = {}
-        self._words: WordIndex | None = None
+        self._words: tuple[WordIndex, Numbers] | None = None
 
     @classmethod
     def of(cls, ecosystem: Ecosystem) -> "LiteratureDatabase":
@@ -438,13 +438,16 @@ class LiteratureDatabase(Closing):
         return {one.id: one.score for one in records}
 
     def _by_words(self, query: str, k: int, view: _View) -> dict[str, float]:
-        if self._words is None:
-            papers = self.ecosystem.papers.papers()
-            self._words = WordIndex.of(self.folder / "bm25", self.ecosystem.meta.fingerprint, papers)
-        ids = self._words.ids
-        numbers = self.graph.paper_numbers(ids)
-        wanted = [one in numbers and bool(view.wanted[numbers[one]]) for one in ids]
-        return self._words.nearest(query, k, wanted)
+        import numpy as np
+
+        with self._lock:
+            if self._words is None:
+                papers = self.ecosystem.papers.papers()
+                index = WordIndex.of(self.folder / "bm25", self.ecosystem.meta.fingerprint, papers)
+                numbers = self.graph.paper_numbers(index.ids)
+                self._words = index, np.array([numbers[one] for one in index.ids], dtype=np.int64)
+            index, rows = self._words
+        return index.nearest(query, k, view.wanted[rows])
 
     def _by_entity(
         self, entities: Sequence[str], similar: Sequence[str], options: RetrievalConfig, view: _View

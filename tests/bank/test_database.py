@@ -112,6 +112,16 @@ async def test_the_three_ways_and_their_reasons(database: LiteratureDatabase) ->
     assert len(found.papers[0].how) > 1
 
 
+def test_equally_rare_entities_are_kept_by_name_however_they_came(tmp_path: Path) -> None:
+    kept: list[list[str]] = []
+    for names in (("owl flight", "bat calls", "cat naps"), ("cat naps", "owl flight", "bat calls")):
+        with built(tmp_path / names[0]) as ecosystem:
+            database = LiteratureDatabase.of(ecosystem)
+            database.put([record(0, *names), record(1, *names), record(2)])
+            kept.append(database.entities_near(names, together=2, rarest=2))
+    assert kept == [["bat calls", "cat naps"]] * 2
+
+
 async def test_what_is_found_in_several_ways_comes_first_and_is_not_cut(database: LiteratureDatabase) -> None:
     every = await database.retrieve(GRASP, RetrievalConfig(semantic=6))
     few = await database.retrieve(GRASP, RetrievalConfig(semantic=6, papers=2))

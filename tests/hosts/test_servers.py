@@ -8,7 +8,7 @@ import pytest
 from anthropic import AsyncAnthropic
 
 from manyheads.config import ModelConfig
-from manyheads.core import Message, Tool
+from manyheads.core import Message, Tool, Turn
 from manyheads.errors import ConfigError, ModelError
 from manyheads.hosts.clients import RESPONSES, tap
 from manyheads.models.abilities import forms_for, openai_settings, remember
@@ -182,7 +182,7 @@ async def test_what_tools_say_is_measured_too_and_never_left_out(llm: LLM, host:
 
 
 async def test_what_is_recalled_is_measured_too(llm: LLM, host: Hosting) -> None:
-    async def recall(query: str, speaker: str) -> str:
+    async def recall(turn: Turn[Any]) -> str:
         return f"Recalled {'name ' * 1200}"
 
     async with host(model(llm, context=5000, max_tokens=200), recall) as on:

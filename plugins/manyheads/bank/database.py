@@ -34,7 +34,7 @@ from manyheads.bank.store import Closing, Filter
 from manyheads.bank.words import WordIndex
 from manyheads.disk import LockedError
 from manyheads.errors import CorpusError
-from manyheads.papers import Hit, Paper, Period
+from manyheads.papers import Hit, Paper, Period, fold
 
 if TYPE_CHECKING:
     from manyheads.bank.network import Mask, Numbers
@@ -482,19 +482,22 @@ class LiteratureDatabase(Closing):
         view: _View,
     ) -> "_Kept":
         """Of entities and their neighbours those to keep, the rarest first. Of equals, the background's own come first, then
-        those of most similar papers."""
+        those of most similar papers, then the first by name."""
         import numpy as np
 
         candidates = np.concatenate([entities, view.network.near(entities, options.together, view.known)])
         papers = view.network.frequencies(candidates, view.known)
         candidates, papers = candidates[papers >= options.held], papers[papers >= options.held]
         similar = np.array([beside.get(one, 0) for one in candidates.tolist()], dtype=np.int64)
-        best = np.lexsort((candidates, -similar, ~np.isin(candidates, own), papers))[: options.rarest]
-        names = self.graph.entity_names(candidates[best].tolist())
-        counts = dict(zip(candidates[best].tolist(), papers[best].tolist(), strict=True))
+        keys = [*zip(papers.tolist(), (~np.isin(candidates, own)).tolist(), (-similar).tolist(), strict=True)]
+        if not keys:
+            return _Kept({}, [])
+        last = sorted(keys)[: options.rarest][-1]
+        best = {one: key for one, key in zip(candidates.tolist(), keys, strict=True) if key <= last}
         # one that has gone out of the graph meanwhile has no name
-        kept = [one for one in counts if one in names]
-        return _Kept({one: names[one] for one in kept}, [counts[one] for one in kept])
+        names = self.graph.entity_names(best)
+        kept = sorted(names, key=lambda one: (best[one], fold(names[one])))[: options.rarest]
+        return _Kept({one: names[one] for one in kept}, [best[one][0] for one in kept])
 
     def _by_citation(self, found: Sequence[str], count: int, view: _View) -> dict[str, list[Channel]]:
         numbers = view.papers(self.graph.paper_numbers(found))

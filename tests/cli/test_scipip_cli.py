@@ -83,7 +83,7 @@ def test_a_word_will_do_and_a_warning_says_what_to_expect(tmp_path: Path) -> Non
     (("--background", "x y z", "--set", "corpus=nowhere"), "nowhere"),
     (("--background", "x y z", "--set", "literature.references=services"), "literature.references"),
     (("--background", "x y z", "--set", "scipip.final=[4,3]"), "scipip.final"),
-    (("--background", "x y z", "--set", "scipip.retrieval.how=[magic]"), "scipip.retrieval.how"),
+    (("--background", "x y z", "--set", "literature.retrieval.how=[magic]"), "literature.retrieval.how"),
 ])  # fmt: skip
 def test_a_mistake_is_said_in_one_message(tmp_path: Path, flags: tuple[str, ...], said: str) -> None:
     (tmp_path / "empty.md").write_text(" \n", encoding="utf-8")

@@ -161,7 +161,7 @@ async def test_a_run_in_words(run: Play, tmp_path: Path) -> None:
 
 
 async def test_papers_of_one_cluster_are_shown_with_the_first(run: Play, tmp_path: Path) -> None:
-    result = (await run("scipip.retrieval.threshold=-1")).result
+    result = (await run("literature.retrieval.threshold=-1")).result
     [cluster] = result["clusters"]
     titles = {each["id"]: each["title"] for each in result["evidence"]}
     page = unescape(page_of(tmp_path / "run"))

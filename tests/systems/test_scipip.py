@@ -9,7 +9,7 @@ import pytest
 
 from manyheads.core.events import Judged, Stage
 from manyheads.engine.readiness import prepare
-from manyheads.errors import BudgetError, ConfigError, SubjectError
+from manyheads.errors import BudgetError, ChangedError, ConfigError, SubjectError
 from manyheads.systems import systems
 from support.faults import Fault
 from support.llm import LLM
@@ -22,7 +22,7 @@ BACKGROUND = (
     "Robots grasp cups by what a camera sees of them, and it sees the front alone. Fingers feel where the rim is, but touch "
     "is slow, and nobody has said when it is worth its time."
 )
-ALL = "scipip.retrieval.held=1"
+ALL = "literature.retrieval.held=1"
 """So that an entity counts that a single paper holds."""
 STAGES = ("brainstorm", "retrieval", "problem", "ideas", "filter", "refinement", "writing")
 
@@ -173,9 +173,28 @@ async def test_synonyms_are_looked_up_too_and_can_be_left_out(run: Play) -> None
 
 
 async def test_without_the_channel_of_entities_nobody_is_asked_for_any(run: Play) -> None:
-    played = await run("scipip.retrieval.how=[semantic]")
+    played = await run("literature.retrieval.how=[semantic]")
     assert not {"Entities", "Synonyms"} & {*titles(played)}
     assert played.result["clusters"]
+
+
+async def test_how_papers_are_found_is_one_setting_under_either_of_its_names(llm: LLM) -> None:
+    own, former = (
+        config_for(llm, "system=scipip", f"{key}.semantic=7")
+        for key in ("literature.retrieval", "scipip.retrieval")
+    )
+    assert own == former
+    assert own.literature.retrieval.semantic == 7
+
+
+async def test_how_papers_are_found_is_not_changed_within_a_run(run: Play, llm: LLM) -> None:
+    with pytest.raises(BudgetError):
+        await run("scipip.path=A", "budget.calls=9")
+    asked = llm.calls
+    with pytest.raises(ChangedError, match=r"literature\.retrieval"):
+        await run("scipip.path=A", "literature.retrieval.semantic=7")
+    assert llm.calls == asked
+    assert "retrieval" not in config_for(llm, "system=virsci").course()["literature"]
 
 
 async def test_sentences_are_no_entities(run: Play) -> None:
@@ -474,7 +493,7 @@ def test_a_number_that_makes_no_sense_is_refused(llm: LLM, key: str) -> None:
 
 @pytest.mark.parametrize(("sets", "left_out"), [
     ((), set()), (("scipip.path=A",), {"brainstorm"}), (("scipip.synonyms=false",), {"synonyms"}),
-    (("scipip.retrieval.how=[semantic]",), {"synonyms", "entities"}), (("scipip.abstract=false",), {"abstract"}),
+    (("literature.retrieval.how=[semantic]",), {"synonyms", "entities"}), (("scipip.abstract=false",), {"abstract"}),
 ])  # fmt: skip
 def test_only_tasks_that_are_asked_are_needed(llm: LLM, sets: Sequence[str], left_out: set[str]) -> None:
     config = config_for(llm, "system=scipip", *sets)

@@ -54,6 +54,9 @@ class Strict(BaseModel):
 class Section(Strict):
     """The section of a run's config that is a system's own; its key is the system's name."""
 
+    retrieves: ClassVar[bool] = False
+    """Whether its papers come from the corpus's literature database, by `literature.retrieval`."""
+
     def course(self) -> dict[str, Any]:
         """The keys that steer who is asked what: what a resumed run must not have changed."""
         return self.model_dump(mode="json")
@@ -321,7 +324,8 @@ class LiteratureConfig(Strict):
     """Where the references of ideas come from: B_past, the cascade below (VirSci 2025, App. C.3), or the corpus's literature
     database, which finds papers in three ways (SciPIP, §3.2)."""
     retrieval: RetrievalConfig = RetrievalConfig()
-    """How the literature database is asked: by `references: inspirations`, and by the tool retrieve_inspirations."""
+    """How the literature database is asked: by systems whose papers come from it, by `references: inspirations`, and by the
+    tool retrieve_inspirations."""
     cascade: tuple[SourceName, ...] = ("local", "semantic_scholar", "openalex")
     """Sources in the order in which they are asked; the next one where the ones before found too little."""
     before: str = "bound"
@@ -439,7 +443,7 @@ class RunConfig(Strict):
     def course(self) -> dict[str, Any]:
         """The keys that steer who is asked what; what only prompts or prices depend on is left out."""
         keys = {"references", "cascade", "before"}
-        if self.literature.references == "inspirations":
+        if self.literature.references == "inspirations" or self.settings.retrieves:
             keys.add("retrieval")
         searched = self.literature.model_dump(mode="json", include=keys)
         return {

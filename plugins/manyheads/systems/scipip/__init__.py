@@ -24,4 +24,5 @@ SCIPIP = System(
     corpus=lambda config: True,
     prepare=config.need_corpus,
     read=config.read_background,
+    aliases={"scipip.retrieval": "literature.retrieval"},
 )

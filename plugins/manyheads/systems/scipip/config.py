@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from manyheads.config import Inputs, RetrievalConfig, RunConfig, Section, Slot
+from manyheads.config import Inputs, RunConfig, Section, Slot
 from manyheads.errors import ConfigError
 from manyheads.forms import word_count
 from manyheads.replies import (
@@ -38,17 +38,19 @@ Range = Annotated[tuple[int, int], AfterValidator(_in_order)]
 
 
 class ScipipConfig(Section):
-    """How many papers and ideas there are at each stage; those without a number in the paper's text are ours."""
+    """How many papers and ideas there are at each stage; those without a number in the paper's text are ours.
+
+    How papers are found, and which of them are one (§3.2), says `literature.retrieval`.
+    """
 
     in_full = frozenset({"ideas"})
+    retrieves = True
 
     path: Literal["A", "B", "C"] = "C"
     """Ideas from the literature (A), beside them ideas of a brainstorming (B), whose entities join the retrieval as well
     (C; §3.3)."""
     area: Text = "computer science"
     """The field of research of the background."""
-    retrieval: RetrievalConfig = RetrievalConfig()
-    """How papers are found, and which of them are one (§3.2); `literature.retrieval` is for other systems and for tools."""
     papers: int = Field(default=20, ge=1, le=50)
     """Papers that the model is shown, at most: one for each of the clusters found first. The paper tells no number."""
     synonyms: bool = True
@@ -97,7 +99,7 @@ IDEATOR, INDEXER, JUDGE, RESEARCHER = "ideator", "indexer", "judge", "researcher
 def needs(config: RunConfig) -> Mapping[tuple[str, str], type[ReplyModel]]:
     """The tasks that a config makes it ask."""
     settings: ScipipConfig = config.settings
-    entities = "entity" in settings.retrieval.how
+    entities = "entity" in config.literature.retrieval.how
     tasks: list[tuple[str, str, type[ReplyModel], bool]] = [
         (IDEATOR, "brainstorm", Brainstorm, settings.brainstorms),
         (INDEXER, "entities", Entities, entities),

@@ -50,7 +50,7 @@ async def retrieve(desk: Desk, brainstormed: Sequence[Candidate]) -> list[Shown]
     """
     desk.begin(RETRIEVAL)
     run, result, background = desk.run, desk.run.result, desk.run.material.text
-    options = run.settings.retrieval
+    options = run.config.literature.retrieval
     if "entity" in options.how:
         result.entities = await _entities(desk, brainstormed)
         if not result.entities.named:

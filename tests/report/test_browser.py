@@ -1,6 +1,5 @@
 """The report in a real browser: nothing runs, nothing is fetched, nothing overflows, all of it prints."""
 
-import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -10,22 +9,11 @@ from typing import Any
 import pytest
 
 from manyheads.systems.results import write_report
+from support.browser import NEEDS_CHROMIUM, browse, width_of
 from support.ranked import RANKED, SHOWN, order, ranking
 
 Write = Callable[..., Path]
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-    "--disable-background-networking", "--disable-component-update", "--allow-file-access-from-files",
-)  # fmt: skip
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")]
-
-
-def browse(tmp_path: Path, page: Path, *flags: str) -> str:
-    profile = tmp_path / "profile"
-    shutil.rmtree(profile, ignore_errors=True)
-    command = [str(CHROMIUM), *FLAGS, f"--user-data-dir={profile}", *flags, page.as_uri()]
-    return subprocess.run(command, capture_output=True, text=True, timeout=100, check=True).stdout
+pytestmark = [pytest.mark.slow, NEEDS_CHROMIUM]
 
 
 def test_a_script_in_a_model_text_does_not_run(tmp_path: Path, run: Write, told: dict[str, Any]) -> None:
@@ -41,21 +29,6 @@ def test_even_unescaped_markup_could_not_run(tmp_path: Path, run: Write) -> None
     script = "<script>document.documentElement.dataset.owned = 1</script>"
     page.write_text(page.read_text(encoding="utf-8").replace("</main>", f"{script}</main>"), encoding="utf-8")
     assert "data-owned" not in browse(tmp_path, page, "--dump-dom")
-
-
-def width_of(tmp_path: Path, report: Path, width: int) -> int:
-    """How wide a report is that is shown in a window of some width, with all that folds away in sight."""
-    frame = tmp_path / "frame.html"
-    frame.write_text(
-        f"<iframe id=f src='{report.as_uri()}' style='width:{width}px;height:900px;border:0'></iframe>"
-        "<script>onload = () => { const page = f.contentDocument;"
-        "for (const d of page.querySelectorAll('details')) d.open = true;"
-        "document.title = page.documentElement.scrollWidth; }</script>",
-        encoding="utf-8",
-    )
-    title = re.search(r"<title>(\d+)", browse(tmp_path, frame, "--dump-dom"))
-    assert title
-    return int(title[1])
 
 
 @pytest.mark.parametrize("width", [320, 390, 768, 1280])

@@ -1,5 +1,6 @@
 """The report of ideas for a background: final ideas first, which papers led to which idea, why each was kept, how papers were found."""
 
+import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
@@ -14,6 +15,7 @@ import pytest
 from manyheads.errors import ModelError
 from manyheads.systems.results import closing_lines, essence, in_full, load, write_report
 from manyheads.systems.scipip.picture import Box, Entry, Picture, breadth, cut, draw, wrapped
+from support.browser import NEEDS_CHROMIUM, shown, width_of
 from support.faults import Fault
 from support.llm import LLM
 from support.play import Played, config_for, play
@@ -51,8 +53,8 @@ def ideas(request: Request) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def run(llm: LLM, tmp_path: Path) -> Play:
-    async def runner(*sets: str) -> Played:
-        llm.answers.update(ideas=ideas, fit=7, novelty=5, feasibility=5)
+    async def runner(*sets: str, **answers: object) -> Played:
+        llm.answers.update({"ideas": ideas, "fit": 7, "novelty": 5, "feasibility": 5, **answers})
         return await play(config_for(llm, *SETS, *sets), tmp_path / "run", llm)
 
     return runner
@@ -169,6 +171,21 @@ async def test_papers_of_one_cluster_are_shown_with_the_first(run: Play, tmp_pat
     assert all(titles[member] in page for member in cluster["members"])
 
 
+async def test_an_idea_that_another_stands_for_is_told_of(run: Play, tmp_path: Path) -> None:
+    def same(request: Request) -> list[dict[str, Any]]:
+        told = ideas(request)
+        return [*told[:4], {**told[1], "papers": [9]}] if request.title == "InspiredIdeas" else told
+
+    result = (await run(ideas=same)).result
+    [home] = [idea for idea in result["ideas"] if idea["merged"]]
+    assert [twin["number"] for twin in home["merged"]] == [7]
+    page = page_of(tmp_path / "run")
+    [row] = re.findall(r"<tr>(?:(?!</tr>).)*>7\. (?:(?!</tr>).)*</tr>", page)
+    assert f'merged into <a href="#idea-{home["number"]}">{home["number"]}</a>' in row
+    assert "It stands for idea 7, from the literature (similarity 1.00)" in page
+    assert "6 ideas, 1 merged into them" in dict(essence(load(tmp_path / "run")))["Selection"]
+
+
 async def test_a_report_is_written_anew(run: Play, tmp_path: Path) -> None:
     await run()
     before = page_of(tmp_path / "run")
@@ -229,6 +246,7 @@ def test_papers_stand_near_the_ideas_that_build_on_them() -> None:
 @pytest.mark.parametrize(("text", "lines"), [
     ("one two three", ["one two", "three"]), ("one", ["one"]), ("", []), ("onetwothreefour", ["onetwoth", "reefour"]),
     ("one two three four five", ["one two", "three f…"]), ("机器人用手指触摸杯子", ["机器人用", "手指触…"]),
+    ("WWWWWW", ["WWWW", "WW"]), ("CAPITALS", ["CAPITA", "LS"]), ("Кириллица", ["Кирилл", "ица"]),
 ])  # fmt: skip
 def test_titles_are_wrapped_and_cut(text: str, lines: list[str]) -> None:
     assert wrapped(text, 8, 2) == lines
@@ -237,3 +255,59 @@ def test_titles_are_wrapped_and_cut(text: str, lines: list[str]) -> None:
 
 def test_a_text_that_fits_is_not_cut() -> None:
     assert (cut("a text", 6), cut("a text", 5)) == ("a text", "a te…")
+
+
+# In a browser.
+
+TITLES = (
+    "Which Errors of the First Grasp Can Be Noticed Before the Cup Has Been Dropped, and at Which Price?",
+    "ATTENTION TO THE RIM IS ALL THAT A CAREFUL HAND WILL EVER NEED WHERE NOBODY HAS SWITCHED ON THE LAMP",
+    "Unbreakable" * 30,
+    "Как заметить ошибку захвата раньше, чем чашка упадёт на пол, и сколько за это нужно заплатить",
+    "机器人用手指触摸杯子的边缘因为相机只能看到正面而且触摸很慢没有人说过什么时候值得花时间",
+    "W" * 200,
+)
+FITS = """
+const drawn = [...page.querySelectorAll('svg.graph')].filter(each => each.getClientRects().length);
+const box = each => each.getBoundingClientRect();
+return drawn.map(svg => ({
+    papers: svg.querySelectorAll('g.paper').length, ideas: svg.querySelectorAll('g.node').length,
+    lines: svg.querySelectorAll('path').length, letters: 12 * box(svg).width / svg.viewBox.baseVal.width,
+    over: [...svg.querySelectorAll('g')].flatMap(g => [...g.querySelectorAll('text')]
+        .filter(text => box(text).right > box(g.querySelector('rect')).right).map(text => text.textContent)),
+}))"""
+
+
+@pytest.mark.slow
+@NEEDS_CHROMIUM
+@pytest.mark.parametrize("width", [320, 400, 1280])
+async def test_twenty_papers_and_ten_ideas_fit_into_any_window(
+    run: Play, llm: LLM, tmp_path: Path, width: int
+) -> None:
+    def many(request: Request) -> list[dict[str, Any]]:
+        if request.title != "InspiredIdeas":
+            return ideas(request)
+        animals = ("mole", "newt", "crow", "toad", "wren", "eel", "ox", "ant")
+        return [
+            {
+                "papers": [(3 * n + step) % 20 + 1 for step in range(5)],
+                "inspiration": TITLES[n % 6],
+                "title": TITLES[n % 6],
+                "idea": f"{name} " * 60 + TITLES[n % 6],
+            }
+            for n, name in enumerate(animals)
+        ]
+
+    await run("scipip.ideas=8", "scipip.retrieval.threshold=0.3", ideas=many)
+    path = tmp_path / "run" / "result.json"
+    told = json.loads(path.read_text(encoding="utf-8"))
+    for n, paper in enumerate(told["evidence"]):
+        paper["title"] = TITLES[n % 6]
+    told["result"]["entities"]["synonyms"] = {TITLES[0]: [TITLES[2], TITLES[5]]}
+    path.write_text(json.dumps(told), encoding="utf-8")
+    page = write_report(tmp_path / "run")
+    assert width_of(tmp_path, page, width) <= width
+    [picture] = shown(tmp_path, page, width, FITS)
+    assert (picture["papers"], picture["ideas"], picture["lines"]) == (20, 10, 40)
+    assert picture["over"] == []
+    assert picture["letters"] > 9

@@ -8,6 +8,8 @@ LINE, PAD, GAP = 15.0, 7.0, 8.0
 """Height of a line of text, space in a box around it, space between boxes."""
 LETTER = 6.8
 """Width of a letter at the size of the labels, taken amply: no fonts are known here."""
+BROAD, LATIN = frozenset("MWm@%—"), "ɏ"
+"""The broadest letters, and the last one of the Latin script: most others are broader."""
 EDGE = 1.0
 """Space around the whole, so that no frame is cut."""
 
@@ -142,16 +144,25 @@ def _stacked(
     return boxes
 
 
-def breadth(text: str) -> int:
-    """Letters of a text, those of East Asian scripts counted twice."""
-    return sum(1 + (unicodedata.east_asian_width(letter) in "WF") for letter in text)
+def breadth(text: str) -> float:
+    """How broad a text is, in small letters: those of East Asian scripts count as two, capitals and the broad ones as more
+    than one, so that a title in capitals stays in its box."""
+    return sum(map(_breadth, text))
 
 
-def cut(text: str, most: int) -> str:
+def _breadth(letter: str) -> float:
+    if unicodedata.east_asian_width(letter) in "WF":
+        return 2.0
+    if letter in BROAD:
+        return 1.75
+    return 1.25 if letter.isupper() or (letter.isalpha() and letter > LATIN) else 1.0
+
+
+def cut(text: str, most: float) -> str:
     """A text that is no broader than so many letters."""
     if breadth(text) <= most:
         return text
-    while text and breadth(text) >= most:
+    while text and breadth(text) > most - 1:
         text = text[:-1]
     return text.rstrip() + "…"
 

@@ -9,7 +9,7 @@ from manyheads.report.page import Page, View
 from manyheads.report.record import Record, count
 from manyheads.systems import results
 from manyheads.systems.scipip.picture import Entry, Picture, draw
-from manyheads.systems.scipip.result import Candidate, Cluster, FinalIdea, ScipipResult
+from manyheads.systems.scipip.result import Candidate, Cluster, FinalIdea, ScipipResult, Twin
 
 PICTURES = {"broad": (704.0, 2), "slim": (350.0, 3)}
 """Width of the picture and lines of its titles: in the report's column, and in a telephone's window."""
@@ -110,6 +110,13 @@ class IdeasPage(Page):
             self.result.ideas,
             key=lambda idea: (idea.screening and idea.screening.place) or last + idea.number,
         )
+
+    @property
+    def rows(self) -> list[tuple[Candidate | Twin, Candidate | None]]:
+        """All ideas by their numbers, each with the one that stands for it, where another does."""
+        rows: list[tuple[Candidate | Twin, Candidate | None]] = [(idea, None) for idea in self.result.ideas]
+        rows += [(twin, idea) for idea in self.result.ideas for twin in idea.merged]
+        return sorted(rows, key=lambda row: row[0].number)
 
     def finals(self, idea: Candidate) -> list[FinalIdea]:
         """The final ideas that an idea is part of."""

@@ -7,10 +7,14 @@ from typing import Any
 
 import pytest
 
+from manyheads.bank.embedding import load_embedder
 from manyheads.core.events import Judged, Stage
 from manyheads.engine.readiness import prepare
 from manyheads.errors import BudgetError, ChangedError, ConfigError, SubjectError
 from manyheads.systems import systems
+from manyheads.systems.scipip.config import ScipipConfig
+from manyheads.systems.scipip.result import Candidate
+from manyheads.systems.scipip.selection import merge
 from support.faults import Fault
 from support.llm import LLM
 from support.play import Played, config_for, play
@@ -312,6 +316,36 @@ async def test_ideas_that_are_one_are_merged_and_the_result_says_so(run: Play, s
     assert [event.subject for event in played.of(Judged) if "merged into idea 5" in event.outcome] == [
         "idea 7",
         "idea 2",
+    ]
+
+
+NEAR_COPY = (
+    "The robot spends up to four light touches on an object where its shape estimate is least certain. Touching stops when "
+    "the expected gain in grasp success is smaller than the time a touch costs.",
+    "The robot spends up to five light touches on an object where its estimate of the shape is least certain. It stops "
+    "touching when the expected gain in grasp success is smaller than the time that a touch costs.",
+)
+OF_THE_SAME_PROBLEM = (
+    "A small classifier reads the motor currents while the robot grasps an object and predicts whether it will slip. When "
+    "slip is likely, the plan is interrupted before the object is lifted.",
+    "The robot takes two pictures of the object and grasps where both shape estimates agree. Where they agree nowhere, it "
+    "asks a person to turn the object.",
+)
+
+
+@pytest.mark.parametrize("embedding", ["auto", "lexical"])
+def test_either_embedding_model_tells_a_near_copy_from_another_idea(embedding: str) -> None:
+    texts = (*NEAR_COPY, *OF_THE_SAME_PROBLEM)
+    ideas = [
+        Candidate(number=n, title="Grasps", idea=text, by="Ideator", origin="literature")
+        for n, text in enumerate(texts, 1)
+    ]
+    vectors = load_embedder(embedding).embed([f"{each.title}\n\n{each.idea}" for each in ideas])
+    merged = merge(ideas, vectors, ScipipConfig().same)
+    assert [(each.number, [twin.number for twin in each.merged]) for each in merged] == [
+        (1, [2]),
+        (3, []),
+        (4, []),
     ]
 
 

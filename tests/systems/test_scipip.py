@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 
+from manyheads.bank.building import build_corpus
+from manyheads.bank.database import LiteratureDatabase
 from manyheads.bank.embedding import load_embedder
+from manyheads.bank.graph import Citations
+from manyheads.bank.meta import BuildOptions
 from manyheads.core.events import Judged, Stage
 from manyheads.engine.readiness import prepare
 from manyheads.errors import BudgetError, ChangedError, ConfigError, SubjectError
@@ -17,6 +21,7 @@ from manyheads.systems.scipip.result import Candidate
 from manyheads.systems.scipip.selection import merge
 from support.faults import Fault
 from support.llm import LLM
+from support.papers import paper, write_corpus
 from support.play import Played, config_for, play
 from support.requests import Request
 from support.results import unfinished
@@ -199,6 +204,22 @@ async def test_how_papers_are_found_is_not_changed_within_a_run(run: Play, llm: 
         await run("scipip.path=A", "literature.retrieval.semantic=7")
     assert llm.calls == asked
     assert "retrieval" not in config_for(llm, "system=virsci").course()["literature"]
+
+
+async def test_what_papers_are_cited_with_is_told_by_its_title(run: Play, tmp_path: Path) -> None:
+    source = write_corpus(tmp_path / "papers.jsonl", [paper(n, year=2005 + n) for n in range(12)])
+    with build_corpus(
+        source, tmp_path / "corpus", BuildOptions(bound=2015), load_embedder("lexical")
+    ) as ecosystem:
+        LiteratureDatabase.of(ecosystem).graph.add_citations(
+            {f"p{n}": Citations(("p2", "p9")) for n in (3, 4)}
+        )
+    near = "inputs.background=We study federated learning in hospitals, part 2."
+    played = await run(
+        "scipip.path=A", near, f"corpus={tmp_path / 'corpus'}", "literature.retrieval.semantic=1",
+        "literature.retrieval.how=[semantic,cocitation]",
+    )  # fmt: skip
+    assert channels(played, "cited 2× together with “Study 2”") == ["Study 9"]
 
 
 async def test_sentences_are_no_entities(run: Play) -> None:

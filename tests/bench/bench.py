@@ -10,6 +10,7 @@ sys.path[0] = str(Path(__file__).parents[1])  # run as a file, Python looks for 
 from bench import (  # noqa: E402
     corpus,
     crowd,
+    database,
     embedding,
     extraction,
     ledger,
@@ -30,6 +31,7 @@ BENCHES: dict[str, Bench] = {
     "overhead": overhead.bench,
     "crowd": crowd.bench,
     "retrieval": retrieval.bench,
+    "database": database.bench,
     "embedding": embedding.bench,
     "extraction": extraction.bench,
     "corpus": corpus.bench,

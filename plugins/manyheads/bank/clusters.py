@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 MOST = 4000
 """Papers that are compared with each other: 64 MB of similarities. Those that come after them stand alone."""
-_ROUNDING = 1e-9
+_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ def weighted(parts: "Sequence[tuple[float, Rows]]") -> "Rows":
 
     weights = [weight for weight, _ in parts]
     even = not any(weights)
-    rows = np.zeros(parts[0][1].shape, dtype=np.float64)
+    rows = np.zeros(parts[0][1].shape, dtype=np.float32)
     for weight, part in parts:
         rows += (1.0 if even else weight) * part
     # where nothing is left that has a weight, what there is
@@ -63,8 +63,8 @@ def clusters(ids: Sequence[str], vectors: "Rows", threshold: float) -> list[Clus
     compared = compared[np.argsort([ids[row] for row in compared], kind="stable")]
     together: dict[int, list[int]] = {}
     if len(compared) > 1:
-        rows = np.asarray(vectors, dtype=np.float64)[compared]
-        distances = np.clip(1.0 - np.round(rows @ rows.T, 12), 0.0, 2.0)
+        rows = np.asarray(vectors)[compared]
+        distances = np.clip(1.0 - rows @ rows.T, 0.0, 2.0)
         np.fill_diagonal(distances, 0.0)
         tree = linkage(squareform(distances, checks=False), "complete")
         labels = fcluster(tree, 1.0 - threshold + _ROUNDING, "distance")

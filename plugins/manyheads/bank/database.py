@@ -123,6 +123,7 @@ class LiteratureDatabase(Closing):
         self._graph: Graph | None = None
         self._records: Records | None = None
         self._network: Network | None = None
+        self._recipes: dict[str, int] = {}
         self._words: WordIndex | None = None
 
     @classmethod
@@ -234,10 +235,7 @@ class LiteratureDatabase(Closing):
 
     def about(self) -> About:
         """What there is."""
-        counts, makers = self.graph.counts(), self.graph.makers()
-        recipes = {
-            f"{makers[recipe]} {recipe}".strip(): count for recipe, count in self.graph.recipes().items()
-        }
+        counts = self.graph.counts()
         sources: dict[Source, int] = {}
         if counts.extractions:
             with self._open_records() as bank:
@@ -246,7 +244,7 @@ class LiteratureDatabase(Closing):
         return About(
             papers=counts.papers,
             records=counts.extractions,
-            recipes=recipes,
+            recipes=_recipes(self.graph),
             vectors=sources,
             model=self.ecosystem.embedder.name,
             citing=counts.citing,
@@ -489,10 +487,9 @@ class LiteratureDatabase(Closing):
         recorded = int((masks.wanted & self.network.recorded).sum())
         if recorded < (every := int(masks.wanted.sum())):
             yield f"{every - recorded:,} of {every:,} papers have no record yet: only citations and BM25 can find them"
-        if len(recipes := self.graph.recipes()) > 1:
-            makers = self.graph.makers()
-            made = ", ".join(f"{count:,} by {makers[one]} {one}".rstrip() for one, count in recipes.items())
-            yield f"records are of {len(recipes)} recipes, and all are used: {made}"
+        if len(self._recipes) > 1:
+            made = ", ".join(f"{count:,} by {one}" for one, count in self._recipes.items())
+            yield f"records are of {len(self._recipes)} recipes, and all are used: {made}"
         if "cocitation" in options.how and not self.network.citations:
             yield "co-citation is off: nobody has said what the papers of this corpus cite"
         if rest := next(iter(self._unread(background))):
@@ -514,7 +511,7 @@ class LiteratureDatabase(Closing):
         """The graph in memory, as it was when it was first asked for after the last `put`."""
         with self._lock:
             if self._network is None:
-                self._network = Network(self.graph)
+                self._network, self._recipes = Network(self.graph), _recipes(self.graph)
             return self._network
 
     def _masks(self, scope: Scope) -> _Masks:
@@ -558,3 +555,9 @@ class LiteratureDatabase(Closing):
         if self._records is not None:
             self._records.close()
             self._records = None
+
+
+def _recipes(graph: Graph) -> dict[str, int]:
+    """Records by maker and recipe, the commonest first."""
+    makers = graph.makers()
+    return {f"{makers[one]} {one}".strip(): count for one, count in graph.recipes().items()}

@@ -30,6 +30,7 @@ _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS mention (paper INTEGER, entity INTEGER, PRIMARY KEY (paper, entity)) WITHOUT ROWID",
     "CREATE INDEX IF NOT EXISTS mentioned ON mention (entity, paper)",
     "CREATE TABLE IF NOT EXISTS extraction (paper INTEGER PRIMARY KEY, recipe TEXT NOT NULL, record TEXT NOT NULL)",
+    "CREATE INDEX IF NOT EXISTS made ON extraction (recipe)",
     # How many papers hold an entity is kept with each mention that comes or goes; one that no paper holds goes.
     "CREATE TRIGGER IF NOT EXISTS mention_comes AFTER INSERT ON mention BEGIN"
     " UPDATE entity SET papers = papers + 1 WHERE number = new.entity; END",
@@ -240,7 +241,8 @@ class Graph(Closing):
         """Who has made the records of each recipe."""
         with self._errors():
             rows = self._db.rows(
-                "SELECT recipe, json_extract(record, '$.made_by') FROM extraction GROUP BY recipe"
+                "SELECT recipe, json_extract(record, '$.made_by') FROM extraction"
+                " WHERE paper IN (SELECT MIN(paper) FROM extraction GROUP BY recipe)"
             )
         return dict(rows)
 

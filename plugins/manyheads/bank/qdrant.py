@@ -67,7 +67,9 @@ class EdgeStore(VectorStore):
         lock = lock_folder(folder)
         try:
             _check_room(folder)
-            vectors = edge.EdgeVectorParams(size=schema.dim, distance=edge.Distance.Cosine)
+            # of several vectors a record, most are seldom read: their pages come into memory when they are
+            lazily = True if schema.names else None
+            vectors = edge.EdgeVectorParams(size=schema.dim, distance=edge.Distance.Cosine, on_disk=lazily)
             named = dict.fromkeys(schema.names, vectors)
             config = edge.EdgeConfig(vectors=named or vectors, wal_enabled=False)
             with _engine_errors(folder):

@@ -1,0 +1,245 @@
+"""A literature database: three-way retrieval, clusters, the graph, memory, and how each grows."""
+
+import asyncio
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bench.figures import Figure, Size, Watch, typical
+from bench.memory import UNIT
+from manyheads.bank.database import LiteratureDatabase
+from manyheads.bank.ecosystem import Ecosystem
+from manyheads.bank.extraction import Extraction
+from manyheads.bank.graph import GRAPH, Citations, Graph
+from manyheads.bank.knowledge import Collection, KnowledgeBank
+from manyheads.bank.meta import AUTHORS, SCIENTISTS, BuildOptions, Counts, EmbeddingMeta, Meta
+from manyheads.bank.meta import META as META_FILE
+from manyheads.bank.vectors import unit_rows
+from manyheads.papers import Paper
+
+if TYPE_CHECKING:
+    from manyheads.bank.vectors import Vectors
+
+DIM, FIELDS, BOUND = 384, 200, 2020
+CITES, ENTITIES = 20, 5
+CANDIDATES, K = 500, 55
+GROWTH = "MANYHEADS_BENCH_GROWTH"
+"""In the environment, `all` measures 300,000 papers too: some 10 minutes and 2 GB of disk."""
+
+
+class Planted:
+    """Papers of FIELDS fields: a paper cites, and shares entities and directions with, those of its own."""
+
+    def __init__(self, count: int, dim: int = DIM) -> None:
+        rng = np.random.default_rng(count)
+        self.count, self.dim = count, dim
+        self.fields = rng.integers(FIELDS, size=count)
+        self.centres = np.random.default_rng(7).normal(size=(FIELDS, dim))
+        self.members = [np.flatnonzero(self.fields == field) for field in range(FIELDS)]
+
+    def vectors(self, rows: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> "Vectors":
+        noise = np.random.default_rng(int(rows[0])).normal(scale=0.7, size=(len(rows), self.dim))
+        return unit_rows(self.centres[self.fields[rows]] + noise)
+
+    def citations(self) -> Iterator[tuple[str, Citations]]:
+        rng = np.random.default_rng(1)
+        for paper in range(self.count):
+            own = self.members[self.fields[paper]]
+            # some are cited far more often than others
+            cited = own[(len(own) * rng.random(CITES) ** 3).astype(int)]
+            yield f"p{paper}", Citations(tuple(f"p{one}" for one in cited))
+
+    def extractions(self) -> Iterator[Extraction]:
+        rng, text = np.random.default_rng(2), "word " * 40
+        for paper in range(self.count):
+            names = (
+                20 * FIELDS * self.count // 29_000 * rng.random(ENTITIES) ** 3 + self.fields[paper]
+            ).astype(int)
+            entities = tuple(f"entity of {name}" for name in names)
+            yield Extraction(
+                paper=f"p{paper}",
+                entities=entities,
+                background=text,
+                summary=text,
+                main_ideas=(text, text),
+            )
+
+
+class PlantedEmbedder:
+    """Gives texts vectors of the fields, in turn."""
+
+    name = "planted"
+
+    def __init__(self, dim: int = DIM) -> None:
+        self.dim = dim
+        self._asked = 0
+
+    def embed(self, texts: "list[str]") -> "Vectors":
+        self._asked += 1
+        rng = np.random.default_rng(self._asked)
+        centres = np.random.default_rng(7).normal(size=(FIELDS, self.dim))
+        return unit_rows(
+            centres[rng.integers(FIELDS, size=len(texts))]
+            + rng.normal(scale=0.7, size=(len(texts), self.dim))
+        )
+
+
+def build(folder: Path, planted: Planted) -> dict[str, float]:
+    """A corpus with its database in a folder; seconds of each part."""
+    spent: dict[str, float] = {}
+    embedder = PlantedEmbedder(planted.dim)
+    abstract = "word " * 150
+    with KnowledgeBank.create(folder, embedder) as bank:
+        for start in range(0, planted.count, 4096):
+            rows = np.arange(start, min(start + 4096, planted.count))
+            papers = [
+                Paper(id=f"p{n}", title=f"Paper {n}", abstract=abstract, year=2000 + n % 20) for n in rows
+            ]
+            bank.add(papers, planted.vectors(rows), period="past")
+    Collection.create(folder, embedder, name=AUTHORS).close()
+    (folder / SCIENTISTS).write_text("[]")
+    counts = Counts(
+        read=planted.count, rejected=0, rejected_by_field={}, removed={}, past=planted.count, contemporary=0,
+        scientists=0, mean_coauthors=0, vectors_imported=planted.count,
+    )  # fmt: skip
+    meta = Meta(
+        name="planted", source="planted", options=BuildOptions(bound=BOUND), past_years=(2000, 2019),
+        contemporary_years=(2020, 2020), counts=counts, embedding=EmbeddingMeta(name="planted", dim=planted.dim),
+        fingerprint="planted", seconds=0,
+    )  # fmt: skip
+    (folder / META_FILE).write_text(json.dumps(meta.model_dump(mode="json")))
+    watch = Watch()
+    with Graph(folder / GRAPH) as graph:
+        graph.add_papers((f"p{n}", 2000 + n % 20) for n in range(planted.count))
+        chunk: dict[str, Citations] = {}
+        for paper, cites in planted.citations():
+            chunk[paper] = cites
+            if len(chunk) == 1024:
+                graph.add_citations(chunk)
+                chunk = {}
+        graph.add_citations(chunk)
+    spent["graph"] = watch.read().wall
+    with Ecosystem.open(folder, embedder) as ecosystem:
+        watch = Watch()
+        LiteratureDatabase.of(ecosystem).put(planted.extractions(), "abstract")
+        spent["records"] = watch.read().wall
+    return spent
+
+
+def look_ups(folder: Path, planted: Planted, queries: int) -> tuple[float, float, float, float]:
+    """Seconds of a three-way retrieval, of exact cosine search over the same vectors, of clustering; papers found."""
+    vectors = np.concatenate(
+        [
+            planted.vectors(np.arange(start, min(start + 4096, planted.count)))
+            for start in range(0, planted.count, 4096)
+        ]
+    )
+    embedder = PlantedEmbedder(planted.dim)
+    with Ecosystem.open(folder, embedder) as ecosystem:
+        database = LiteratureDatabase.of(ecosystem)
+        asked = [f"query {number}" for number in range(queries)]
+        rows = ecosystem.papers.queries.embed(asked)
+        found = [len(asyncio.run(database.retrieve(query)).papers) for query in asked]
+        mine = median(
+            typical(lambda query=query: asyncio.run(database.retrieve(query)), 3) for query in asked
+        )
+
+        def exact(row: "Vectors") -> object:
+            scores = vectors @ row
+            best = np.argpartition(-scores, K)[:K]
+            return best[np.argsort(-scores[best])]
+
+        theirs = median(typical(lambda row=row: exact(row), 3) for row in rows)
+        candidates = [
+            f"p{n}" for n in np.random.default_rng(3).choice(planted.count, CANDIDATES, replace=False)
+        ]
+        database.clusters(candidates, (0.5, 0.5), 0.8)
+        clustering = typical(lambda: database.clusters(candidates, (0.5, 0.5), 0.8), 5)
+    return mine, theirs, clustering, median(found)
+
+
+MEMORY = """\
+import asyncio, resource, sys
+from pathlib import Path
+from bench.database import PlantedEmbedder
+from manyheads.bank.database import LiteratureDatabase
+from manyheads.bank.ecosystem import Ecosystem
+def resident():
+    pages = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
+    return int(pages["VmHWM"].split()[0])
+import numpy, scipy.sparse, qdrant_edge, pydantic
+before = resident()
+with Ecosystem.open(Path(sys.argv[1]), PlantedEmbedder()) as ecosystem:
+    database = LiteratureDatabase.of(ecosystem)
+    for number in range(20):
+        found = asyncio.run(database.retrieve(f"query {number}"))
+        database.clusters([one.paper.id for one in found.papers], (0.5, 0.5), 0.8)
+    print(resident(), before)
+"""
+
+
+def memory(folder: Path) -> tuple[float, float]:
+    """Most memory of a process with a warm database, and of one that has only imported its libraries, in MB."""
+    command = [sys.executable, "-c", MEMORY, str(folder)]
+    here = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    ended = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=here)
+    warm, bare = map(int, ended.stdout.split())
+    return warm / UNIT, bare / UNIT
+
+
+async def bench(size: Size) -> AsyncIterator[Figure]:
+    def measure(
+        count: int,
+    ) -> tuple[dict[str, float], tuple[float, float, float, float], tuple[float, float]]:
+        with tempfile.TemporaryDirectory() as base:
+            planted = Planted(count)
+            spent = build(Path(base), planted)
+            return spent, look_ups(Path(base), planted, size.queries), memory(Path(base))
+
+    spent, (mine, theirs, clustering, found), (warm, bare) = await asyncio.to_thread(measure, size.papers)
+    many = f"{size.papers:,} papers"
+    yield Figure(
+        f"database: three ways, {many}", mine * 1000, "ms", theirs * 1000, "exact cosine in numpy", "≤ 50 ms, ≤ 5×",
+        f"{found:.0f} papers found, read and explained",
+    )  # fmt: skip
+    yield Figure(
+        f"database: clusters of {CANDIDATES}",
+        clustering * 1000,
+        "ms",
+        theirs * 1000,
+        "one exact search",
+        "≤ 50 ms",
+    )
+    yield Figure(
+        f"database: graph of {many}", spent["graph"], "s", spent["records"], "storing their records", "≤ 30 s"
+    )
+    yield Figure(f"database: memory, {many}", warm, "MB", bare, "importing its libraries", "≤ 400 MB")
+
+    smaller, larger = 3000, 30_000
+    counts = [smaller, larger, *([300_000] if os.environ.get(GROWTH) == "all" else [])]
+    if size.papers < larger:
+        counts = [size.papers // 10, size.papers]
+    grown = [await asyncio.to_thread(measure, count) for count in counts]
+    for (few, one), (more, other) in zip(
+        zip(counts, grown, strict=True), [*zip(counts, grown, strict=True)][1:], strict=False
+    ):
+        pairs = {
+            "retrieval": (one[1][0], other[1][0], "ms", 1000),
+            "graph": (one[0]["graph"], other[0]["graph"], "s", 1),
+            "memory": (one[2][0], other[2][0], "MB", 1),
+        }
+        for what, (before, after, unit, scale) in pairs.items():
+            exponent = math.log(after / before) / math.log(more / few)
+            yield Figure(
+                f"database: {what}, {more:,} papers", after * scale, unit, before * scale, f"{few:,} papers",
+                note=f"exponent {exponent:.2f}",
+            )  # fmt: skip

@@ -42,6 +42,10 @@ class LiteratureError(UserError):
         super().__init__(message, **more)
 
 
+class DocumentError(UserError):
+    """The full text of a paper cannot be read."""
+
+
 class CacheError(UserError):
     """A cache on disk cannot be read or written."""
 

@@ -1,11 +1,11 @@
-"""Papers, the dates between which they are looked for, and scientists: what the bank and the services give."""
+"""Papers, how they are named, the dates between which they are looked for, and scientists: what the bank and the services give."""
 
 import datetime as dt
 import re
 import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal, Protocol, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -64,6 +64,72 @@ def fold(text: str) -> str:
     """Letters and digits alone, in lower case, accents dropped."""
     plain = unicodedata.normalize("NFKD", text).casefold()
     return re.sub(r"[^\w]|_", "", "".join(c for c in plain if not unicodedata.combining(c)))
+
+
+# The ways to name a paper: an id of ours, a DOI, an arXiv number, its title.
+
+ARXIV_NUMBER = re.compile(r"(?:\d{4}\.\d{4,5}|[a-z-]+(?:\.[A-Z]{2})?/\d{7})", re.ASCII)
+"""`2101.00001`, or `hep-th/9901001` of before April 2007; without a version."""
+ARXIV_DOI = "10.48550/arxiv."
+"""With which the DOIs begin that are arXiv's own."""
+_DOI = re.compile(r"(?i:doi:|https?://(?:dx\.)?doi\.org/)?\s*(10\.\d{4,9}/\S+)", re.ASCII)
+_ARXIV = re.compile(
+    rf"(?i:arxiv:|(?:https?://)?arxiv\.org/(?:abs|pdf|html)/)?\s*({ARXIV_NUMBER.pattern})(?:v\d+)?(?:\.pdf)?",
+    re.ASCII,
+)
+
+
+@dataclass(frozen=True)
+class Identifier:
+    """A paper's name without its prefix; an `own` one is the identifier of its `source`."""
+
+    kind: Literal["own", "doi", "arxiv", "title"]
+    value: str
+    source: SourceName | None = None
+
+    def at(self, source: SourceName) -> str | None:
+        """What the source's `paper` is asked for; None where it must be searched for by its title."""
+        match self.kind:
+            case "own":
+                return self.value if source == self.source else None
+            case "doi" | "arxiv" if source == "local":
+                return None
+            case "arxiv":
+                return self.value if source == "arxiv" else f"ARXIV:{self.value}"
+            case "doi":
+                return f"DOI:{self.value}"
+            case "title":
+                return None
+
+    def means(self, paper: Paper) -> bool:
+        """Whether a paper found bears this title."""
+        return self.kind == "title" and paper.key == fold(self.value) != ""
+
+
+def identify(text: str) -> Identifier:
+    """How a paper is named, told by its form; what is nothing else is a title."""
+    text = text.strip()
+    if arxiv := _ARXIV.fullmatch(text):
+        return Identifier("arxiv", arxiv[1])
+    prefix, _, rest = text.partition(":")
+    for source in get_args(SourceName):
+        if prefix == source and rest.strip() == rest != "":
+            return Identifier("own", rest, source)
+    if doi := _DOI.fullmatch(text):
+        if doi[1].casefold().startswith(ARXIV_DOI):
+            return Identifier("arxiv", re.sub(r"v\d+$", "", doi[1][len(ARXIV_DOI) :]))
+        return Identifier("doi", doi[1])
+    return Identifier("title", " ".join(text.split()))
+
+
+def identifiers_of(paper: Paper) -> tuple[Identifier, ...]:
+    """The names by which other sources may know a paper, surest first."""
+    number = [Identifier("arxiv", paper.id.partition(":")[2])] if paper.source == "arxiv" else []
+    doi = [identify(paper.doi)] if paper.doi else []
+    return (*number, *doi, Identifier("title", paper.title))
+
+
+# Dates.
 
 
 @dataclass(frozen=True)

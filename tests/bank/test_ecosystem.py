@@ -385,7 +385,7 @@ def test_a_damaged_corpus_is_not_opened(built: Path, tmp_path: Path) -> None:
     (tmp_path / "mine" / "names.json").unlink()
     (tmp_path / "mine" / "rejects.jsonl").unlink()
     assert resolve_corpus(str(tmp_path / "mine")) == tmp_path / "mine"
-    assert len(verify_corpus(tmp_path / "mine")) == 3
+    assert len(verify_corpus(tmp_path / "mine")) == 4
     _spoil(tmp_path / "mine", "vector_storage/deleted/flags_a.dat")
     for check in (lambda: resolve_corpus(str(tmp_path / "mine")), lambda: verify_corpus(tmp_path / "mine")):
         with pytest.raises(CorpusError, match=r"damaged since it was built: papers/shard/.*flags_a\.dat"):
@@ -430,4 +430,4 @@ def test_a_damaged_sample_is_built_anew(tmp_path: Path, caplog: pytest.LogCaptur
         assert resolve_corpus("sample", tmp_path, embedding="lexical") == folder
         assert str(folder) in caplog.text
         assert read_meta(folder).fingerprint == fingerprint
-        assert len(verify_corpus(folder)) == 3
+        assert len(verify_corpus(folder)) == 4

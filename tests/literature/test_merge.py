@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from manyheads.config import SourceName
-from manyheads.literature.identifiers import Merged
+from manyheads.literature.merging import Merged
 from manyheads.papers import Paper
 
 LONG = "Tactile fingers for soft fruit"

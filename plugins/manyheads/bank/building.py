@@ -1,4 +1,4 @@
-"""Building a corpus: read, select, mask, profile, embed; then the folder appears, whole."""
+"""Building a corpus: read, select, mask, profile, link, embed; then the folder appears, whole."""
 
 import hashlib
 import json
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from manyheads.bank.corpus import JsonLines, RawPaper, Reader, Rejects
 from manyheads.bank.ecosystem import Ecosystem
-from manyheads.bank.graph import GRAPH
+from manyheads.bank.graph import GRAPH, GRAPH_FILES, Citations, Graph, Text
+from manyheads.bank.graph import Counts as GraphCounts
 from manyheads.bank.knowledge import CHUNK, PAPERS, Collection, Item, KnowledgeBank, paper_text
 from manyheads.bank.lexical import LEXICAL
 from manyheads.bank.meta import (
@@ -27,6 +28,7 @@ from manyheads.bank.meta import (
     EmbeddingMeta,
     Meta,
 )
+from manyheads.bank.references import Index
 from manyheads.bank.scientists import (
     Condense,
     Masker,
@@ -106,7 +108,8 @@ _T = TypeVar("_T")
 
 Progress: TypeAlias = Callable[[str, int, int | None], None]
 """Told the step, how much of it is done and, where known, of how many."""
-TOLD_EVERY = 1000
+TOLD_EVERY, TOLD_AFTER = 1000, 1.0
+"""Papers, or seconds, after which progress is told: some are lines of a file, some are PDFs of forty pages."""
 BATCH = 64
 """Texts embedded between two reports of progress; what a kill can cost."""
 COMPARED, LEAST_ALIKE = 8, 0.5
@@ -129,8 +132,7 @@ def fill_papers(
     imported = 0
     with KnowledgeBank.create(folder, model) as bank:
         for period in spool.years:
-            papers = spool.masked(period)
-            while some := [*islice(papers, CHUNK if file else BATCH)]:
+            for some in _portions(spool.masked(period), CHUNK if file else BATCH):
                 given = [one for one in some if file and one.id in file]
                 if file and given:
                     bank.add(given, file.of([one.id for one in given]), count, period=period)
@@ -156,6 +158,43 @@ def _need_same_model(file: VectorFile, papers: Iterable[Paper], model: Embedder)
         )
 
 
+def fill_graph(path: Path, spool: Spool, masker: Masker, tell: Progress) -> tuple[GraphCounts, bytes]:
+    """Write the graph: the papers, their full texts, masked, and who cites whom; how much that is, and a digest of it, empty
+    where it is no more than the papers.
+
+    A reference that means no paper of the corpus is left out.
+    """
+    digest, index, ids = hashlib.blake2b(digest_size=16), Index(), list[str]()
+    with Graph(path) as graph:
+        for some in _portions(chain.from_iterable(map(spool.raw, spool.years)), CHUNK):
+            graph.add_papers((paper.id, paper.year) for paper in some)
+            for paper in some if spool.with_references else ():
+                index.add(0, paper)
+                ids.append(paper.id)
+        if spool.with_text:
+            count = _counter(tell, "storing full texts", spool.with_text)
+            for some in _portions(spool.texts(), BATCH):
+                texts = {paper: Text(masker.text(one), masker.text(other)) for paper, one, other in some}
+                digest.update(repr(texts).encode("utf-8", "replace"))
+                graph.add_texts(texts)
+                count(len(some))
+        if spool.with_references:
+            count = _counter(tell, "matching references", spool.with_references)
+            for some in _portions(spool.bibliographies(), CHUNK):
+                citations = dict[str, Citations]()
+                for one in some:
+                    core, every = (
+                        tuple(ids[number] for number in index.meant_by(0, references, one.year))
+                        for references in (one.core, one.references)
+                    )
+                    citations[one.paper] = Citations(every, core)
+                digest.update(repr(citations).encode("utf-8", "replace"))
+                graph.add_citations(citations)
+                count(len(some))
+        anything = spool.with_text or spool.with_references
+        return graph.counts(), digest.digest() if anything else b""
+
+
 def fill_scientists(folder: Path, scientists: Sequence[Scientist], model: Embedder, tell: Progress) -> None:
     """Write the author knowledge bank."""
     count = _counter(tell, "storing scientists", len(scientists))
@@ -169,13 +208,20 @@ def fill_scientists(folder: Path, scientists: Sequence[Scientist], model: Embedd
 
 
 def report_each(things: Iterable[_T], step: str, tell: Progress) -> Iterator[_T]:
-    """Things of which nobody knows how many there are, told every `TOLD_EVERY` and when they end."""
-    done = 0
+    """Things of which nobody knows how many there are, told every `TOLD_EVERY`, or `TOLD_AFTER`, and when they end."""
+    done, told = 0, time.monotonic()
     for done, one in enumerate(things, 1):
-        if done % TOLD_EVERY == 0:
+        if done % TOLD_EVERY == 0 or time.monotonic() - told > TOLD_AFTER:
             tell(step, done, None)
+            told = time.monotonic()
         yield one
     tell(step, done, done)
+
+
+def _portions(things: Iterable[_T], size: int) -> Iterator[list[_T]]:
+    """All of them, so many at a time."""
+    rest = iter(things)
+    return iter(lambda: [*islice(rest, size)], [])
 
 
 def _counter(tell: Progress, step: str, total: int) -> Callable[[int], None]:
@@ -232,11 +278,12 @@ def build_corpus(
         # What a killed build left goes; what it embedded is in the vector cache.
         for folder in (PAPERS, AUTHORS):
             shutil.rmtree(partial / folder, ignore_errors=True)
-        for file in (META, SCIENTISTS, NAMES, REJECTS, CHECKSUMS):
+        for file in (META, SCIENTISTS, NAMES, REJECTS, CHECKSUMS, *GRAPH_FILES):
             (partial / file).unlink(missing_ok=True)
         rejects, spool = Rejects(), held.enter_context(Spool(partial / SPOOL))
         selection = _read(reader, partial, options, rejects, spool, tell)
-        profiles, names = _mask_and_profile(selection, options, interests, tell)
+        profiles, names, masker = _mask_and_profile(selection, options, interests, tell)
+        graph, digest = fill_graph(partial / GRAPH, spool, masker, tell)
         model = embedder
         if not isinstance(embedder, CachedEmbedder) and not embedder.name.startswith(LEXICAL):
             model = held.enter_context(CachedEmbedder(embedder))  # word hashing is quicker than looking up
@@ -253,9 +300,9 @@ def build_corpus(
             options=options,
             past_years=(min(spool.years["past"]), max(spool.years["past"])),
             contemporary_years=(min(spool.years["contemporary"]), max(spool.years["contemporary"])),
-            counts=_counts(selection, rejects, profiles, imported),
+            counts=_counts(selection, rejects, profiles, imported, graph),
             embedding=EmbeddingMeta(name=model.name, dim=model.dim),
-            fingerprint=_fingerprint(spool, profiles, model.name),
+            fingerprint=_fingerprint(spool, profiles, model.name, digest),
             rejects=tuple(map(str, rejects.first)),
             seconds=round(time.monotonic() - started, 1),
         )
@@ -302,8 +349,8 @@ def _read(
 
 def _mask_and_profile(
     selection: Selection, options: BuildOptions, condense: Condense | None, tell: Progress
-) -> tuple[Profiles, dict[str, str]]:
-    """The scientists, and the real name behind each mask; the spool holds the papers, masked."""
+) -> tuple[Profiles, dict[str, str], Masker]:
+    """The scientists, the real name behind each mask, and who masks texts; the spool holds the papers, masked."""
     tell("profiling scientists", 0, len(selection.authors))
     masks, spool = assign_masks(selection.authors, options.seed), selection.spool
     known = spellings(masks, chain.from_iterable(map(spool.raw, spool.years)), selection.known)
@@ -318,7 +365,7 @@ def _mask_and_profile(
     deque(_masked("contemporary", masker, spool), maxlen=0)
     tell("profiling scientists", len(profiles.scientists), len(profiles.scientists))
     names = {mask: display_name(key, known[key], selection.known) for key, mask in masks.items()}
-    return profiles, names
+    return profiles, names, masker
 
 
 def _masked(period: Period, masker: Masker, spool: Spool) -> Iterator[RawPaper]:
@@ -329,7 +376,9 @@ def _masked(period: Period, masker: Masker, spool: Spool) -> Iterator[RawPaper]:
         yield worded
 
 
-def _counts(selection: Selection, rejects: Rejects, profiles: Profiles, imported: int) -> Counts:
+def _counts(
+    selection: Selection, rejects: Rejects, profiles: Profiles, imported: int, graph: GraphCounts
+) -> Counts:
     coauthors = [len(one.collaborators) for one in profiles.scientists]
     return Counts(
         read=selection.read,
@@ -343,15 +392,19 @@ def _counts(selection: Selection, rejects: Rejects, profiles: Profiles, imported
         without_citations=selection.spool.without_citations,
         interests_by=dict(profiles.interests_by),
         vectors_imported=imported,
+        full_texts=graph.texts,
+        with_references=graph.citing,
+        citations_within=graph.citations,
     )
 
 
-def _fingerprint(spool: Spool, profiles: Profiles, model: str) -> str:
+def _fingerprint(spool: Spool, profiles: Profiles, model: str, graph: bytes) -> str:
     digest = hashlib.blake2b(model.encode(), digest_size=16)
     past, contemporary = (spool.records("masked", period) for period in spool.years)
     scientists = (one.model_dump_json() for one in profiles.scientists)
     for record in chain(past, ["contemporary"], contemporary, ["scientists"], scientists):
         digest.update(record.encode() + b"\n")
+    digest.update(graph)
     return digest.hexdigest()
 
 

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from manyheads.bank.building import Progress, build_corpus
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
+from manyheads.bank.graph import GRAPH, verified_counts
 from manyheads.bank.knowledge import PAPERS
 from manyheads.bank.meta import AUTHORS, META, NAMES, BuildOptions, read_meta
 from manyheads.bank.meta import damaged as damaged_file
@@ -137,7 +138,11 @@ def _damaged(folder: Path, whole: bool = False) -> list[str]:
                 held.enter_context(loading(folder / bank))
             damaged = damaged_files(folder, whole=whole)
     # the names may be taken out of a corpus that is passed on
-    return [file for file in damaged if file != NAMES or (folder / file).exists()]
+    damaged = [file for file in damaged if file != NAMES or (folder / file).exists()]
+    if not damaged and not (folder / GRAPH).exists():  # it has no checksum, as records come into it
+        counts = read_meta(folder).counts
+        return [GRAPH] if counts.full_texts or counts.with_references else []
+    return damaged
 
 
 def verify_corpus(folder: Path) -> list[str]:
@@ -159,6 +164,14 @@ def verify_corpus(folder: Path) -> list[str]:
     lines = [f"files        {sums}"]
     counts, shapes = meta.counts, (Paper, Scientist)
     totals = (counts.past + counts.contemporary, counts.scientists)
+    if (folder / GRAPH).exists():
+        graph = verified_counts(folder / GRAPH)
+        built = (totals[0], counts.full_texts, counts.with_references, counts.citations_within)
+        if any(now < then for now, then in zip(graph, built, strict=False)):
+            raise damaged_file(
+                folder / GRAPH, f"{graph[:4]} papers, texts, bibliographies and citations, not {built}"
+            )
+        lines.append(f"graph        {graph.citations:,} citations, {graph.extractions:,} records")
     for bank, shape, total in zip((PAPERS, AUTHORS), shapes, totals, strict=True):
         with EdgeStore.open(folder / bank, read_only=True) as store:
             if (store.model, store.dim) != (meta.embedding.name, meta.embedding.dim):

@@ -30,6 +30,7 @@ from pydantic import (
     field_validator,
 )
 
+from manyheads.bank.sections import Core, Section, core_of
 from manyheads.errors import CorpusError
 
 FIRST_YEAR, LAST_YEAR = 1500, 2100
@@ -84,7 +85,7 @@ _Names = Annotated[tuple[_Name, ...], Field(strict=False)]
 _OR_EMPTY = BeforeValidator(lambda value: () if value is None else value)
 _OR_BLANK = BeforeValidator(lambda value: "" if value is None else value)
 _Terms = Annotated[tuple[str, ...], Field(strict=False), _OR_EMPTY]
-_References = Annotated[tuple[str, ...], Field(strict=False), WrapValidator(_told)]
+References = Annotated[tuple[str, ...], Field(strict=False), WrapValidator(_told)]
 _Ids = Annotated[
     tuple[Annotated[str, StringConstraints(strip_whitespace=True), _OR_BLANK], ...],
     Field(strict=False),
@@ -112,8 +113,13 @@ class RawPaper(BaseModel):
     venue: str | None = None
     keywords: _Terms = ()
     affiliations: _Terms = ()
-    references: _References = ()
+    references: References = ()
     """What it cites, where the dataset tells: ids of the same dataset, or entries of a bibliography as they stand."""
+    core_references: References = ()
+    """Those of them that its introduction or its method cites (SciPIP, §3.1); empty where nobody knows where it cites what."""
+    introduction: Annotated[str, _OR_BLANK] = ""
+    method: Annotated[str, _OR_BLANK] = ""
+    """Of the full text; empty where the dataset has none."""
 
     @field_validator("author_ids")
     @classmethod
@@ -421,7 +427,8 @@ def shards(path: Path, endings: Collection[str], kind: str) -> list[Path]:
 class JsonLines(Reader):
     """A `Reader` of objects with `id, title, abstract, authors, year`, for corpora that are not a dataset's own.
 
-    Where known, they have `citations, venue, keywords, affiliations, author_ids, references` too.
+    Where known, they have `citations, venue, keywords, affiliations, author_ids, references` too, and of the full text either
+    `introduction, method, core_references` or `sections`, each with `title, text, citations`, see `core_of`.
     """
 
     kind = "JSON Lines"
@@ -435,8 +442,58 @@ class JsonLines(Reader):
         with closing(lines(file)) as stream:
             for number, line in stream:
                 try:
-                    yield number, crowded(line) or RawPaper.model_validate_json(line.decode("utf-8"))
+                    yield number, crowded(line) or _paper(line.decode("utf-8"))
                 except UnicodeDecodeError as wrong:
                     yield number, ("encoding", f"byte {wrong.start} is not UTF-8")
                 except ValidationError as wrong:
                     yield number, at_fault(wrong)
+
+
+class _Section(BaseModel):
+    """A section of a full text; `citations` are some of the references, as they are given or by their places from 0."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+
+    title: Annotated[str, _OR_BLANK] = ""
+    text: Annotated[str, _OR_BLANK] = ""
+    citations: object = None
+
+
+class _FullText(BaseModel):
+    """What a line has beside a paper's own fields."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+
+    sections: Annotated[tuple[_Section, ...], Field(strict=False), _OR_EMPTY] = ()
+    references: object = None
+
+    @property
+    def core(self) -> Core:
+        given = cast("Sequence[object]", self.references if isinstance(self.references, list) else ())
+        texts = [*map(_reference, given)]
+        known = set(texts)
+
+        def cites(citations: object) -> Iterator[str]:
+            for one in cast("Sequence[object]", citations if isinstance(citations, list) else ()):
+                text = _reference(one)
+                if text not in known and isinstance(one, int) and 0 <= one < len(texts):
+                    text = texts[one]
+                if text:
+                    yield text
+
+        return core_of([Section(one.title, one.text, [*cites(one.citations)]) for one in self.sections])
+
+
+def _paper(line: str) -> RawPaper:
+    """Raises `ValidationError` for what is none."""
+    paper = RawPaper.model_validate_json(line)
+    if '"sections"' not in line:
+        return paper
+    core = _FullText.model_validate_json(line).core
+    return paper.model_copy(
+        update={
+            "introduction": paper.introduction or core.introduction,
+            "method": paper.method or core.method,
+            "core_references": paper.core_references or core.cites,
+        }
+    )

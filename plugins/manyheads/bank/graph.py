@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from manyheads.bank.extraction import Extraction
+from manyheads.bank.meta import damaged
 from manyheads.bank.store import Closing
-from manyheads.disk import Database
+from manyheads.disk import Database, reading
 from manyheads.errors import CorpusError
 from manyheads.papers import fold
 
 GRAPH = "graph.sqlite"
 """The graph's file in a corpus's folder."""
+GRAPH_FILES = (GRAPH, f"{GRAPH}-wal", f"{GRAPH}-shm")
+"""With those that SQLite keeps beside it. Records come in after a corpus is built: it has no checksum."""
 _SCHEMA = (
     # `held` is 0 for a paper that others cite and that is not in the corpus (yet); `cites` is NULL while nobody has said what
     # the paper cites.
@@ -37,6 +40,12 @@ _SCHEMA = (
     "CREATE TRIGGER IF NOT EXISTS mention_goes AFTER DELETE ON mention BEGIN"
     " UPDATE entity SET papers = papers - 1 WHERE number = old.entity;"
     " DELETE FROM entity WHERE number = old.entity AND papers = 0; END",
+)
+_COUNTS = (
+    "SELECT (SELECT COUNT(*) FROM paper WHERE held), (SELECT COUNT(*) FROM text),"
+    " (SELECT COUNT(*) FROM paper WHERE held AND cites IS NOT NULL),"
+    " (SELECT COUNT(*) FROM cites JOIN paper ON number = cited WHERE held),"
+    " (SELECT COUNT(*) FROM extraction), (SELECT COUNT(*) FROM entity)"
 )
 _GIVEN = "(SELECT value FROM json_each(?))"
 
@@ -249,13 +258,7 @@ class Graph(Closing):
     def counts(self) -> Counts:
         """How much there is."""
         with self._errors():
-            row = self._db.row(
-                "SELECT (SELECT COUNT(*) FROM paper WHERE held), (SELECT COUNT(*) FROM text),"
-                " (SELECT COUNT(*) FROM paper WHERE held AND cites IS NOT NULL),"
-                " (SELECT COUNT(*) FROM cites JOIN paper ON number = cited WHERE held),"
-                " (SELECT COUNT(*) FROM extraction), (SELECT COUNT(*) FROM entity)"
-            )
-        return Counts(*row) if row else Counts(0, 0, 0, 0, 0, 0)
+            return Counts(*self._db.rows(_COUNTS)[0])
 
     # Entities.
 
@@ -328,3 +331,15 @@ class Graph(Closing):
             raise CorpusError(
                 f"{self.path}: {wrong}", hint="make room there, or build the corpus anew"
             ) from wrong
+
+
+def verified_counts(path: Path) -> Counts:
+    """How much a graph's file holds, of which every page is read, and nothing changed. Raises `CorpusError` where it is damaged."""
+    try:
+        with reading(path) as database:
+            [[told]] = database.execute("PRAGMA integrity_check(1)").fetchall()
+            if told == "ok":
+                return Counts(*database.execute(_COUNTS).fetchone())
+    except sqlite3.Error as wrong:
+        told = str(wrong)
+    raise damaged(path, told)

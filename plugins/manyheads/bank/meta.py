@@ -133,6 +133,12 @@ class Counts(Frozen):
     interests_by: dict[str, int] = {}
     """Where scientists' interests come from: `dataset`, `keywords` alone, wholly or in part `texts`, or a model's name."""
     vectors_imported: int
+    full_texts: int = 0
+    """Papers of the corpus with an introduction or a method."""
+    with_references: int = 0
+    """Papers of the corpus of which the dataset says what they cite."""
+    citations_within: int = 0
+    """Citations of a paper of the corpus by another."""
 
     @model_validator(mode="before")
     @classmethod
@@ -160,7 +166,7 @@ class Meta(Frozen):
     counts: Counts
     embedding: EmbeddingMeta
     fingerprint: str
-    """Changes whenever a paper, a scientist or the model of the vectors does."""
+    """Changes whenever a paper, its full text, what it cites, a scientist or the model of the vectors does."""
     rejects: tuple[str, ...] = ()
     """The first rejected records; all of them are in `rejects.jsonl`."""
     seconds: float = Field(ge=0)
@@ -174,6 +180,9 @@ class Meta(Frozen):
         def beside(key: str) -> str:
             return f"; the paper: {published[key]:,}" if key in published else ""
 
+        def of_all(count: int) -> str:
+            return f"{count:,} ({count / (counts.past + counts.contemporary):.0%})"
+
         most = sorted(counts.rejected_by_field.items(), key=lambda one: (-one[1], one[0]))
         return [
             ("papers read", f"{counts.read:,}"),
@@ -186,6 +195,9 @@ class Meta(Frozen):
                 f"{counts.contemporary:,} ({contemporary[0]}–{contemporary[1]}){beside('contemporary')}",
             ),
             *((("without citation counts", f"{n:,}"),) if (n := counts.without_citations) else ()),
+            *((("with full text", of_all(n)),) if (n := counts.full_texts) else ()),
+            *((("with references", of_all(n)),) if (n := counts.with_references) else ()),
+            *((("citations within", f"{counts.citations_within:,}"),) if counts.with_references else ()),
             ("scientists", f"{counts.scientists:,}{beside('scientists')}"),
             ("mean co-authors among them", f"{counts.mean_coauthors:g}"),
             ("interests by", ", ".join(f"{by} for {n:,}" for by, n in counts.interests_by.items())),

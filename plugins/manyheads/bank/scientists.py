@@ -264,7 +264,7 @@ class Masker:
     """Hides the scientists of S in papers.
 
     In the list of authors, the scientists stand masked and everyone else is left out. In titles, abstracts,
-    keywords, venues and affiliations, a scientist's full name of two words or more is replaced by the mask; a name of one word is
+    full texts, keywords, venues and affiliations, a scientist's full name of two words or more is replaced by the mask; a name of one word is
     left alone there, since it may as well be a method's (Adam). Of scientists with the same name, the first
     one's mask stands for it in texts. No e-mail address is left, whoever's it is.
 
@@ -305,6 +305,8 @@ class Masker:
         texts = {
             "title": self.text(paper.title),
             "abstract": self.text(paper.abstract),
+            "introduction": self.text(paper.introduction),
+            "method": self.text(paper.method),
             "keywords": tuple(self.text(keyword) for keyword in paper.keywords),
             "venue": None if paper.venue is None else self.text(paper.venue),
             "affiliations": tuple(map(self.text, paper.affiliations)),

@@ -1,12 +1,13 @@
 """From raw papers to B_past, B_con and who the scientists are (VirSci 2025, §3.1, App. C.2)."""
 
+import json
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from manyheads.bank.corpus import RawAuthor, RawPaper, Reader, Rejects
 from manyheads.bank.knowledge import STORED
@@ -23,7 +24,22 @@ SPOOL = "selected.sqlite"
 _TABLES = (
     "CREATE TABLE raw (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, place TEXT, period TEXT, record TEXT)",
     "CREATE TABLE masked (number INTEGER PRIMARY KEY, period TEXT, record TEXT)",
+    "CREATE TABLE text (number INTEGER PRIMARY KEY, introduction TEXT, method TEXT)",
+    "CREATE TABLE reference (number INTEGER PRIMARY KEY, year INTEGER, given TEXT, core TEXT)",
 )
+
+
+_APART = {"introduction", "method", "references", "core_references"}
+"""What of a paper is kept beside it: most passes over the papers do not need it, and it may be long."""
+
+
+class Bibliography(NamedTuple):
+    """What a paper cites, as its dataset tells: all of it, and what its introduction and its method cite."""
+
+    paper: str
+    year: int
+    references: Sequence[str]
+    core: Sequence[str]
 
 
 class Spool(Closing):
@@ -38,6 +54,8 @@ class Spool(Closing):
         """How many papers of each year were added."""
         self.without_citations = 0
         """Papers of which the dataset does not say how often they are cited."""
+        self.with_text = self.with_references = 0
+        """Papers with a full text, and with references."""
         if path is not None:
             path.unlink(missing_ok=True)  # without a journal, what a killed process left may be broken
         with _spool_errors():
@@ -46,10 +64,23 @@ class Spool(Closing):
     def add(self, paper: RawPaper, period: Period, place: str) -> str | None:
         """Keep a paper read at `place`; where its id is here already, that one's place, and nothing is kept."""
         insert = "INSERT OR IGNORE INTO raw (id, place, period, record) VALUES (?, ?, ?, ?)"
-        record = paper.model_dump_json(by_alias=True, exclude={"references"})
+        record = paper.model_dump_json(by_alias=True, exclude=_APART)
         with _spool_errors():
             if not self._db.change(insert, paper.id, place, period, record):
                 return str(self._db.rows("SELECT place FROM raw WHERE id = ?", paper.id)[0][0])
+            if paper.introduction or paper.method:
+                self._db.change(
+                    "INSERT INTO text SELECT number, ?, ? FROM raw WHERE id = ?",
+                    *(paper.introduction, paper.method, paper.id),
+                )
+                self.with_text += 1
+            if paper.references or paper.core_references:
+                given, core = map(json.dumps, (paper.references, paper.core_references))
+                self._db.change(
+                    "INSERT INTO reference SELECT number, ?, ?, ? FROM raw WHERE id = ?",
+                    *(paper.year, given, core, paper.id),
+                )
+                self.with_references += 1
         self.years[period][paper.year] += 1
         self.without_citations += paper.citations is None
         return None
@@ -73,6 +104,19 @@ class Spool(Closing):
                 f"SELECT record FROM {table} WHERE period = ? ORDER BY number", period
             ):
                 yield record
+
+    def texts(self) -> Iterator[tuple[str, str, str]]:
+        """Id, introduction and method of each paper that has one of them."""
+        return self._beside("id, introduction, method", "text")
+
+    def bibliographies(self) -> Iterator[Bibliography]:
+        """What each paper cites, of those of which it is told."""
+        for paper, year, *references in self._beside("id, year, given, core", "reference"):
+            yield Bibliography(paper, year, *map(json.loads, references))
+
+    def _beside(self, columns: str, table: str) -> Iterator[tuple[Any, ...]]:
+        with _spool_errors():
+            yield from self._db.each(f"SELECT {columns} FROM {table} JOIN raw USING (number) ORDER BY number")
 
     def close(self) -> None:
         """Free and remove the file; twice is allowed."""

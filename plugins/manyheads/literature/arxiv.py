@@ -10,14 +10,12 @@ from xml.etree.ElementTree import Element, ParseError
 from manyheads.config import SourceName
 from manyheads.literature.queries import salient
 from manyheads.literature.source import LackingError, Request, Service, few_values, papers_of
-from manyheads.papers import Paper
+from manyheads.papers import ARXIV_DOI, ARXIV_NUMBER, Paper
 from manyheads.retry import GarbledError, Pace, RefusedError
 
 ADDRESS = "https://export.arxiv.org"
 PACE = Pace(3.0, at_once=1)
 """arXiv's terms of use: one request every three seconds, over a single connection."""
-NUMBER = re.compile(r"(?:\d{4}\.\d{4,5}|[a-z-]+(?:\.[A-Z]{2})?/\d{7})", re.ASCII)
-"""`2101.00001`, or `hep-th/9901001` of before April 2007; without a version."""
 
 _PAGE = 100
 _MOST_WORDS = 32
@@ -25,7 +23,6 @@ _FIRST, _LAST = dt.date(1990, 1, 1), dt.date(2199, 12, 31)
 _ATOM = "{http://www.w3.org/2005/Atom}"
 _OPENSEARCH = "{http://a9.com/-/spec/opensearch/1.1/}"
 _ARXIV = "{http://arxiv.org/schemas/atom}"
-OWN_DOI = "10.48550/arxiv."
 
 
 @dataclass(kw_only=True, eq=False)
@@ -89,11 +86,11 @@ def _number(paper_id: str) -> str | None:
     kind, _, rest = paper_id.partition(":")
     bare = rest if kind.upper() == "ARXIV" else paper_id
     if kind.upper() == "DOI":
-        if not rest.casefold().startswith(OWN_DOI):
+        if not rest.casefold().startswith(ARXIV_DOI):
             raise LackingError("arXiv looks nothing up by other DOIs than its own", source="arxiv")
-        bare = rest[len(OWN_DOI) :]
+        bare = rest[len(ARXIV_DOI) :]
     bare = re.sub(r"v\d+$", "", bare)
-    return bare if NUMBER.fullmatch(bare) else None
+    return bare if ARXIV_NUMBER.fullmatch(bare) else None
 
 
 def _read(body: bytes, request: Request) -> tuple[list[Paper], int]:

@@ -16,14 +16,14 @@ from manyheads.errors import ConfigError, LiteratureError
 from manyheads.literature import openalex, semantic_scholar
 from manyheads.literature.arxiv import Arxiv
 from manyheads.literature.cache import LookupCache, SingleFlight
-from manyheads.literature.identifiers import Identifier, Merged, identifiers_of, identify
 from manyheads.literature.local import LocalSource
 from manyheads.literature.lookup import REST, Findings, LookUp, Member, Note
+from manyheads.literature.merging import Merged
 from manyheads.literature.openalex import OpenAlex
 from manyheads.literature.queries import widen, words_of
 from manyheads.literature.semantic_scholar import SemanticScholar
 from manyheads.literature.source import ALL, Operation, Part, Request, Source
-from manyheads.papers import Hit, Literature, Paper, Scientist, Window
+from manyheads.papers import Hit, Identifier, Literature, Paper, Scientist, Window, identifiers_of, identify
 from manyheads.retry import Pace
 
 if TYPE_CHECKING:

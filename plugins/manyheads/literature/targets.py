@@ -6,24 +6,77 @@ import json
 import random
 import re
 import tempfile
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import IO, NamedTuple, TypeVar
 
 from manyheads.bank.building import Progress, report_each
 from manyheads.bank.corpus import Reader, Rejects
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.knowledge import paper_text
+from manyheads.bank.references import Index, later
 from manyheads.errors import CorpusError, LiteratureError
 from manyheads.literature.library import Library
 from manyheads.literature.readers.formats import Opening, is_search, open_corpus
-from manyheads.literature.references import Entries, Entry, Index, later
 from manyheads.papers import Paper, fold
 
 _T = TypeVar("_T")
-_W = TypeVar("_W", Paper, Entry)
+
+# Papers of datasets, kept on disk while their references are matched.
+
+
+class Entry(NamedTuple):
+    """What targets need of a dataset's paper; `source` is the number of the dataset."""
+
+    source: int
+    id: str
+    title: str
+    abstract: str
+    year: int
+    citations: int | None
+    references: tuple[str, ...]
+
+
+class Entries:
+    """Papers in a file, by number from 0: no text of millions of papers is kept in memory."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._starts, self._size = file, array("q"), 0
+
+    def add(self, entry: Entry) -> None:
+        """Put a paper at the end."""
+        self._starts.append(self._size)
+        self._size += self._write(json.dumps(entry).encode() + b"\n")
+
+    def __getitem__(self, number: int) -> Entry:
+        self._file.seek(self._starts[number])
+        return _entry(self._file.readline())
+
+    def __iter__(self) -> Iterator[Entry]:
+        self._write(b"")
+        self._file.seek(0)
+        return map(_entry, self._file)
+
+    def _write(self, line: bytes) -> int:
+        """Write a line, or all that waits to be written; how many bytes that were."""
+        try:
+            if not line:
+                self._file.flush()
+            return self._file.write(line)
+        except OSError as error:
+            raise CorpusError(
+                f"papers cannot be kept on the disk while references are matched: {error.strerror or error}",
+                hint="make room there, or set TMPDIR to a folder with more, and run the same command again",
+            ) from error
+
+
+def _entry(line: bytes) -> Entry:
+    *fields, references = json.loads(line)
+    return Entry._make((*fields, tuple(references)))
+
 
 # What was known before a paper: nothing later than it, and nothing that tells the paper's own idea.
 
@@ -43,6 +96,9 @@ def retells(text: str, other: str) -> bool:
 
     ours, theirs = runs(text), runs(other)
     return len(ours & theirs) >= RETOLD * min(len(ours), len(theirs))
+
+
+_W = TypeVar("_W", Paper, Entry)
 
 
 def before(paper: Paper | Entry, others: Iterable[_W]) -> list[_W]:
@@ -295,7 +351,7 @@ def open_datasets(sources: Sequence[str], format: str, columns: Mapping[str, str
     is a search, which tells no references."""
     if search := next((one for one in sources if is_search(one, format)), None):
         raise CorpusError(f"{search}: a search tells no references", hint="name papers instead: --paper DOI")
-    opening = Opening(format=format, columns=columns, references=True)
+    opening = Opening(format=format, columns=columns)
     return [open_corpus(source, opening) for source in sources]
 
 

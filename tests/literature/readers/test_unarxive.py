@@ -57,9 +57,66 @@ def test_a_paper_is_read_with_its_bibliography(tmp_path: Path) -> None:
     )
 
 
+def paragraph(
+    section: str, text: str, *cited: str, kind: str = "section", number: str = "1"
+) -> dict[str, Any]:
+    spans = [{"start": 0, "end": 1, "text": "", "ref_id": one} for one in cited]
+    return {
+        "section": section,
+        "sec_number": number,
+        "sec_type": kind,
+        "content_type": "paragraph",
+        "text": text,
+        "cite_spans": spans,
+    }
+
+
+def test_a_paper_is_read_with_its_text_and_what_it_cites_there(tmp_path: Path) -> None:
+    body = [
+        paragraph("Introduction", "Salt {{formula:1-a}}\nmoves {{cite:b1}}, {{cite:b2}}.", "b1", "gone"),
+        paragraph("Introduction", "So it does."),
+        paragraph("Aims", "We ask why.", kind="subsection", number="1.1"),
+        paragraph("Saltnet", "We do {{cite:b2}}.", "b1", "b2", number="2"),
+        paragraph("Results", "It works.", "b4", number="3"),
+        paragraph("Acknowledgements", "We thank.", number="-1"),
+    ]
+    entries = {f"b{n}": {"bib_entry_raw": f"Berg, J. Salt {n}."} for n in (1, 2, 3, 4)}
+    [found], _ = read(tmp_path / "a.jsonl", row(body_text=body, bib_entries=entries))
+    assert found.introduction == "Salt moves.\nSo it does.\n\nWe ask why."
+    assert found.method == "We do."
+    assert found.core_references == ("Berg, J. Salt 1.", "Berg, J. Salt 2.")
+    assert len(found.references) == 4
+
+
+REAL = Path("/work/shared/data/unarxive/unarxive_ccby_fulltext_refs.jsonl")
+
+
+@pytest.mark.skipif(not REAL.is_file(), reason="needs the unarXive sample")
+def test_real_papers_are_read_with_their_texts() -> None:
+    found = {one.id: one for _, one in open_corpus(REAL).papers(Rejects())}
+    assert len(found) == 7
+    review = found.pop("2212.11791")  # replies to reviewers
+    assert (review.introduction, review.method, review.core_references) == ("", "", ())
+    for one in found.values():
+        assert len(one.introduction) > 3000
+        assert len(one.method) > 2000
+        assert {*one.core_references} <= {*one.references}
+        assert "{{" not in one.introduction + one.method
+    assert found["2212.11772"].method.startswith("In this section, we introduce the architecture")
+    assert found["2212.11809"].method.startswith("We select three state-of-the-art retrosynthesis")
+    assert [len(found[one].core_references) for one in ("2212.11808", "2212.11772", "2212.11773")] == [
+        23,
+        15,
+        82,
+    ]
+
+
 @pytest.mark.parametrize(
     ("changes", "attribute", "expected"),
     [
+        ({"body_text": None}, "introduction", ""),
+        ({"body_text": {"text": "?"}}, "method", ""),
+        ({"body_text": [None, 7, {"text": None, "cite_spans": 7}]}, "core_references", ()),
         ({"metadata": {"versions": None}}, "year", 2021),
         ({"metadata": {"versions": [None]}}, "year", 2021),
         (
@@ -111,11 +168,13 @@ VALUE = st.recursive(
     | st.sampled_from(("2015-01-01", "\\'", "{")),
     lambda inner: (
         st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(("created", "text", "ids", "url")), inner)
+        | st.dictionaries(
+            st.sampled_from(("created", "text", "ids", "url", "section", "cite_spans", "ref_id")), inner
+        )
     ),
     max_leaves=5,
 )
-FIELDS = ("paper_id", "metadata", "abstract", "bib_entries")
+FIELDS = ("paper_id", "metadata", "abstract", "bib_entries", "body_text")
 ABOUT = ("title", "abstract", "journal-ref", "versions", "update_date", "authors_parsed")
 
 

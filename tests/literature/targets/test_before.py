@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.literature.references import later
+from manyheads.bank.references import later
 from manyheads.literature.targets import before, retells
 from manyheads.papers import Paper
 

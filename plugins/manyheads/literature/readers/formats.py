@@ -29,6 +29,7 @@ from manyheads.literature.library import connect
 from manyheads.literature.readers.aminer import AMiner, Oag
 from manyheads.literature.readers.anthology import Anthology
 from manyheads.literature.readers.bibtex import BEGIN, BibTeX
+from manyheads.literature.readers.documents import TEI_ENDINGS, Documents
 from manyheads.literature.readers.semantic_scholar import AcademicGraph, Search, part_files
 from manyheads.literature.readers.table import NEEDED, Delimited, Parquet, columns_of, header_of
 from manyheads.literature.readers.unarxive import UnArXive
@@ -42,9 +43,11 @@ SNIFFED = 2**16
 PACKED, MOST_SNIFFED = (".json", ".jsonl", ".gz", ".zip", ".txt"), 20
 UNARXIVE = (b'"paper_id":', b'"metadata":', b'"authors_parsed":')
 FORMAT_ENDINGS = (
-    (".xml", "anthology"), (".bib", "bibtex"), (".parquet", "parquet"), (".csv", "csv"), (".tsv", "csv"),
+    (".tei.xml", "tei"), (".tei", "tei"), (".xml", "anthology"), (".bib", "bibtex"), (".parquet", "parquet"), (".csv", "csv"), (".tsv", "csv"),
 )  # fmt: skip
-ENDINGS = re.compile(r"(\.(jsonl?|txt|xml|bib|csv|tsv|parquet))?(\.(gz|zip))?$", re.IGNORECASE)
+ENDINGS = re.compile(
+    r"(\.(jsonl?|txt|tei\.xml|tei|xml|bib|csv|tsv|parquet|pdf))?(\.(gz|zip))?$", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,6 @@ class Opening:
         limit: papers of a year that a search gives, at most.
         literature: how services are reached.
         cache: where what they answered is kept.
-        references: whether papers are to tell what they cite where that takes a join on the disk.
     """
 
     format: str = AUTO
@@ -71,7 +73,6 @@ class Opening:
     limit: int = 1000
     literature: LiteratureConfig = field(default_factory=LiteratureConfig)
     cache: Callable[[], LookupCache] = LookupCache
-    references: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,11 +100,15 @@ FORMATS = {
         Format("oag", "Open Academic Graph: JSON Lines with n_citation and author ids", "oag/ with v3.1_oag_publication_1.json",
                lambda source, _: Oag(Path(source))),
         Format("semantic-scholar", "Semantic Scholar's dumps", "s2ag/ with papers/, abstracts/ and authors/",
-               lambda source, how: AcademicGraph(Path(source), how.years, how.scratch, references=how.references)),
+               lambda source, how: AcademicGraph(Path(source), how.years, how.scratch)),
         Format(API, "Semantic Scholar's search, year by year", '"s2:graph retrieval" --start 2010 --end 2018', _search),
         Format("unarxive", "unarXive: arXiv's papers in full, with their bibliographies", "unarxive/ with 2212/arXiv_src_2212_001.jsonl",
                lambda source, _: UnArXive(Path(source))),
         Format("anthology", "ACL Anthology XML", "data/xml/ or 2023.acl.xml", lambda source, _: Anthology(Path(source))),
+        Format("tei", "full texts as GROBID's TEI, a paper a file", "tei/ with 2019-berg.tei.xml",
+               lambda source, _: Documents(Path(source), *TEI_ENDINGS)),
+        Format("pdf", "full texts as PDF, a paper a file; papers.csv or a .bib beside them may tell title, authors, year",
+               "pdfs/ with 2019-berg.pdf", lambda source, _: Documents(Path(source), ".pdf", ".tei.xml")),
         Format("bibtex", "BibTeX and BibLaTeX", "library.bib", lambda source, _: BibTeX(Path(source))),
         Format("csv", "CSV, TSV and other tables with a header", "papers.csv --columns title=Title,year=Year",
                lambda source, how: Delimited(Path(source), how.columns)),
@@ -183,23 +188,28 @@ def _of_folder(folder: Path) -> str | None:
         return "aminer"
     if part_files(folder, "papers") and part_files(folder, "abstracts"):
         return "semantic-scholar"
+    pdfs = sum(name.endswith(".pdf") for name in files.values())
+    if pdfs > 1:  # a table or a bibliography beside them tells of them; one alone may say what a dataset is
+        return "pdf"
     for ending, format_name in FORMAT_ENDINGS:
-        if any(name.endswith((ending, f"{ending}.gz")) for name in files.values()):
-            return format_name
+        if some := [file for file, name in files.items() if name.endswith((ending, f"{ending}.gz"))]:
+            return "tei" if format_name == "anthology" and _of_file(some[0]) == "tei" else format_name
     packed = [file for file, name in files.items() if name.endswith(PACKED)]
     formats = [_of_file(file) for file in packed[:MOST_SNIFFED]]
-    return "oag" if "oag" in formats else next(filter(None, formats), None)
+    return "oag" if "oag" in formats else next(filter(None, formats), "pdf" if pdfs else None)
 
 
 def _of_file(file: Path) -> str | None:
     start = _start(file)
     if start.startswith(b"PAR1"):
         return "parquet"
+    if b"%PDF-" in start[:1024]:
+        return "pdf"
     text = start.removeprefix(UTF8_MARK).lstrip()
     if text.startswith(b"{"):
         return _of_json(text.split(b"\n", 1)[0])
     if text.startswith(b"<"):
-        return "anthology" if b"<collection" in text else None
+        return "tei" if b"<TEI" in text else "anthology" if b"<collection" in text else None
     if text.startswith((b"#index", b"#*")):
         return "aminer"
     if any(BEGIN.match(line) for line in text.splitlines()):

@@ -6,6 +6,7 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,9 @@ _TABLES = (
     "CREATE TABLE cites (citing TEXT, cited TEXT)",
     "CREATE INDEX by_citing ON cites (citing)",
 )
-
+_CITING = "INSERT INTO cites SELECT id, ?2 FROM papers WHERE id = ?1 AND EXISTS (SELECT 1 FROM papers WHERE id = ?2)"
+PAIRS = 10_000
+"""Citations that are joined at once."""
 
 Years = tuple[int | None, int | None]
 
@@ -32,23 +35,16 @@ class AcademicGraph(Reader):
     """A `Reader` of the dumps: a folder with the parts as folders, or as files whose names begin so.
 
     Abstracts stand in files of their own. Papers of the years of interest wait for theirs in a database on the disk (in
-    `scratch`), which takes about as much room as they do unpacked; those of other years come without. With `references`,
-    the database holds `citations` too.
+    `scratch`), which takes about as much room as they do unpacked; those of other years come without. So do citations of one
+    of them by another, where that part is there.
     """
 
     example = 'lines such as {"corpusid": 1, "title": "…", "authors": [{"authorId": "2", "name": "…"}], "year": 2015, …}'
 
-    def __init__(
-        self,
-        folder: Path,
-        years: Years = (None, None),
-        scratch: Path | None = None,
-        *,
-        references: bool = False,
-    ) -> None:
+    def __init__(self, folder: Path, years: Years = (None, None), scratch: Path | None = None) -> None:
         super().__init__(folder)
         self._years, self._scratch = years, scratch
-        self._citations = part_files(folder, "citations") if references else []
+        self._citations = part_files(folder, "citations")
 
     def records(self, rejects: Rejects) -> Iterator[Record]:
         """In the order of their abstracts; raises `CorpusError` where papers or abstracts are missing or unreadable."""
@@ -63,7 +59,6 @@ class AcademicGraph(Reader):
                 tempfile.TemporaryDirectory(dir=self._scratch, prefix=".join-") as place,
                 closing(Database(Path(place) / "papers.sqlite", *_TABLES, safety="none")) as join,
             ):
-                join.change_all("INSERT INTO cites VALUES (?, ?)", self._pairs(rejects))
                 for number, made in self._joined(join, rejects):
                     if self._citations and isinstance(made, RawPaper):
                         cited = join.rows("SELECT cited FROM cites WHERE citing = ? ORDER BY rowid", made.id)
@@ -91,7 +86,7 @@ class AcademicGraph(Reader):
         }
 
     def _pairs(self, rejects: Rejects) -> Iterator[tuple[str, str]]:
-        """Who cites whom, of those of whom the dump knows both."""
+        """Who cites whom, where both are told."""
         for file in self.each(self._citations, rejects):
             for number, row in objects(file):
                 if not isinstance(row, dict):
@@ -111,6 +106,9 @@ class AcademicGraph(Reader):
                 waiting = made.id, rejects.file, number, made.model_dump_json(by_alias=True)
                 if not join.change("INSERT OR IGNORE INTO papers VALUES (?, ?, ?, ?)", *waiting):
                     yield number, ("corpusid", "is another paper's already")
+        pairs = self._pairs(rejects)
+        while some := [*islice(pairs, PAIRS)]:
+            join.change_all(_CITING, some)
         columns = "file, number, paper"
         for file in self.each(part_files(self.path, "abstracts"), rejects):
             name = rejects.file

@@ -118,24 +118,38 @@ class Delimited(_Table):
     endings = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 
     def records_of(self, file: Path) -> Iterator[Record]:
-        csv.field_size_limit(LONGEST_CELL)
-        number, stem = 0, file.name.partition(".")[0]
-        with open_file(file, where=lambda: f" after row {number}" if number else "") as stream:
-            text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
-            first = text.readline(LONGEST_CELL)
-            if not first.strip():
-                return
-            delimiter, header = header_of(first, self._columns)
-            columns = self._fields(file, header)
-            for number, row in enumerate(_rows(file, text, delimiter), 1):
-                if isinstance(row, tuple):
-                    yield number, row
-                elif len(row) != len(header):
-                    yield number, ("row", f"has {len(row)} cells, the header {len(header)}")
-                elif not (letters := "".join(row)).isprintable() and SURROGATE.search(letters):
-                    yield number, ("encoding", "not UTF-8")
-                else:
-                    yield number, _paper(dict(zip(header, row, strict=True)), columns, f"{stem}-{number}")
+        columns, stem = dict[str, str](), file.name.partition(".")[0]
+        for number, row in rows(file, self._columns):
+            if isinstance(row, tuple):
+                yield number, row
+            elif number:
+                yield number, _paper(row, columns, f"{stem}-{number}")
+            else:
+                columns = self._fields(file, [*row])
+
+
+def rows(
+    file: Path, columns: Mapping[str, str] | None = None
+) -> Iterator[tuple[int, dict[str, str] | tuple[str, str]]]:
+    """The rows of a CSV or TSV by column, or the fault of one and why; the header is row 0. See `Delimited`."""
+    csv.field_size_limit(LONGEST_CELL)
+    number = 0
+    with open_file(file, where=lambda: f" after row {number}" if number else "") as stream:
+        text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
+        first = text.readline(LONGEST_CELL)
+        if not first.strip():
+            return
+        delimiter, header = header_of(first, columns or {})
+        yield 0, {column: column for column in header}
+        for number, row in enumerate(_rows(file, text, delimiter), 1):
+            if isinstance(row, tuple):
+                yield number, row
+            elif len(row) != len(header):
+                yield number, ("row", f"has {len(row)} cells, the header {len(header)}")
+            elif not (letters := "".join(row)).isprintable() and SURROGATE.search(letters):
+                yield number, ("encoding", "not UTF-8")
+            else:
+                yield number, dict(zip(header, row, strict=True))
 
 
 def _rows(file: Path, text: IO[str], delimiter: str) -> Iterator[list[str] | tuple[str, str]]:

@@ -1,23 +1,31 @@
 """unarXive (github.com/IllDepence/unarXive): the papers of arXiv in full, with their bibliographies, as JSON Lines."""
 
+import re
 from collections.abc import Iterator, Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from manyheads.bank.corpus import RawPaper, Reader, Record
+from manyheads.bank.sections import Section, core_of
 from manyheads.literature.readers.bibtex import NotTeXError, plain_text
 from manyheads.literature.readers.common import mapping, objects, paper, sequence
 from manyheads.literature.readers.table import person
 
 IDS = {"doi": "doi:", "arxiv_id": "arXiv:"}
 """What a bibliography's entry is known by elsewhere, and what stands before it in a reference."""
+LEVELS = {"section": 1, "subsection": 2, "subsubsection": 3}
+UNNUMBERED = "-1"
+CITED = re.compile(r"\s*\{\{cite:[0-9a-f-]+\}\}(?:,\s*(?=\{\{cite:))?")
+MARKER = re.compile(r"\{\{[a-z]+:[0-9a-f-]+\}\}")
 
 
 class UnArXive(Reader):
     """A `Reader` of the dataset.
 
     A paper's references are the entries of its bibliography as they stand, with the DOI and the arXiv number that
-    the dataset has found for them. Its year is that of its first version. The full text is not read.
+    the dataset has found for them; introduction and method are told by the headings, see `core_of`. Its year is that of
+    its first version.
     """
 
     kind = "unarXive"
@@ -36,6 +44,8 @@ def _paper(row: Mapping[str, Any]) -> RawPaper | tuple[str, str]:
     about = mapping(row.get("metadata"))
     people, versions = about.get("authors_parsed"), sequence(about.get("versions"))
     abstract = about.get("abstract") or mapping(row.get("abstract")).get("text")
+    entries = {key: text for key, one in mapping(row.get("bib_entries")).items() if (text := _reference(one))}
+    core = core_of([*_sections(row.get("body_text"), entries)])
     dates = (mapping(versions[0]).get("created") if versions else None, about.get("update_date"))
     try:
         return paper(
@@ -48,11 +58,30 @@ def _paper(row: Mapping[str, Any]) -> RawPaper | tuple[str, str]:
                 else None,
                 "year": next((date for date in dates if isinstance(date, str)), None),
                 "venue": about.get("journal-ref"),
-                "references": [*filter(None, map(_reference, mapping(row.get("bib_entries")).values()))],
+                "references": [*entries.values()],
+                "core_references": core.cites,
+                "introduction": core.introduction,
+                "method": core.method,
             }
         )
     except NotTeXError as wrong:
         return "metadata", str(wrong)
+
+
+def _sections(body: object, entries: Mapping[str, str]) -> Iterator[Section]:
+    """The paragraphs of each section as one; what a marker stands for, a formula, say, is no text."""
+
+    def heading(paragraph: Mapping[str, Any]) -> tuple[str, ...]:
+        return tuple(str(paragraph.get(key) or "") for key in ("section", "sec_type", "sec_number"))
+
+    for (title, depth, number), each in groupby(map(mapping, sequence(body)), heading):
+        texts, cites = list[str](), list[str]()
+        for paragraph in each:
+            texts.append(" ".join(MARKER.sub(" ", CITED.sub("", str(paragraph.get("text") or ""))).split()))
+            spans = (str(mapping(span).get("ref_id")) for span in sequence(paragraph.get("cite_spans")))
+            cites += (entries[key] for key in spans if key in entries)
+        level = LEVELS.get(depth, len(LEVELS) + 1) if title else 0
+        yield Section(title, "\n".join(texts), cites, level, number if number != UNNUMBERED else "")
 
 
 def _reference(given: object) -> str:

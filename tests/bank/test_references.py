@@ -7,7 +7,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from manyheads.bank.corpus import RawPaper
-from manyheads.literature.references import Index
+from manyheads.bank.references import Index
 from support.papers import paper
 
 TITLES = (

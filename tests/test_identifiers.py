@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.literature.identifiers import Identifier, identifiers_of, identify
-from manyheads.papers import Paper
+from manyheads.papers import Identifier, Paper, identifiers_of, identify
 
 
 @pytest.mark.parametrize(

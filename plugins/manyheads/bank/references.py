@@ -4,16 +4,14 @@ Papers are numbers, texts are hashes of them, so that the titles of millions fit
 bibliography is read once, word by word: the time does not grow with the number of titles.
 """
 
-import json
 import re
 import unicodedata
 from array import array
-from collections.abc import Iterator
-from typing import IO, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol
 
 from manyheads.bank.corpus import RawPaper
-from manyheads.errors import CorpusError
-from manyheads.literature.identifiers import identify
+from manyheads.papers import identify
 
 LATER = 1
 """Years by which a paper may be younger than one that cites it: cited before print, or counted by another date."""
@@ -31,16 +29,15 @@ NAMED = ("10.", "arxiv", "abs/")
 """What stands in every entry that one of these finds anything in."""
 
 
-class Entry(NamedTuple):
-    """What targets need of a dataset's paper; `source` is the number of the dataset."""
+class Citing(Protocol):
+    """A paper with its references, ids or entries of a bibliography."""
 
-    source: int
-    id: str
-    title: str
-    abstract: str
-    year: int
-    citations: int | None
-    references: tuple[str, ...]
+    @property
+    def title(self) -> str: ...
+    @property
+    def year(self) -> int: ...
+    @property
+    def references(self) -> Sequence[str]: ...
 
 
 def later(year: int | None, than: int | None) -> bool:
@@ -52,16 +49,19 @@ class Words:
     """A text's words, folded."""
 
     def __init__(self, text: str) -> None:
-        marks = unicodedata.normalize("NFKD", text)
-        self._text = "".join(one for one in marks if not unicodedata.combining(one)).casefold()
+        if not text.isascii():
+            marks = unicodedata.normalize("NFKD", text)
+            text = "".join(one for one in marks if not unicodedata.combining(one))
+        self._text = text.casefold()
         self._words = [*WORD.finditer(self._text)]
+        self._texts = [word[0] for word in self._words]
 
     def __len__(self) -> int:
         return len(self._words)
 
     def key(self, start: int = 0, stop: int | None = None) -> int:
         """The same for the same words in a row."""
-        return hash(" ".join(word[0] for word in self._words[start:stop]))
+        return hash(" ".join(self._texts[start:stop]))
 
     def stands_alone(self, start: int, stop: int) -> bool:
         """Whether the words of this range have the text's ends or punctuation around them."""
@@ -100,23 +100,32 @@ class Index:
         """Whether a paper before this one has the same title."""
         return self._titles[self._keys[number]] != number
 
-    def cited(self, source: int, paper: RawPaper | Entry) -> list[int]:
+    def cited(self, source: int, paper: Citing) -> list[int]:
         """The papers that a paper's references mean, each title once, in their order.
 
         Never the paper itself, nor later ones: a bibliography may be that of the paper's last version.
         """
         papers: dict[int, int] = {}
         for reference in paper.references:
-            number = self._ids.get(hash((source, reference.strip())))
-            if number is None:
-                names = (self._names.get(name) for name in _names_in(reference))
-                number = next((one for one in names if one is not None), None)
-            if number is None:
-                number = self._titled(Words(reference), paper.year)
+            number = self.meant(source, reference, paper.year)
             if number is not None and not later(self._years[number], paper.year):
                 papers.setdefault(self._keys[number], number)
         papers.pop(Words(paper.title).key(), None)
         return [*papers.values()]
+
+    def meant_by(self, source: int, references: Iterable[str], year: int) -> list[int]:
+        """The papers that references mean, each once, in their order; see `meant`."""
+        numbers = (self.meant(source, reference, year) for reference in references)
+        return [*dict.fromkeys(number for number in numbers if number is not None)]
+
+    def meant(self, source: int, reference: str, year: int) -> int | None:
+        """The paper that a reference means, in a paper of a source and a year: of this id, DOI or arXiv number; else of this
+        title, if it is old enough to be cited."""
+        number = self._ids.get(hash((source, reference.strip())))
+        if number is None:
+            names = (self._names.get(name) for name in _names_in(reference))
+            number = next((one for one in names if one is not None), None)
+        return self._titled(Words(reference), year) if number is None else number
 
     def _titled(self, entry: Words, year: int) -> int | None:
         """The paper with the longest title in an entry, of those that are old enough to be cited."""
@@ -147,41 +156,3 @@ def _names_in(reference: str) -> Iterator[int]:
         dois = (doi for one in DOI.findall(reference) for doi in (one.rstrip("."), one.rstrip(".)]}")))
         names = (_name(one) for one in (*dois, *ARXIV.findall(reference)))
         yield from (name for name in names if name is not None)
-
-
-class Entries:
-    """Papers in a file, by number from 0: no text of millions of papers is kept in memory."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file, self._starts, self._size = file, array("q"), 0
-
-    def add(self, entry: Entry) -> None:
-        """Put a paper at the end."""
-        self._starts.append(self._size)
-        self._size += self._write(json.dumps(entry).encode() + b"\n")
-
-    def __getitem__(self, number: int) -> Entry:
-        self._file.seek(self._starts[number])
-        return _entry(self._file.readline())
-
-    def __iter__(self) -> Iterator[Entry]:
-        self._write(b"")
-        self._file.seek(0)
-        return map(_entry, self._file)
-
-    def _write(self, line: bytes) -> int:
-        """Write a line, or all that waits to be written; how many bytes that were."""
-        try:
-            if not line:
-                self._file.flush()
-            return self._file.write(line)
-        except OSError as error:
-            raise CorpusError(
-                f"papers cannot be kept on the disk while references are matched: {error.strerror or error}",
-                hint="make room there, or set TMPDIR to a folder with more, and run the same command again",
-            ) from error
-
-
-def _entry(line: bytes) -> Entry:
-    *fields, references = json.loads(line)
-    return Entry._make((*fields, tuple(references)))

@@ -1,0 +1,29 @@
+"""Full texts of papers: PDF and GROBID TEI, read into one `Document`."""
+
+from manyheads.literature.documents.document import (
+    Box,
+    Document,
+    Figure,
+    Hidden,
+    Kind,
+    Limits,
+    Reference,
+    Section,
+    Table,
+)
+from manyheads.literature.documents.pages import render
+from manyheads.literature.documents.reading import read_document
+
+__all__ = [
+    "Box",
+    "Document",
+    "Figure",
+    "Hidden",
+    "Kind",
+    "Limits",
+    "Reference",
+    "Section",
+    "Table",
+    "read_document",
+    "render",
+]

@@ -1,0 +1,467 @@
+"""Figures and tables: captions, and the region of the page that belongs to each.
+
+A region is what is drawn between its caption and the next text, as in pdffigures2 (Clark and Divvala, JCDL 2016): all
+graphics there and the letters that belong to them. It is trimmed to what shows, since drawings reach beyond what is seen.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from manyheads.literature.documents.document import Box, Figure, Table
+from manyheads.literature.documents.layout import Line, Sheet, joined, wordy
+from manyheads.literature.documents.pages import Drawing, Word
+from manyheads.literature.documents.sections import heading
+
+LABEL = re.compile(
+    r"^(?:(?:Supplementary|Extended Data)\s+)?(Figure|Fig\.?|FIGURE|FIG\.?|Table|TABLE|Tab\.)\s*"
+    r"([A-Z]?\.?\d{1,3}(?:\.\d{1,2})?|[IVX]{1,5})(?![\w)])\s*([:.|–—]?)\s*(.*)$"
+)
+NEAR = 18.0
+"""Points by which letters may stand off the graphics that they belong to."""
+ROW = 22.0
+"""Points between two rows of a table at most."""
+SMALL = 25.0
+"""Points; a lower region is no figure."""
+PAPER = 250
+"""From this level of grey on nothing shows."""
+
+
+@dataclass
+class Caption:
+    """A caption, and what was found for it."""
+
+    kind: Literal["figure", "table"]
+    number: str
+    lines: list[Line]
+    left: float
+    """What may belong to it stands between these."""
+    right: float
+    box: Box | None = None
+    source: Literal["raster", "vector", "space", ""] = ""
+    words: list[Word] = field(default_factory=list[Word])
+
+    @property
+    def top(self) -> float:
+        return min(one.top for one in self.lines)
+
+    @property
+    def bottom(self) -> float:
+        return max(one.bottom for one in self.lines)
+
+    def text(self, words: Mapping[str, int]) -> str:
+        """The caption without its label."""
+        text = joined((one.text for one in self.lines), words)
+        match = LABEL.match(text)
+        return match[4] if match else text
+
+
+@dataclass
+class Band:
+    """The page between a caption and the next text above or below it."""
+
+    box: Box
+    drawings: list[Drawing]
+    words: list[Word]
+
+    @property
+    def drawn(self) -> float:
+        """Square points of what is drawn, lines left out."""
+        return sum(
+            (x1 - x0) * (y1 - y0) for _, (x0, y0, x1, y1) in self.drawings if min(x1 - x0, y1 - y0) > 4
+        )
+
+
+def floats(
+    made: Sequence[Sheet], body: float, words: Mapping[str, int]
+) -> tuple[tuple[Figure, ...], tuple[Table, ...], tuple[str, ...]]:
+    """All figures and tables, and what is missing; their lines are taken out of the sheets."""
+    figures: list[Figure] = []
+    tables: list[Table] = []
+    faults: list[str] = []
+    captions = [(sheet, _captions(sheet, body)) for sheet in made]
+    below = _tables_below(captions, body)
+    for sheet, own in captions:
+        _place(sheet, own, body, below)
+        page = sheet.page
+        for one in own:
+            text = one.text(words)
+            if one.kind == "figure":
+                figures.append(
+                    Figure(
+                        number=one.number,
+                        caption=text,
+                        page=page.number,
+                        box=one.box,
+                        source=one.source,
+                        turn=page.turn,
+                    )
+                )
+            else:
+                tables.append(
+                    Table(
+                        number=one.number,
+                        caption=text,
+                        page=page.number,
+                        box=one.box,
+                        rows=_rows(one.words),
+                        turn=page.turn,
+                    )
+                )
+            if one.box is None:
+                faults.append(
+                    f"{one.kind} {one.number} on page {page.number}: its caption was found, nothing by it"
+                )
+        _take_out(sheet, own)
+    return tuple(figures), tuple(tables), tuple(faults)
+
+
+def _captions(sheet: Sheet, body: float) -> list[Caption]:
+    """The captions of a page, from top to bottom."""
+    starts = [line for line in sheet.lines if _starts_caption(line, sheet, body)]
+    made: list[Caption] = []
+    for line in sorted(starts, key=lambda one: (one.base, one.x0)):
+        match = LABEL.match(line.text)
+        assert match
+        lines = [line]
+        while following := _next_line(lines, sheet, starts):
+            lines.append(following)
+        left, right = 0.0, sheet.page.width
+        if sheet.gutter is not None and line.column >= 0 and max(one.x1 for one in lines) < line.right + 20:
+            left, right = (left, sheet.gutter) if line.column == 0 else (sheet.gutter, right)
+        kind = "table" if match[1].casefold().startswith("tab") else "figure"
+        made.append(Caption(kind, match[2], lines, left, right))
+    for one in made:
+        _keep_apart(one, made, sheet, body)
+    return made
+
+
+def _starts_caption(line: Line, sheet: Sheet, body: float) -> bool:
+    """Whether a line begins a caption rather than a line of text: `Figure 2. We see` may be either."""
+    match = LABEL.match(line.text)
+    if not match:
+        return False
+    if match[3] in (":", "|", "–", "—") or not match[4]:
+        return True
+    above = [
+        one
+        for one in sheet.lines
+        if one is not line and one.base < line.base and _overlap((one.x0, one.x1), (line.x0, line.x1)) > 0
+    ]
+    previous = max(above, key=lambda one: one.base, default=None)
+    apart = previous is None or line.base - previous.base > 1.5 * line.size or not prose(previous, body)
+    marked = line.words[0].bold or abs(line.size - body) > 0.4
+    if match[3] == ".":
+        return apart or marked
+    return apart and marked and match[4][:1].isupper()
+
+
+def _next_line(lines: Sequence[Line], sheet: Sheet, starts: Sequence[Line]) -> Line | None:
+    """The line that goes on with a caption."""
+    last, left, right = lines[-1], min(one.x0 for one in lines), max(one.x1 for one in lines)
+    step = last.base - lines[-2].base if len(lines) > 1 else 1.45 * last.size
+    candidates = [
+        one
+        for one in sheet.lines
+        if 0.5 * last.size < one.base - last.base < min(1.5 * last.size, step + 0.25 * last.size)
+        and _overlap((one.x0, one.x1), (left, right)) > 0
+        and abs(one.size - last.size) < 0.5
+        and one.x0 > left - 25
+        and not any(one is start for start in starts)
+    ]
+    # A line of a caption that is full goes on; one that ends early is the last.
+    full = last.x1 > right - 0.25 * (right - left) or len(lines) == 1
+    return candidates[0] if candidates and full else None
+
+
+def _keep_apart(one: Caption, captions: Sequence[Caption], sheet: Sheet, body: float) -> None:
+    """Draw the sides of what a caption may have in, where another caption or text stands beside it."""
+    left, right = min(line.x0 for line in one.lines), max(line.x1 for line in one.lines)
+    beside: list[tuple[float, float]] = []
+    for other in captions:
+        if other is not one and other.top < one.bottom and other.bottom > one.top:
+            edges = min(line.x0 for line in other.lines), max(line.x1 for line in other.lines)
+            if edges[0] >= right:
+                one.right = min(one.right, (right + edges[0]) / 2)
+            elif edges[1] <= left:
+                one.left = max(one.left, (left + edges[1]) / 2)
+    own = set(map(id, one.lines))
+    for line in sheet.lines:
+        if id(line) not in own and line.top < one.bottom and line.bottom > one.top and wordy(line):
+            beside.append((line.x0, line.x1))
+    for x0, x1 in beside:
+        if x0 >= right:
+            one.right = min(one.right, x0 - 2)
+        elif x1 <= left:
+            one.left = max(one.left, x1 + 2)
+
+
+def prose(line: Line, body: float) -> bool:
+    """Whether a line is one of a paragraph: words in letters of the text, from side to side of its column."""
+    wide = line.width > 0.55 * (line.right - line.left)
+    return wide and wordy(line) and abs(line.size - body) < 0.6 and not _gaps(line)
+
+
+def _gaps(line: Line) -> bool:
+    """Whether words stand so far apart as in a table."""
+    return any(
+        other.x0 - one.x1 > 1.3 * line.size for one, other in zip(line.words, line.words[1:], strict=False)
+    )
+
+
+def _texts(sheet: Sheet, captions: Sequence[Caption], body: float) -> list[Line]:
+    """The lines that no figure or table has in: paragraphs to their last lines, headings, captions, what is set apart."""
+    captioned = {id(line) for one in captions for line in one.lines}
+    lines = [one for one in sheet.lines if id(one) not in captioned]
+    text = {id(one) for one in lines if prose(one, body)}
+    for _ in range(2):
+        for above, line in zip(lines, lines[1:], strict=False):
+            near = line.column == above.column and 0 < line.base - above.base < 1.35 * max(body, line.size)
+            alike = abs(line.size - above.size) < 0.6 and line.x0 - line.left < 30
+            if near and alike and id(above) in text and (wordy(line) or line.x0 - line.left < 3):
+                text.add(id(line))
+    named = {
+        id(one)
+        for one in lines
+        if heading(one, body) and one.x0 - one.left < 8 and (one.largest > body + 0.5 or _numbered(one))
+    }
+    kept = [one for one in lines if id(one) in text or id(one) in named]
+    return [*kept, *(line for one in captions for line in one.lines), *sheet.furniture, *sheet.notes]
+
+
+def _numbered(line: Line) -> bool:
+    return bool(re.match(r"^(?:\d{1,2}|[A-Z])(?:\.\d+)*\.?\s+[A-Z]", line.text))
+
+
+def _bands(one: Caption, sheet: Sheet, texts: Sequence[Line], taken: set[int]) -> tuple[Band, Band]:
+    """What stands above a caption and below it, up to the next text."""
+    for drawing in sheet.page.drawings:
+        x0, y0, x1, y1 = drawing.box
+        close = -5 < one.top - y1 < 40 or -5 < y0 - one.bottom < 40
+        solid = min(x1 - x0, y1 - y0) > SMALL and not _is_ground(drawing, sheet.page.width, sheet.page.height)
+        if close and solid and _overlap((x0, x1), (one.left, one.right)) > 0.3 * (x1 - x0):
+            one.left, one.right = min(one.left, x0), max(one.right, x1)
+    own = set(map(id, one.lines))
+    across = [
+        line
+        for line in texts
+        if id(line) not in own
+        and _overlap((line.x0, line.x1), (one.left, one.right)) > min(5, line.width / 2)
+    ]
+    high = max((line.bottom for line in across if line.bottom <= one.top + 3), default=0.0)
+    low = min((line.top for line in across if line.top >= one.bottom - 3), default=sheet.page.height)
+    for y0, y1 in _head_rules(sheet):
+        high, low = max(high, y1 if y1 < one.top else 0), min(low, y0 if y0 > one.bottom else low)
+    return (
+        _band(sheet, (one.left - 2, high, one.right + 2, one.top), taken),
+        _band(sheet, (one.left - 2, one.bottom, one.right + 2, low), taken),
+    )
+
+
+def _head_rules(sheet: Sheet) -> list[tuple[float, float]]:
+    """Upper and lower edges of the rules that set running heads and footnotes apart."""
+    edges = [*(one.bottom for one in sheet.furniture), *(one.top for one in sheet.notes[:1])]
+    return [
+        (y0, y1)
+        for _, (x0, y0, x1, y1) in sheet.page.drawings
+        if y1 - y0 < 3 and x1 - x0 > 60 and any(abs(y0 - edge) < 14 for edge in edges)
+    ]
+
+
+def _band(sheet: Sheet, box: Box, taken: set[int]) -> Band:
+    page = sheet.page
+    drawings = [
+        one
+        for one in page.drawings
+        if id(one) not in taken and _inside(one.box, box) and not _is_ground(one, page.width, page.height)
+    ]
+    words = [one for one in page.words if _inside(_extent(one), box)]
+    return Band(box, drawings, words)
+
+
+def _is_ground(one: Drawing, width: float, height: float) -> bool:
+    """Whether a drawing is the ground of the page, not a figure on it."""
+    return one.box[2] - one.box[0] > 0.95 * width and one.box[3] - one.box[1] > 0.95 * height
+
+
+def _tables_below(captions: Sequence[tuple[Sheet, list[Caption]]], body: float) -> bool:
+    """Whether tables stand below their captions, as most do in this document."""
+    votes = 0
+    for sheet, own in captions:
+        if any(one.kind == "table" for one in own):
+            texts = _texts(sheet, own, body)
+            for one in own:
+                if one.kind == "table":
+                    above, below = (len(_grown(band, one)) for band in _bands(one, sheet, texts, set()))
+                    votes += (below > 3) - (above > 3)
+    return votes >= 0
+
+
+def _grown(band: Band, caption: Caption) -> list[Word]:
+    """The words of a table: row by row away from its caption, until the blank is too wide."""
+    down = band.box[1] >= caption.bottom - 4
+    edge = caption.bottom if down else caption.top
+    rows = sorted(band.words, key=lambda one: one.base, reverse=not down)
+    words: list[Word] = []
+    for word in rows:
+        x0, y0, x1, y1 = _extent(word)
+        if (y0 - edge if down else edge - y1) > ROW:
+            # A rule may bridge the blank.
+            rule = any(
+                x < x1 and right > x0 and (edge - 3 < y < y0 + 3 if down else y1 - 3 < y < edge + 3)
+                for _, (x, y, right, _) in band.drawings
+            )
+            if not rule or (y0 - edge if down else edge - y1) > 2 * ROW:
+                break
+        words.append(word)
+        edge = max(edge, y1) if down else min(edge, y0)
+    return words
+
+
+def _place(sheet: Sheet, captions: Sequence[Caption], body: float, tables_below: bool) -> None:
+    """Find the region of each caption of a page."""
+    if not captions:
+        return
+    texts = _texts(sheet, captions, body)
+    taken = set[int]()
+    for one in captions:
+        above, below = _bands(one, sheet, texts, taken)
+        if one.kind == "table":
+            order = (below, above) if tables_below else (above, below)
+            band = next((each for each in order if len(_grown(each, one)) > 3), None)
+            band = band or next((each for each in order if each.drawn > 400), None)
+            if band is None:
+                continue
+            one.words = _grown(band, one)
+            boxes = [*map(_extent, one.words)]
+            hull = _hull(boxes) if boxes else _hull(each.box for each in band.drawings)
+            near = [each for each in band.drawings if _inside(each.box, _wider(hull, 14))]
+            one.box = _trimmed(sheet, _hull((hull, *(each.box for each in near))), band.box)
+        else:
+            band = above if above.drawn > 200 or below.drawn <= 200 else below
+            near = _connected(band, one)
+            if near:
+                boxes = [each.box for each in near]
+                one.box = _trimmed(sheet, _with_letters(_hull(boxes), band), band.box)
+                one.source = "raster" if all(each.kind == "image" for each in near) else "vector"
+            elif box := _trimmed(sheet, band.box, band.box):
+                if box[3] - box[1] > SMALL:
+                    one.box, one.source = box, "space"
+        if one.box:
+            taken |= {id(each) for each in sheet.page.drawings if _inside(each.box, one.box)}
+
+
+def _connected(band: Band, caption: Caption) -> list[Drawing]:
+    """The drawings of a figure: those of its band, but for lone rules far from the rest."""
+    solid = [one for one in band.drawings if min(one.box[2] - one.box[0], one.box[3] - one.box[1]) > 4]
+    if not solid:
+        solid = band.drawings if len(band.drawings) > 3 else []
+    if not solid:
+        return []
+    hull = _hull(one.box for one in solid)
+    if hull[3] - hull[1] < SMALL / 2:
+        return []
+    return [one for one in band.drawings if _inside(one.box, _wider(hull, NEAR))]
+
+
+def _with_letters(box: Box, band: Band) -> Box:
+    """A box, widened by the letters that stand in it or near."""
+    for _ in range(4):
+        near = [extent for one in band.words if _touches(extent := _extent(one), _wider(box, NEAR))]
+        wider = _hull((box, *near))
+        if wider == box:
+            break
+        box = wider
+    return box
+
+
+def _trimmed(sheet: Sheet, box: Box, bounds: Box) -> Box | None:
+    """A box cut to what shows on the page; where that goes on beyond an edge, so does the box, within bounds."""
+    page = sheet.page
+    scale, pixels = page.scale, page.pixels
+    rows, columns = pixels.shape
+
+    def at(values: Box) -> list[int]:
+        limits = (columns, rows, columns, rows)
+        return [min(max(0, round(value * scale)), most) for value, most in zip(values, limits, strict=True)]
+
+    outer = at((bounds[0], bounds[1] + 1, bounds[2], bounds[3] - 1))
+    x0, y0, x1, y1 = at(box)
+    x0, y0, x1, y1 = max(x0, outer[0]), max(y0, outer[1]), min(x1, outer[2]), min(y1, outer[3])
+    ink: Any = pixels < PAPER
+    if x1 <= x0 or y1 <= y0 or not ink[y0:y1, x0:x1].any():
+        return None
+    for _ in range(int(30 * scale)):
+        before = x0, y0, x1, y1
+        y0 -= bool(y0 > outer[1] and ink[y0 - 1, x0:x1].any())
+        y1 += bool(y1 < outer[3] and ink[y1, x0:x1].any())
+        x0 -= bool(x0 > outer[0] and ink[y0:y1, x0 - 1].any())
+        x1 += bool(x1 < outer[2] and ink[y0:y1, x1].any())
+        if before == (x0, y0, x1, y1):
+            break
+    inner = ink[y0:y1, x0:x1]
+    (down,), (across,) = inner.any(axis=1).nonzero(), inner.any(axis=0).nonzero()
+    left, top, right, bottom = x0 + across[0], y0 + down[0], x0 + across[-1] + 1, y0 + down[-1] + 1
+    return tuple(round(float(value) / scale, 1) for value in (left, top, right, bottom))  # pyright: ignore[reportReturnType]
+
+
+def _rows(words: Sequence[Word]) -> tuple[tuple[str, ...], ...]:
+    """The words of a table by rows, and in these by cells."""
+    rows: list[list[Word]] = []
+    for word in sorted((one for one in words if one.upright), key=lambda one: (one.base, one.x0)):
+        if rows and abs(word.base - rows[-1][0].base) < 0.45 * max(word.size, rows[-1][0].size):
+            rows[-1].append(word)
+        else:
+            rows.append([word])
+    made: list[tuple[str, ...]] = []
+    for row in rows:
+        row.sort(key=lambda one: one.x0)
+        cells = [[row[0].text]]
+        for one, other in zip(row, row[1:], strict=False):
+            if other.x0 - one.x1 > 0.75 * max(one.size, other.size):
+                cells.append([])
+            cells[-1].append(other.text)
+        made.append(tuple(" ".join(cell) for cell in cells))
+    return tuple(made)
+
+
+def _take_out(sheet: Sheet, captions: Sequence[Caption]) -> None:
+    """Take captions, and the lines that stand in figures and tables, out of a sheet."""
+    captioned = {id(line) for one in captions for line in one.lines}
+    boxes = [_wider(one.box, 3) for one in captions if one.box]
+    sheet.lines = [
+        line
+        for line in sheet.lines
+        if id(line) not in captioned and not any(_inside(line.box, box) for box in boxes)
+    ]
+
+
+def _extent(word: Word) -> Box:
+    if not word.upright:
+        return word.ink
+    return word.x0, min(word.ink[1], word.base - 0.5 * word.size), word.x1, max(word.ink[3], word.base)
+
+
+def _overlap(one: tuple[float, float], other: tuple[float, float]) -> float:
+    return min(one[1], other[1]) - max(one[0], other[0])
+
+
+def _inside(box: Box, outer: Box) -> bool:
+    """Whether the middle of a box is in another, and most of it."""
+    x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
+    tall = _overlap((box[1], box[3]), (outer[1], outer[3])) >= 0.6 * (box[3] - box[1])
+    return outer[0] <= x <= outer[2] and outer[1] <= y <= outer[3] and tall
+
+
+def _touches(box: Box, other: Box) -> bool:
+    return box[0] <= other[2] and box[2] >= other[0] and box[1] <= other[3] and box[3] >= other[1]
+
+
+def _wider(box: Box, by: float) -> Box:
+    return box[0] - by, box[1] - by, box[2] + by, box[3] + by
+
+
+def _hull(boxes: Iterable[Box]) -> Box:
+    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
+    return min(lefts), min(tops), max(rights), max(bottoms)

@@ -1,0 +1,371 @@
+"""Lines of a page in reading order: one or two columns; running heads, page numbers and footnotes apart."""
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import median
+from types import MappingProxyType
+
+from manyheads.literature.documents.document import Box
+from manyheads.literature.documents.pages import Page, Word
+
+GAP = 1.6
+"""Widths of an em by which neighbours in one line may be apart at most."""
+PROSE = 0.3
+"""Share of the page's width from which on a line is taken for one of a column of text."""
+GUTTER = 6.0
+"""Points that a gutter is wide at least."""
+MARGIN = 0.1
+"""Share of the page's height, above and below, where running heads and page numbers stand."""
+NUMBER = re.compile(r"(?:page\s*)?[-–—]?\s*(?:\d{1,4}|[ivxl]{1,6})\s*[-–—]?(?:\s*(?:of|/)\s*\d+)?", re.I)
+STAMP = re.compile(
+    r"^(?:arXiv:\d|Preprint\b|Under review|Published as a|Accepted (?:at|to|as)|Proceedings of|Copyright|©|\d+\w* (?:International )?Conference)",
+    re.I,
+)
+MARK = re.compile(r"^[*†‡§¶∗⋆\d]{1,3}")
+
+
+@dataclass
+class Line:
+    """Words in one line of one column."""
+
+    page: int
+    words: list[Word]
+    column: int = 0
+    """-1 for one across both columns, else 0 or 1."""
+    left: float = 0
+    """Of its column."""
+    right: float = 0
+    x0: float = field(init=False)
+    x1: float = field(init=False)
+    base: float = field(init=False)
+    size: float = field(init=False)
+    """Of most of its letters."""
+    largest: float = field(init=False)
+    text: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        words = self.words
+        self.x0, self.x1 = min(one.x0 for one in words), max(one.x1 for one in words)
+        letters = Counter[float]()
+        bases = Counter[float]()
+        for one in words:
+            letters[round(one.size, 1)] += len(one.text)
+            bases[round(one.base, 1)] += len(one.text)
+        self.size, self.largest = letters.most_common(1)[0][0], max(letters)
+        self.base = bases.most_common(1)[0][0]
+        self.text = " ".join(one.text for one in words)
+
+    @property
+    def top(self) -> float:
+        return self.base - 0.75 * self.size
+
+    @property
+    def bottom(self) -> float:
+        return self.base + 0.25 * self.size
+
+    @property
+    def width(self) -> float:
+        return self.x1 - self.x0
+
+    @property
+    def bold(self) -> bool:
+        return all(one.bold for one in self.words if any(map(str.isalnum, one.text)))
+
+    @property
+    def box(self) -> Box:
+        return self.x0, self.top, self.x1, self.bottom
+
+
+@dataclass
+class Sheet:
+    """A page's lines."""
+
+    page: Page
+    lines: list[Line]
+    gutter: float | None = None
+    """Where the gap between two columns is; None with one column."""
+    left: float = 0
+    right: float = 0
+    notes: list[Line] = field(default_factory=list[Line])
+    furniture: list[Line] = field(default_factory=list[Line])
+
+
+def sheets(pages: Sequence[Page]) -> tuple[list[Sheet], float]:
+    """The pages' lines in reading order, and the size of most letters of the document."""
+    made = [_sheet(page) for page in pages]
+    sizes = Counter[float]()
+    for sheet in made:
+        for line in sheet.lines:
+            sizes[line.size] += len(line.text)
+    body = sizes.most_common(1)[0][0] if sizes else 10.0
+    _set_apart_furniture(made)
+    for sheet in made:
+        _order(sheet)
+        _set_apart_notes(sheet, body)
+    return made, body
+
+
+def _sheet(page: Page) -> Sheet:
+    lines: list[list[Word]] = []
+    for word in page.words:
+        if not word.upright:
+            continue
+        if lines:
+            last = lines[-1][-1]
+            size = max(last.size, word.size)
+            if abs(word.base - last.base) < 0.45 * size and -1.5 * size < word.x0 - last.x1 < GAP * size:
+                lines[-1].append(word)
+                continue
+        lines.append([word])
+    joined = [Line(page.number, words) for words in _joined(lines)]
+    sheet = Sheet(page, joined)
+    if joined:
+        prose = [one for one in joined if one.width > PROSE * page.width] or joined
+        sheet.left, sheet.right = min(one.x0 for one in prose), max(one.x1 for one in prose)
+        sheet.gutter = _gutter(sheet)
+    if sheet.gutter is not None:
+        sheet.lines = [half for line in joined for half in _halves(line, sheet.gutter)]
+    return sheet
+
+
+def _joined(lines: list[list[Word]]) -> list[list[Word]]:
+    """Pieces of one line that are drawn one after the other put together, where they touch."""
+    pieces = sorted((Line(0, words) for words in lines), key=lambda one: (one.base, one.x0))
+    done: list[Line] = []
+    for piece in pieces:
+        for other in reversed(done[-8:]):
+            near = -0.3 * piece.size < piece.x0 - other.x1 < 0.8 * piece.size
+            before = -0.3 * piece.size < other.x0 - piece.x1 < 0.8 * piece.size
+            if abs(other.base - piece.base) < 1.0 and (near or before):
+                done.remove(other)
+                done.append(Line(0, [*other.words, *piece.words] if near else [*piece.words, *other.words]))
+                break
+        else:
+            done.append(piece)
+    return _with_indices(done)
+
+
+def _with_indices(lines: list[Line]) -> list[list[Word]]:
+    """Lines, with the raised and lowered letters of formulas at their places in them."""
+    hosts = [one for one in lines if len(one.words) > 3]
+    bases = [one.base for one in hosts]
+    kept: list[Line] = []
+    more: dict[int, list[Word]] = {}
+    for line in lines:
+        near = range(bisect_left(bases, line.base - 12), bisect_left(bases, line.base + 12))
+        fits = (
+            (abs(hosts[index].base - line.base), index)
+            for index in near
+            if line.size < 0.85 * hosts[index].size
+            and abs(hosts[index].base - line.base) < 0.65 * hosts[index].size
+            and hosts[index].x0 < line.x0
+            and line.x1 < hosts[index].x1 + hosts[index].size
+        )
+        if len(line.text) < 12 and (best := min(fits, default=None)):
+            more.setdefault(best[1], []).extend(line.words)
+        else:
+            kept.append(line)
+    own = {id(hosts[index]): words for index, words in more.items()}
+    return [
+        sorted((*one.words, *own[id(one)]), key=lambda word: word.x0) if id(one) in own else one.words
+        for one in kept
+    ]
+
+
+def _gutter(sheet: Sheet) -> float | None:
+    """The middle of the gap between two columns, where there are two."""
+    width = sheet.page.width
+    words = [word for line in sheet.lines for word in line.words]
+    best, place = len(words) + 1, 0.0
+    middle = width / 2
+    for step in range(int(0.3 * width / 2)):
+        for x in {middle - step, middle + step}:
+            crossing = sum(word.x0 < x + GUTTER / 2 and word.x1 > x - GUTTER / 2 for word in words)
+            if crossing < best:
+                best, place = crossing, x
+    halves = [half for line in sheet.lines for half in _halves(line, place)]
+    across = [one for one in halves if one.x0 < place - GUTTER and one.x1 > place + GUTTER]
+    wide = 0.55 * min(place - sheet.left, sheet.right - place)
+    # Cells of a table and labels of a figure are narrow, or numbers.
+    prose = [one for one in halves if one.width > wide > 0 and wordy(one)]
+    left = [one for one in prose if one.x1 <= place + 1]
+    right = [one for one in prose if one.x0 >= place - 1]
+    if min(len(left), len(right)) < 6 or len(across) > 0.6 * (len(left) + len(right)):
+        return None
+    return place
+
+
+def wordy(line: Line) -> bool:
+    """Whether a line is made of words rather than of numbers and signs."""
+    return sum(map(str.isalpha, line.text)) > 0.6 * len(line.text.replace(" ", "")) and len(line.words) > 2
+
+
+def _halves(line: Line, gutter: float) -> list[Line]:
+    """A line that goes on in the other column, cut there."""
+    for index, (one, other) in enumerate(pairwise(line.words), 1):
+        if (
+            one.x1 <= gutter + 1
+            and other.x0 >= gutter - 1
+            and other.x0 - one.x1 >= max(GUTTER, 0.9 * line.size)
+        ):
+            return [Line(line.page, line.words[:index]), Line(line.page, line.words[index:])]
+    return [line]
+
+
+def _order(sheet: Sheet) -> None:
+    """Down the left column, down the right; a line across both ends what stands above it."""
+    gutter = sheet.gutter
+    for line in sheet.lines:
+        line.left, line.right = sheet.left, sheet.right
+        if gutter is not None:
+            across = line.x0 < gutter - GUTTER and line.x1 > gutter + GUTTER
+            line.column = -1 if across else int((line.x0 + line.x1) / 2 > gutter)
+            if line.column >= 0:
+                line.left, line.right = (sheet.left, gutter) if line.column == 0 else (gutter, sheet.right)
+    for column in (0, 1) if gutter is not None else (0,):
+        own = [one for one in sheet.lines if one.column == column]
+        prose = [one for one in own if one.width > 0.6 * (one.right - one.left)]
+        if prose:
+            left, right = min(one.x0 for one in prose), max(one.x1 for one in prose)
+            for line in own:
+                line.left, line.right = left, right
+    bands = sorted(one.base for one in sheet.lines if one.column == -1)
+    sheet.lines.sort(
+        key=lambda one: (bisect_left(bands, one.base), one.column if one.column >= 0 else 2, one.base, one.x0)
+    )
+
+
+def _set_apart_furniture(made: list[Sheet]) -> None:
+    """Take out page numbers, stamps, and what stands at the same place of several pages."""
+    seen = Counter[str]()
+    for sheet in made:
+        seen.update({_shape(line, sheet) for line in _edge(sheet)})
+    several = max(2, min(3, len(made) // 2))
+    for sheet in made:
+        for line in _edge(sheet):
+            if (
+                NUMBER.fullmatch(line.text)
+                or STAMP.match(line.text)
+                or (len(made) > 1 and seen[_shape(line, sheet)] >= several)
+            ):
+                sheet.furniture.append(line)
+        out = set(map(id, sheet.furniture))
+        sheet.lines = [line for line in sheet.lines if id(line) not in out]
+
+
+def _edge(sheet: Sheet) -> Iterable[Line]:
+    """The lines in the margins, and of them only the outermost three."""
+    height = sheet.page.height
+    bases = sorted({round(line.base) for line in sheet.lines})
+    outer = {*bases[:3], *bases[-3:]}
+    for line in sheet.lines:
+        if round(line.base) in outer and not MARGIN * height < line.base < (1 - MARGIN) * height:
+            yield line
+
+
+def _shape(line: Line, sheet: Sheet) -> str:
+    """The same for lines that differ in numbers only, at one height."""
+    return f"{round(line.base / 4)}{re.sub(r'[0-9]+', '#', line.text).casefold()}"
+
+
+def _set_apart_notes(sheet: Sheet, body: float) -> None:
+    """Take out footnotes: at the foot of a column, in small letters, begun by a mark."""
+    for column in (-1, 0, 1):
+        own = sorted((one for one in sheet.lines if one.column == column), key=lambda one: one.base)
+        start = len(own)
+        first = None
+        while start and own[start - 1].size < body - 0.6 and own[start - 1].base > sheet.page.height * 0.5:
+            start -= 1
+            first = start if marked(own[start]) else first
+        if first is not None:
+            sheet.notes += own[first:]
+            out = set(map(id, own[first:]))
+            sheet.lines = [line for line in sheet.lines if id(line) not in out]
+
+
+def marked(line: Line) -> bool:
+    """Whether a line begins with the raised mark of a footnote."""
+    mark = MARK.match(line.text)
+    if not mark:
+        return False
+    rest = line.text[mark.end() :].strip()
+    raised = (
+        line.words[0].size < line.size
+        or line.words[0].base < line.base - 1
+        or line.text[mark.end() :][:1].isalpha()
+    )
+    return raised and sum(map(str.isalpha, rest)) > 4
+
+
+def spacing(lines: Sequence[Line]) -> float:
+    """The distance between most lines that follow each other."""
+    steps = [
+        below.base - above.base
+        for above, below in pairwise(lines)
+        if above.page == below.page and above.column == below.column and 0 < below.base - above.base < 30
+    ]
+    return median(steps) if steps else 12.0
+
+
+COMPOUNDS = frozenset(
+    (
+        "all",
+        "cross",
+        "data",
+        "few",
+        "fine",
+        "graph",
+        "hard",
+        "high",
+        "large",
+        "long",
+        "low",
+        "meta",
+        "mini",
+        "model",
+        "one",
+        "pseudo",
+        "quasi",
+        "real",
+        "self",
+        "semi",
+        "short",
+        "small",
+        "state",
+        "task",
+        "three",
+        "time",
+        "two",
+        "well",
+        "zero",
+    )
+)
+"""What stands before a hyphen that stays, where the document does not show it elsewhere."""
+
+
+def vocabulary(made: Iterable[Sheet]) -> Counter[str]:
+    """How often a document has each word that no line's end divides."""
+    inner = (word.text for sheet in made for line in sheet.lines for word in line.words[:-1])
+    return Counter(text.strip(".,;:()[]“”\"'").casefold() for text in inner)
+
+
+def joined(lines: Iterable[str], words: Mapping[str, int] = MappingProxyType({})) -> str:
+    """Lines as one text; a word that a line's end divides is put together, as `words` has it where they do."""
+    text = ""
+    for line in map(str.strip, lines):
+        if text.endswith("-") and text[-2:-1].isalpha() and line[:1].isalpha():
+            head, tail = (
+                text.split()[-1].casefold().strip("(“\"'"),
+                line.split()[0].casefold().strip(".,;:)”\"'"),
+            )
+            one, two = words.get(head[:-1] + tail, 0), words.get(head + tail, 0)
+            kept = two > one if one or two else head[:-1].rpartition("-")[2] in COMPOUNDS
+            solid = line[:1].islower() and not kept
+            text = (text[:-1] if solid else text) + line
+        else:
+            text = f"{text} {line}" if text else line
+    return text

@@ -1,0 +1,295 @@
+"""From lines to title, authors, abstract and sections."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from manyheads.literature.documents.document import Kind
+from manyheads.literature.documents.layout import Line, joined, spacing
+
+NUMBERED = re.compile(
+    r"^(?:(?:section|appendix)\s+)?((?:\d{1,2}|[A-Z])(?:\.\d{1,2}){0,3}|[IVX]{1,5})(?:[.:)]\s*|\s+)(\S.*)$",
+    re.I,
+)
+NAMES: dict[str, Kind] = {
+    r"introduction|motivation": "introduction",
+    r"(?:related|prior|previous) (?:works?|literature|research|studies|approaches)|background|literature review|state of the art": "related",
+    r"(?:experiment|evaluation|empirical|implementation detail|dataset|setup|benchmark|ablation|case stud)": "experiments",
+    r"result|findings|performance|analys[ie]s": "results",
+    r"conclu|discussion|future work|summary|limitation|broader impact|ethic|outlook": "conclusion",
+    r"method|approach|model|algorithm|architecture|framework|preliminar|formulation|problem (?:statement|setup|setting|definition)|notation|theory|proposed|system|materials|design": "method",
+    r"appendix|appendices|supplement|annex": "appendix",
+}
+ASIDE = re.compile(
+    r"acknowledg|funding|author contribution|conflict|competing|reproducib|data availab|code availab|ethic|broader impact|impact statement|declaration|checklist",
+    re.I,
+)
+REFERENCES = re.compile(
+    r"^(?:references?(?: and notes)?|bibliography|literature cited|works cited|reference list)$", re.I
+)
+ABSTRACT = re.compile(r"^abstract\b[\s.:—–-]*", re.I)
+PLAIN = re.compile(
+    r"^(?:abstract|introduction|related works?|background|preliminaries|methods?|methodology|approach|materials and methods|experiments?|"
+    r"experimental (?:setup|results)|evaluation|results?(?: and discussion)?|discussion|conclusions?(?: and future work)?|limitations|future work|"
+    r"acknowledge?ments?|appendix|supplementary materials?|references|bibliography|broader impact|reproducibility statement|ethics statement)$",
+    re.I,
+)
+CAPTION = re.compile(r"^(?:Figure|Fig\.?|Table|Tab\.|Algorithm)\s*[A-Z]?\d", re.I)
+PLACES = re.compile(
+    r"@|universit|institut|department|school|college|laborator|\binc\b|\bltd\b|research|google|microsoft|paper under|"
+    r"anonymous|https?:|academy|centre|center|faculty|\d{4}|correspondence|equal contribution|email",
+    re.I,
+)
+PERSON = re.compile(
+    r"^(?:[A-ZÀ-ÞŁŚŽ][\w.'’\-]*|(?:van|von|de|der|den|del|da|di|la|le|bin|al|ten|el|dos)\b)(?:\s+(?:[A-ZÀ-ÞŁŚŽ][\w.'’\-]*|(?:van|von|de|der|den|del|da|di|la|le|bin|al|ten|el|dos)\b)){1,5}$"
+)
+
+
+@dataclass
+class Passage:
+    """A heading and the lines below it."""
+
+    title: str
+    number: str = ""
+    kind: Kind = "other"
+    lines: list[Line] = field(default_factory=list[Line])
+    references: bool = False
+    heading: Line | None = None
+
+    @property
+    def level(self) -> int:
+        return self.number.count(".") + 1
+
+
+def title_and_authors(lines: Sequence[Line], body: float) -> tuple[str, tuple[str, ...], int]:
+    """The title (the largest letters above the abstract), the authors below it, and the line at which the text begins."""
+    first = [one for one in lines if one.page == lines[0].page] if lines else []
+    end = next(
+        (
+            number
+            for number, one in enumerate(first)
+            if ABSTRACT.match(one.text) or (PLAIN.match(bare(one)[1]) and heading(one, body))
+        ),
+        min(len(first), 12),
+    )
+    head = first[:end]
+    if not head:
+        return "", (), 0
+    size = max(one.largest for one in head)
+    start = next(number for number, one in enumerate(head) if one.largest > size - 0.3)
+    if size < body + 1:
+        return "", (), 0
+    stop = start + 1
+    while stop < len(head) and head[stop].largest > size - 0.3:
+        stop += 1
+    title = joined(small_capitals(one) for one in head[start:stop])
+    return title, _authors(head[stop:]), end
+
+
+def _authors(lines: Sequence[Line]) -> tuple[str, ...]:
+    names: list[str] = []
+    for line in lines:
+        if PLACES.search(line.text):
+            continue
+        pieces = re.split(r"\s*[,;·•|]\s*|\s+(?:and|&)\s+|\s{2,}", _spaced(line))
+        for piece in pieces:
+            name = re.sub(r"(?<=[^\W\d_])[\d*†‡§¶∗⋆,]+$|^[\d*†‡§¶∗⋆]+|[*†‡§¶∗⋆]", "", piece.strip()).strip(
+                " ,"
+            )
+            if PERSON.match(name) and len(name) < 50 and name not in names:
+                names.append(name)
+    return tuple(names)
+
+
+def _spaced(line: Line) -> str:
+    """The line's text, with two spaces where words stand far apart."""
+    text = ""
+    for number, word in enumerate(line.words):
+        if number:
+            text += "  " if word.x0 - line.words[number - 1].x1 > 0.8 * word.size else " "
+        text += word.text
+    return text
+
+
+def small_capitals(line: Line) -> str:
+    """The line's text, small capitals as small letters."""
+    if not any(word.caps for word in line.words):
+        return line.text
+    return " ".join(
+        word.text.lower() if word.text.isupper() and word.size < 0.9 * line.largest else word.text
+        for word in line.words
+    )
+
+
+def bare(line: Line) -> tuple[str, str]:
+    """A heading's number and its title; letters that were drawn apart put together (`R EFERENCES`)."""
+    text = small_capitals(line)
+    text = re.sub(r"\b([A-Z]) (?=[A-Z]{2,}\b)", r"\1", text) if text.isupper() else text
+    if (match := NUMBERED.match(text)) and not match[2].islower():
+        return match[1].rstrip("."), match[2].strip().rstrip(".:")
+    return "", text.strip().rstrip(".:")
+
+
+def heading(line: Line, body: float) -> bool:
+    """Whether a line looks like the heading of a section, by its letters."""
+    number, title = bare(line)
+    words = title.split()
+    if not words or len(title) > 120 or len(words) > 16 or CAPTION.match(line.text):
+        return False
+    letters = sum(map(str.isalpha, title))
+    if (
+        letters < 3
+        or letters < 0.6 * len(title.replace(" ", ""))
+        or (not title[0].isupper() and not title[0].isdigit())
+    ):
+        return False
+    large, capitals = line.largest > body + 0.4, line.text.upper() == line.text and letters > 3
+    mixed = any(one.caps for one in line.words) and all(
+        one.caps or one.text.isupper() or not one.text.isalpha() for one in line.words[bool(number) :]
+    )
+    if number:
+        return large or line.bold or capitals or mixed
+    if PLAIN.match(title):
+        return large or line.bold or capitals or mixed or line.width < 0.5 * (line.right - line.left)
+    return (large and (line.bold or line.largest > body + 0.9)) or (capitals and line.bold)
+
+
+def passages(lines: Sequence[Line], body: float) -> list[Passage]:
+    """The text cut at its headings; what stands before the first has no title."""
+    made = [Passage("")]
+    step = spacing(lines)
+    previous: Line | None = None
+    for line in lines:
+        last = made[-1]
+        if heading(line, body) and _stands_alone(line, previous, step) and _in_order(bare(line)[0], made):
+            number, title = bare(line)
+            if (
+                last.heading is previous
+                and previous is not None
+                and last.heading is not None
+                and not number
+                and line.page == previous.page
+                and abs(line.largest - previous.largest) < 0.3
+                and line.bold == previous.bold
+                and 0 < line.base - previous.base < 1.6 * line.largest
+                and not PLAIN.match(title)
+            ):
+                last.title = joined((last.title, title))
+                last.heading = line
+            else:
+                made.append(Passage(title, number, heading=line, references=bool(REFERENCES.match(title))))
+        elif (match := ABSTRACT.match(line.text)) and len(made) == 1 and match.end() < len(line.text):
+            made.append(Passage("Abstract", heading=line, lines=[line]))
+        else:
+            last.lines.append(line)
+        previous = line
+    set_kinds(made)
+    return [one for one in made if one.title or one.lines]
+
+
+def _stands_alone(line: Line, previous: Line | None, step: float) -> bool:
+    if previous is None or previous.page != line.page or previous.column != line.column:
+        return True
+    return (
+        line.base - previous.base > 1.05 * step
+        or line.base < previous.base
+        or line.largest > previous.largest + 0.4
+        or line.bold != previous.bold
+    )
+
+
+def _in_order(number: str, made: Sequence[Passage]) -> bool:
+    """Whether a heading's number may come after those before it: lists and tables have numbers too."""
+    if not number:
+        return True
+    before = next((one.number for one in reversed(made) if one.number), "")
+    new, old = _parts(number), _parts(before)
+    if not old:
+        return new[0] in (("", 0), ("", 1), ("A", 0), ("", 2)) or len(new) == 1
+    if new[0][0] != old[0][0]:
+        return new[0][0] != "" and (len(new) == 1 or new[0][0] == "A")
+    return old < new and new[0][1] <= old[0][1] + 2
+
+
+def _parts(number: str) -> list[tuple[str, int]]:
+    roman = {"I": 1, "II": 2, "III": 3, "IV": 4, "V": 5, "VI": 6, "VII": 7, "VIII": 8, "IX": 9, "X": 10}
+    parts: list[tuple[str, int]] = []
+    for part in number.split(".") if number else ():
+        if part.isdigit():
+            parts.append(("", int(part)))
+        elif len(part) > 1 or part in "IVX":
+            parts.append(("", roman.get(part.upper(), 99)))
+        else:
+            parts.append(("A", ord(part.upper()) - 64))
+    return parts
+
+
+def set_kinds(made: list[Passage]) -> None:
+    """Tell what each passage is about: by its title, else by that above it, else by its place.
+
+    A section with a title of the paper's own is its method where it stands between introduction or related work
+    and the experiments; what comes after the references is appendix.
+    """
+    after, numbered = False, any(one.number for one in made)
+    parent: Kind = "other"
+    for one in made:
+        own = kind_of(one.title)
+        after = after or one.references
+        letter = bool(one.number) and one.number[0].isalpha() and not re.match(r"[IVX]+(?:\.|$)", one.number)
+        if (after and not one.references) or letter or own == "appendix":
+            one.kind = "appendix"
+            after = after or own == "appendix"
+        elif one.level == 1 and (one.number or not numbered or own != "other" or ASIDE.search(one.title)):
+            one.kind = parent = own
+        else:
+            one.kind = own if parent == "other" else parent
+    begun = False
+    last: Kind = "other"
+    for one in made:
+        if one.kind in ("introduction", "related"):
+            begun = True
+        if one.references or one.kind in ("conclusion", "appendix"):
+            begun = False
+        if begun and one.kind == "other" and one.title and not ASIDE.search(one.title):
+            one.kind = "method" if last not in ("experiments", "results") else last
+        if one.kind not in ("other", "appendix"):
+            last = one.kind
+
+
+def kind_of(title: str) -> Kind:
+    """What a section of this title is about; `other` where the title does not tell."""
+    if ASIDE.search(title):
+        return "other"
+    for pattern, kind in NAMES.items():
+        if re.search(rf"\b(?:{pattern})", title, re.I):
+            return kind
+    return "other"
+
+
+def paragraphs(lines: Sequence[Line], words: Mapping[str, int]) -> str:
+    """The text of a passage, a paragraph a line."""
+    step = spacing(lines)
+    groups: list[list[str]] = []
+    previous: Line | None = None
+    for line in lines:
+        if previous is None or _begins(line, previous, step):
+            groups.append([])
+        groups[-1].append(line.text)
+        previous = line
+    return "\n".join(joined(group, words) for group in groups)
+
+
+def _begins(line: Line, previous: Line, step: float) -> bool:
+    if line.page != previous.page or line.column != previous.column:
+        return previous.text.endswith((".", ":", "?", "!")) and previous.width < 0.9 * (
+            previous.right - previous.left
+        )
+    indented = line.x0 - line.left > 6 and abs(previous.x0 - line.left) < 3 and line.x0 - line.left < 30
+    return line.base - previous.base > 1.35 * step or (
+        indented and previous.text.endswith((".", ":", "?", "!"))
+    )
+
+
+def pages_of(lines: Sequence[Line]) -> tuple[int, ...]:
+    """Where lines stand."""
+    return tuple(sorted({one.page for one in lines}))

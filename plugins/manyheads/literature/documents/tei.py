@@ -1,0 +1,253 @@
+"""The TEI that GROBID makes of a paper: title, abstract, sections, references, citations, captions."""
+
+import re
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from manyheads.errors import DocumentError
+from manyheads.literature.documents.bibliography import ARXIV
+from manyheads.literature.documents.dates import year_told
+from manyheads.literature.documents.document import Box, Document, Figure, Reference, Section, Table
+from manyheads.literature.documents.layout import STAMP
+from manyheads.literature.documents.sections import REFERENCES, Passage, set_kinds
+
+TEI = "{http://www.tei-c.org/ns/1.0}"
+ID = "{http://www.w3.org/XML/1998/namespace}id"
+NUMBER = re.compile(r"^(?:Figure|Fig\.?|Table|Tab\.)\s*([A-Z]?\.?\d+[a-z]?)\s*[:.|]?\s*", re.I)
+SUBMITTED = re.compile(
+    r"^(?:Under review|Published|Accepted) as an? .{4,20}? paper at [A-Z][\w ]{2,20}? \d{4}\s+"
+)
+"""A running head that GROBID takes for the beginning of the title."""
+_FIRST = 8
+"""Paragraphs that may be of the first page: what is printed at its edges stands among them."""
+LETTERED = re.compile(r"^([A-Z](?:\.\d+)*)\.?\s+(?=\S)")
+
+
+def read_tei(path: Path) -> Document:
+    """A paper's full text as GROBID tells it; no entity is expanded, nothing is fetched.
+
+    Raises:
+        DocumentError: the file is no well-formed TEI, or carries entities.
+    """
+    from xml.etree.ElementTree import ParseError
+
+    from defusedxml import DefusedXmlException
+    from defusedxml.ElementTree import parse
+
+    hint = "have GROBID make it again (processFulltextDocument)"
+    try:
+        root: Any = parse(path, forbid_dtd=False).getroot()
+    except DefusedXmlException as error:
+        raise DocumentError(
+            f"{path} defines entities, and is not read", tried=type(error).__name__, hint=hint
+        ) from error
+    except (ParseError, UnicodeDecodeError, ValueError, LookupError) as error:
+        raise DocumentError(f"{path} is broken XML: {error}", hint=hint) from error
+    except OSError as error:
+        raise DocumentError(f"{path} cannot be read: {error.strerror or error}") from error
+    if root.tag != f"{TEI}TEI":
+        raise DocumentError(f"{path} is XML, but no TEI", tried=f"its root is {root.tag[:60]}", hint=hint)
+    return _Tei(root).document()
+
+
+class _Tei:
+    def __init__(self, root: Any) -> None:
+        self._root = root
+        self._faults: list[str] = []
+        lists = [*root.iter(f"{TEI}listBibl")]
+        structs = [one for each in lists for one in each.iter(f"{TEI}biblStruct")]
+        self.references = tuple(_reference(one) for one in structs)
+        self._places = {one.get(ID): number for number, one in enumerate(structs)}
+
+    def document(self) -> Document:
+        root = self._root
+        header = root.find(f"{TEI}teiHeader")
+        title = "" if header is None else _text(header.find(f".//{TEI}titleStmt/{TEI}title"))
+        title = SUBMITTED.sub("", title)
+        people = () if header is None else header.findall(f".//{TEI}sourceDesc//{TEI}analytic/{TEI}author")
+        abstract = "" if header is None else _text(header.find(f".//{TEI}abstract"))
+        if not abstract:
+            self._faults.append("no abstract was found")
+        if not self.references:
+            self._faults.append("no list of references was found")
+        figures = [one for one in root.iter(f"{TEI}figure") if one.get("type") != "table"]
+        tables = [one for one in root.iter(f"{TEI}figure") if one.get("type") == "table"]
+        return Document(
+            title=title,
+            abstract=abstract,
+            authors=tuple(name for one in people if (name := _person(one))),
+            year=self._year(header),
+            sections=self._sections(),
+            references=self.references,
+            figures=tuple(
+                Figure(number=number, caption=caption, page=page, box=box)
+                for number, caption, page, box in map(_captioned, figures)
+            ),
+            tables=tuple(
+                Table(number=number, caption=caption, page=page, box=box, rows=_rows(one))
+                for one in tables
+                for number, caption, page, box in [_captioned(one)]
+            ),
+            notes=tuple(
+                text for one in root.iter(f"{TEI}note") if one.get("place") == "foot" and (text := _text(one))
+            ),
+            pages=len([*root.iter(f"{TEI}surface")]),
+            faults=tuple(self._faults),
+        )
+
+    def _year(self, header: Any) -> int | None:
+        """That of publication, else what the first page tells, as far as GROBID keeps it."""
+        dates = () if header is None else (one.get("when") or "" for one in header.iter(f"{TEI}date"))
+        years = (year for date in dates if (year := re.match(r"(?:19|20)\d\d", date)))
+        if year := next(years, None):
+            return int(year[0])
+        numbers = () if header is None else map(_text, header.iter(f"{TEI}idno"))
+        first = "" if header is None else _text(header.find(f".//{TEI}titleStmt/{TEI}title"))
+        begin = " ".join(_text(one) for one in islice(self._root.iter(f"{TEI}p"), _FIRST))
+        return year_told(" ".join((first, *numbers, begin)))
+
+    def _sections(self) -> tuple[Section, ...]:
+        # Captions have divisions of their own, inside of figures.
+        inside = {id(one) for figure in self._root.iter(f"{TEI}figure") for one in figure.iter()}
+        divisions = [
+            (one, back)
+            for back in (False, True)
+            for part in self._root.iter(f"{TEI}back" if back else f"{TEI}body")
+            for one in part.iter(f"{TEI}div")
+            if id(one) not in inside
+            and (one.find(f"{TEI}head") is not None or one.find(f"{TEI}p") is not None)
+        ]
+        made: list[tuple[Passage, Any]] = []
+        for division, back in divisions:
+            head = division.find(f"{TEI}head")
+            title = _text(head)
+            number = (head.get("n") or "").rstrip(".") if head is not None else ""
+            if not number and (match := LETTERED.match(title)):
+                number, title = match[1], title[match.end() :]
+            if REFERENCES.match(title):
+                continue
+            made.append((Passage(title, number, kind="appendix" if back else "other"), division))
+        body = [part for part, _ in made if part.kind != "appendix"]
+        set_kinds(body)
+        sections: list[Section] = []
+        for part, division in made:
+            paragraphs = [
+                text
+                for one in division
+                if one.tag in (f"{TEI}p", f"{TEI}formula", f"{TEI}list") and (text := _text(one))
+            ]
+            if not part.title and all(map(STAMP.match, paragraphs)):
+                continue
+            sections.append(
+                Section(
+                    title=part.title,
+                    number=part.number,
+                    kind=part.kind,
+                    text="\n".join(paragraphs),
+                    pages=_pages(division),
+                    cites=self._cites(division),
+                )
+            )
+        return tuple(sections)
+
+    def _cites(self, division: Any) -> tuple[int, ...]:
+        targets = (
+            one.get("target", "")[1:] for one in division.iter(f"{TEI}ref") if one.get("type") == "bibr"
+        )
+        return tuple(dict.fromkeys(self._places[one] for one in targets if one in self._places))
+
+
+def _text(element: Any) -> str:
+    """All text below an element, sentences and paragraphs with a blank between them."""
+    if element is None:
+        return ""
+    return " ".join("".join(_walk(element)).split())
+
+
+def _walk(element: Any) -> list[str]:
+    pieces = [element.text or ""]
+    for child in element:
+        pieces += [
+            *_walk(child),
+            " " if child.tag in (f"{TEI}s", f"{TEI}p", f"{TEI}item", f"{TEI}cell") else "",
+            child.tail or "",
+        ]
+    return pieces
+
+
+def _person(author: Any) -> str:
+    name = author.find(f"{TEI}persName")
+    return "" if name is None else " ".join(part for one in name if (part := _text(one)))
+
+
+def _reference(struct: Any) -> Reference:
+    analytic, monograph = struct.find(f"{TEI}analytic"), struct.find(f"{TEI}monogr")
+    titles = [_text(part.find(f"{TEI}title")) for part in (analytic, monograph) if part is not None]
+    title = next(filter(None, titles), "")
+    names = [
+        (_person(one), _text(one.find(f"{TEI}persName/{TEI}surname")))
+        for part in (analytic, monograph)
+        if part is not None
+        for one in part.findall(f"{TEI}author")
+    ]
+    date = struct.find(f".//{TEI}date[@when]")
+    year = re.search(r"(?:19|20)\d\d", date.get("when") if date is not None else "")
+    numbers = {one.get("type", "").casefold(): _text(one) for one in struct.iter(f"{TEI}idno")}
+    raw = next((_text(one) for one in struct.iter(f"{TEI}note") if one.get("type") == "raw_reference"), "")
+    venue = _text(monograph.find(f"{TEI}title")) if monograph is not None else ""
+    told = ". ".join(
+        part
+        for part in (
+            ", ".join(name for name, _ in names),
+            title,
+            venue if venue != title else "",
+            year[0] if year else "",
+        )
+        if part
+    )
+    arxiv = ARXIV.search(
+        f"arXiv:{numbers['arxiv'].removeprefix('arXiv:')}" if "arxiv" in numbers else raw or venue
+    )
+    return Reference(
+        text=raw or told,
+        title=title,
+        year=int(year[0]) if year else None,
+        doi=numbers.get("doi"),
+        arxiv=arxiv[1] if arxiv else None,
+        authors=tuple(family for _, family in names if family),
+    )
+
+
+def _captioned(figure: Any) -> tuple[str, str, int, Box | None]:
+    head, label, text = (_text(figure.find(f"{TEI}{tag}")) for tag in ("head", "label", "figDesc"))
+    match = NUMBER.match(head) or NUMBER.match(text)
+    number = label or (match[1] if match else "")
+    caption = text if NUMBER.match(text) or not head else f"{head} {text}".strip()
+    return number, NUMBER.sub("", caption), *_place(figure.get("coords", ""))
+
+
+def _place(coords: str) -> tuple[int, Box | None]:
+    """Page and box of GROBID's `page,x,y,width,height;…`; of several pages the first."""
+    boxes: list[tuple[int, Box]] = []
+    for one in filter(None, coords.split(";")):
+        try:
+            page, x, y, width, height = map(float, one.split(","))
+        except ValueError:
+            continue
+        boxes.append((int(page), (x, y, x + width, y + height)))
+    if not boxes:
+        return 0, None
+    own = [box for page, box in boxes if page == boxes[0][0]]
+    edges = [*zip(*own, strict=True)]
+    return boxes[0][0], (min(edges[0]), min(edges[1]), max(edges[2]), max(edges[3]))
+
+
+def _rows(table: Any) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(_text(cell) for cell in row.iter(f"{TEI}cell")) for row in table.iter(f"{TEI}row"))
+
+
+def _pages(division: Any) -> tuple[int, ...]:
+    """The pages that any part of a division names."""
+    places = (_place(one.get("coords", ""))[0] for one in division.iter())
+    return tuple(sorted({page for page in places if page}))

@@ -1,0 +1,147 @@
+"""Papers as PDF or as GROBID's TEI, a file each; what they do not tell, a table or a bibliography beside them does."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from manyheads.bank.corpus import RawPaper, Reader, Record, Rejects, shards
+from manyheads.errors import DocumentError
+from manyheads.literature.documents import Document, Kind, Reference, read_document
+from manyheads.literature.readers.bibtex import BibTeX
+from manyheads.literature.readers.common import YEAR, paper
+from manyheads.literature.readers.table import NEEDED, columns_of, fields, rows
+from manyheads.papers import fold
+
+TEI_ENDINGS = (".tei.xml", ".tei", ".xml")
+_ENDING = re.compile(r"(?:\.grobid)?\.(?:tei\.xml|tei|xml|pdf)$", re.IGNORECASE)
+_ARXIV = re.compile(r"(\d\d)\d\d\.\d{4,5}(?:v\d+)?")
+_FILES = ("file", "filename", "pdf", "path")
+"""Columns of a table that may say which file a row is about; so may its id."""
+_TOLD = ("title", "abstract", "authors", "year", "venue", "citations", "keywords", "affiliations")
+_YEAR = (
+    "none in its name or on its first page: call the file 2019-NAME, or tell file and year in papers.csv, or title and year in "
+    "a .bib, beside it"
+)
+
+
+class Documents(Reader):
+    """A `Reader` of full texts, a paper a file; where there is a TEI of a PDF, by its name, that is read.
+
+    A paper's id is its file's name without ending. What any `.csv`, `.tsv` or `.bib` in the folder tells of it (by file
+    name, by id, else by title) goes before what the document says. Its year is else the one in the file's name, as in
+    `2019-berg.pdf` or `1905.00001v2.pdf`, else that of the conference, journal or arXiv number on the first page; without
+    one the paper is rejected, and so is a document that cannot be read.
+    """
+
+    kind = "full texts"
+    unit = "document"
+    example = "PDFs or GROBID's .tei.xml of papers, named 2019-NAME, or with papers.csv (file,title,authors,year) beside them"
+
+    def __init__(self, path: Path, *endings: str) -> None:
+        super().__init__(path)
+        self._endings = endings
+
+    def records(self, rejects: Rejects) -> Iterator[Record]:
+        told = _Told(self.path) if self.path.is_dir() else None
+        files = shards(self.path, self._endings, self.kind)
+        best = {self._name(file): file for file in files}
+        best |= {self._name(file): file for file in files if file.suffix.lower() != ".pdf"}
+        for number, file in enumerate(self.each(best.values(), rejects), 1):
+            try:
+                document = read_document(file)
+            except DocumentError as wrong:
+                reason = wrong.message.replace(str(file), "it")
+                yield number, ("file", "; ".join(filter(None, (reason, wrong.hint))))
+                continue
+            name = self._name(file)
+            yield number, _paper(document, name, told.of(name, document.title) if told else {})
+
+    def _name(self, file: Path) -> str:
+        """Where a file is in the folder, without its ending."""
+        return _ENDING.sub("", file.name if file == self.path else file.relative_to(self.path).as_posix())
+
+
+class _Told:
+    """What tables and bibliographies in a folder tell of the papers in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._about: dict[str, Mapping[str, Any]] = {}
+        for file in sorted(folder.iterdir()):
+            if file.suffix.lower() in (".csv", ".tsv"):
+                self._read_table(file)
+            elif file.suffix.lower() == ".bib":
+                for _, one in BibTeX(file).records_of(file):
+                    if isinstance(one, RawPaper):
+                        self._add(one.model_dump(by_alias=True), one.id, one.title)
+
+    def of(self, name: str, title: str) -> Mapping[str, Any]:
+        """What is told of the file of a name, else of the paper of a title; {} where nothing is."""
+        keys = (_key(name), _key(Path(name).name), fold(title))
+        return next((self._about[key] for key in keys if key and key in self._about), {})
+
+    def _read_table(self, file: Path) -> None:
+        columns, named = dict[str, str](), list[str]()
+        for number, row in rows(file):
+            if isinstance(row, tuple):
+                continue
+            if not number:
+                columns = dict.fromkeys(NEEDED, "") | columns_of([*row], {})
+                named = [column for column in row if fold(column) in _FILES]
+                continue
+            nobody = not row.get(columns["authors"], "").strip()
+            try:
+                about = fields({**row, columns["authors"]: "?"} if nobody else row, columns, "")
+            except ValueError:
+                continue
+            names = [Path(row[column]).name for column in named]
+            self._add(about | ({"authors": []} if nobody else {}), *names, about["id"], about["title"])
+
+    def _add(self, about: Mapping[str, Any], *names: str) -> None:
+        *files, title = names
+        told = {key: about[key] for key in _TOLD if about.get(key)}
+        for key in (*map(_key, files), fold(title)):
+            self._about.setdefault(key, told)
+
+
+def _key(name: str) -> str:
+    """The same for a file's name with and without its ending; no title has it."""
+    return f"file:{_ENDING.sub('', name.strip())}"
+
+
+def _paper(document: Document, name: str, told: Mapping[str, Any]) -> RawPaper | tuple[str, str]:
+    year = told.get("year") or _year_of(Path(name).name) or document.year
+    if not year:
+        return "year", _YEAR
+    own: dict[str, Any] = {
+        "id": name,
+        "title": document.title,
+        "abstract": document.abstract,
+        "authors": list(document.authors),
+        "year": year,
+        "references": [*map(_reference, document.references)],
+        "core_references": [*map(_reference, document.core)],
+        "introduction": _text(document, "introduction"),
+        "method": _text(document, "method"),
+    }
+    return paper({**own, **told})
+
+
+def _year_of(name: str) -> int | None:
+    if number := _ARXIV.fullmatch(name):
+        return 2000 + int(number[1])
+    return int(year[0]) if (year := YEAR.search(name)) else None
+
+
+def _text(document: Document, kind: Kind) -> str:
+    return "\n\n".join(one.text for one in document.sections if one.kind == kind and one.text)
+
+
+def _reference(one: Reference) -> str:
+    """An entry as it stands, then what it is known by; a title in brackets stands apart from what is around it."""
+    known = (
+        f"[{one.title}]" if one.title else "",
+        f"doi:{one.doi}" if one.doi else "",
+        f"arXiv:{one.arxiv}" if one.arxiv else "",
+    )
+    return " ".join(filter(None, (one.text, *known)))

@@ -1,0 +1,176 @@
+"""Papers typeset by the test: what is read is what was written."""
+
+from pathlib import Path
+
+import pytest
+from reportlab.platypus import Paragraph
+
+from manyheads.literature.documents import Document, read_document
+from support.pdfs import AUTHORS, ENTRY, SMALLER, TITLE, Plot, body, figure, heading, raster, table, typeset
+
+NUMBERED = [
+    '[1] A. Berg and B. Lee, "Committees of quiet readers," in Proc. Conf. on Reading, pp. 1–9, 2019.',
+    "[2] C. Moreno, D. Okafor, and E. Sato. Agreement without discussion. Journal of Judgement, 12(3):45–67, 2020.",
+    "[3] Fiona Ng. A survey of worth. arXiv preprint arXiv:2101.01234, 2021.",
+    "[4] G. Petrov. Long manuscripts and their readers. doi:10.1234/jr.2018.55, 2018.",
+    "[5] H. Quist and I. Rao. Blind ratings. In Advances in Ratings, 2022.",
+]
+DATED = [
+    "Berg, A., & Lee, B. (2020). Committees of quiet readers. Journal of Reading, 4(2), 1–9.",
+    "Berg, A., Lee, B., & Okafor, D. (2021a). Reading in turn. Journal of Reading, 5(1), 11–19.",
+    "Berg, A., Lee, B., & Okafor, D. (2021b). Reading at once. Journal of Reading, 5(2), 21–29.",
+    "Müller, K. (2017). On the length of texts. Texts, 9, 100–120. https://doi.org/10.5555/texts.9",
+    "van der Berg, J. (2015). Old readers. Reader Press.",
+]
+
+
+@pytest.fixture(scope="module")
+def two_columns(tmp_path_factory: pytest.TempPathFactory) -> Document:
+    front = [
+        Paragraph("Readers Who Agree Without Talking", TITLE),
+        Paragraph(
+            "Ada Berg<super>1</super>, Chidi Okafor<super>2</super> and Emi Sato<super>1</super>", AUTHORS
+        ),
+        Paragraph("<super>1</super>University of Somewhere, ada@example.org", AUTHORS),
+    ]
+    story = [
+        heading("Abstract"),
+        body("We ask whether readers agree. They do, and we say when.", 2),
+        heading("1 Introduction"),
+        body("Committees are old [1], and their worth is disputed [2–4].", 5),
+        body("A self-\nstanding paragraph that cites nothing.", 6),
+        heading("2 Related Work"),
+        body("Ratings were blind before [5, 1].", 6),
+        heading("3 Quiet Committees"),
+        body("As others do [2], we let readers read (Figure 1).", 5),
+        figure(Plot(), "Figure 1: Agreement rises with the number of readers; the line is a fit."),
+        Paragraph("3.1 Reading Alone", SMALLER),
+        body("Nobody speaks.", 9),
+        figure(raster(), "Figure 2: The glow of a manuscript, from within."),
+        heading("4 Experiments"),
+        body("Table 1 shows all.", 8),
+        table(
+            [
+                ["Readers", "Pages", "Agreement"],
+                ["2", "10", "0.41"],
+                ["4", "10", "0.58"],
+                ["8", "10", "0.71"],
+            ],
+            "Table 1: Agreement by readers and pages.",
+        ),
+        body("More readers agree more.", 9),
+        heading("5 Conclusion"),
+        body("Readers agree.", 5),
+        heading("References"),
+        *(Paragraph(one, ENTRY) for one in NUMBERED),
+        heading("A Proofs"),
+        body("The proof cites [3].", 9),
+    ]
+    path = tmp_path_factory.mktemp("pdf") / "two.pdf"
+    return read_document(typeset(path, front, story, columns=2, head="Proceedings of the Quiet Conference"))
+
+
+@pytest.fixture(scope="module")
+def one_column(tmp_path_factory: pytest.TempPathFactory) -> Document:
+    front = [
+        Paragraph("The Length of Texts and Those Who Read Them to the End", TITLE),
+        Paragraph("José Álvarez and Mary-Ann O’Neil", AUTHORS),
+    ]
+    story = [
+        heading("Abstract"),
+        body("Length matters.", 2),
+        heading("Introduction"),
+        body("Length was studied by Müller (2017) and, with readers, by Berg et al. (2021a, 2021b).", 8),
+        heading("Methods"),
+        body("We follow Berg & Lee (2020). Others differ (van der Berg, 2015; Nobody, 2019).", 12),
+        heading("Results"),
+        body("It holds (Berg and Lee, 2020; Berg et al., 2021b).", 12),
+        heading("Acknowledgements"),
+        body("We thank nobody.", 2),
+        heading("References"),
+        *(Paragraph(one, ENTRY) for one in DATED),
+    ]
+    path = tmp_path_factory.mktemp("pdf") / "one.pdf"
+    return read_document(typeset(path, front, story, head="Journal of Reading 7 (2023)"))
+
+
+def titles(document: Document) -> list[tuple[str, str, str]]:
+    return [(one.number, one.title, one.kind) for one in document.sections]
+
+
+def test_front_of_two_columns(two_columns: Document) -> None:
+    assert two_columns.title == "Readers Who Agree Without Talking"
+    assert two_columns.authors == ("Ada Berg", "Chidi Okafor", "Emi Sato")
+    assert two_columns.abstract.startswith("We ask whether readers agree. They do, and we say when. We study")
+    assert two_columns.faults == ()
+
+
+def test_sections_of_two_columns_in_reading_order(two_columns: Document) -> None:
+    assert titles(two_columns) == [
+        ("1", "Introduction", "introduction"),
+        ("2", "Related Work", "related"),
+        ("3", "Quiet Committees", "method"),
+        ("3.1", "Reading Alone", "method"),
+        ("4", "Experiments", "experiments"),
+        ("5", "Conclusion", "conclusion"),
+        ("A", "Proofs", "appendix"),
+    ]
+    for section in two_columns.sections:
+        assert "Quiet Conference" not in section.text
+        assert section.pages
+        # Nothing of the other column stands between two sentences of one.
+        assert "as one would expect. We study how groups of readers agree on the worth" in section.text
+
+
+def test_numbered_references(two_columns: Document) -> None:
+    assert [(one.number, one.title, one.year, one.authors) for one in two_columns.references] == [
+        ("1", "Committees of quiet readers", 2019, ("Berg", "Lee")),
+        ("2", "Agreement without discussion", 2020, ("Moreno", "Okafor", "Sato")),
+        ("3", "A survey of worth", 2021, ("Ng",)),
+        ("4", "Long manuscripts and their readers", 2018, ("Petrov",)),
+        ("5", "Blind ratings", 2022, ("Quist", "Rao")),
+    ]
+    assert two_columns.references[2].arxiv == "2101.01234"
+    assert two_columns.references[3].doi == "10.1234/jr.2018.55"
+
+
+def test_numbered_citations(two_columns: Document) -> None:
+    assert [one.cites for one in two_columns.sections] == [(0, 1, 2, 3), (4, 0), (1,), (), (), (), (2,)]
+    assert two_columns.core == two_columns.references[:4]
+
+
+def test_sections_of_one_column(one_column: Document) -> None:
+    assert one_column.title == "The Length of Texts and Those Who Read Them to the End"
+    assert one_column.authors == ("José Álvarez", "Mary-Ann O’Neil")
+    assert titles(one_column) == [
+        ("", "Introduction", "introduction"),
+        ("", "Methods", "method"),
+        ("", "Results", "results"),
+        ("", "Acknowledgements", "other"),
+    ]
+
+
+def test_references_by_author_and_year(one_column: Document) -> None:
+    assert [(one.title, one.year, one.authors[0]) for one in one_column.references] == [
+        ("Committees of quiet readers", 2020, "Berg"),
+        ("Reading in turn", 2021, "Berg"),
+        ("Reading at once", 2021, "Berg"),
+        ("On the length of texts", 2017, "Müller"),
+        ("Old readers", 2015, "van der Berg"),
+    ]
+    assert one_column.references[3].doi == "10.5555/texts.9"
+
+
+def test_citations_by_author_and_year(one_column: Document) -> None:
+    cites = {one.title: one.cites for one in one_column.sections}
+    assert cites == {"Introduction": (3, 1, 2), "Methods": (0, 4), "Results": (0, 2), "Acknowledgements": ()}
+    assert len(one_column.core) == 5
+
+
+def test_real_papers() -> None:
+    folder = Path("/work/shared/data/pdfs")
+    if not folder.is_dir():
+        pytest.skip("real papers are not at hand")
+    diem = read_document(folder / "carpe-diem.pdf")
+    assert len(diem.references) == 23
+    assert diem.references[15].title.startswith("Easy questions first? A case study")

@@ -35,11 +35,16 @@ SMALL: dict[str, dict[str, Any]] = {
     "rebuttal": {"rebuttal": {"max_iters": 2}},
     "ranking": {"ranking": {"ideas": ["We plan with bats.", "We plan with moles."], "orders": 2}},
     "scipip": {"scipip": {"ideas": 5, "brainstorm": [2, 3], "papers": 4}},
+    "retrieval-recall": {},
 }
 """Each system with as few questions as show how it goes."""
 TOPIC = "How retrieval fails on long documents"
 PAPER = "# Owls for planning\n\nWe plan with owls. We expect fewer collisions than with drones."
-ASKED = {system: PAPER if system in ("conference-review", "ranking") else TOPIC for system in SMALL}
+ASKED = {
+    system: PAPER if system in ("conference-review", "ranking") else TOPIC
+    for system in SMALL
+    if system != "retrieval-recall"  # it is given nothing, and asks nobody
+}
 """What each is given: the text to review or to rank ideas beside, a topic, or an abstract to start from."""
 ANSWERS: dict[str, Any] = {
     "choice": 1,

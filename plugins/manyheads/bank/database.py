@@ -65,8 +65,8 @@ class Records(Bank):
 class Scope:
     """Which papers may be found.
 
-    What is outside the period, and what is excluded, is as if it were not there: its citations and its entities do not count
-    either, so that no later paper tells which earlier ones belong together.
+    What is outside the period, of the second of the years or later, or excluded is as if it were not there: its citations and its
+    entities do not count either, so that no later paper tells which earlier ones belong together.
 
     Args:
         years: from the first to before the second.
@@ -525,7 +525,9 @@ class LiteratureDatabase(Closing):
         if scope.years is None:
             return _Masks(known, known)
         since, before = scope.years
-        return _Masks(known, known & network.mask(before, since))
+        if before is not None:
+            known &= network.mask(before)
+        return _Masks(known, known & network.mask(since=since))
 
     def _array(self, numbers: Iterable[int]) -> "Numbers":
         import numpy as np

@@ -24,6 +24,7 @@ BUILT_IN = {
     "rebuttal": "manyheads.systems.rebuttal:REBUTTAL",
     "ranking": "manyheads.systems.ranking:RANKING",
     "scipip": "manyheads.systems.scipip:SCIPIP",
+    "retrieval-recall": "manyheads.systems.retrieval_recall:RETRIEVAL_RECALL",
 }
 
 

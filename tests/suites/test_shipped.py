@@ -23,6 +23,7 @@ CELLS = {
     "rebuttal-ablation": 3 * 2 * 4 * 2,
     "rebuttal-evolution": 11 * 2 * 4 * 1,
     "prompt-check": 7 * 3,
+    "scipip-retrieval": 13 * 3,
 }
 """Conditions × cases × repeats of each."""
 REBUTTAL = [name for name in CELLS if name.startswith("rebuttal-")]

@@ -8,11 +8,12 @@ from statistics import fmean
 from manyheads.bank.digest import open_database
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.core.events import Judged
+from manyheads.core.results import Figure
 from manyheads.errors import ConfigError
 from manyheads.measures.statistics import Mean, mean_difference, mean_of
 from manyheads.systems.retrieval_recall.config import WAYS, Method
 from manyheads.systems.retrieval_recall.methods import NOT_DRAWN, Found, find
-from manyheads.systems.retrieval_recall.result import Figure, Recall, RecallRun, Row, Target
+from manyheads.systems.retrieval_recall.result import Recall, RecallRun, Row, Target
 from manyheads.systems.retrieval_recall.shelf import Case, Shelf
 
 DRAWING, RETRIEVAL = "drawing", "retrieval"

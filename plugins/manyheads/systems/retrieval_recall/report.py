@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
+from manyheads.core.results import Figure
 from manyheads.report.page import Page, View
 from manyheads.report.record import Record, count
 from manyheads.systems.retrieval_recall.config import WAYS
-from manyheads.systems.retrieval_recall.result import Figure, RecallResult, Target
+from manyheads.systems.retrieval_recall.result import RecallResult, Target
 
 
 def report(record: Record) -> View:

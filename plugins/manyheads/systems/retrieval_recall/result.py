@@ -2,19 +2,9 @@
 
 from typing import Literal
 
-from manyheads.core.results import Part
+from manyheads.core.results import Figure, Part
 from manyheads.discussion.run import Run
 from manyheads.systems.retrieval_recall.config import Method, RecallConfig
-
-
-class Figure(Part):
-    """A mean over the papers, with its interval; without one where all values are equal, or there is one."""
-
-    mean: float
-    low: float | None = None
-    high: float | None = None
-    interval: str | None = None
-    """How: BCa (bootstrap), or Student's t where there are fewer than ten papers."""
 
 
 class Recall(Figure):

@@ -24,6 +24,7 @@ CELLS = {
     "rebuttal-evolution": 11 * 2 * 4 * 1,
     "prompt-check": 7 * 3,
     "scipip-retrieval": 13 * 3,
+    "scipip-ideas": 4 * 3 * 2,
 }
 """Conditions × cases × repeats of each."""
 REBUTTAL = [name for name in CELLS if name.startswith("rebuttal-")]

@@ -23,6 +23,7 @@ from manyheads.engine.replying import StructuredHost
 from manyheads.hosts import host_factory
 from manyheads.hosts.agentscope import pipeline_of
 from manyheads.hosts.autogen import team_of
+from manyheads.replies import CRITERIA
 from manyheads.systems.loading import validate
 from support.llm import LLM
 
@@ -51,6 +52,7 @@ ASKED = {
 """What each is given: the text to review or to rank ideas beside, a topic, or an abstract to start from."""
 ANSWERS: dict[str, Any] = {
     "choice": 1,
+    "places": [dict.fromkeys((*CRITERIA, "idea"), place) for place in (2, 1)],
     "ranking": [{"idea": place, "rationale": f"It is number {place}."} for place in (3, 1, 2)],
 }
 """What cannot be made up from a schema: a choice among few, each of three ideas once."""

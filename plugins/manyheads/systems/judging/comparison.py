@@ -95,7 +95,9 @@ def read(config: RunConfig) -> list[Contestant]:
     ]
 
 
-def drawn(ideas: Sequence[Contestant], config: IdeaComparisonConfig, rng: random.Random) -> list[tuple[int, ...]]:
+def drawn(
+    ideas: Sequence[Contestant], config: IdeaComparisonConfig, rng: random.Random
+) -> list[tuple[int, ...]]:
     """The ideas' numbers of each comparison; each idea takes part about as often as any other of its contender.
 
     Raises:
@@ -162,7 +164,7 @@ async def compare(
             )
 
         kind = comparison_of(run.reply_type(JUDGE, "compare", Comparison), size)
-        variables = {"ideas": [texts[each] for each in numbers]}
+        variables = {"proposals": [texts[each] for each in numbers]}
         reply = await bench.ask(stage, f"Judge{number}", "compare", variables, check, kind)
         if isinstance(reply, ReplyError):
             failures.append(reply)

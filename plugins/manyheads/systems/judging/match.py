@@ -144,13 +144,13 @@ async def _match(
         idea.failed = "the corpus holds nothing to compare it with"
         return None
     kind = closest_of(run.reply_type(JUDGE, "closest", Closest), len(texts))
-    variables = {"idea": idea.whole, "references": texts}
+    variables = {"idea": idea.whole, "published": texts}
     picked = await bench.ask(MATCH, name, "closest", variables, None, kind)
     if isinstance(picked, Exception):
         idea.failed = f"no closest idea was picked: {picked.message}"
         return picked
     idea.closest, idea.reasons = picked.choice, [picked.reason]
-    variables = {"idea": idea.whole, "reference": texts[picked.choice - 1]}
+    variables = {"idea": idea.whole, "match": texts[picked.choice - 1]}
     like = run.reply_type(JUDGE, "likeness", IdeaLikeness)
     scored = await bench.ask(MATCH, name, "likeness", variables, None, like)
     if isinstance(scored, Exception):

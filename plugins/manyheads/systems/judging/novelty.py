@@ -96,10 +96,10 @@ async def _look_into(
     for number in range(1, config.rounds + 1):
         variables = {
             "idea": idea.whole,
-            "number": number,
+            "round": number,
             "rounds": config.rounds,
             "query": query,
-            "papers": [Hit(paper, 0.0) for paper in papers],
+            "references": [Hit(paper, 0.0) for paper in papers],
         }
         kind = run.reply_type(JUDGE, "survey", NoveltyRound)
         reply = await bench.ask(STAGE, f"Judge{idea.number}", "survey", variables, check, kind, turn=number)

@@ -16,7 +16,7 @@ test test-slow test-all: export PYTHONDONTWRITEBYTECODE =
 test: $(READY)  ## the default suite
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-test-slow: $(READY)  ## the slow suite: a real browser, kills in the middle, built wheels, more examples of each property
+test-slow: $(READY)  ## the slow suite: a real browser, kills in the middle, built wheels, the other host of what hangs on neither, more examples of each property
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "slow or hypothesis" --hypothesis-profile thorough
 
 test-all: test test-slow

@@ -7,6 +7,8 @@ import pytest
 from bench import (
     corpus,
     crowd,
+    database,
+    documents,
     embedding,
     extraction,
     ledger,
@@ -29,16 +31,16 @@ TINY = Size(
 )  # fmt: skip
 LINE = re.compile(r"^\s*\S.* +[\d.]+ \S+ +baseline +[\d.]+ \S+ +ratio +[\d.]+ .*\(.+\)$")
 IN_PROCESS: list[Bench] = [
-    turns.bench,
     retrieval.bench,
+    documents.bench,
     embedding.bench,
     extraction.bench,
     ledger.bench,
     literature.bench,
     measures.bench,
 ]
-OF_MANY_RUNS: list[Bench] = [overhead.bench, crowd.bench]
-OF_PROCESSES: list[Bench] = [startup.bench, memory.bench, corpus.bench]
+OF_MANY_RUNS: list[Bench] = [turns.bench, overhead.bench, crowd.bench]
+OF_PROCESSES: list[Bench] = [startup.bench, memory.bench, corpus.bench, database.bench]
 SLOW = [pytest.param(bench, marks=pytest.mark.slow) for bench in (*OF_MANY_RUNS, *OF_PROCESSES)]
 BENCHES = [*IN_PROCESS, *SLOW]
 

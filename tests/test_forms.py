@@ -5,10 +5,32 @@ from typing import Any
 
 import pytest
 
+from manyheads.core.results import Vote as Ballot
 from manyheads.errors import ConfigError
-from manyheads.forms import FENCE, Forms, form, resolved, schema_of, shape_of, word_count
+from manyheads.forms import (
+    FENCE,
+    Forms,
+    Unusable,
+    form,
+    resolved,
+    schema_of,
+    shape_of,
+    shipped_forms,
+    word_count,
+)
 from manyheads.prompts import Prompts
-from manyheads.replies import REPLIES, Idea, ReplyModel, SelfReview, Vote, review_of, seeking, vote_among
+from manyheads.replies import (
+    REPLIES,
+    Idea,
+    ReplyModel,
+    Review,
+    SelfReview,
+    Vote,
+    limited,
+    review_of,
+    seeking,
+    vote_among,
+)
 from manyheads.resources import Resources
 from manyheads.roles import Roles
 
@@ -85,8 +107,18 @@ def test_a_line_of_a_users_own(tmp_path: Path) -> None:
     shown = forms.form(vote_among(Vote, 2))
     assert '"thought": "<≈40: erst denken>"' in shown
     assert '"choice": <1–2: die Nummer>' in shown
-    assert forms.short(Vote(thought="too few words", choice=1)) == (3, 40)
-    assert forms.short(Vote(thought="w " * 24, choice=1)) is None
+    assert forms.unlike(Vote(thought="too few words", choice=1)) == ("short", 3, "40")
+    assert forms.unlike(Vote(thought="w " * 24, choice=1)) is None
+    assert forms.unlike(Vote(thought="w " * 2400, choice=1)) is None, "more is welcome"
+
+
+@pytest.mark.parametrize(("words", "far"), [(11, "short"), (12, None), (20, None), (50, None), (51, "long")])
+def test_a_line_may_say_from_how_many_words_to_how_many(tmp_path: Path, words: int, far: str | None) -> None:
+    forms = written(tmp_path, "replies/Vote.yaml", "thought: {meaning: erst denken, words: [20, 30]}\n")
+    assert '"thought": "<≈20–30: erst denken>"' in forms.form(Vote)
+    assert (shape_of(forms.form(Vote)) or {})["properties"]["thought"]["words"] == (20, 30)
+    asked = forms.unlike(Vote(thought="w " * words, choice=1))
+    assert asked == (far and (far, words, "20–30"))
 
 
 def test_scripts_without_spaces_are_counted_by_their_letters() -> None:
@@ -101,7 +133,9 @@ def test_a_line_that_looks_like_a_form_stays_a_line(tmp_path: Path) -> None:
     assert shape["properties"]["thought"] == {"type": "string"}
 
 
-@pytest.mark.parametrize("text", ["- a", "choice: [1]", "choice: {words: 0}", "a: b: c"])
+@pytest.mark.parametrize(
+    "text", ["- a", "choice: [1]", "choice: {words: 0}", "choice: {words: [1, 2, 3]}", "a: b: c"]
+)
 def test_a_file_that_is_none_is_named(tmp_path: Path, text: str) -> None:
     with pytest.raises(ConfigError, match=r"Vote\.yaml"):
         written(tmp_path, "replies/Vote.yaml", text).form(Vote)
@@ -115,6 +149,37 @@ def test_words_that_no_reply_reads_are_named(tmp_path: Path, name: str, says: st
     [problem] = Roles(Resources.of([tmp_path])).problems()
     assert f"{name}.yaml" in problem
     assert says in problem
+
+
+def test_another_class_of_the_same_name_is_not_said_in_a_replys_words() -> None:
+    class Vote(ReplyModel):
+        choice: str
+
+        def spoken(self) -> str:
+            return self.choice
+
+    prompts = Forms(Prompts(Resources.of())).prompts
+    ballot = Ballot(voter="A", turn=1, choice=1, reasoning="R", idea="I")
+    assert prompts.wording(ballot) == str(ballot)
+    for kind in (Vote, seeking(Vote), limited(Vote, "choice", str, max_length=9)):
+        assert prompts.wording(kind(choice="mine")) == "mine"
+
+
+def test_lists_of_forms_of_earlier_versions_are_read(tmp_path: Path) -> None:
+    old = '```json Old\n{\n  "points": [\n    "<One.>",\n    … ×1–3\n  ]\n}\n```'
+    new = '```json Old\n{\n  "points": ["<One.>", … ×1–3]\n}\n```'
+    assert shape_of(old) == shape_of(new)
+    assert (shape_of(new) or {})["properties"]["points"]["maxItems"] == 3
+
+
+def test_a_fault_in_a_list_is_told_with_what_the_form_asks_for() -> None:
+    wrong = Unusable("fields", "", (("suggestions", []), ("verdicts", []), ("verdicts.1.met", "maybe")))
+    lines = shipped_forms().again(Review, wrong).splitlines()
+    assert any("`suggestions` is `×0`" in line and "… ×1–3]" in line for line in lines)
+    assert any("`verdicts` is `×0`; the form asks for `…`" in line for line in lines)
+    assert any(
+        '`verdicts.1.met` is `maybe`; the form asks for `"<yes | partly | no>"`' in line for line in lines
+    )
 
 
 def test_the_last_form_counts() -> None:

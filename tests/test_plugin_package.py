@@ -65,6 +65,7 @@ def test_a_pack_of_data_is_never_imported(installed: Path, tmp_path: Path) -> No
     assert not look(installed, tmp_path)["imported"]
 
 
+@pytest.mark.slow
 def test_a_pack_takes_the_place_of_one_prompt_and_leaves_the_others(installed: Path, tmp_path: Path) -> None:
     seen = look(installed, tmp_path)
     assert seen["reviewer"] == "You review as the pack wants it: novelty in computer science.\n"
@@ -87,9 +88,9 @@ def test_the_command_lists_a_packs_roles(installed: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("reply", "replies", "words"),
     [
-        ("own.Note", "", "own brings: none"),
+        pytest.param("own.Note", "", "own brings: none", marks=pytest.mark.slow),
         ("own.Note", "from manyheads.replies import ReplyModel\nclass Letter(ReplyModel): ...", "own brings: Letter"),
-        ("other.Note", "", "no pack 'other' is installed"),
+        pytest.param("other.Note", "", "no pack 'other' is installed", marks=pytest.mark.slow),
         ("Note", "", "unknown reply type 'Note'"),
     ],
 )  # fmt: skip
@@ -104,6 +105,7 @@ def test_a_reply_that_no_pack_brings_is_one_clear_error(
     assert "Traceback" not in told
 
 
+@pytest.mark.slow
 def test_two_packs_of_a_name_are_one_clear_error(tmp_path: Path) -> None:
     sites = [write_pack(tmp_path / f"site{n}", "twin", {}) for n in (1, 2)]
     points = sites[1] / "twin_pack-1.0.dist-info"
@@ -134,9 +136,9 @@ def words_of_warnings(done: Done) -> dict[str, int]:
 @pytest.mark.parametrize(
     ("arguments", "warnings"),
     [
-        (("--help",), {"wreck": 0, "virsci": 0}),
+        pytest.param(("--help",), {"wreck": 0, "virsci": 0}, marks=pytest.mark.slow),
         (("run", "--help"), {"wreck": 1, "virsci": 1}),
-        (("run", "virsci", *SMALL), {"wreck": 0, "virsci": 1}),
+        pytest.param(("run", "virsci", *SMALL), {"wreck": 0, "virsci": 1}, marks=pytest.mark.slow),
         pytest.param(("check", "virsci"), {"wreck": 0, "virsci": 1}, marks=pytest.mark.slow),
     ],
 )

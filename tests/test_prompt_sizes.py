@@ -1,5 +1,7 @@
 """`make prompts`: what a request is made up of."""
 
+from statistics import fmean
+
 import pytest
 
 from bench.prompts import Size, reading_grade, sizes
@@ -44,9 +46,19 @@ def test_long_words_and_sentences_need_more_years_of_school() -> None:
     assert reading_grade(hard) > 20
 
 
-@pytest.mark.slow
+SHORT = {"initial propose": 0.25, "initial review": 0.34, "rebuttal review": 0.25, "rebuttal revise": 0.24}
+"""Tasks of few words beside a long form, here on one abstract of two lines: the share of the form is larger."""
+
+
 @pytest.mark.parametrize("system", ["virsci", "rebuttal", "review"])
+def test_the_form_is_at_most_a_fifth_of_a_request(system: str) -> None:
+    shares = {task: fmean(size.form for size in each) for task, each in sizes(system).items()}
+    assert {task: share for task, share in shares.items() if share > SHORT.get(task, 0.2)} == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("system", ["virsci", "rebuttal", "scipip", "review"])
 def test_every_task_has_its_sizes(system: str) -> None:
     found = sizes(system)
     assert {size.form > 0 for each in found.values() for size in each} == {True}
-    assert len(found) == {"virsci": 12, "rebuttal": 5, "review": 1}[system]
+    assert len(found) == {"virsci": 12, "rebuttal": 5, "scipip": 8, "review": 1}[system]

@@ -9,9 +9,14 @@ from typing import Any
 import pytest
 import yaml
 
-from manyheads.forms import form
-from manyheads.replies import REPLIES
-from manyheads.resources import shipped
+from manyheads.bank.digest import Reading
+from manyheads.bank.graph import Text
+from manyheads.engine.extraction import Extractor
+from manyheads.hosts import host_factory
+from manyheads.literature.cache import LookupCache
+from manyheads.papers import Paper
+from manyheads.resources import Resources, shipped
+from manyheads.roles import Roles
 from support.faults import Fault
 from support.fill import WORDS
 from support.llm import LLM
@@ -23,18 +28,13 @@ LITERAL = re.compile(r'(?<!quoted\()(?<!\[)(?<!== )"([^"]*)"')
 WORD = re.compile(r"[A-Za-z]{2,}")
 MATERIAL = re.compile(r"<(paper|profile|works|team|scientists|start)>\n.*?\n</\1>", re.DOTALL)
 """Fences of what comes out of a corpus or a config."""
-FENCE = re.compile(r"```json.*?```", re.DOTALL)
+CALL = re.compile(r"^\w+ \{.*\}$", re.MULTILINE)
+"""A call as a model that made it is shown it again: the tool's name and its arguments."""
 KEY = re.compile(r'"\w+":')
 PUBLIC = frozenset({"true", "false", "null", "json", "json object"})
 """Words of JSON itself."""
 
 
-FIELDS = frozenset(
-    word
-    for name in re.findall(r'"(\w+)": ', "".join(map(form, REPLIES.values())))
-    for word in name.split("_")
-)
-"""Names that the texts of the server begin with."""
 GIVEN = frozenset(
     (
         "Reviewer",
@@ -45,6 +45,7 @@ GIVEN = frozenset(
         "Engineer",
         "Researcher",
         "Critic",
+        "openalex",
         "computer",
         "science",
         "novelty",
@@ -99,14 +100,13 @@ def abroad(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def english(request: Request) -> set[str]:
     """The English words of a request that are no material, no keys and no names."""
     read = "\n\n".join(said.text for said in request.messages if said.role != "assistant")
-    text = MATERIAL.sub("", read)
-    text = KEY.sub("", re.sub(r"```json \w+", "", text))
+    text = CALL.sub("", MATERIAL.sub("", read))
+    text = KEY.sub("", re.sub(r"```(json \w+)?", "", text))
     text = re.sub(r"</?\w+>|`[^`]*`|Scientist\d+", "", text)
-    return {
-        word
-        for word in WORD.findall(re.sub(r"ß\w+", "", text))
-        if word not in PUBLIC | GIVEN | FIELDS | {*WORDS}
-    }
+    text = re.sub(
+        rf"\b\w+:(?= (?:{'|'.join(WORDS)})\b)", "", text
+    )  # the server's texts begin with their field
+    return {word for word in WORD.findall(re.sub(r"ß\w+", "", text)) if word not in PUBLIC | GIVEN | {*WORDS}}
 
 
 Sets = tuple[str, ...]
@@ -130,6 +130,7 @@ RUNS: Mapping[str, tuple[Sets, Mapping[str, Any]]] = {
         (
             "self_review.enabled=true",
             "self_review.max_discards=1",
+            "turns=2",
             "turns.adaptive=true",
             "invitation.enabled=true",
         ),
@@ -138,7 +139,25 @@ RUNS: Mapping[str, tuple[Sets, Mapping[str, Any]]] = {
         },
     ),
     "virsci with tools": (("models.default.tools=true", "invitation.enabled=true"), {}),
+    "virsci with tools on the other host": (
+        ("models.default.tools=true", "invitation.enabled=true", "host=autogen"),
+        {},
+    ),
     "self-reflection": (("system=self-reflection", TOPIC, "baseline.rounds=2"), {}),
+    "self-reflection with look-ups that fail": (
+        (
+            "system=self-reflection",
+            TOPIC,
+            "baseline.rounds=2",
+            "models.default.tools=true",
+            "literature.references=services",
+            "literature.cascade=['openalex']",
+            "literature.endpoints.openalex=http://127.0.0.1:9",
+            "literature.retries=0",
+            "ideas.references=0",
+        ),
+        {},
+    ),
     "discussion": (("system=discussion", TOPIC, "baseline.turns=2"), {}),
     "single": (("system=single", TOPIC, "baseline.tokens=24000"), {}),
     "rebuttal": (("system=rebuttal", "inputs.background=['sparse robust robots']"), {}),
@@ -150,16 +169,27 @@ RUNS: Mapping[str, tuple[Sets, Mapping[str, Any]]] = {
         ),
         {"ranking": in_order, "notes": in_order},
     ),
+    "scipip": (("system=scipip", "inputs.background=causal retrieval agents"), {"papers": [1]}),
     "conference-review": (("system=conference-review", f"inputs.subject={__file__}"), {}),
 }
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] if name == "virsci with tools" else []) for name in RUNS],
+)
 async def test_no_english_reaches_a_model(abroad: Path, tmp_path: Path, name: str) -> None:
     sets, answers = RUNS[name]
-    calls = [
+    calls: list[tuple[str, dict[str, Any]]] = [
         ("find_scientists", {"interest": "robots"}),
+        ("find_scientists", {"interest": ["robots"], "limit": 99}),
         ("invite_scientist", {"name": "Nobody", "question": "sparse"}),
+        ("invite_scientist", {"who": "Nobody"}),
+        ("search_papers", {"query": "robots"}),
+        ("search_papers", {"query": "?"}),
+        ("search_papers", {"query": ""}),
+        ("get_paper", {"paper": "arxiv:2001.00001"}),
+        ("get_references", {"paper": "10.1/robots", "limit": 0.5}),
     ]
     faults = [Fault("missing"), Fault("prose")]  # so that it is asked again
     with LLM(answers=answers, tool_calls=calls, faults=faults) as llm:
@@ -167,3 +197,25 @@ async def test_no_english_reaches_a_model(abroad: Path, tmp_path: Path, name: st
     assert played.requests
     leaks = {(word, request.asking[:60]) for request in played.requests for word in english(request)}
     assert not leaks
+    if "models.default.tools=true" in sets:
+        answered = {said.text for each in played.requests for said in each.messages if said.role == "tool"}
+        assert len(answered) >= 4
+
+
+def test_no_english_reaches_a_model_that_extracts(abroad: Path, tmp_path: Path) -> None:
+    sentence = "ß " * 30
+    text = Text(sentence * 40, sentence * 400)
+    readings = [Reading(Paper(id="p", title="ß"), each) for each in (text, Text("ß", "ß"), Text("", ""))]
+    wrong = iter([["sparse"], [], ["sparse robots"] * 7])
+
+    def entities(request: Request) -> list[str]:
+        return next(wrong, ["sparse robots"])  # so that it is asked again
+
+    answers = {"entities": entities}
+    with LLM(answers=answers) as llm, LookupCache(tmp_path / "cache.sqlite") as cache:
+        config = config_for(llm, "models.default.context=5000")
+        extractor = Extractor(config, Roles(Resources.of((abroad,))), host_factory("autogen"), cache)
+        extractor(readings, len(readings), lambda records: None)
+        assert {request.title for request in llm.requests} == {"Extract", "DetailedIdeas", "FullExtract"}
+        assert not {(word, request.title) for request in llm.requests for word in english(request)}
+    assert llm.calls > 6

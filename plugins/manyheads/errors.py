@@ -1,7 +1,7 @@
 """The one family of users' mistakes: a message that says what to do next, no traceback."""
 
 import reprlib
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
@@ -35,10 +35,20 @@ class CorpusError(UserError):
 
 
 class LiteratureError(UserError):
-    """A literature source cannot be reached, refuses, or cannot do what is asked; `source` names it."""
+    """A literature source cannot be reached, refuses, or cannot do what is asked; `source` names it.
 
-    def __init__(self, message: str, *, source: str, **more: str | None) -> None:
-        self.source = source
+    `fault` is what a model is told by: `silent` (no answer came), `lacking` (no source can do that), `wordless` (a query).
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        source: str,
+        fault: Literal["silent", "lacking", "wordless"] = "silent",
+        **more: str | None,
+    ) -> None:
+        self.source, self.fault = source, fault
         super().__init__(message, **more)
 
 

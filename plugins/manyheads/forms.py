@@ -2,20 +2,21 @@
 
 A model is shown a skeleton of its reply with a line of meaning for each field; the lines are read from
 `prompts/replies/<Reply>.yaml`, what stands around them from `prompts/form.md.j2`, what is said of a reply that cannot be
-used from `prompts/again.md.j2`, and how others read a reply from `prompts/spoken/<Reply>.md.j2` (`Prompts.told`). In a skeleton, `<…>`
-stands for what the model writes: `"<a text>"`, `<1–10: a number>`, `<true | false: …>`, `"<ONE | OTHER: …>"`;
-`≈350` asks for about so many words; `… ×5` after the first thing of a list says how many there are.
+used from `prompts/again.md.j2`, and how others read a reply from `prompts/spoken/<Reply>.md.j2` (`Prompts.wording`). In
+a skeleton, `<…>` stands for what the model writes: `"<a text>"`, `<1–10: a number>`, `<true | false: …>`,
+`"<ONE | OTHER: …>"`; `≈350` asks for about so many words, `≈100–200` for so many; `[…, … ×5]` after the first thing of a
+list says how many there are.
 """
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import PurePosixPath
-from typing import Annotated, Any, cast, get_args
+from typing import Annotated, Any, Literal, cast, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PositiveInt, RootModel
 
 from manyheads.prompts import Prompts, key_of
 from manyheads.replies import ReplyModel
@@ -25,7 +26,9 @@ Schema = Mapping[str, Any]
 MISSING = object()
 """Stands for what a reply lacks."""
 SHORT = 0.6
-"""Share of the words asked for below which a reply is far too short."""
+"""Share of the words asked for below which a reply is far too short; a text that it would be far too short for is too long."""
+Span = tuple[int, int | None]
+"""The fewest words that are asked for, and the most; None where more are welcome."""
 FENCE = re.compile(r"```json (\w+)\n(\{.*?\n\})\n```", re.DOTALL)
 
 
@@ -35,8 +38,8 @@ class Meaning(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     meaning: str = ""
-    words: int | None = Field(default=None, ge=1)
-    """How long it should be, if the source says so."""
+    words: PositiveInt | tuple[PositiveInt, PositiveInt] | None = None
+    """How long it should be, if the source says so: about so many words, or from so many to so many."""
 
 
 Line = Annotated[Meaning, BeforeValidator(lambda line: {"meaning": line} if isinstance(line, str) else line)]
@@ -52,16 +55,16 @@ class Unusable:
 
     Attributes:
         kind: `empty`, `cut`, `none` (no JSON object), `several` (answers), `unreadable`, `fields` (some are wrong),
-            `copied` (the form's own words), `short`, or `rule` (one of the task's own).
+            `copied` (the form's own words), `short`, `long`, or `rule` (one of the task's own).
         problem: in words for a log.
         faults: the fields that are wrong, each with what was written.
-        words: of a reply that is too short, and as many as are asked for.
+        words: of a reply of another length than is asked for, and as many as are.
     """
 
     kind: str
     problem: str
     faults: tuple[tuple[str, object], ...] = ()
-    words: tuple[int, int] = (0, 0)
+    words: tuple[int, str] = (0, "")
 
 
 @cache
@@ -86,7 +89,7 @@ class Form:
     """
 
     text: str
-    words: Mapping[str, int]
+    words: Mapping[str, Span]
 
     @cached_property
     def fields(self) -> Mapping[str, str]:
@@ -97,7 +100,7 @@ class Form:
     def texts(self) -> frozenset[str]:
         """What stands for texts in the skeleton, with and without the length that it asks for."""
         shown = re.findall(r'"<(.+)>"', self.text)
-        return frozenset(part for text in shown for part in (text, re.sub(r"^≈\d+: ", "", text)))
+        return frozenset(part for text in shown for part in (text, re.sub(r"^≈[\d–]+: ", "", text)))
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,8 @@ class Forms:
         if kind not in self._made:
             schema = schema_of(kind)
             skeleton = "\n".join(_object(schema, kind, schema.get("$defs", {}), self, ""))
-            words = {name: each.words for name, each in self.meanings(kind).items() if each.words}
+            asked = ((name, each.words) for name, each in self.meanings(kind).items() if each.words)
+            words = {name: (each, None) if isinstance(each, int) else each for name, each in asked}
             given = {"name": kind.__name__, "skeleton": skeleton, "words": bool(words)}
             self._made[kind] = Form(self.prompts.render("form.md.j2", given).strip(), words)
         return self._made[kind]
@@ -130,7 +134,7 @@ class Forms:
         """What a model is told of a reply that cannot be used."""
         asked = self._of(kind).fields
         faults = [
-            {"field": name, "wrote": _brief(wrote), "asked": asked.get(re.sub(r"\.\d+", "", name), "")}
+            {"field": name, "wrote": brief(wrote), "asked": asked.get(re.sub(r"\.\d+", "", name), "")}
             for name, wrote in why.faults[:8]
         ]
         said, wanted = why.words
@@ -141,12 +145,13 @@ class Forms:
         """What stands for texts in a reply's form, see `Form.texts`."""
         return self._of(kind).texts
 
-    def short(self, reply: ReplyModel) -> tuple[int, int] | None:
-        """The words of a reply that is far too short, and those that its form asks for."""
+    def unlike(self, reply: ReplyModel) -> tuple[Literal["short", "long"], int, str] | None:
+        """Whether a reply is far too short or far too long, its words, and those that its form asks for."""
         asked = self._of(type(reply)).words
-        total = sum(asked.values())
         said = sum(word_count(str(getattr(reply, name))) for name in asked)
-        return (said, total) if said < SHORT * total else None
+        spans = list(asked.values())
+        kind = off_length(said, spans)
+        return (kind, said, _shown(total(spans))) if kind else None
 
     def meanings(self, kind: type[BaseModel]) -> dict[str, Meaning]:
         """What each field of a reply, or of a part of one, is for.
@@ -187,17 +192,58 @@ def shipped_forms() -> Forms:
     return Forms(Prompts(Resources.of()))
 
 
+def slots(kind: type[BaseModel]) -> dict[str, str]:
+    """What stands for each field of a flat model in a form, with the field's own description."""
+    forms, schema = shipped_forms(), kind.model_json_schema()
+    defs: Schema = schema.get("$defs", {})
+    return {
+        name: "".join(_value(part, Meaning(meaning=part.get("description", "")), None, defs, forms, ""))
+        for name, part in schema["properties"].items()
+    }
+
+
 def form(kind: type[ReplyModel]) -> str:
     """The part of a prompt that shows a reply's skeleton, for a role that is asked outside of a run."""
     return shipped_forms().form(kind)
 
 
-def _brief(value: object) -> str | None:
+def proposal_text(fields: Mapping[str, str]) -> str:
+    """A proposal as people are shown it: those of its fields that are told, each under its name."""
+    return shipped_forms().prompts.render("spoken/Proposal.md.j2", {"one": fields}).strip()
+
+
+def as_ranked(title: str, text: str, fields: Mapping[str, str], shown: Sequence[str]) -> str:
+    """An idea as it is ranked: those of its fields that are shown, or, where it has none, as it was written."""
+    if not fields:
+        return "\n\n".join(filter(None, (title, text)))
+    return proposal_text({name: fields[name] for name in shown if name in fields})
+
+
+def brief(value: object) -> str | None:
     """What was written, in some letters; of a list its length."""
     if value is MISSING or isinstance(value, list):
         return None if value is MISSING else f"×{len(cast(list[Any], value))}"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 80 else text[:79] + "…"
+
+
+def total(spans: Iterable[Span]) -> Span:
+    """The words of several fields together."""
+    least, most = 0, 0
+    for low, high in spans:
+        least, most = least + low, None if most is None or high is None else most + high
+    return least, most
+
+
+def off_length(said: int, spans: Iterable[Span]) -> Literal["short", "long"] | None:
+    """Whether so many words are far from what fields ask for together."""
+    least, most = total(spans)
+    return "short" if said < SHORT * least else "long" if most is not None and SHORT * said > most else None
+
+
+def _shown(span: Span) -> str:
+    least, most = span
+    return f"{least}–{most}" if most else str(least)
 
 
 def word_count(text: str) -> int:
@@ -235,23 +281,22 @@ def _value(
         case "object" if inner:
             yield from _object(part, inner, defs, forms, indent)
         case "array":
-            yield "["
-            first, *rest = _value(part["items"], field, inner, defs, forms, indent + "  ")
-            lines = [indent + "  " + first, *rest]
-            yield from lines[:-1]
-            yield lines[-1] + ","
             least, most = part.get("minItems", 0), part.get("maxItems")
-            yield f"{indent}  …" + (
+            count = (
                 f" ×{least}" if least == most else f" ×{least}–{most}" if most else "" if least else " ×0+"
             )
-            yield indent + "]"
+            *lines, last = _value(part["items"], field, inner, defs, forms, indent)
+            lines.append(f"{last}, …{count}]")
+            yield f"[{lines[0]}"
+            yield from lines[1:]
         case "boolean":
             yield _slot("true | false", meaning)
         case "integer" | "number":
             low, high = part.get("minimum", 0), part.get("maximum")
             yield _slot(f"{low}, {low + 1}, …" if high is None else f"{low}–{high}", meaning)
         case _:
-            asked = f"≈{field.words}: " if field.words else ""
+            span = (field.words, None) if isinstance(field.words, int) else field.words
+            asked = f"≈{_shown(span)}: " if span else ""
             yield f'"<{asked}{meaning or "…"}>"' + " | null" * optional
 
 
@@ -293,7 +338,9 @@ def _shape(shown: tuple[str, str]) -> Schema:
 
 def _loaded(skeleton: str) -> Any:
     text = re.sub(r'(?<!")<([^<>"]*)>', r'"#\1"', skeleton)
+    # On a line of its own, the count of a list stands in runs of earlier versions.
     text = re.sub(r"^( *)(….*)$", r'\1"\2"', text, flags=re.MULTILINE)
+    text = re.sub(r", (…(?: ×[\d–+]+)?)\](?=,?$)", r', "\1"]', text, flags=re.MULTILINE)
     return json.loads(re.sub(r'>" \| null', r'>?"', text))
 
 
@@ -324,7 +371,8 @@ def _plain(text: str) -> dict[str, Any]:
         return {"const": text}
     if " | " in choice:
         return {"enum": choice.split(" | ")}
-    length = {"words": int(choice[1:])} if re.fullmatch(r"≈\d+", choice) else {}
+    asked = re.fullmatch(r"≈(\d+)(?:–(\d+))?", choice)
+    length = {"words": (int(asked[1]), int(asked[2]) if asked[2] else None)} if asked else {}
     either = [{"type": "string"}, {"type": "null"}]
     return {"anyOf": either} if text.endswith(">?") else {"type": "string", **length}
 
@@ -337,5 +385,5 @@ def _placeholders(form: str) -> Iterator[tuple[str, str]]:
             depth = len(found[1])
             path = [(deep, name) for deep, name in path if deep < depth] + [(depth, found[2])]
             yield ".".join(name for _, name in path), found[3]
-        elif found := re.fullmatch(r"( *)(….*)", line):
-            yield ".".join(name for deep, name in path if deep < len(found[1])), found[2]
+        elif found := re.fullmatch(r"( *)\}, (….*)\],?", line):
+            yield ".".join(name for deep, name in path if deep <= len(found[1])), found[2]

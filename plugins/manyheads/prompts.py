@@ -6,7 +6,7 @@ What is put into a prompt is data: it is never rendered again, and what comes fr
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -95,14 +95,18 @@ class Prompts:
         """The YAML files below a folder of `prompts/`, by name."""
         return sorted(name for name in self._resources.names("prompts", ".yaml") if name.startswith(folder))
 
-    def told(self, model: object) -> str:
-        """A reply, or a part of a result, as others are shown it: by the template of its class, `spoken/<Class>.md.j2`.
+    def wording(self, model: object, *, names: Sequence[str] = ()) -> str:
+        """A reply, or a part of a result, as others are shown it: by the template of its class, `spoken/<key>.md.j2`.
 
-        A reply without one says it by its method `spoken`, a text is itself. Prompts call it by the filter `told`.
+        A reply without one says it by its method `spoken`, a text is itself. Prompts call it by the filter `wording`.
+
+        Args:
+            model: the reply, its key see `key_of`.
+            names: what its numbers stand for, from 1 on, for those who have not seen them.
         """
         for kind in type(model).__mro__:
             if self.find(name := f"spoken/{key_of(kind)}.md.j2"):
-                return self.render(name, {"one": model}).strip()
+                return self.render(name, {"one": model, "names": names}).strip()
         spoken = getattr(model, "spoken", None)
         return str(spoken() if callable(spoken) else model)
 
@@ -142,7 +146,7 @@ class Prompts:
     @cached_property
     def _environment(self) -> ImmutableSandboxedEnvironment:
         environment = _environment(FunctionLoader(self._source))
-        environment.filters["told"] = self.told
+        environment.filters["wording"] = self.wording
         return environment
 
     def _source(self, name: str) -> str:
@@ -172,9 +176,12 @@ class Prompts:
 
 @cache
 def key_of(kind: type) -> str:
-    """The name under which a class's words are filed, as role cards name it."""
-    pack = next((name for name, package in packs().items() if kind.__module__ == f"{package}.replies"), None)
-    return f"{pack}.{kind.__name__}" if pack else kind.__name__
+    """The name under which a class's words are filed: a reply's as role cards name it, another's behind its module's."""
+    name, module = kind.__name__, kind.__module__
+    if module == "manyheads.replies":
+        return name
+    pack = next((pack for pack, package in packs().items() if module == f"{package}.replies"), None)
+    return f"{pack or module.removeprefix('manyheads.')}.{name}"
 
 
 @lru_cache(maxsize=256)
@@ -308,7 +315,7 @@ def _environment(loader: BaseLoader | None = None) -> ImmutableSandboxedEnvironm
         del filters[name]
     filters["quoted"] = quoted
     filters["line"] = one_line
-    filters["told"] = str
+    filters["wording"] = str
     environment.globals.clear()
     return environment
 

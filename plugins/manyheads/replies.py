@@ -5,7 +5,7 @@ A pack brings its own in its module `replies`; a role card names them `pack.Repl
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast
@@ -56,7 +56,13 @@ class ReplyModel(BaseModel):
 def limited(kind: type[R], field: str, of: Any, *checks: Any, **limits: Any) -> type[R]:
     """`kind` with a field that is `of` a type within limits, which its schema shows."""
     fields: dict[str, Any] = {field: (Annotated[of, Field(**limits), *checks], ...)}
-    return create_model(kind.__name__, __base__=kind, **fields)
+    return create_model(kind.__name__, __base__=kind, __module__=kind.__module__, **fields)
+
+
+def mixed(kind: type[R], *bases: type[ReplyModel]) -> type[R]:
+    """`kind`, under its own name, made of it and of what is mixed into it."""
+    made = create_model(kind.__name__, __base__=bases, __module__=kind.__module__, __doc__=kind.__doc__)
+    return cast(type[R], made)
 
 
 def uniform_score(reply: ReplyModel) -> int | None:
@@ -256,16 +262,16 @@ class SelfReview(ReplyModel):
 def vote_among(kind: type[Vote], count: int) -> type[Vote]:
     """A vote among so many ideas, with a line on each: its schema shows how far the numbers go."""
     note = limited(IdeaNote, "idea", int, BeforeValidator(whole_number), ge=1, le=count)
-    noted = cast(type[Vote], create_model(kind.__name__, __base__=(kind, IdeaNotes), __doc__=kind.__doc__))
-    noted = limited(noted, "notes", list[note], min_length=count, max_length=count)
+    noted = limited(mixed(kind, kind, IdeaNotes), "notes", list[note], min_length=count, max_length=count)
     return limited(noted, "choice", int, BeforeValidator(whole_number), ge=1, le=count)
 
 
 @cache
 def idea_after(kind: type[Idea], count: int) -> type[Idea]:
     """An idea that may refine one of so many: it says which, before it is worked out."""
-    later = cast(type[Idea], create_model(kind.__name__, __base__=(kind, Lineage), __doc__=kind.__doc__))
-    return limited(later, "builds_on", int, BeforeValidator(whole_number), ge=0, le=count)
+    return limited(
+        mixed(kind, kind, Lineage), "builds_on", int, BeforeValidator(whole_number), ge=0, le=count
+    )
 
 
 @cache
@@ -289,7 +295,7 @@ def seeking(kind: type[R]) -> type[R]:
 
 @cache
 def _seeking(kind: type[ReplyModel]) -> type[ReplyModel]:
-    return create_model(kind.__name__, __base__=(Seeks, kind), __doc__=kind.__doc__)
+    return mixed(kind, Seeks, kind)
 
 
 class Interests(ReplyModel):
@@ -361,10 +367,6 @@ class Proposal(ReplyModel):
     hypothesis: Text
     method: Text
     expected_impact: Text
-
-    def body(self) -> str:
-        """What stands below the title, each field under its name."""
-        return in_form({name: getattr(self, name) for name in Proposal.model_fields if name != "title"})
 
 
 class Answer(ReplyModel):
@@ -455,18 +457,6 @@ class Condensed(Proposal):
         return [name for name, text in fields if re.match(rf"{ABSENT}\b", text)]
 
 
-def in_form(fields: Mapping[str, str]) -> str:
-    """Fields of a proposal as they are shown, each under its name."""
-    return "\n\n".join(f"{label(name)}: {text}" for name, text in fields.items())
-
-
-def as_ranked(title: str, text: str, fields: Mapping[str, str], shown: Sequence[str]) -> str:
-    """An idea as it is ranked: those of its fields that are shown, or, where it has none, as it was written."""
-    if not fields:
-        return "\n\n".join(filter(None, (title, text)))
-    return in_form({name: fields[name] for name in shown if name in fields})
-
-
 class Ranked(ReplyModel):
     """One place of a ranking."""
 
@@ -514,10 +504,10 @@ class Entities(ReplyModel):
 
     verb = "names"
 
-    entities: list[Text] = Field(min_length=1)
+    entities: list[Text]
 
     def spoken(self) -> str:
-        return "; ".join(self.entities)
+        return "; ".join(self.entities) or "–"
 
 
 class OtherNames(ReplyModel):

@@ -1,16 +1,19 @@
 """The tool functions, host-neutral. What a model reads of them, and what they answer, stands in `prompts/tools/`."""
 
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache
+from pathlib import PurePosixPath
 from typing import Annotated, Any
 
-from pydantic import Field, create_model
+from pydantic import Field, ValidationError, create_model
 
-from manyheads.config import Strict
+from manyheads.bank.retrieval import Inspiration
+from manyheads.config import RetrievalConfig, Strict
 from manyheads.core import Tool
-from manyheads.errors import LiteratureError
-from manyheads.forms import shipped_forms
+from manyheads.errors import MOST, ConfigError, CorpusError, EmbeddingError, LiteratureError
+from manyheads.forms import brief, shipped_forms, slots
+from manyheads.literature.inspirations import inspirer
 from manyheads.literature.library import Library
 from manyheads.literature.lookup import Findings
 from manyheads.literature.source import Part
@@ -44,6 +47,11 @@ class ReferencesArguments(Strict):
     limit: int = Field(default=20, ge=1, le=50)
 
 
+class InspireArguments(Strict):
+    background: str = Field(min_length=1)
+    limit: int = Field(default=8, ge=1, le=20)
+
+
 class FindArguments(Strict):
     interest: str
     limit: int = Field(default=5, ge=1, le=10)
@@ -55,11 +63,13 @@ class InviteArguments(Strict):
 
 
 SEARCH, PAPER, REFERENCES = "search_papers", "get_paper", "get_references"
+INSPIRE = "retrieve_inspirations"
 FIND, INVITE = "find_scientists", "invite_scientist"
 ARGUMENTS: dict[str, type[Strict]] = {
     SEARCH: SearchArguments,
     PAPER: PaperArguments,
     REFERENCES: ReferencesArguments,
+    INSPIRE: InspireArguments,
     FIND: FindArguments,
     INVITE: InviteArguments,
 }
@@ -74,10 +84,49 @@ def tool(name: str, prompts: Prompts, run: Callable[[Any], Awaitable[str]]) -> T
     """A tool in the words of its file.
 
     Raises:
-        ConfigError: the file is not valid.
+        ConfigError: the file is not valid, or describes an argument that the tool does not have.
     """
-    words = prompts.words(f"tools/{name}.yaml", Words) or Words(description=name)
-    return Tool(name, words.description, _described(ARGUMENTS[name], tuple(words.arguments.items())), run)
+    words = _words(name, prompts)
+    arguments = _described(ARGUMENTS[name], tuple(words.arguments.items()))
+
+    def explain(error: ValidationError) -> str:
+        """What is wrong with arguments, for the model."""
+        asked = slots(arguments)
+        faults = [
+            {
+                "name": (argument := str(item["loc"][0]) if item["loc"] else ""),
+                "unknown": argument not in asked,
+                "wrote": None if item["type"] == "missing" else brief(item["input"]),
+                "asked": asked.get(argument, ""),
+            }
+            for item in error.errors(include_url=False, include_context=False)[:MOST]
+        ]
+        return prompts.render("tools/arguments.md.j2", {"faults": faults}).strip()
+
+    return Tool(name, words.description, arguments, run, explain)
+
+
+def _words(name: str, prompts: Prompts) -> Words:
+    path, fields = f"tools/{name}.yaml", ARGUMENTS[name].model_fields
+    words = prompts.words(path, Words) or Words(description=name)
+    if unknown := words.arguments.keys() - fields:
+        raise ConfigError(
+            f"{prompts.find(path)}: {name} has no argument {', '.join(sorted(unknown))}, but {', '.join(fields)}",
+            hint="take the line out, or correct its name",
+        )
+    return words
+
+
+def problems(prompts: Prompts) -> Iterator[str]:
+    """What is wrong with the files of words for tools, a line each."""
+    for path in prompts.names("tools/"):
+        if (name := PurePosixPath(path).stem) not in TOOLS:
+            yield f"{prompts.find(path)}: there is no tool {name}, but {', '.join(ARGUMENTS)}"
+            continue
+        try:
+            _words(name, prompts)
+        except ConfigError as error:
+            yield error.message
 
 
 @cache
@@ -104,7 +153,7 @@ def literature_tools(
 
     async def answer(name: str, looked_up: Awaitable[Findings | Paper | None]) -> str:
         papers: Sequence[Paper] = ()
-        degraded, problem = (), None
+        degraded, failure = (), None
         try:
             match await looked_up:
                 case Findings() as findings:
@@ -112,11 +161,11 @@ def literature_tools(
                 case paper:
                     papers = [paper] if paper else []
         except LiteratureError as error:
-            problem = error.message
+            failure = error
         text = prompts.render(
-            f"tools/{name}.md.j2", {"papers": papers, "degraded": degraded, "problem": problem}
+            f"tools/{name}.md.j2", {"papers": papers, "degraded": degraded, "failure": failure}
         )
-        if problem or (name == PAPER and not papers):
+        if failure or (name == PAPER and not papers):
             raise ToolRefusedError(text.strip())
         return text.strip()
 
@@ -131,6 +180,33 @@ def literature_tools(
 
     runs: dict[str, Callable[[Any], Awaitable[str]]] = {SEARCH: search, PAPER: paper, REFERENCES: references}
     return tuple(tool(name, prompts, run) for name, run in runs.items() if listed is None or name in listed)
+
+
+def inspirations_tools(
+    literature: Literature | None,
+    listed: Collection[str] | None = None,
+    prompts: Prompts | None = None,
+    options: RetrievalConfig | None = None,
+) -> tuple[Tool, ...]:
+    """The tool over a corpus's literature database, if there is a corpus and the role card lists it (SciPIP, §3.2)."""
+    asker = inspirer(literature, options or RetrievalConfig())
+    if asker is None or (listed is not None and INSPIRE not in listed):
+        return ()
+    words = prompts or shipped_forms().prompts
+
+    def told(found: Sequence[Inspiration], problem: str | None = None) -> str:
+        papers = [(one.paper, one.channels) for one in found]
+        return words.render(f"tools/{INSPIRE}.md.j2", {"found": papers, "problem": problem}).strip()
+
+    async def run(arguments: InspireArguments) -> str:
+        if not arguments.background.strip():
+            raise ToolRefusedError(told((), "wordless"))
+        try:
+            return told((await asker.retrieve(arguments.background, arguments.limit)).papers)
+        except (CorpusError, EmbeddingError) as error:
+            raise ToolRefusedError(told((), "unreadable")) from error
+
+    return (tool(INSPIRE, words, run),)
 
 
 # Tools over the author knowledge bank: whom to ask, and asking them (VirSci 2025, §3.2, App. D.2.1).

@@ -5,7 +5,7 @@ import json
 import random
 from pathlib import Path
 
-from attack.drive import SECRET, Driver, leaks
+from attack.drive import SECRET, Driver, End, leaks
 from attack.figures import Figure, times
 from attack.server import BEHAVIOURS, Misbehaving
 
@@ -28,22 +28,20 @@ def settings(server: Misbehaving, model: str, host: str, out: Path, wire: str = 
     return ["--model", f"{wire}/{model}", "--host", host, "--out", str(out), *given]
 
 
+def review(command: Driver, folder: Path, sets: list[str]) -> End:
+    """One review of one text."""
+    (folder / "idea.md").write_text("# Owls\n\nWe plan with owls, and compare them with crows.\n")
+    return command("run", "conference-review", "--subject", "idea.md", *sets, cwd=folder)
+
+
 def misbehaviours(folder: Path) -> Figure:
     """Each behaviour in a review of one text."""
     figure = Figure("misbehaving model server, one behaviour a run")
-    (folder / "idea.md").write_text("# Owls\n\nWe plan with owls, and compare them with crows.\n")
     with Misbehaving() as server, Driver(SECONDS * 6) as command:
         command("roles", cwd=folder)
         for name, host in itertools.product(BEHAVIOURS, HOSTS):
             out = folder / f"{name}-{host}"
-            end = command(
-                "run",
-                "conference-review",
-                "--subject",
-                "idea.md",
-                *settings(server, name, host, out),
-                cwd=folder,
-            )
+            end = review(command, folder, settings(server, name, host, out))
             invented = ["a result of nothing"] if name in INVENTED and end.code == 0 else []
             kept = [f"key in {file}" for file in leaks(out, SECRET)]
             figure.add(f"{name}, {host}", [*end.faults, *invented, *kept])
@@ -53,7 +51,6 @@ def misbehaviours(folder: Path) -> Figure:
 def wires(folder: Path) -> Figure:
     """Mutants of the answers of every provider, and all that is no answer on those that are not OpenAI's."""
     figure = Figure("misbehaving servers of three providers, one value of an answer changed")
-    (folder / "idea.md").write_text("# Owls\n\nWe plan with owls, and compare them with crows.\n")
     rng = random.Random(7)
     with Misbehaving() as server, Driver(SECONDS * 6, {"ANTHROPIC_API_KEY": SECRET}) as command:
         command("roles", cwd=folder)
@@ -63,14 +60,7 @@ def wires(folder: Path) -> Figure:
                 names += ["badutf", "deepbody", "html", "falsegzip", "s301", "s400echo", "s429", "s500utf"]
             for name in names:
                 out = folder / f"{wire}-{name}-{host}"
-                end = command(
-                    "run",
-                    "conference-review",
-                    "--subject",
-                    "idea.md",
-                    *settings(server, name, host, out, wire),
-                    cwd=folder,
-                )
+                end = review(command, folder, settings(server, name, host, out, wire))
                 kept = [f"key in {file}" for file in leaks(out, SECRET)]
                 figure.add(f"{wire}/{name}, {host}", [*end.faults, *kept])
     return figure

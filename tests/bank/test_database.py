@@ -1,12 +1,15 @@
 """The literature database: records in, papers with reasons out; clear about what it lacks."""
 
+import asyncio
 import json
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from manyheads.bank.building import build_corpus
+from manyheads.bank.corpora import verify_corpus
 from manyheads.bank.database import LiteratureDatabase, Scope
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
@@ -107,6 +110,16 @@ async def test_the_three_ways_and_their_reasons(database: LiteratureDatabase) ->
     scores = [one.score for one in found.papers]
     assert scores == sorted(scores, reverse=True)
     assert len(found.papers[0].how) > 1
+
+
+def test_equally_rare_entities_are_kept_by_name_however_they_came(tmp_path: Path) -> None:
+    kept: list[list[str]] = []
+    for names in (("owl flight", "bat calls", "cat naps"), ("cat naps", "owl flight", "bat calls")):
+        with built(tmp_path / names[0]) as ecosystem:
+            database = LiteratureDatabase.of(ecosystem)
+            database.put([record(0, *names), record(1, *names), record(2)])
+            kept.append(database.entities_near(names, together=2, rarest=2))
+    assert kept == [["bat calls", "cat naps"]] * 2
 
 
 async def test_what_is_found_in_several_ways_comes_first_and_is_not_cut(database: LiteratureDatabase) -> None:
@@ -284,3 +297,53 @@ async def test_a_record_without_texts_is_found_by_its_entities_alone(tmp_path: P
             "p2": ("semantic",),
         }
         assert len(database.clusters(["p0", "p1", "p2"], (0.5, 0.5), 0.1)) == 3
+
+
+async def test_who_writes_waits_for_who_reads_and_the_other_way_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built(tmp_path).close()
+    with Ecosystem.open(tmp_path / "corpus") as one, Ecosystem.open(tmp_path / "corpus") as other:
+        reader, writer = LiteratureDatabase.of(one), LiteratureDatabase.of(other)
+        writer.put(records()[:5])
+        assert (await reader.retrieve(GRASP)).papers
+        putting = asyncio.create_task(asyncio.to_thread(writer.put, records()[5:10]))
+        await asyncio.sleep(0.3)
+        assert not putting.done()
+        reader.close()
+        assert await putting == 5
+        monkeypatch.setattr("manyheads.bank.database.PATIENCE", 0.1)
+        assert len((await reader.retrieve(GRASP)).papers) == 10
+        with pytest.raises(CorpusError, match="in use"):
+            writer.put(records()[10:])
+
+
+async def test_many_ask_at_once_while_records_come_in(tmp_path: Path) -> None:
+    with built(tmp_path) as ecosystem:
+        database = LiteratureDatabase.of(ecosystem)
+        database.put(records()[:4])
+
+        async def put() -> None:
+            for number in range(4, PAST_PAPERS):
+                await asyncio.to_thread(database.put, records()[number : number + 1])
+
+        found, _ = await asyncio.gather(
+            asyncio.gather(*(database.retrieve(GRASP, RetrievalConfig(semantic=50)) for _ in range(20))),
+            put(),
+        )
+        assert all(4 <= len(each.papers) <= PAST_PAPERS for each in found)
+        last = await database.retrieve(GRASP, RetrievalConfig(semantic=50))
+        assert len(last.papers) == PAST_PAPERS
+
+
+def test_verification_reads_records_and_graph(tmp_path: Path) -> None:
+    with built(tmp_path) as ecosystem:
+        LiteratureDatabase.of(ecosystem).put(records())
+    folder = tmp_path / "corpus"
+    assert any("30 records" in line for line in verify_corpus(folder) if line.startswith("graph"))
+    with sqlite3.connect(folder / "graph.sqlite") as graph:
+        graph.execute("UPDATE extraction SET record = '{}' WHERE paper = 3")
+    graph.close()
+    with pytest.raises(CorpusError, match="a record cannot be read") as caught:
+        verify_corpus(folder)
+    assert "extract the papers anew" in str(caught.value)

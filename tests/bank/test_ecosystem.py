@@ -392,6 +392,7 @@ def test_a_damaged_corpus_is_not_opened(built: Path, tmp_path: Path) -> None:
             check()
 
 
+@pytest.mark.slow
 def test_a_corpus_without_checksums_opens_and_is_verified_by_its_records(built: Path, tmp_path: Path) -> None:
     shutil.copytree(built, tmp_path / "mine")
     (tmp_path / "mine" / "checksums.json").unlink()
@@ -421,6 +422,7 @@ def test_a_corpus_that_is_written_to_has_no_checksums_of_before(
         assert ecosystem.papers.get(["new"])
 
 
+@pytest.mark.slow
 def test_a_damaged_sample_is_built_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     folder = resolve_corpus("sample", tmp_path, embedding="lexical")
     fingerprint = read_meta(folder).fingerprint

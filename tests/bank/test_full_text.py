@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from manyheads.bank.building import build_corpus
 from manyheads.bank.corpora import resolve_corpus, verify_corpus
 from manyheads.bank.corpus import JsonLines, RawPaper, Rejects
+from manyheads.bank.database import LiteratureDatabase
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.extraction import Extraction
@@ -231,8 +232,9 @@ def linked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_records_that_come_in_do_not_damage_a_corpus(linked: Path, tmp_path: Path) -> None:
     shutil.copytree(linked, tmp_path / "mine")
-    with Graph(tmp_path / "mine" / GRAPH) as graph:
-        graph.add_extractions([Extraction(paper="p0", entities=("slow tides",))])
+    with Ecosystem.open(tmp_path / "mine") as ecosystem:
+        record = Extraction(paper="p0", entities=("slow tides",), summary="Tides are slow.")
+        LiteratureDatabase.of(ecosystem).put([record])
     assert resolve_corpus(str(tmp_path / "mine")) == tmp_path / "mine"
     assert any("1 records" in line for line in verify_corpus(tmp_path / "mine"))
 

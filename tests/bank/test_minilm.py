@@ -148,7 +148,7 @@ OTHERS = "import manyheads.bank.qdrant, qdrant_client"
     ("choice", "first"),
     [
         ("folder", ""),
-        ("auto", OTHERS),
+        pytest.param("auto", OTHERS, marks=pytest.mark.slow),
         pytest.param("auto", "", marks=pytest.mark.slow),
         pytest.param("folder", OTHERS, marks=pytest.mark.slow),
     ],
@@ -189,6 +189,7 @@ def test_a_broken_file_is_named_without_a_traceback(name: str, cache: Path, tmp_
     assert str(folder) in str(caught.value)
 
 
+@pytest.mark.slow
 @needs_package
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the large corpus is not here")
 def test_it_equals_vectors_of_a_large_corpus(embedder: Embedder) -> None:

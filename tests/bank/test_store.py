@@ -203,6 +203,7 @@ def python(code: str, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 def test_other_processes_may_read_but_not_write(tmp_path: Path) -> None:
     folder = tmp_path / "bank"
     filled(EdgeStore.create(folder, SCHEMA)).close()

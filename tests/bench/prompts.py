@@ -1,6 +1,6 @@
 """What a model is asked: `python tests/bench/prompts.py` prints how long each task's request is, and how it is made up.
 
-A small run of VirSci, of review and rebuttal, and of a conference review, on the model server of the tests. Of each task,
+A small run of VirSci, of review and rebuttal, of SciPIP, and of a conference review, on the model server of the tests. Of each task,
 means over its requests:
 
 - characters of all that the model reads, and tokens, one for four characters
@@ -37,6 +37,7 @@ RUNS: Mapping[str, Sequence[str]] = {
         *("--set", "virsci.self_review.enabled=true"),
     ),
     "rebuttal": ("run", "rebuttal", "--background", ABSTRACT, "--set", "rebuttal.max_iters=2"),
+    "scipip": ("run", "scipip", "--background", ABSTRACT, "--set", "embedding=lexical"),
     "review": (
         "run",
         "conference-review",

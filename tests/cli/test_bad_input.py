@@ -75,6 +75,7 @@ def test_a_mistake_is_one_message(home: Path, command: str, words: str, more: st
     assert not list(home.glob("runs/*")), "a run that cannot begin leaves no folder"
 
 
+@pytest.mark.slow
 def test_a_host_that_is_not_installed(home: Path) -> None:
     without = {"PYTHONPATH": str(hiding(home / "hiding", "autogen_agentchat"))}
     given = ("virsci", "--host", "autogen", "--set", "embedding=lexical")

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from manyheads.resources import Resources
 from manyheads.roles import Roles
 from support.command import manyheads_command, manyheads_process, served_by
@@ -23,6 +25,7 @@ def test_all_is_well(tmp_path: Path, llm: LLM) -> None:
     assert llm.calls == 0, "a check is not paid for"
 
 
+@pytest.mark.slow
 def test_what_a_server_of_ones_own_can_do_is_asked_and_told(tmp_path: Path, llm: LLM) -> None:
     llm.listed[0]["max_model_len"] = 4096
     checked = manyheads_command("check", "virsci", *served_by(llm), cwd=tmp_path)

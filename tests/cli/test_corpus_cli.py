@@ -207,7 +207,7 @@ def test_a_wrong_format_is_refused_and_leaves_nothing(tmp_path: Path, name: str)
     assert not list(tmp_path.glob("corpora/*"))
 
 
-@pytest.mark.parametrize("host", ["autogen", "agentscope"])
+@pytest.mark.parametrize("host", ["autogen", pytest.param("agentscope", marks=pytest.mark.slow)])
 def test_interests_by_a_model_are_said_to_be_and_paid_once(tmp_path: Path, host: str) -> None:
     bibtex(tmp_path / "my.bib")
     with LLM(answers={"interests": ["Fruit"]}) as llm:

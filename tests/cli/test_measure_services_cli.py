@@ -120,6 +120,7 @@ def test_ratings_are_held_against_the_scores(scholar: Scholar, here: Path) -> No
     assert "on is None, which is no number: no HD" in by_on.message
 
 
+@pytest.mark.slow
 def test_few_papers_and_a_text_of_its_own_are_told(scholar: Scholar) -> None:
     few = measure("idea.md", *asking(scholar), "--retrieve", "50", "--neighbours", "3")
     assert "warning: idea.md: held against 6 papers, not 50: no more were found" in few.stderr

@@ -274,6 +274,7 @@ def shown(ours: int, until: str, seconds: float = 20.0) -> str:
     return text
 
 
+@pytest.mark.slow
 def test_ctrl_c_gives_the_terminal_back(terminal: tuple[int, subprocess.Popen[bytes]]) -> None:
     ours, process = terminal
     before = shown(ours, "thinking")

@@ -117,8 +117,17 @@ def test_help_says_what_options_take_in_words_of_users(command: str, tmp_path: P
     assert not any(word in shown for word in ("<list", "<str", "<int", "<path"))
 
 
-@pytest.mark.parametrize("host", HOSTS)
-@pytest.mark.parametrize("wire", ["openai", "ollama", "anthropic"])
+@pytest.mark.parametrize(
+    ("host", "wire"),
+    [
+        ("agentscope", "openai"),
+        ("autogen", "anthropic"),
+        pytest.param("agentscope", "ollama", marks=pytest.mark.slow),
+        pytest.param("agentscope", "anthropic", marks=pytest.mark.slow),
+        pytest.param("autogen", "openai", marks=pytest.mark.slow),
+        pytest.param("autogen", "ollama", marks=pytest.mark.slow),
+    ],
+)
 def test_a_login_from_the_environment_is_sent_and_kept_nowhere(
     host: str, wire: str, llm: LLM, tmp_path: Path
 ) -> None:
@@ -149,3 +158,19 @@ def test_a_login_from_the_environment_is_sent_and_kept_nowhere(
     refused = manyheads_command("run", "config.yaml", "--out", "refused", cwd=tmp_path, env=environment)
     assert "the key is refused" in refused.message
     assert not any(secret in refused.message for secret in ("owls-at-night", basic, SECRET))
+
+
+def test_references_may_come_from_the_literature_database(home: Path) -> None:
+    flags = (
+        *SMALL,
+        "--set",
+        "literature.references=inspirations",
+        "--set",
+        "literature.retrieval.semantic=9",
+    )
+    done = manyheads_command("run", "virsci", *flags, "--out", "inspired", cwd=home)
+    assert done.code == 0
+    result = result_of(home / "inspired")
+    assert result["evidence"]
+    assert {len(idea["references"]) for idea in result["ideas"]} == {5}
+    assert any("co-citation is off" in warning for warning in result["warnings"])

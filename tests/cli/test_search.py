@@ -83,3 +83,53 @@ def test_what_a_flag_says_stays_one_value(tmp_path: Path) -> None:
         unknown = search(tmp_path, scholar, "--source", "local]")
     assert 'literature.before: "20\'15" is no date' in strange.message
     assert "literature.cascade.0" in unknown.message
+
+
+# The literature database of a corpus.
+
+
+def retrieve(tmp_path: Path, *more: str, background: str = "robots grasp unknown objects") -> Done:
+    env = {"MANYHEADS_CACHE": str(tmp_path / "cache"), "COLUMNS": "120"}
+    return manyheads_command("search", background, "--set", "embedding=lexical", *more, cwd=tmp_path, env=env)
+
+
+def test_papers_of_a_database_come_with_their_reasons(tmp_path: Path) -> None:
+    three = ("--how", "semantic, entity,cocitation", "--limit", "3")
+    done = retrieve(tmp_path, *three)
+    assert done.code == 0
+    assert done.out.count("background similar: 0.") == 3
+    assert "120 papers have no records yet" in done.err
+    assert "co-citation is off" in done.err
+    again = retrieve(tmp_path, *three, "--json", "--corpus", "sample")
+    assert "no records" not in again.err
+    papers = [json.loads(line) for line in again.out.splitlines()]
+    assert len(papers) == 3
+    assert all(one["paper"]["id"] in done.out and one["channels"][0]["how"] == "semantic" for one in papers)
+    [word] = [
+        json.loads(line)
+        for line in retrieve(tmp_path, "--how", "bm25", "--limit", "1", "--json").out.splitlines()
+    ]
+    assert word["channels"] == [{"how": "bm25", "score": pytest.approx(word["channels"][0]["score"])}]
+    earlier = retrieve(tmp_path, "--how", "semantic", "--before", "2018", "--json").out.splitlines()
+    assert {json.loads(line)["paper"]["year"] for line in earlier} <= set(range(2018))
+    later = retrieve(
+        tmp_path, "--how", "semantic", "--before", "any", "--limit", "200", "--json"
+    ).out.splitlines()
+    assert max(json.loads(line)["paper"]["year"] for line in later) > 2020
+
+
+@pytest.mark.parametrize(
+    ("more", "background", "said"),
+    [
+        (["--how", "semantic,telepathy"], "x", "telepathy"),
+        (["--how", "semantic,semantic"], "x", "each once"),
+        (["--how", "semantic", "--source", "local"], "x", "--source"),
+        (["--how", "semantic", "--corpus", "nowhere"], "x", "no such corpus"),
+        (["--how", "semantic"], " ", "background is empty"),
+    ],
+)
+def test_a_database_that_cannot_be_asked(tmp_path: Path, more: list[str], background: str, said: str) -> None:
+    done = retrieve(tmp_path, *more, background=background)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+    assert "next:" in done.err

@@ -162,7 +162,7 @@ LONG = " ".join(["very"] * 29 + ["long"])
         ([[LONG, "soft grippers"], [LONG, "soft hands"]], ("soft hands",), 2, "very very"),
         ([[], ["soft hands"]], ("soft hands",), 2, "is empty"),
         ([[], []], (), 2, "is empty"),
-        ([["robot"], ["robot"]], (), 2, "`robot`"),
+        ([["robot"], ["robot"]], (), 2, "<entity>\nrobot\n</entity>"),
         ([[f"soft hand{n}" for n in range(7)]] * 2, tuple(f"soft hand{n}" for n in range(5)), 2, "7 entries"),
         ([["Soft  hands", "soft hands"]], ("Soft hands",), 1, ""),
     ],

@@ -96,6 +96,7 @@ def test_two_engines_do_every_job_once_and_come_to_the_same(tmp_path: Path) -> N
     assert not in_use(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_failure_stops_dependants_alone_in_both_engines_and_another_start_tries_again(
     tmp_path: Path,
 ) -> None:
@@ -112,6 +113,7 @@ def test_a_failure_stops_dependants_alone_in_both_engines_and_another_start_trie
     assert set(again.ran) == {"job1", "job4", "job5"}
 
 
+@pytest.mark.slow
 def test_a_dead_server_is_noticed_by_engines_together(tmp_path: Path) -> None:
     jobs = graph(tmp_path, 20)
     down = dict.fromkeys(jobs, Failure("no server", "no server"))

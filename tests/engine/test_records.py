@@ -45,9 +45,19 @@ def edit(folder: Path, sql: str, *values: Any) -> None:
 
 @pytest.mark.parametrize(
     "reply",
-    ["[]", "{}", "null", "{", "[" * 20_000, '{"text": "x"}', b"\xff", "json_set(reply, '$.model', 5)",
-     "json_set(reply, '$.usage', null)", "json_set(reply, '$.value', json('[]'))"],
-)  # fmt: skip
+    [
+        "{",
+        b"\xff",
+        "json_set(reply, '$.value', json('[]'))",
+        *(
+            pytest.param(reply, marks=pytest.mark.slow)
+            for reply in (
+                *("[]", "{}", "null", "[" * 20_000, '{"text": "x"}'),
+                *("json_set(reply, '$.model', 5)", "json_set(reply, '$.usage', null)"),
+            )
+        ),
+    ],
+)
 async def test_a_row_that_no_reply_can_be_read_from_is_named_and_set_aside_on_request(
     finished: tuple[LLM, Path], tmp_path: Path, reply: str | bytes
 ) -> None:
@@ -67,7 +77,7 @@ async def test_a_row_that_no_reply_can_be_read_from_is_named_and_set_aside_on_re
     assert json.loads((folder / "result.json").read_text())["result"] == whole
 
 
-@pytest.mark.parametrize("how", ["gone", "empty", "three turns lost"])
+@pytest.mark.parametrize("how", ["gone", pytest.param("empty", marks=pytest.mark.slow), "three turns lost"])
 async def test_turns_that_are_lost_are_not_paid_again_in_silence(llm: LLM, tmp_path: Path, how: str) -> None:
     folder = tmp_path / "run"
     await go(llm, folder)
@@ -86,6 +96,7 @@ async def test_turns_that_are_lost_are_not_paid_again_in_silence(llm: LLM, tmp_p
     assert llm.calls == calls + (3 if how == "three turns lost" else calls)
 
 
+@pytest.mark.slow
 async def test_a_second_process_in_the_folder_is_refused_and_touches_nothing(
     llm: LLM, tmp_path: Path
 ) -> None:

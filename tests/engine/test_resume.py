@@ -219,6 +219,7 @@ def test_a_changed_prompt_is_named(llm: LLM, home: Path) -> None:
     assert all(asking.startswith("Think hard of") for asking in ideas)
 
 
+@pytest.mark.slow
 def test_two_processes_in_one_folder(llm: LLM, home: Path) -> None:
     with closing(Journal(folder := made(home / "run"))):
         (home / "run" / "config.yaml").write_text((home / "small.yaml").read_text() + "inputs: {}\n")

@@ -16,6 +16,7 @@ from support.play import config_for, play
 from support.results import unfinished
 
 
+@pytest.mark.slow
 def test_a_start_loads_no_heavy_library():
     code = (
         "import sys, manyheads.engine.session; from manyheads.hosts import FRAMEWORKS, host_factory;"
@@ -30,7 +31,7 @@ def test_a_start_loads_no_heavy_library():
 async def test_a_stopped_run_leaves_a_report_of_what_was_said(llm: LLM, tmp_path: Path):
     llm.faults.append(Fault("status", when=lambda request: request.title == "Vote", status=403))
     with pytest.raises(ModelError) as stopped:
-        await play(config_for(llm, "turns=1"), tmp_path / "run", llm)
+        await play(config_for(llm, "turns=1", "topic=T"), tmp_path / "run", llm)
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert llm.requests[0].system.split()[2].rstrip(",") in page
     assert f"manyheads resume {tmp_path / 'run'}" in str(stopped.value)
@@ -63,9 +64,9 @@ async def test_votes_cast_beside_one_that_failed_are_not_paid_again(llm: LLM, tm
     half_done(llm)
     llm.faults.append(Fault("slow", when=lambda request: request.title == "Vote", times=None, seconds=0.3))
     with pytest.raises(ModelError):
-        await play(config_for(llm, "turns=1"), tmp_path / "run", llm)
+        await play(config_for(llm, "turns=1", "topic=T"), tmp_path / "run", llm)
     stopped = [request.title for request in llm.requests].count("Vote")
-    await play(config_for(llm, "turns=1"), tmp_path / "run", llm)
+    await play(config_for(llm, "turns=1", "topic=T"), tmp_path / "run", llm)
     assert stopped == 3
     assert [request.title for request in llm.requests].count("Vote") == stopped + 1
 
@@ -73,11 +74,11 @@ async def test_votes_cast_beside_one_that_failed_are_not_paid_again(llm: LLM, tm
 async def test_a_change_of_course_is_not_mixed_into_a_record(llm: LLM, tmp_path: Path):
     half_done(llm)
     with pytest.raises(ModelError):
-        await play(config_for(llm, "turns=1"), tmp_path / "run", llm)
+        await play(config_for(llm, "turns=1", "topic=T"), tmp_path / "run", llm)
     before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
     calls = llm.calls
     with pytest.raises(ChangedError, match="seed"):
-        await play(config_for(llm, "turns=1", "seed=9"), tmp_path / "run", llm)
+        await play(config_for(llm, "turns=1", "topic=T", "seed=9"), tmp_path / "run", llm)
     assert llm.calls == calls
     after = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
     for name in ("config.yaml", "events.jsonl", "report.html"):
@@ -87,16 +88,18 @@ async def test_a_change_of_course_is_not_mixed_into_a_record(llm: LLM, tmp_path:
 async def test_another_model_is_told_before_anything_is_opened(llm: LLM, tmp_path: Path):
     half_done(llm)
     with pytest.raises(ModelError):
-        await play(config_for(llm, "turns=1"), tmp_path / "run", llm)
+        await play(config_for(llm, "turns=1", "topic=T"), tmp_path / "run", llm)
     calls = llm.calls
-    changed = config_for(llm, "turns=1", "models.default.max_tokens=9", "corpus=nowhere/at-all")
+    changed = config_for(llm, "turns=1", "topic=T", "models.default.max_tokens=9", "corpus=nowhere/at-all")
     with pytest.raises(ChangedError, match=r"models\.default\.max_tokens") as told:
         [event async for event in Session(changed, tmp_path / "run").events(no_host)]
     assert "--accept-changes" in str(told.value)
     assert llm.calls == calls
-    session = Session(config_for(llm, "turns=1", "models.default.max_tokens=9"), tmp_path / "run", True)
+    session = Session(
+        config_for(llm, "turns=1", "topic=T", "models.default.max_tokens=9"), tmp_path / "run", True
+    )
     [event async for event in session.events(host_factory("agentscope"))]
-    await play(config_for(llm, "turns=1", "models.default.max_tokens=9"), tmp_path / "run", llm)
+    await play(config_for(llm, "turns=1", "topic=T", "models.default.max_tokens=9"), tmp_path / "run", llm)
 
 
 def no_host(*given: object) -> NoReturn:
@@ -114,9 +117,9 @@ async def test_a_model_that_was_never_asked_may_change(llm: LLM, tmp_path: Path)
 async def test_an_accepted_change_goes_on_and_the_way_back_says_so(llm: LLM, tmp_path: Path):
     half_done(llm)
     with pytest.raises(ModelError):
-        await play(config_for(llm, "turns=1"), tmp_path / "run", llm)
+        await play(config_for(llm, "turns=1", "topic=T"), tmp_path / "run", llm)
     half_done(llm)
-    session = Session(config_for(llm, "turns=1", "seed=9"), tmp_path / "run", accept_changes=True)
+    session = Session(config_for(llm, "turns=1", "topic=T", "seed=9"), tmp_path / "run", accept_changes=True)
     with pytest.raises(ModelError) as stopped:
         [event async for event in session.events(host_factory("agentscope"))]
     assert "--accept-changes" in str(stopped.value)

@@ -14,7 +14,7 @@ from manyheads.core import Message, Place, Raw, Speaker, ToolCall, Turn, Usage
 from manyheads.engine.replying import StructuredHost, UnusableReplyError, parse
 from manyheads.errors import ReplyError
 from manyheads.forms import form
-from manyheads.replies import Decision, Idea, ReplyModel, Revision, Summary, Vote, seeking
+from manyheads.replies import Decision, Idea, Remark, ReplyModel, Revision, Summary, Vote, seeking
 
 WORDS = st.text(min_size=1).filter(str.strip)
 TRICKY = st.text(alphabet="ab{}[]\"'\\`,: \n\u00e9🙂", min_size=1).filter(str.strip)
@@ -245,6 +245,19 @@ async def test_a_far_too_short_reply_is_asked_again_once_and_then_warned_of() ->
     assert "10 of about 600 words" in host.threads[1][-1].text
     assert "far too short, 10 of about 600 words" in reply.warnings[-1]
     assert (await Scripted(LONG).ask(turn(Idea))).warnings == ()
+
+
+@pytest.mark.parametrize(("words", "far"), [(20, "short"), (99, ""), (200, ""), (600, "long")])
+async def test_a_remark_is_as_long_as_its_task_asks(words: int, far: str) -> None:
+    said = json.dumps({"remark": " ".join(["owls"] * words), "topic": "Owls."})
+    host = Scripted(said, said)
+    reply = await host.ask(turn(Remark))
+    assert reply.attempts == 1 + bool(far)
+    assert any(f"far too {far}, {words} of about 100–200 words" in line for line in reply.warnings) == bool(
+        far
+    )
+    assert not far or f"far too {far}: {words} " in host.threads[1][-1].text
+    assert "100–200" in host.threads[0][-1].text
 
 
 @pytest.mark.parametrize("brackets", ["<{}>", "{}"])

@@ -30,7 +30,7 @@ from golden.runs import CASES, FOLDERS, HOSTS, RECORDED, RESULTS, Runs, differen
 from support.llm import LLM  # noqa: E402
 from support.requests import Request  # noqa: E402
 
-STOPPED: Mapping[str, int] = {"virsci": 13, "virsci-member-leaves": 32, "rebuttal-of-a-text": 8}
+STOPPED: Mapping[str, int] = {"virsci": 13, "virsci-member-leaves": 24, "rebuttal-of-a-text": 4}
 """Cases whose run folders are kept, and after how many calls one of them is stopped."""
 FINISHED = ("virsci", "rebuttal-of-a-text")
 KEPT = ("config.yaml", "journal.sqlite", "events.jsonl", "result.json")

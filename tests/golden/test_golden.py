@@ -8,7 +8,7 @@ import pytest
 from golden.commands import alone
 from golden.runs import CASES, HERE, HOSTS, RESULTS, Runs, differences, golden, result_of
 
-QUICK = ("virsci-every-mechanism", "virsci-replayed", "rebuttal-of-a-run")
+QUICK = ("virsci-replayed", "rebuttal-of-a-run")
 """What the quick suite runs on the second host as well; hosts/test_native_teams.py holds the hosts beside each other."""
 ON_HOSTS = [
     pytest.param(name, host, marks=[pytest.mark.slow] if host != HOSTS[0] and name not in QUICK else [])
@@ -25,10 +25,12 @@ def test_a_result_is_the_frozen_one(runs: Runs, name: str, host: str) -> None:
 def test_each_system_and_each_golden_has_a_case() -> None:
     assert {golden(name)["system"] for name in CASES} == {
         "virsci", "self-reflection", "discussion", "single", "conference-review", "rebuttal", "ranking",
+        "scipip",
     }  # fmt: skip
     assert {path.stem for path in RESULTS.iterdir()} == set(CASES)
 
 
+@pytest.mark.slow
 def test_a_process_of_its_own_does_the_same(tmp_path: Path) -> None:
     shutil.copytree(HERE / "given", home := tmp_path / "home")
     done = alone(("run", "conference-review", "--set", "subject=subject.md", "--out", "run", "--quiet"), home)

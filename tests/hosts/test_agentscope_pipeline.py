@@ -92,6 +92,7 @@ async def test_it_runs_in_the_console_of_agentscope(
     assert result(pipeline)["abstract"]["text"].splitlines()[0][:40] in capsys.readouterr().out
 
 
+@pytest.mark.slow
 async def test_a_time_limit_surfaces_and_the_run_goes_on_later(pipeline: VirSciPipeline, llm: LLM) -> None:
     llm.delay = 0.1
     seen: list[Any] = []
@@ -200,6 +201,7 @@ def test_an_unknown_key_is_named() -> None:
         VirSciPipeline({"tems": {}})
 
 
+@pytest.mark.slow
 async def test_a_recorded_run_replays(pipeline: VirSciPipeline, llm: LLM, tmp_path: Path) -> None:
     llm.faults.append(Fault("prose"))
     await run(pipeline)

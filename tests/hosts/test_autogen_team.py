@@ -123,6 +123,7 @@ async def test_it_serves_as_a_tool_also_from_json(llm: LLM, tmp_path: Path) -> N
         assert done.content[0].content.startswith("# title")
 
 
+@pytest.mark.slow
 async def test_it_serves_as_a_society_of_mind(llm: LLM, tmp_path: Path) -> None:
     client = ReplayChatCompletionClient(["In short: retrieval."], model_info=INFO)
     result = await SocietyOfMindAgent("society", team(llm, tmp_path), client).run(task=TOPIC)

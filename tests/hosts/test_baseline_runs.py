@@ -1,6 +1,7 @@
 """The baselines on both hosts: the same result byte for byte, and readable without a language model."""
 
 import time
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,9 @@ SYSTEMS = {
     "single": ("baseline.tokens=24000",),
 }
 
+IN_TURN = dict(zip(SYSTEMS, cycle(FRAMEWORKS), strict=False))
+"""Where the quick suite runs each without a model; the slow one does so on the other host."""
+
 
 def question(request: Request) -> str:
     return f"{request.system.strip()}\0{request.asking.strip()}"
@@ -29,7 +33,10 @@ def sets_for(system: str) -> tuple[str, ...]:
     return (f"system={system}", TOPIC, "embedding=lexical", "ideas.references=2", *SYSTEMS[system])
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize(
+    "system",
+    [pytest.param(each, marks=[] if each == "discussion" else [pytest.mark.slow]) for each in SYSTEMS],
+)
 async def test_both_hosts_give_the_same_result(tmp_path: Path, system: str) -> None:
     played: list[Played] = []
     for host in FRAMEWORKS:
@@ -44,8 +51,14 @@ async def test_both_hosts_give_the_same_result(tmp_path: Path, system: str) -> N
     ]
 
 
-@pytest.mark.parametrize("host", FRAMEWORKS)
-@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize(
+    ("system", "host"),
+    [
+        pytest.param(system, host, marks=[] if IN_TURN[system] == host else [pytest.mark.slow])
+        for system in SYSTEMS
+        for host in FRAMEWORKS
+    ],
+)
 async def test_the_offline_model_shows_how_it_goes(tmp_path: Path, llm: LLM, system: str, host: str) -> None:
     offline = {"models": {"default": {"provider": "offline"}}}
     config = config_for(llm, *sets_for(system), f"host={host}")

@@ -14,12 +14,12 @@ import pytest
 from PIL import Image as Pillow
 
 from manyheads.config import ModelConfig
-from manyheads.core import Image, Message, Speaker, Tool
+from manyheads.core import Image, Message, Speaker, Tool, Turn
 from manyheads.errors import ConfigError, CorpusError, ModelError, ReplyError
 from manyheads.hosts import FRAMEWORKS, host_factory
 from support.faults import Fault, refuses_format
 from support.llm import LLM
-from support.native import Hosting
+from support.native import Hosting, quick_on
 from support.requests import Request
 from support.turns import LOOK_UP, model, turn
 
@@ -81,7 +81,7 @@ async def test_settings_reach_the_model_and_no_others(llm: LLM, host: Hosting) -
 async def test_nothing_of_a_turn_is_left_in_the_next(llm: LLM, host: Hosting) -> None:
     """Whatever the first held: earlier words, tools, a passage, another reply; and whichever are asked at once."""
 
-    async def recall(query: str, speaker: str) -> str:
+    async def recall(asked: Turn[Any]) -> str:
         return "A PASSAGE"
 
     first = turn(
@@ -112,8 +112,8 @@ async def test_turns_share_connections_and_remember_nothing(llm: LLM, host: Host
 async def test_the_hook_puts_its_passage_between_the_question_and_the_form_in_its_own_message(
     llm: LLM, host: Hosting
 ) -> None:
-    async def recall(query: str, speaker: str) -> str:
-        return f"<bank>{query}, for {speaker}</bank>"
+    async def recall(asked: Turn[Any]) -> str:
+        return f"<bank>{asked.recall}, for {asked.speaker.name}</bank>"
 
     async with host(model(llm), recall) as on:
         await on.ask(turn(recall="graphs"))
@@ -132,7 +132,7 @@ async def test_a_hook_that_finds_nothing_adds_nothing(llm: LLM, host: Hosting) -
 
 
 async def test_a_hook_that_fails_ends_the_turn(llm: LLM, host: Hosting) -> None:
-    async def broken(query: str, speaker: str) -> str:
+    async def broken(asked: Turn[Any]) -> str:
         raise CorpusError("the bank is gone")
 
     async with host(model(llm), broken) as on:
@@ -199,6 +199,7 @@ async def test_retries_do_not_multiply(llm: LLM, host: Hosting) -> None:
     assert llm.calls == 3
 
 
+@quick_on("autogen")
 async def test_the_pause_that_a_server_asks_for_is_kept(llm: LLM, host: Hosting) -> None:
     llm.faults.append(Fault("status", status=429, retry_after=0.3))
     async with host(model(llm, retries=2)) as on:
@@ -208,6 +209,7 @@ async def test_the_pause_that_a_server_asks_for_is_kept(llm: LLM, host: Hosting)
     assert reply.usage.calls == 1
 
 
+@quick_on("autogen")
 @pytest.mark.parametrize("wire", WIRES)
 async def test_a_slow_server_is_given_up(llm: LLM, host: Hosting, wire: str) -> None:
     llm.faults.append(Fault("slow", times=None, seconds=5))
@@ -228,6 +230,7 @@ async def test_a_server_that_is_not_there(host: Hosting, wire: Any, caplog: pyte
     assert "exhausted" not in caplog.text, "AgentScope's own"
 
 
+@quick_on("agentscope")
 @pytest.mark.parametrize("kind", ["drop", "drop_body", "malformed"])
 async def test_a_broken_answer_is_tried_again(llm: LLM, host: Hosting, kind: Any) -> None:
     llm.faults.append(Fault(kind))
@@ -243,6 +246,7 @@ async def test_a_server_that_answers_nonsense(llm: LLM, host: Hosting) -> None:
             await on.ask(turn())
 
 
+@quick_on("agentscope")
 async def test_a_time_limit_surfaces(llm: LLM, host: Hosting) -> None:
     llm.delay = 5
     async with host(model(llm)) as on:
@@ -251,6 +255,7 @@ async def test_a_time_limit_surfaces(llm: LLM, host: Hosting) -> None:
                 await on.ask(turn())
 
 
+@quick_on("autogen")
 async def test_cancellation_surfaces(llm: LLM, host: Hosting) -> None:
     llm.delay = 5
     async with host(model(llm)) as on:
@@ -294,6 +299,7 @@ async def test_images_for_a_model_without_vision_are_refused(llm: LLM, host: Hos
     assert llm.calls == 0
 
 
+@quick_on("agentscope")
 async def test_requests_at_once_are_capped(llm: LLM, host: Hosting) -> None:
     llm.delay = 0.05
     async with host(model(llm, concurrency=3)) as on:
@@ -367,6 +373,7 @@ async def test_a_paused_host_waits(host: Hosting) -> None:
         await asyncio.wait_for(waiting, 1)
 
 
+@quick_on("autogen")
 async def test_a_closed_host_leaves_no_connection(llm: LLM, host: Hosting) -> None:
     gc.collect()  # what other tests have left must not be laid at this one's door
     with warnings.catch_warnings(record=True) as caught:
@@ -394,6 +401,7 @@ def test_a_missing_framework_says_how_to_get_it(name: str, monkeypatch: pytest.M
     assert caught.value.hint == f"pip install 'manyheads[{name}]'"
 
 
+@quick_on("autogen")
 def test_naming_the_host_does_not_import_its_framework(name: str) -> None:
     code = (
         f"import sys, manyheads.hosts.{name};"

@@ -9,19 +9,18 @@ import pytest
 from openai._base_client import AsyncHttpxClientWrapper
 
 from manyheads.errors import ModelError, UserError
-from manyheads.hosts import FRAMEWORKS
 from support.command import result_of
 from support.faults import Fault
 from support.llm import LLM
-from support.native import TOPIC, Native, small
+from support.native import TOPIC, Native, quick_on, small
 
 Made = Callable[..., Native]
 
 
-@pytest.fixture(params=FRAMEWORKS)
-def made(request: pytest.FixtureRequest, llm: LLM, tmp_path: Path) -> Made:
+@pytest.fixture
+def made(name: str, llm: LLM, tmp_path: Path) -> Made:
     def make(**more: Any) -> Native:
-        return Native(request.param, small("virsci", llm, **more), tmp_path)
+        return Native(name, small("virsci", llm, **more), tmp_path)
 
     return make
 
@@ -34,7 +33,8 @@ async def stopped(research: Native, llm: LLM, text: str | None = TOPIC) -> Path:
     return await research.folder()
 
 
-@pytest.mark.parametrize("text", [None, " ", TOPIC])
+@quick_on("agentscope")
+@pytest.mark.parametrize("text", [None, pytest.param(" ", marks=pytest.mark.slow), TOPIC])
 async def test_a_stopped_run_goes_on(made: Made, llm: LLM, text: str | None) -> None:
     research = made()
     folder = await stopped(research, llm)
@@ -44,7 +44,8 @@ async def test_a_stopped_run_goes_on(made: Made, llm: LLM, text: str | None) -> 
     assert "Idea" not in [request.title for request in llm.requests[before:]]
 
 
-@pytest.mark.parametrize("first", [TOPIC, None])
+@quick_on("autogen")
+@pytest.mark.parametrize("first", [TOPIC, pytest.param(None, marks=pytest.mark.slow)])
 async def test_another_text_begins_another_run(made: Made, llm: LLM, first: str | None) -> None:
     research = made()
     folder = await stopped(research, llm, first)
@@ -53,11 +54,13 @@ async def test_another_text_begins_another_run(made: Made, llm: LLM, first: str 
     assert result_of(other)["topic"]["topic"] == "Another topic"
 
 
+@quick_on("agentscope")
 async def test_a_finished_run_is_not_gone_on_with(made: Made) -> None:
     research = made()
     assert await research.run(TOPIC) != await research.run(TOPIC)
 
 
+@quick_on("autogen")
 async def test_a_stopped_run_goes_on_with_its_own_config(made: Made, llm: LLM) -> None:
     first = made()
     folder = await stopped(first, llm)
@@ -67,13 +70,15 @@ async def test_a_stopped_run_goes_on_with_its_own_config(made: Made, llm: LLM) -
     assert result_of(folder)["seed"] == 3
 
 
-@pytest.mark.parametrize("text", [None, " "])
+@quick_on("agentscope")
+@pytest.mark.parametrize("text", [None, pytest.param(" ", marks=pytest.mark.slow)])
 async def test_without_a_topic_the_team_finds_one(made: Made, text: str | None) -> None:
     found = result_of(await made().run(text))
     assert found["topic"]["topic"]
     assert not found["topic"]["fixed"]
 
 
+@quick_on("autogen")
 async def test_a_paused_run_asks_nobody(made: Made, llm: LLM) -> None:
     research = made()
     await research.pause()
@@ -84,6 +89,7 @@ async def test_a_paused_run_asks_nobody(made: Made, llm: LLM) -> None:
     assert result_of(await running)["finished"]
 
 
+@quick_on("autogen")
 async def test_a_run_that_never_began_keeps_its_topic(made: Made, llm: LLM, tmp_path: Path) -> None:
     first = made(corpus=str(tmp_path / "nowhere"))
     with pytest.raises(UserError, match="nowhere"):
@@ -93,9 +99,9 @@ async def test_a_run_that_never_began_keeps_its_topic(made: Made, llm: LLM, tmp_
     assert result_of(await again.run(None))["topic"]["topic"] == TOPIC
 
 
-@pytest.mark.parametrize("host", FRAMEWORKS)
+@quick_on("agentscope")
 async def test_runs_at_once_share_their_connections(
-    host: str, llm: LLM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, llm: LLM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clients = list[AsyncHttpxClientWrapper]()
     make = AsyncHttpxClientWrapper.__init__
@@ -106,9 +112,9 @@ async def test_runs_at_once_share_their_connections(
 
     monkeypatch.setattr(AsyncHttpxClientWrapper, "__init__", counted)
     config = small("single", llm)
-    await Native(host, config, tmp_path).run(TOPIC)
+    await Native(name, config, tmp_path).run(TOPIC)
     alone = len(clients)
     llm.delay = 0.2  # so that all are under way at once
-    await asyncio.gather(*(Native(host, config, tmp_path).run(TOPIC) for _ in range(5)))
+    await asyncio.gather(*(Native(name, config, tmp_path).run(TOPIC) for _ in range(5)))
     assert (alone, len(clients)) == (1, 2), [(type(each), each.base_url) for each in clients]
     assert all(client.is_closed for client in clients)

@@ -5,6 +5,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from manyheads.core.events import Invited
 from support.faults import Fault
 from support.llm import LLM, Given
@@ -54,10 +56,12 @@ def goes_on(request: Request) -> bool:
     return one_of(request, "yes", "") == "yes"
 
 
+@pytest.mark.slow
 async def test_without_invitations(tmp_path: Path) -> None:
     assert_congruent(await on_both(tmp_path, "turns=2"))
 
 
+@pytest.mark.slow
 async def test_with_a_random_order_and_adaptive_turns(tmp_path: Path) -> None:
     sets = ("topology=random", "turns.default=3", "turns.adaptive=true", "team.exploration=normal")
     assert_congruent(await on_both(tmp_path, *sets, answers={"another_turn": goes_on}))
@@ -70,8 +74,14 @@ def alike(request: Request) -> list[dict[str, Any]]:
     return [{"paper": n, "similarity": close if n == 1 else 10, "reason": "So."} for n in range(count, 0, -1)]
 
 
-async def test_with_self_review(tmp_path: Path) -> None:
-    sets = ("self_review.enabled=true", "self_review.max_discards=3", "topology=random", "embedding=auto")
+@pytest.mark.parametrize("embedding", ["lexical", pytest.param("auto", marks=pytest.mark.slow)])
+async def test_with_self_review(tmp_path: Path, embedding: str) -> None:
+    sets = (
+        "self_review.enabled=true",
+        "self_review.max_discards=3",
+        "topology=random",
+        f"embedding={embedding}",
+    )
     played = await on_both(tmp_path, *sets, answers={"overlaps": alike})
     assert_congruent(played)
     assert len(played[0].result["self_review"]["reviews"]) > 1

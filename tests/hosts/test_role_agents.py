@@ -23,7 +23,7 @@ from manyheads.replies import Verdict
 from manyheads.retry import Pace
 from support.faults import Fault
 from support.llm import LLM
-from support.native import Hosting, role_of
+from support.native import Hosting, quick_on, role_of
 from support.requests import Request
 from support.scholar import Scholar, Trouble, record
 from support.turns import LOOK_UP, Look, model, turn
@@ -102,6 +102,7 @@ def test_names_are_made_safe(make: Callable[..., Any]) -> None:
     assert make("reviewer", "offline", name="Area Chair").name == "Area_Chair"
 
 
+@quick_on("agentscope")
 async def test_a_time_limit_surfaces(llm: LLM, name: str) -> None:
     llm.delay = 5
     async with role_of(name, "reviewer", model(llm)) as ask:
@@ -244,6 +245,19 @@ async def test_who_cannot_be_invited_is_told_to_the_model(llm: LLM, name: str, g
         await ask("What shall we study?")
     assert llm.calls == 2
     assert told in llm.requests[-1].text
+
+
+async def test_one_guest_is_heard_a_turn(llm: LLM, name: str) -> None:
+    llm.tool_calls = [
+        ("invite_scientist", {"name": f"Scientist{number}", "question": "Well?"}) for number in (9, 10)
+    ]
+    async with role_of(name, "scientist", model(llm), corpus="sample", scientist="Scientist3") as ask:
+        await ask("What shall we study?")
+        await ask("And what else?")
+    guests = [request.system.split()[2] for request in llm.requests if not request.tools]
+    heard = [request for request in llm.requests if "No more guests" in request.messages[-1].text]
+    assert len([guest for guest in guests if guest.startswith(("Scientist9", "Scientist10"))]) == 2, "a turn"
+    assert len(heard) == 2
 
 
 async def test_without_a_corpus_a_scientist_has_no_such_tools(llm: LLM, name: str) -> None:

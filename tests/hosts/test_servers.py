@@ -1,5 +1,6 @@
 """Servers as they are: what takes no tools beside a schema, no list of parts, no long prompt, no temperature."""
 
+import asyncio
 from importlib import import_module
 from typing import Any
 
@@ -7,16 +8,16 @@ import pytest
 from anthropic import AsyncAnthropic
 
 from manyheads.config import ModelConfig
-from manyheads.core import Message
+from manyheads.core import Message, Tool, Turn
 from manyheads.errors import ConfigError, ModelError
 from manyheads.hosts.clients import RESPONSES, tap
-from manyheads.models.abilities import forms_for, remember
+from manyheads.models.abilities import forms_for, openai_settings, remember
 from manyheads.replies import Remark
 from support.faults import Fault
 from support.llm import LLM
 from support.native import Hosting
 from support.requests import Request
-from support.turns import LOOK_UP, model, turn
+from support.turns import LOOK_UP, Look, model, turn
 from support.wires import Answer, whole
 
 CALL = [("look_up", {"subject": "owls"})]
@@ -144,6 +145,69 @@ async def test_a_window_that_the_server_tells_of_is_kept_to(llm: LLM, host: Host
     assert any("left out" in line for line in first.warnings)
 
 
+async def test_what_tools_said_is_kept_where_it_makes_a_request_too_long(llm: LLM, host: Hosting) -> None:
+    llm.tool_calls = CALL
+    message = "This model's maximum context length is 3000 tokens. However, you requested 4600 tokens."
+
+    def long(request: Request) -> bool:
+        return bool(request.tools_answered) and len(request.text) > 11_000
+
+    llm.faults.append(Fault("status", status=400, message=message, times=None, when=long))
+    async with host(model(llm)) as on:
+        reply = await on.ask(turn(Message(LONG), tools=(LOOK_UP,)))
+    assert [call.result for call in reply.tool_calls] == ["3 papers on owls"]
+    assert [one.tools_answered for one in llm.requests] == [0, 1, 1]
+    last = llm.requests[-1].text
+    assert "3 papers on owls" in last
+    assert "said 0" not in last
+    assert "Say what is to be done." in last
+    assert sum("left out" in line for line in reply.warnings) == 1
+
+
+async def test_what_tools_say_is_measured_too_and_never_left_out(llm: LLM, host: Hosting) -> None:
+    async def much(arguments: Look) -> str:
+        return f"<reply>\nfound {'word ' * 1200}\n</reply>"
+
+    llm.tool_calls = CALL
+    tool = Tool("look_up", LOOK_UP.description, Look, much)
+    async with host(model(llm, context=4200, max_tokens=200)) as on:
+        reply = await on.ask(turn(Message(LONG), tools=(tool,)))
+    first, last = llm.requests
+    assert "said 1" in first.text
+    assert "said 1" not in last.text
+    assert f"found {'word ' * 1200}".strip() in last.text
+    [told] = [line for line in reply.warnings if "left out" in line]
+    assert told.startswith("topic, turn 1, Scientist1: topic: about ")
+    assert told.endswith("left out 4 earlier replies or summaries"), "of the last request"
+
+
+async def test_what_is_recalled_is_measured_too(llm: LLM, host: Hosting) -> None:
+    async def recall(turn: Turn[Any]) -> str:
+        return f"Recalled {'name ' * 1200}"
+
+    async with host(model(llm, context=5000, max_tokens=200), recall) as on:
+        await on.ask(turn(Message(LONG)))
+        reply = await on.ask(turn(Message(LONG), recall="owls"))
+    without, beside = llm.requests
+    assert "said 0" in without.text
+    assert "said 0" not in beside.text
+    assert "Recalled name" in beside.text
+    assert any("left out" in line for line in reply.warnings)
+
+
+async def test_turns_side_by_side_learn_of_a_window_together(llm: LLM, host: Hosting) -> None:
+    message = "This model's maximum context length is 3000 tokens."
+
+    def long(request: Request) -> bool:
+        return len(request.text) > 11_000
+
+    llm.delay = 0.05
+    llm.faults.append(Fault("status", status=400, message=message, times=None, when=long))
+    async with host(model(llm)) as on:
+        await asyncio.gather(*(on.ask(turn(Message(LONG))) for _ in range(3)))
+    assert llm.calls == 6
+
+
 async def test_a_window_that_nothing_can_be_left_out_for_has_its_step(llm: LLM, host: Hosting) -> None:
     message = "This model's maximum context length is 10 tokens. However, you requested 4535 tokens."
     llm.faults.append(Fault("status", status=400, message=message, times=None))
@@ -152,6 +216,78 @@ async def test_a_window_that_nothing_can_be_left_out_for_has_its_step(llm: LLM, 
             await on.ask(turn())
     assert llm.calls == 1
     assert "models.default.context" in str(told.value.hint)
+
+
+NO_OLD = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+NO_NEW = "[{'type': 'extra_forbidden', 'loc': ('body', 'max_completion_tokens'), 'msg': 'Extra inputs are not permitted'}]"
+
+
+def limits_sent(llm: LLM) -> list[dict[str, int]]:
+    names = ("max_tokens", "max_completion_tokens")
+    return [{name: one.body[name] for name in names if name in one.body} for one in llm.requests]
+
+
+async def test_a_server_that_wants_the_new_name_of_the_limit_gets_it(llm: LLM, host: Hosting) -> None:
+    def refused(request: Request) -> bool:
+        return "max_tokens" in request.body
+
+    llm.faults.append(Fault("status", status=400, message=NO_OLD, times=None, when=refused))
+    async with host(model(llm, max_tokens=90, temperature=0.5, seed=4)) as on:
+        first = await on.ask(turn())
+        await on.ask(turn())
+    assert limits_sent(llm) == [
+        {"max_tokens": 90},
+        {"max_completion_tokens": 90},
+        {"max_completion_tokens": 90},
+    ]
+    assert not first.warnings
+    assert {(one.body["temperature"], one.body["seed"]) for one in llm.requests} == {(0.5, 4)}
+
+
+async def test_a_server_that_wants_the_old_name_of_the_limit_gets_it(llm: LLM, host: Hosting) -> None:
+    def refused(request: Request) -> bool:
+        return "max_completion_tokens" in request.body
+
+    config = model(llm, max_tokens=90)
+    remember(config, limit="max_completion_tokens")
+    llm.faults.append(Fault("status", status=422, message=NO_NEW, times=None, when=refused))
+    async with host(config) as on:
+        await on.ask(turn())
+    assert limits_sent(llm) == [{"max_completion_tokens": 90}, {"max_tokens": 90}]
+
+
+@pytest.mark.parametrize(
+    ("message", "calls"),
+    [(NO_OLD, 2), ("max_tokens is too large: 90000. This model supports at most 4096 completion tokens.", 1)],
+)
+async def test_a_limit_that_is_refused_under_any_name_has_its_step(
+    llm: LLM, host: Hosting, message: str, calls: int
+) -> None:
+    llm.faults.append(Fault("status", status=400, message=message, times=None))
+    config = model(llm, max_tokens=90_000, context=200_000, response_format="none")
+    async with host(config) as on:
+        with pytest.raises(ModelError) as told:
+            await on.ask(turn())
+    assert llm.calls == calls
+    assert ("models.default.max_tokens" in str(told.value.hint)) == (calls == 2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "environment", "name"),
+    [
+        ({}, None, "max_completion_tokens"),
+        ({"base_url": "https://api.openai.com/v1"}, None, "max_completion_tokens"),
+        ({}, "http://127.0.0.1:8000/v1", "max_tokens"),
+        ({"base_url": "http://127.0.0.1:8000/v1"}, None, "max_tokens"),
+    ],
+)
+def test_openai_itself_is_sent_the_new_name_of_the_limit(
+    settings: dict[str, Any], environment: str | None, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if environment:
+        monkeypatch.setenv("OPENAI_BASE_URL", environment)
+    config = ModelConfig.model_validate({"provider": "openai", "name": "gpt", "max_tokens": 9} | settings)
+    assert openai_settings(config) == {name: 9}
 
 
 def instead(answers: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:

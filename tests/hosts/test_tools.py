@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
-from manyheads.core import Tool, ToolCall
+from manyheads.core import Tool, ToolCall, Turn
 from manyheads.engine.replying import TOOL_ROUNDS
 from manyheads.errors import BudgetError, ModelError, ReplyError
 from support.llm import LLM
@@ -179,7 +179,7 @@ async def test_turns_with_tools_do_not_meet(llm: LLM, host: Hosting) -> None:
 
 
 async def test_what_the_hook_recalls_stays_beside_tool_results(llm: LLM, host: Hosting) -> None:
-    async def recall(query: str, speaker: str) -> str:
+    async def recall(asked: Turn[Any]) -> str:
         return "<bank>who is near</bank>"
 
     llm.tool_calls = [("invite", {"name": "Bo"})]

@@ -14,7 +14,7 @@ from manyheads.core import Tool
 from manyheads.errors import ModelError
 from support.command import manyheads_command, served_by
 from support.llm import LLM
-from support.native import PAPER, Hosting
+from support.native import PAPER, Hosting, quick_on
 from support.turns import model, turn
 
 
@@ -37,12 +37,13 @@ def server() -> Iterator[Misbehaving]:
         yield server
 
 
+@quick_on("agentscope")
 @pytest.mark.parametrize(
     ("behaviour", "settings", "tools", "attempts"),
     [
         ("silent", {}, (), 3),  # one request
-        ("drip", {}, (), 3),  # one answer without end
-        ("s500", {"retries": 10**6, "max_wait": 0.01}, (), 3),  # one request sent again and again
+        pytest.param("drip", {}, (), 3, marks=pytest.mark.slow),  # one answer without end
+        ("s500", {"retries": 10**6, "max_wait": 0.1}, (), 3),  # one request sent again and again
         ("prose", {}, (), 10**6),  # one question asked again and again
         ("once:tool_object", {}, (NEVER,), 3),  # one tool call
     ],
@@ -59,12 +60,14 @@ async def test_a_turn_ends_in_time(
     assert "models.default.turn_timeout" in str(told.value.hint)
 
 
+@quick_on("autogen")
 async def test_thirty_requests_in_time_are_a_turn_in_time(host: Hosting, server: Misbehaving) -> None:
     async with host(model(server, name="drip", timeout=0.02, retries=10**6, max_wait=0.01)) as on:
         with pytest.raises(ModelError, match=r"within 0\.6 s"):
             await on.ask(turn())
 
 
+@quick_on("agentscope")
 def test_a_run_whose_turn_does_not_end_says_so_and_goes_on_later(
     name: str, server: Misbehaving, tmp_path: Path
 ) -> None:
@@ -82,6 +85,7 @@ def test_a_run_whose_turn_does_not_end_says_so_and_goes_on_later(
     assert done.code == 0, done.err
 
 
+@quick_on("autogen")
 async def test_a_turn_that_waits_for_others_loses_no_time(host: Hosting, llm: LLM) -> None:
     llm.delay = 0.3
     async with host(model(llm, concurrency=1, turn_timeout=1.2)) as on:

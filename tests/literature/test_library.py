@@ -304,6 +304,7 @@ async def test_keys_come_from_the_environment(services: Services, monkeypatch: p
     assert (sent["authorization"], sent["from"]) == (f"Bearer {services.openalex.key}", "me@example.org")
 
 
+@pytest.mark.slow
 async def test_a_key_makes_semantic_scholar_faster(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:

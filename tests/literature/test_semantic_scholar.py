@@ -509,6 +509,7 @@ async def test_connections_are_kept_between_requests(scholar: Scholar, source: S
     assert (len(scholar.requests), scholar.connections) == (5, 1)
 
 
+@pytest.mark.slow
 async def test_fifty_look_ups_at_once_keep_the_pace(scholar: Scholar) -> None:
     sources = [asking(scholar.url, pace=Pace(0.01)) for _ in range(5)]
     await asyncio.gather(

@@ -57,6 +57,7 @@ async def test_fifty_callers_at_once_start_one_after_the_other() -> None:
     assert at[-1] - at[0] >= 49 * 0.01 - EARLY
 
 
+@pytest.mark.slow
 def test_threads_and_their_loops_share_one_pace() -> None:
     at, send = starts()
     address = next(addresses)
@@ -82,6 +83,7 @@ async def test_services_do_not_wait_for_each_other() -> None:
     assert limiter("arxiv", Pace(3)) is not limiter("openalex", Pace(3))
 
 
+@pytest.mark.slow
 async def test_turns_that_are_cancelled_are_taken_by_others() -> None:
     at, send = starts()
     asked = service(0.2, patience=60)
@@ -256,6 +258,7 @@ async def test_what_may_pass_is_tried_again(error: Exception) -> None:
     assert caught.value.__cause__ is error
 
 
+@pytest.mark.slow
 async def test_turns_given_back_count_for_nothing_once_they_are_past() -> None:
     _, send = starts()
     asked = service(0.05)
@@ -272,6 +275,7 @@ async def test_turns_given_back_count_for_nothing_once_they_are_past() -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
+@pytest.mark.slow
 async def test_turns_that_are_late_together_are_not_taken_together() -> None:
     at, send = starts()
     asked = service(0.1)

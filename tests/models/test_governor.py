@@ -307,6 +307,19 @@ async def test_a_refused_schema_is_sent_as_an_object(llm: LLM, ask: Ask, status:
     assert warn == ["models.writer: the server refused response_format; the schema is sent as json_object"]
 
 
+@pytest.mark.parametrize(("value", "first"), [("schema", "json_schema"), ("object", "json_object")])
+@pytest.mark.parametrize("status", [400, 500])
+async def test_a_form_that_the_config_names_is_sent_or_is_an_error(
+    llm: LLM, ask: Ask, value: str, first: str, status: int
+) -> None:
+    llm.faults.append(refuses_format(status))
+    with pytest.raises(ModelError) as told:
+        await ask(governor(llm, response_format=value, retries=0))
+    assert sent_forms(llm) == [first]
+    assert "models.writer.response_format=true" in str(told.value.hint)
+    assert await ask(governor(llm))
+
+
 @pytest.mark.parametrize(
     ("value", "first"),
     [

@@ -113,10 +113,10 @@ async def test_what_has_not_changed_has_not_improved():
 
 async def test_a_proposer_alone_sees_no_improvement_in_what_it_kept():
     seen: set[bool] = set()
-    idea = PROMPTS.told(await ask(Proposal, REFERENCES))
+    idea = PROMPTS.wording(await ask(Proposal, REFERENCES))
     for number in range(40):
         again = await ask(Rethought, f"{number}\n<idea>\n{idea}\n</idea>")
-        kept = PROMPTS.told(again) == idea
+        kept = PROMPTS.wording(again) == idea
         assert not (kept and again.improved)
         seen.add(kept)
     assert seen == {False, True}

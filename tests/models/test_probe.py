@@ -99,6 +99,18 @@ async def test_what_a_server_can_do_is_found_out(
     assert all(request.body["max_tokens"] <= 300 for request in llm.requests)
 
 
+async def test_the_name_of_the_length_limit_is_found_out(llm: LLM) -> None:
+    def old_name(request: Request) -> bool:
+        return "max_tokens" in request.body
+
+    message = "Unsupported parameter: 'max_tokens' is not supported with this model."
+    llm.faults.append(Fault("status", status=400, message=message, times=None, when=old_name))
+    found, _ = await probe(model(llm), "default")
+    assert (found.limit, found.form) == ("max_completion_tokens", "schema")
+    abilities.forget()
+    assert abilities_of(model(llm)).limit == "max_completion_tokens"
+
+
 @pytest.mark.parametrize(
     "listed",
     [{"max_model_len": 4096}, {"meta": {"n_ctx_train": 4096}}, {"context_length": 4096}],
@@ -136,8 +148,8 @@ async def test_the_colour_is_a_word_of_its_own(llm: LLM, said: str, sees: bool |
     ("choice", "found", "sent", "told"),
     [
         (True, "object", ["object", "none"], "response_format json_object"),
-        ("schema", "none", ["schema", "object", "none"], "response_format json_schema (found: none)"),
-        ("object", "schema", ["object", "none"], "response_format json_object (found: json_schema)"),
+        ("schema", "none", ["schema"], "response_format json_schema (found: none)"),
+        ("object", "schema", ["object"], "response_format json_object (found: json_schema)"),
         (True, "none", ["none"], "response_format not used; the prompt shows the form"),
         (
             False,

@@ -61,6 +61,7 @@ async def test_votes_cast_at_once_and_guests_are_replayed_without_a_server(tmp_p
         assert again == {**played.result, "models": None, "host": None}
 
 
+@pytest.mark.slow
 async def test_tool_calls_are_replayed_too(tmp_path: Path):
     def wish(request: Request) -> dict[str, str]:
         number = next(numbers)

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 import yaml
 
+from manyheads.config import ModelConfig
 from manyheads.engine.jobs import JobNews, State
 from manyheads.engine.journal import read_turns
 from manyheads.errors import ChangedError, JournalError, MeasureError
+from manyheads.models.abilities import Abilities, keep
 from manyheads.resources import Resources
 from manyheads.suites.cells import cells_of
 from manyheads.suites.evaluate import Evaluation, evaluate
@@ -101,6 +103,22 @@ def test_finished_cells_stay_and_more_repeats_are_added_to_them(tmp_path: Path) 
     assert [entry.n for entry in found.results.entries] == [2, 2]
 
 
+def test_all_cells_go_by_what_was_known_of_a_server_when_the_first_began(tmp_path: Path) -> None:
+    suite = write_suite(tmp_path, "mine", measures=["usage.calls"], plot=None, grid={"team.size": [2]})
+    with LLM() as llm:
+        server = f"models.default={{provider: openai, name: test, base_url: {llm.base_url}}}"
+        config = ModelConfig(provider="openai", name="test", base_url=llm.base_url)
+        run(suite, tmp_path / "out", server, repeats=1)
+        keep(config, Abilities(tools=False, context=9000))
+        run(suite, tmp_path / "out", server, repeats=2)
+        run(suite, tmp_path / "later", server, repeats=1)
+    kept = [yaml.safe_load(path.read_text()) for path in tmp_path.glob("out/cells/*/config.yaml")]
+    assert [each["models"]["default"].get("tools") for each in kept] == [None, None]
+    assert [each["models"]["default"].get("context") for each in kept] == [None, None]
+    [path] = tmp_path.glob("later/cells/*/config.yaml")
+    assert yaml.safe_load(path.read_text())["models"]["default"]["tools"] is False, "another suite learns"
+
+
 def test_what_has_changed_is_named_and_goes_on_only_when_told_to(tmp_path: Path) -> None:
     suite = write_suite(tmp_path, "mine", measures=["usage.calls"], plot=None, repeats=1)
     run(suite, tmp_path / "out")
@@ -117,6 +135,7 @@ def test_what_has_changed_is_named_and_goes_on_only_when_told_to(tmp_path: Path)
     assert found.results.rows[0].values.keys() == {"usage.calls", "inference_cost"}
 
 
+@pytest.mark.slow
 def test_a_config_that_only_some_cells_take_from_the_file_has_changed_too(tmp_path: Path) -> None:
     mine = tmp_path / "mine.yaml"
     mine.write_text("ideas: {keep: 2}\n")
@@ -131,6 +150,7 @@ def test_a_config_that_only_some_cells_take_from_the_file_has_changed_too(tmp_pa
         run(suite, tmp_path / "out")
 
 
+@pytest.mark.slow
 def test_a_prompt_that_has_changed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MANYHEADS_PATH", str(tmp_path / "own"))
     prompts = tmp_path / "own" / "prompts"
@@ -146,7 +166,10 @@ def test_a_prompt_that_has_changed_is_named(tmp_path: Path, monkeypatch: pytest.
         run(suite, tmp_path / "out", repeats=2)
 
 
-@pytest.mark.parametrize(("damage", "why"), [("{", "not valid JSON"), ("5", "not a JSON object")])
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [("{", "not valid JSON"), pytest.param("5", "not a JSON object", marks=pytest.mark.slow)],
+)
 def test_a_cell_whose_result_is_damaged_has_failed_and_the_others_are_told(
     tmp_path: Path, damage: str, why: str
 ) -> None:
@@ -195,6 +218,7 @@ def test_what_is_null_is_unknown_and_no_failure(tmp_path: Path) -> None:
     assert "unknown: usage.cost: null in the results of 2 of 2 cells" in done.err
 
 
+@pytest.mark.slow
 def test_a_review_of_what_each_cell_wrote(tmp_path: Path) -> None:
     keys = {"turns": 1, "embedding": "lexical", "review.repeats": 2}
     suite = write_suite(tmp_path, "mine", measures=["review.overall"], plot=None, grid={}, set=keys)
@@ -231,8 +255,8 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("columns", "row"),
     [
-        (110, r"^ 3 +2( +\S+ ± \S+){3} +12 ± 0 $"),
-        (66, r"^ 3 +2( +\d\S+){3} +12 \n( +± \S+){3} +± 0 $"),
+        (110, r"^ 3 +2( +\S+ ± \S+){3} +[\d.]+ ± [\d.]+ $"),
+        (66, r"^ 3 +2( +\d\S+){3} +[\d.]+ *\n( +± \S+){3} +± [\d.]+ *$"),
         (54, r"^  3 +2 +hd +\S+ ± \S+  \n +2 +cd +\S+ ± \S+  \n +2 +usage.calls +\S+ ± \S+  \n"),
         (44, r"^ team. +\n size +n +measure +mean ± SE \n .*\n 2 +2 +hd +\S+ ± \S+ \n"),
         (44, r"^ 3 +2 +hd +\S+ ± \S+ \n +2 +cd +\S+ ± \S+ \n +2 +usage.calls +\S+ ± \S+ \n"),

@@ -135,6 +135,7 @@ def test_prompts_and_files_that_are_not_there_are_said_as_well(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_project_that_is_moved_goes_on_where_it_was(tmp_path: Path) -> None:
     (before := tmp_path / "before").mkdir()
     cases = [{**TARGETS[0], "background": "old.txt"}]
@@ -200,6 +201,7 @@ def test_a_run_that_fails_fails_the_cells_that_need_it_once(tmp_path: Path) -> N
     assert "and 2 more: " in done.err
 
 
+@pytest.mark.slow
 def test_a_dead_server_is_not_tried_by_every_cell(tmp_path: Path) -> None:
     suite = write_ranking(tmp_path, repeats=2, begin_with={}, grid={}, measures=["usage.calls"])
     with judging(faults=[Fault("status", times=None, status=401)]) as llm:
@@ -217,7 +219,9 @@ def test_a_dead_server_is_not_tried_by_every_cell(tmp_path: Path) -> None:
         assert llm.calls - before == 3, "what is kept is no sign of life"
 
 
-@pytest.mark.parametrize(("works", "refusals"), [("amber", 3 * 3), ("dune", 3)])
+@pytest.mark.parametrize(
+    ("works", "refusals"), [pytest.param("amber", 3 * 3, marks=pytest.mark.slow), ("dune", 3)]
+)
 def test_a_condition_that_works_goes_on_among_others_that_fail(
     tmp_path: Path, works: str, refusals: int
 ) -> None:
@@ -242,6 +246,7 @@ def test_runs_that_spend_their_own_budgets_say_nothing_of_others(tmp_path: Path)
     )
 
 
+@pytest.mark.slow
 def test_a_run_that_is_done_anew_is_ranked_anew(tmp_path: Path) -> None:
     suite = write_ranking(tmp_path, cases=TARGETS[:1], begin_with={}, grid={}, variants={}, ideas=2)
     with judging(seed=anew) as llm:
@@ -288,6 +293,7 @@ def test_a_measure_of_runs_is_given_up_when_no_condition_has_it(tmp_path: Path) 
     ] * 3
 
 
+@pytest.mark.slow
 def test_what_is_asked_beside_a_question_that_a_budget_refuses_is_kept(tmp_path: Path) -> None:
     suite = write_ranking(tmp_path, cases=TARGETS[:1], grid={}, measures=["ranking.s"])
     with judging(delay=0.02) as llm:
@@ -364,6 +370,7 @@ def own_prompt(base: Path, name: str, text: str) -> None:
     path.write_text(text)
 
 
+@pytest.mark.slow
 def test_how_runs_are_judged_may_come_later_but_not_change(tmp_path: Path) -> None:
     keys: dict[str, Any] = {"cases": TARGETS[:1], "ideas": 1, "grid": {}}
     suite = write_ranking(tmp_path, **keys, measures=["usage.calls"])
@@ -390,6 +397,7 @@ def test_how_runs_are_judged_may_come_later_but_not_change(tmp_path: Path) -> No
         assert "judging.ranking.config.ranking.orders was 2, is 3" in more.message
 
 
+@pytest.mark.slow
 def test_a_report_does_not_hide_that_changes_were_accepted(tmp_path: Path) -> None:
     suite = write_ranking(tmp_path, cases=TARGETS[:1], grid={}, measures=["ranking.s"])
     with judging() as llm:

@@ -120,7 +120,7 @@ def test_short_texts_are_counted(tmp_path: Path) -> None:
     assert (idea.repaired, idea.lengths, idea.length_met) == (3, 3, 0)
 
 
-@pytest.mark.parametrize("tools", [True, False])
+@pytest.mark.parametrize("tools", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_invitations_are_counted_by_tool_and_by_field(tmp_path: Path, tools: bool) -> None:
     def stranger(request: Request) -> str:
         return next(
@@ -151,6 +151,22 @@ def test_any_run_is_counted_by_the_command(tmp_path: Path) -> None:
     shown = CliRunner().invoke(app, ["measure", str(folder), "--replies"], env={"COLUMNS": "120"}).stdout
     [row] = [line.split() for line in shown.splitlines() if "scientist.vote" in line]
     assert row[1:5] == ["3", "2", "1", "0"]
+    narrow = CliRunner().invoke(app, ["measure", str(folder), "--replies"], env={"COLUMNS": "80"}).stdout
+    [head] = [line for line in narrow.splitlines() if line.startswith("task")]
+    assert head.split() == [
+        "task",
+        "asked",
+        "first",
+        "again",
+        "given",
+        "up",
+        "copied",
+        "guests",
+        "length",
+        "chars",
+        "tokens",
+        "faults",
+    ]
 
 
 def test_nothing_asked_has_no_shares() -> None:

@@ -105,6 +105,7 @@ def test_the_cases_hold_what_the_sample_corpus_holds() -> None:
         assert all(ours[text] < ours[case["ranking.target"]] for text in case["background"])
 
 
+@pytest.mark.slow
 def test_every_task_that_a_system_asks_is_tried_by_prompt_check(tmp_path: Path) -> None:
     done = manyheads_command("eval", "prompt-check", "--repeats", "2", "--out", "out", cwd=tmp_path)
     assert done.code == 0, done.err

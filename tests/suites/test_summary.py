@@ -345,7 +345,9 @@ def test_a_mean_has_the_digits_that_its_error_leaves(mean: float | None, se: flo
     assert with_error(mean, se) == text
 
 
-@pytest.mark.parametrize("kind", ["heatmap", "lines", "bars"])
+@pytest.mark.parametrize(
+    "kind", ["heatmap", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("lines", "bars"))]
+)
 def test_pictures_are_drawn_with_gaps_where_there_is_nothing(kind: str, tmp_path: Path) -> None:
     plot = {**SPECIFIED.model_dump()["plot"], "kind": kind}
     spec = SuiteSpec.model_validate({**SPECIFIED.model_dump(), "plot": plot})

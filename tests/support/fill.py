@@ -16,7 +16,7 @@ WORDS = (
 
 def fill(schema: Schema, seed: str, given: Mapping[str, Any] | None = None) -> Any:
     """A valid value of `schema`; a property named in `given` takes that value, at any depth."""
-    return _Filler(seed, given or {}, schema).value(schema, "")
+    return _Filler(hashlib.sha256(f"{seed}\0".encode()), given or {}, schema).value(schema, "")
 
 
 def bounded(schema: Schema) -> str | None:
@@ -39,7 +39,8 @@ def resolve(part: Schema, root: Schema) -> Schema:
 
 @dataclass(frozen=True)
 class _Filler:
-    seed: str
+    seed: "hashlib._Hash"
+    """Of the request, which is long: taken once, and gone on with for each part of the answer."""
     given: Mapping[str, Any]
     root: Schema
 
@@ -100,7 +101,7 @@ class _Filler:
         return [self.value(schema.get("items", {}), f"{at}[{i}]") for i in range(count)]
 
     def _sentence(self, schema: Schema, at: str) -> str:
-        count = schema.get("words") or 5 + self._number(at) % 5
+        count = schema["words"][0] if "words" in schema else 5 + self._number(at) % 5
         words = " ".join(self._pick(WORDS, f"{at}/{i}") for i in range(count))
         name = at.rpartition(".")[2].partition("[")[0]
         text = f"{name or 'answer'}: {words}".ljust(schema.get("minLength", 0), ".")
@@ -110,4 +111,6 @@ class _Filler:
         return options[self._number(at) % len(options)]
 
     def _number(self, at: str) -> int:
-        return int.from_bytes(hashlib.sha256(f"{self.seed}\0{at}".encode()).digest()[:6], "big")
+        hashed = self.seed.copy()
+        hashed.update(at.encode())
+        return int.from_bytes(hashed.digest()[:6], "big")

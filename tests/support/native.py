@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import pytest
 from agentscope.console import ConsoleRenderer
 from agentscope.event import ModelCallEndEvent, ReplyEndEvent, ReplyStartEvent, UserInterruptEvent
 from agentscope.message import UserMsg
@@ -20,7 +21,7 @@ from manyheads.config import ModelConfig, RunConfig
 from manyheads.config.files import merge
 from manyheads.core import Recall, recall_nothing
 from manyheads.engine.replying import StructuredHost
-from manyheads.hosts import host_factory
+from manyheads.hosts import FRAMEWORKS, host_factory
 from manyheads.hosts.agentscope import pipeline_of
 from manyheads.hosts.autogen import team_of
 from manyheads.replies import CRITERIA
@@ -166,6 +167,12 @@ class Native:
     async def folder(self) -> Path:
         """Of its last run."""
         return Path((await self.state())["folder"])
+
+
+def quick_on(host: str) -> pytest.MarkDecorator:
+    """For a test of either host that waits, or whose rule hangs on neither: on one, and in the slow suite on the other."""
+    names = [pytest.param(name, marks=[] if name == host else [pytest.mark.slow]) for name in FRAMEWORKS]
+    return pytest.mark.parametrize("name", names)
 
 
 Hosting = Callable[..., AbstractAsyncContextManager[StructuredHost]]

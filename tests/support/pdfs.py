@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,7 @@ class Plot(Flowable):
         canvas.rect(30, 20, self.width - 40, self.height - 30)
         canvas.setStrokeColorRGB(0.8, 0.1, 0.1)
         steps = [(30 + n * (self.width - 40) / 10, 20 + n * n * (self.height - 30) / 100) for n in range(11)]
-        for one, other in zip(steps, steps[1:], strict=False):
+        for one, other in pairwise(steps):
             canvas.line(*one, *other)
         canvas.setFont("Helvetica", 7)
         for n in range(0, 11, 2):

@@ -95,7 +95,7 @@ async def test_self_review(run: Run, whole: Played):
     ("off", "ideas", "votes"),
     [
         ((), True, True),
-        (("ideas.references=0",), False, True),
+        pytest.param(("ideas.references=0",), False, True, marks=pytest.mark.slow),
         (("novelty.references=0",), True, False),
         (("ideas.references=0", "novelty.references=0"), False, False),
     ],
@@ -108,7 +108,7 @@ async def test_references(run: Run, off: tuple[str, ...], ideas: bool, votes: bo
     assert claims(played, VOTE) == {votes}
 
 
-@pytest.mark.parametrize("references", [1, 3])
+@pytest.mark.parametrize("references", [pytest.param(1, marks=pytest.mark.slow), 3])
 async def test_how_many_references(run: Run, references: int):
     played = await run(f"ideas.references={references}", f"novelty.references={references}")
     assert {each.asking.count("<paper>") for each in played.asked(IDEA)} == {references}
@@ -116,7 +116,7 @@ async def test_how_many_references(run: Run, references: int):
 
 
 async def test_topology(run: Run, whole: Played):
-    played = await run("topology=random", "turns=3")
+    played = await run("topology=random", "turns.topic=3", "turns.idea=3")
     table = [member["name"] for member in whole.result["team"]]
 
     def speakers(of: Played) -> list[str]:
@@ -131,7 +131,7 @@ async def test_topology(run: Run, whole: Played):
 async def test_exploration(run: Run, whole: Played, llm: LLM, tmp_path: Path):
     invited = {"uniform": [event.candidate for event in whole.of(Recruited)]}
     for exploration in ("normal", "none"):
-        sets = (*BASE, f"team.exploration={exploration}", "topic=T", "team.size=6")
+        sets = (*BASE, f"team.exploration={exploration}", "topic=T", "team.size=6", "novelty.enabled=false")
         played = await play(config_for(llm, *sets), tmp_path / exploration, llm)
         invited[exploration] = [event.candidate for event in played.of(Recruited)]
     with Ecosystem.open(resolve_corpus("sample", embedding="lexical")) as ecosystem:
@@ -148,14 +148,16 @@ async def test_adaptive_turns(run: Run, whole: Played):
     assert headings(played)[IDEA] == 3, "the leader has closed the stage after its first turn"
 
 
-@pytest.mark.parametrize("restarts", [0, 1, 2])
+@pytest.mark.parametrize(
+    "restarts", [pytest.param(0, marks=pytest.mark.slow), 1, pytest.param(2, marks=pytest.mark.slow)]
+)
 async def test_consensus_restart(run: Run, restarts: int):
     played = await run(f"topics.max_restarts={restarts}", agree=False)
     assert headings(played)[TOPIC] == 3 * (restarts + 1)
     assert len(played.result["warnings"]) == 1
 
 
-@pytest.mark.parametrize("may_leave", [True, False])
+@pytest.mark.parametrize("may_leave", [True, pytest.param(False, marks=pytest.mark.slow)])
 async def test_leaving(run: Run, may_leave: bool):
     played = await run(f"topics.may_leave={str(may_leave).lower()}", stay=False)
     assert headings(played)[LEAVE] == 2 * may_leave

@@ -484,7 +484,12 @@ async def test_texts_cannot_leave_their_fence(run: Play) -> None:
 
 
 @pytest.mark.parametrize(
-    "sets", [(), ("rebuttal.patience=2", "rebuttal.abstract=true"), ("rebuttal.method=self-reflection",)]
+    "sets",
+    [
+        (),
+        pytest.param(("rebuttal.patience=2", "rebuttal.abstract=true"), marks=pytest.mark.slow),
+        ("rebuttal.method=self-reflection",),
+    ],
 )
 async def test_both_hosts_give_the_same_result(
     llm: LLM, works: Path, tmp_path: Path, sets: tuple[str, ...]

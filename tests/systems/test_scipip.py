@@ -185,6 +185,15 @@ async def test_sentences_are_no_entities(run: Play) -> None:
     assert any("1 of 2 entities" in warning for warning in played.result["warnings"])
 
 
+async def test_without_an_entity_those_of_the_database_are_taken(run: Play) -> None:
+    played = await run(
+        "scipip.path=A", ALL, "inputs.background=Which skin tones do optical sensors miss?", entities=[]
+    )
+    assert "Synonyms" not in titles(played)
+    assert any("no entity was named" in warning for warning in played.result["warnings"])
+    assert channels(played, "skin tones")
+
+
 # Who sees what.
 
 
@@ -307,7 +316,7 @@ async def test_a_paper_that_was_not_shown_is_left_out_with_a_warning(run: Play, 
 
 
 async def test_an_idea_that_was_not_shown_is_no_source(run: Play, script: Script) -> None:
-    script.final[1]["sources"] = [2, 77]
+    script.final[1]["sources"] = [2, 6, 77]
     script.final[2]["sources"] = [88]
     played = await run()
     final = played.result["final"]
@@ -461,3 +470,13 @@ def test_papers_of_services_are_refused() -> None:
 def test_a_number_that_makes_no_sense_is_refused(llm: LLM, key: str) -> None:
     with pytest.raises(ConfigError, match=key.partition("=")[0]):
         config_for(llm, "system=scipip", f"scipip.{key}")
+
+
+@pytest.mark.parametrize(("sets", "left_out"), [
+    ((), set()), (("scipip.path=A",), {"brainstorm"}), (("scipip.synonyms=false",), {"synonyms"}),
+    (("scipip.retrieval.how=[semantic]",), {"synonyms", "entities"}), (("scipip.abstract=false",), {"abstract"}),
+])  # fmt: skip
+def test_only_tasks_that_are_asked_are_needed(llm: LLM, sets: Sequence[str], left_out: set[str]) -> None:
+    config = config_for(llm, "system=scipip", *sets)
+    every = {"brainstorm", "entities", "synonyms", "problem", "propose", "screen", "refine", "abstract"}
+    assert {task for _, task in systems()["scipip"].needs(config)} == every - left_out

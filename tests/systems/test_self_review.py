@@ -73,7 +73,7 @@ async def test_an_abstract_that_is_far_from_everything_passes(run: Run):
 
 async def test_the_review_holds_the_abstract_and_the_papers_closest_to_it(run: Run):
     """Q_review = ⟨Q_check, R_abstract, B_past(R_abstract)⟩."""
-    played = await run("turns=1", "self_review.references=3")
+    played = await run("topic=T", "self_review.references=3")
     [request] = played.asked(REVIEW)
     [looked_up] = [event for event in played.of(Retrieved) if event.stage == "review"]
     final = played.result["abstract"]
@@ -149,7 +149,7 @@ async def test_too_close_twice_is_discarded_and_the_team_finds_another_idea(run:
 
 
 async def test_the_team_is_told_what_was_discarded_and_why(run: Run):
-    played = await run("turns=1", alike=([10, 20, 30, 75, 40], [10, 20, 30, 85, 40], 0))
+    played = await run("topic=T", alike=([10, 20, 30, 75, 40], [10, 20, 30, 85, 40], 0))
     [gone] = played.result["self_review"]["discarded"]
     overlap = played.result["self_review"]["reviews"][1]["overlaps"][3]
     first, again = played.asked("Finding an idea")[:3], played.asked("Finding an idea")[3:]
@@ -168,9 +168,11 @@ async def test_the_team_is_told_what_was_discarded_and_why(run: Run):
     assert "<summary>" not in again[0].asking
 
 
-@pytest.mark.parametrize(("discards", "reviews"), [(0, 2), (1, 4), (2, 6)])
+@pytest.mark.parametrize(
+    ("discards", "reviews"), [(0, 2), (1, 4), pytest.param(2, 6, marks=pytest.mark.slow)]
+)
 async def test_discards_are_bounded_and_then_the_abstract_stands(run: Run, discards: int, reviews: int):
-    played = await run("turns=1", f"self_review.max_discards={discards}", alike=100)
+    played = await run("topic=T", f"self_review.max_discards={discards}", alike=100)
     review = played.result["self_review"]
     assert not review["passed"]
     assert (len(review["discarded"]), len(review["reviews"])) == (discards, reviews)
@@ -180,14 +182,25 @@ async def test_discards_are_bounded_and_then_the_abstract_stands(run: Run, disca
     assert len(played.asked("Finding an idea")) == 3 * (discards + 1)
 
 
-@pytest.mark.parametrize(("threshold", "reviews"), [(0, 2), (50, 2), (51, 1), (100, 1)])
+@pytest.mark.parametrize(
+    ("threshold", "reviews"),
+    [
+        pytest.param(0, 2, marks=pytest.mark.slow),
+        (50, 2),
+        (51, 1),
+        pytest.param(100, 1, marks=pytest.mark.slow),
+    ],
+)
 async def test_the_threshold_is_the_configs(run: Run, threshold: int, reviews: int):
-    sets = ("turns=1", f"self_review.threshold={threshold}", "self_review.max_discards=0")
+    sets = ("topic=T", f"self_review.threshold={threshold}", "self_review.max_discards=0")
     played = await run(*sets, alike=50)
     assert len(played.asked(REVIEW)) == reviews
 
 
-@pytest.mark.parametrize("numbers", [(1, 1, 2), (1, 2), (1, 2, 4), (1, 2, 3, 4)])
+@pytest.mark.parametrize(
+    "numbers",
+    [(1, 1, 2), *(pytest.param(each, marks=pytest.mark.slow) for each in ((1, 2), (1, 2, 4), (1, 2, 3, 4)))],
+)
 async def test_a_review_that_misses_a_paper_is_asked_for_again(run: Run, numbers: tuple[int, ...]):
     good = overlaps(5)
 
@@ -196,7 +209,7 @@ async def test_a_review_that_misses_a_paper_is_asked_for_again(run: Run, numbers
             return good(request)
         return [{"paper": n, "similarity": 5, "reason": "Little."} for n in numbers]
 
-    played = await run("turns=1", "self_review.references=3", alike=answer)
+    played = await run("topic=T", "self_review.references=3", alike=answer)
     [review] = played.result["self_review"]["reviews"]
     assert len(review["overlaps"]) == 3
     assert len([request for request in played.requests if request.title == "SelfReview"]) == 2
@@ -209,7 +222,7 @@ async def test_papers_may_be_given_in_any_order(run: Run):
             return None
         return [{"paper": n, "similarity": 10 * n, "reason": f"Paper {n}."} for n in (3, 1, 2)]
 
-    played = await run("turns=1", "self_review.references=3", alike=answer)
+    played = await run("topic=T", "self_review.references=3", alike=answer)
     [review] = played.result["self_review"]["reviews"]
     assert [each["similarity"] for each in review["overlaps"]] == [10, 20, 30]
     listed = played.asked(REVIEW)[0].asking.split("[2]")[1]
@@ -217,13 +230,13 @@ async def test_papers_may_be_given_in_any_order(run: Run):
 
 
 async def test_inference_cost_leaves_out_what_self_review_causes(run: Run, llm: LLM, tmp_path: Path):
-    played = await run("turns=2", "turns.topic=1", alike=(90, 90, 90, 20))
+    played = await run("turns=2", "turns.topic=1", "team.size=2", alike=(90, 90, 90, 20))
     assert played.result["turns"] == {"topic": 1, "idea": 4, "novelty": 4, "abstract": 8}
-    assert played.result["inference_cost"] == 3 * (1 + 2 + 2 + 2)
+    assert played.result["inference_cost"] == 2 * (1 + 2 + 2 + 2)
 
 
 async def test_adaptive_turns_start_anew_in_each_round(run: Run):
-    sets = ("turns.default=2", "turns.adaptive=true", "topic=T")
+    sets = ("turns.default=2", "turns.adaptive=true", "topic=T", "team.size=2")
     played = await run(*sets, alike=(90, 90, 20), another_turn=True)
     assert played.result["turns"] == {"topic": 0, "idea": 4, "novelty": 4, "abstract": 6}
     asked = [request.asking for request in played.asked("Another turn?")]
@@ -237,7 +250,7 @@ async def test_without_novelty_assessment_the_last_idea_of_the_round_goes_on(run
     assert played.result["idea"]["number"] == 6
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 async def test_random_order_keeps_to_its_rule_in_a_revision(run: Run, seed: int):
     sets = ("turns=2", "topic=T", "topology=random", f"seed={seed}")
     played = await run(*sets, alike=(90, 20))

@@ -19,10 +19,10 @@ from manyheads.retry import Pace
 from manyheads.systems.loading import load
 from support.faults import Fault
 from support.llm import LLM
-from support.play import Played, config_for, play
+from support.play import Played, config_for, play, play_now
 from support.requests import Request
 from support.results import but_for_the_host
-from support.scholar import Scholar, Trouble, record
+from support.scholar import Asked, Scholar, Trouble, record
 
 TOPIC = "Tactile fingers"
 TITLE = "Tactile fingers for soft fruit"
@@ -34,6 +34,14 @@ PAPERS = (
     record("e" * 40, "Tactile fingers for soft fruit of the future", abstract="Fruit to come.", year=2031),
 )  # fmt: skip
 Run = Callable[..., Any]
+
+
+def sets_for(scholar: Scholar) -> tuple[str, ...]:
+    return (
+        "turns=1", f"topic={TOPIC}", "literature.references=services", "literature.cascade=[semantic_scholar]",
+        "literature.before=any", f"literature.endpoints.semantic_scholar={scholar.url}", "literature.retries=0",
+        "embedding=lexical",
+    )  # fmt: skip
 
 
 @pytest.fixture
@@ -49,14 +57,23 @@ def run(llm: LLM, scholar: Scholar, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     llm.answers["title"] = TITLE
 
     async def runner(*sets: str, folder: str = "run") -> Played:
-        given = (
-            "turns=1", f"topic={TOPIC}", "literature.references=services", "literature.cascade=[semantic_scholar]",
-            "literature.before=any", f"literature.endpoints.semantic_scholar={scholar.url}", "literature.retries=0",
-            "embedding=lexical",
-        )  # fmt: skip
-        return await play(config_for(llm, *given, *sets), tmp_path / folder, llm)
+        return await play(config_for(llm, *sets_for(scholar), *sets), tmp_path / folder, llm)
 
     return runner
+
+
+@pytest.fixture(scope="module")
+def looked_up(tmp_path_factory: pytest.TempPathFactory) -> tuple[Played, Sequence[Asked]]:
+    """The run in which nothing goes wrong, and what it asked of the service."""
+    folder = tmp_path_factory.mktemp("looked-up")
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        Scholar(papers=PAPERS) as server,
+        LLM(answers={"title": TITLE}) as llm,
+    ):
+        patch.setattr(semantic_scholar, "SHARED_POOL", Pace(0.0))
+        patch.setenv("MANYHEADS_CACHE", str(folder / "cache"))
+        return play_now(folder / "run", llm, *sets_for(server)), server.requests
 
 
 def test_a_query_is_the_first_line_of_a_text():
@@ -64,8 +81,8 @@ def test_a_query_is_the_first_line_of_a_text():
     assert title_of("a topic") == "a topic"
 
 
-async def test_references_come_from_the_service(run: Run, scholar: Scholar):
-    played = await run()
+def test_references_come_from_the_service(looked_up: tuple[Played, Sequence[Asked]]):
+    played, requests = looked_up
     first, *later = played.asked("Finding an idea")
     for request in (first, *later):
         cited = request.asking.split("## References")[1].split("## ")[0]
@@ -73,14 +90,14 @@ async def test_references_come_from_the_service(run: Run, scholar: Scholar):
         assert "Abstract: Fingers feel fruit." in cited
         assert "Year: 2012, cited 7 times" in cited
         assert cited.count("<paper>") == 3
-    queries = {asked.params["query"] for asked in scholar.requests}
+    queries = {asked.params["query"] for asked in requests}
     assert {TOPIC, TITLE} <= queries
     votes = played.asked("Which idea is the most novel?")[0].asking
     assert votes.count(PAPERS[0]["title"]) == 3
 
 
-async def test_papers_that_nothing_can_be_compared_with_are_not_shown(run: Run):
-    played = await run()
+def test_papers_that_nothing_can_be_compared_with_are_not_shown(looked_up: tuple[Played, Sequence[Asked]]):
+    played, _ = looked_up
     shown = "\n".join(request.text for request in played.requests)
     assert "withheld" not in shown
     assert "of no year" not in shown
@@ -98,6 +115,7 @@ async def test_the_nearest_in_meaning_come_first_with_their_cosine(run: Run):
     assert first.hits[0]["id"].startswith("semantic_scholar:")
 
 
+@pytest.mark.slow
 async def test_an_idea_longer_than_the_model_reads_at_once_is_compared_in_parts(
     run: Run, llm: LLM, monkeypatch: pytest.MonkeyPatch
 ):
@@ -138,12 +156,12 @@ async def test_self_review_compares_with_what_the_service_knows(run: Run, llm: L
     assert "Little." in (played.folder / "report.html").read_text(encoding="utf-8")
 
 
-async def test_every_look_up_stands_in_the_ledger(run: Run, scholar: Scholar):
-    played = await run()
+def test_every_look_up_stands_in_the_ledger(looked_up: tuple[Played, Sequence[Asked]]):
+    played, requests = looked_up
     told = played.of(Searched)
     assert {entry.query for entry in told} == {TOPIC, TITLE}
     lines = (played.folder / "searches.jsonl").read_text(encoding="utf-8").splitlines()
-    assert len(lines) == len(scholar.requests) == len({json.loads(line)["at"] + line for line in lines})
+    assert len(lines) == len(requests) == len({json.loads(line)["at"] + line for line in lines})
     assert played.result["degraded"] == []
     counts = played.result["searches"]["sources"]["semantic_scholar"]
     assert (counts["failed"], counts["skipped"]) == (0, 0)
@@ -240,6 +258,7 @@ async def test_a_baseline_reads_what_the_services_hold(
         assert "Title: Tactile fingers for soft fruit of the future" in asked.asking
 
 
+@pytest.mark.slow
 async def test_a_stopped_run_ends_as_one_that_was_not_on_the_other_host(
     run: Run, scholar: Scholar, llm: LLM, tmp_path: Path
 ):

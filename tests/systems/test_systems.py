@@ -25,6 +25,8 @@ NAME = "|".join(
 NAMED = re.compile(rf"^({NAME})$|(?<![\w-])({NAME})[.=]\w|\b(systems\.|run |runs/\S*)({NAME})\b")
 """A name by itself, the beginning of a key, a module, a command or a folder; not a word in a sentence."""
 ALLOWED = {
+    "bank/database.py": "papers in order",
+    "bank/retrieval.py": "papers in order",
     "cli/__init__.py": "the command `ranking`",
     "cli/corpus.py": "a config by default",
     "cli/inspect.py": "a config by default, and an example",

@@ -8,9 +8,10 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from manyheads.bank.building import Progress, build_corpus
+from manyheads.bank.database import RECORDS, VECTORS
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
-from manyheads.bank.graph import GRAPH, verified_counts
+from manyheads.bank.graph import GRAPH, Graph, verified_counts
 from manyheads.bank.knowledge import PAPERS
 from manyheads.bank.meta import AUTHORS, META, NAMES, BuildOptions, read_meta
 from manyheads.bank.meta import damaged as damaged_file
@@ -172,6 +173,14 @@ def verify_corpus(folder: Path) -> list[str]:
                 folder / GRAPH, f"{graph[:4]} papers, texts, bibliographies and citations, not {built}"
             )
         lines.append(f"graph        {graph.citations:,} citations, {graph.extractions:,} records")
+        if graph.extractions:
+            with Graph(folder / GRAPH) as database:
+                ids = {one.paper for one in database.extractions()}
+            with EdgeStore.open(folder / RECORDS / VECTORS, read_only=True) as store:
+                if lost := ids - {record.id for record in store.scroll()}:
+                    raise damaged_file(
+                        folder / RECORDS, f"no vectors of {len(lost):,} records, such as {min(lost)}"
+                    )
     for bank, shape, total in zip((PAPERS, AUTHORS), shapes, totals, strict=True):
         with EdgeStore.open(folder / bank, read_only=True) as store:
             if (store.model, store.dim) != (meta.embedding.name, meta.embedding.dim):

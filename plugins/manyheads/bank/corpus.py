@@ -359,6 +359,7 @@ class Reader:
     """What the numbers of records count."""
     example: ClassVar[str] = ""
     """What a record should look like, or what to do where there are none."""
+    most_broken: ClassVar[float] = MOST_BROKEN
 
     def __init__(self, path: Path) -> None:
         self.name, self.path = path.resolve().name, path
@@ -384,7 +385,7 @@ class Reader:
                 f"{self.path}: {undecodable:,} of {total:,} {units} are not UTF-8: {rejects.summary()}",
                 hint="convert it first, for example: iconv -f latin1 -t utf-8 FILE",
             )
-        if rejects.total > MOST_BROKEN * total:
+        if not good or rejects.total > self.most_broken * total:
             problem = f"{rejects.total:,} of {total:,} {units} are no papers"
             raise CorpusError(f"{self.path}: {problem}: {rejects.summary()}", hint=hint)
 

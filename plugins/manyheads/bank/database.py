@@ -10,6 +10,7 @@ with Ecosystem.open(Path("corpora/mine")) as ecosystem:
 import asyncio
 import re
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -31,8 +32,9 @@ from manyheads.bank.qdrant import META
 from manyheads.bank.retrieval import Channel, Inspiration, Inspirations, RetrievalConfig, fused
 from manyheads.bank.store import Closing, Filter
 from manyheads.bank.words import WordIndex
+from manyheads.disk import LockedError
 from manyheads.errors import CorpusError
-from manyheads.papers import Hit, Paper, Period
+from manyheads.papers import Hit, Paper, Period, fold
 
 if TYPE_CHECKING:
     from manyheads.bank.network import Mask, Numbers
@@ -43,6 +45,8 @@ RECORDS, VECTORS = "records", "vectors"
 BACKGROUND, SUMMARY, IDEAS = "background", "summary", "main_ideas"
 Source: TypeAlias = Literal["texts", "abstract"]
 """What a record is found and compared by: vectors of its own three texts, or the bank's vector of the paper for all three."""
+PATIENCE = 20.0
+"""Seconds for which the vectors are waited for while another process has them."""
 MOST_REASONS = 5
 """Reasons of one channel that a paper is told with, the strongest."""
 _WORD = re.compile(r"[^\W_]+")
@@ -99,18 +103,34 @@ class About(NamedTuple):
     entities: int
 
 
-class _Masks(NamedTuple):
+class _View(NamedTuple):
+    """What one look-up sees; what comes into the graph meanwhile, it does not."""
+
+    network: Network
     known: "Mask"
     """Papers whose citations and entities count."""
     wanted: "Mask"
     """Papers that may be found."""
 
+    def papers(self, numbers: Mapping[str, int]) -> "Numbers":
+        return _below(self.network.size, numbers.values())
+
+    def entities(self, numbers: Iterable[int]) -> "Numbers":
+        return _below(self.network.entities, numbers)
+
+
+class _Kept(NamedTuple):
+    names: dict[int, str]
+    """Entities by number."""
+    papers: list[int]
+    """How many hold each."""
+
 
 class LiteratureDatabase(Closing):
     """Records, graph and vectors of a corpus, in its folder. Made by `of`; threads may share it.
 
-    Files are opened when they are needed, and the vectors are open for writing only inside `put`, which no other process may
-    disturb by reading them.
+    Files are opened when they are needed. One process may write the vectors, and does so only inside `put`; others wait for
+    it a little while, as it does for those that read them. One that reads them keeps them until `close`.
 
     Raises from its calls:
         CorpusError: a file cannot be read or written, or the database has no records.
@@ -124,7 +144,7 @@ class LiteratureDatabase(Closing):
         self._records: Records | None = None
         self._network: Network | None = None
         self._recipes: dict[str, int] = {}
-        self._words: WordIndex | None = None
+        self._words: tuple[WordIndex, Numbers] | None = None
 
     @classmethod
     def of(cls, ecosystem: Ecosystem) -> "LiteratureDatabase":
@@ -167,15 +187,16 @@ class LiteratureDatabase(Closing):
         Args:
             vectors: `texts` embeds background, summary and main ideas; `abstract` embeds nothing: the paper's own vector in
                 the bank stands for all three.
-            progress: told how many more are safely stored, after each chunk of 256.
+            progress: told how many more are safely stored, after each portion: 256, or 1024 that need no embedding.
         """
-        count = 0
+        # what is stored is written out at each portion's end, which takes longer than to store it
+        count, size = 0, CHUNK if vectors == "texts" else 4 * CHUNK
         with self._lock:
             self._free_vectors()
             bank: Records | None = None
             try:
                 stream = iter(extractions)
-                while chunk := [*islice(stream, CHUNK)]:
+                while chunk := [*islice(stream, size)]:
                     records = {one.paper: one for one in chunk}
                     known = self.ecosystem.papers.store.get([*records], vectors=vectors == "abstract")
                     if unknown := [paper for paper in records if paper not in known]:
@@ -272,18 +293,16 @@ class LiteratureDatabase(Closing):
     ) -> list[str]:
         """These entities and those that stand beside one of them in at least `together` papers; of all, the `rarest` that
         the fewest papers hold, the rarest first."""
-        numbers = self._array(self.graph.entity_numbers(entities).values())
-        masks = self._masks(scope)
-        kept, _ = self._rarest(
-            numbers, numbers, {}, RetrievalConfig(together=together, rarest=rarest, held=1), masks
-        )
-        names = self.graph.entity_names(kept.tolist())
-        return [names[one] for one in kept.tolist()]
+        view = self._view(scope)
+        numbers = view.entities(self.graph.entity_numbers(entities).values())
+        options = RetrievalConfig(together=together, rarest=rarest, held=1)
+        return [*self._rarest(numbers, numbers, {}, options, view).names.values()]
 
     def with_entities(self, entities: Iterable[str], scope: Scope = PAST) -> dict[str, list[str]]:
         """The papers that hold one of the entities, by entity as it is written here (Eq. 3)."""
-        numbers = self.graph.entity_numbers(entities)
-        places, papers = self.network.with_entities(self._array(numbers.values()), self._masks(scope).wanted)
+        view, numbers = self._view(scope), self.graph.entity_numbers(entities)
+        numbers = {name: number for name, number in numbers.items() if number < view.network.entities}
+        places, papers = view.network.with_entities(view.entities(numbers.values()), view.wanted)
         ids, names = self.graph.paper_ids(set(papers.tolist())), [*numbers]
         held: dict[str, list[str]] = {name: [] for name in names}
         for place, paper in zip(places.tolist(), papers.tolist(), strict=True):
@@ -294,9 +313,9 @@ class LiteratureDatabase(Closing):
         self, papers: Collection[str], count: int, scope: Scope = PAST
     ) -> dict[str, dict[str, int]]:
         """For each paper the `count` papers that are cited together with it most often, and how often (Eq. 4)."""
-        numbers = self._array(self.graph.paper_numbers(papers).values())
-        masks = self._masks(scope)
-        together = self.network.cited_with(numbers, count, masks.known, masks.wanted)
+        view = self._view(scope)
+        numbers = view.papers(self.graph.paper_numbers(papers))
+        together = view.network.cited_with(numbers, count, view.known, view.wanted)
         ids = self.graph.paper_ids({*together.paper.tolist(), *together.other.tolist()})
         found: dict[str, dict[str, int]] = {}
         for paper, other, times in sorted(
@@ -355,8 +374,8 @@ class LiteratureDatabase(Closing):
             raise CorpusError(
                 "the background is empty", hint="say in a sentence or more what is to be worked on"
             )
-        masks = self._masks(scope)
-        notes = [*self._notes(background, options, masks)]
+        view = self._view(scope)
+        notes = [*self._notes(background, options, view)]
         channels: dict[str, list[Channel]] = {}
         rankings: list[list[str]] = []
 
@@ -370,20 +389,20 @@ class LiteratureDatabase(Closing):
             similar = self._semantic(background, options.semantic, scope)
             found({one: [Channel(how="semantic", similarity=score)] for one, score in similar.items()})
         if "bm25" in options.how:
-            scores = self._by_words(background, options.bm25, masks)
+            scores = self._by_words(background, options.bm25, view)
             found({one: [Channel(how="bm25", score=score)] for one, score in scores.items()})
         kept: list[str] = []
         if "entity" in options.how:
             if entities is None:
                 entities = [*self.entities_in(background)]
-            kept, holding = self._by_entity([*entities, *synonyms], [*similar], options, masks)
+            kept, holding = self._by_entity([*entities, *synonyms], [*similar], options, view)
             if not self.graph.entity_numbers(entities):
                 notes.append(
                     "no entity of the database stands in the background: entities are those of similar papers alone"
                 )
             found(holding)
-        if "cocitation" in options.how and self.network.citations:
-            found(self._by_citation([*channels], options.cocited, masks))
+        if "cocitation" in options.how and view.network.citations:
+            found(self._by_citation([*channels], options.cocited, view))
         scores = fused(rankings, options.fusion)
         order = sorted(channels, key=lambda one: (-scores[one], -similar.get(one, -2.0), one))
         best = order[: options.papers]
@@ -421,35 +440,41 @@ class LiteratureDatabase(Closing):
             [records] = bank.store.query(vector, k, where, using=using)
         return {one.id: one.score for one in records}
 
-    def _by_words(self, query: str, k: int, masks: _Masks) -> dict[str, float]:
-        if self._words is None:
-            papers = self.ecosystem.papers.papers()
-            self._words = WordIndex.of(self.folder / "bm25", self.ecosystem.meta.fingerprint, papers)
-        ids = self._words.ids
-        numbers = self.graph.paper_numbers(ids)
-        wanted = [one in numbers and bool(masks.wanted[numbers[one]]) for one in ids]
-        return self._words.nearest(query, k, wanted)
+    def _by_words(self, query: str, k: int, view: _View) -> dict[str, float]:
+        import numpy as np
+
+        with self._lock:
+            if self._words is None:
+                papers = self.ecosystem.papers.papers()
+                index = WordIndex.of(self.folder / "bm25", self.ecosystem.meta.fingerprint, papers)
+                numbers = self.graph.paper_numbers(index.ids)
+                self._words = index, np.array([numbers[one] for one in index.ids], dtype=np.int64)
+            index, rows = self._words
+        return index.nearest(query, k, view.wanted[rows])
 
     def _by_entity(
-        self, entities: Sequence[str], similar: Sequence[str], options: RetrievalConfig, masks: _Masks
+        self, entities: Sequence[str], similar: Sequence[str], options: RetrievalConfig, view: _View
     ) -> tuple[list[str], dict[str, list[Channel]]]:
         import numpy as np
 
-        own = self._array(self.graph.entity_numbers(entities).values())
-        hits = self._array(self.graph.paper_numbers(similar).values())
-        beside = Counter(self.network.entities_by_paper(hits).tolist())
-        kept, papers = self._rarest(np.union1d(own, self._array(beside)), own, beside, options, masks)
-        names = self.graph.entity_names(kept.tolist())
-        places, holding = self.network.with_entities(kept, masks.wanted)
-        ids = self.graph.paper_ids(set(holding.tolist()))
+        own = view.entities(self.graph.entity_numbers(entities).values())
+        hits = view.papers(self.graph.paper_numbers(similar))
+        beside = Counter(view.network.entities_by_paper(hits).tolist())
+        kept = self._rarest(np.union1d(own, view.entities(beside)), own, beside, options, view)
+        places, holding = view.network.with_entities(view.entities(kept.names), view.wanted)
+        ids, names, counts = (
+            self.graph.paper_ids(set(holding.tolist())),
+            [*kept.names.values()],
+            [*kept.papers],
+        )
         held: dict[str, list[Channel]] = {}
-        weights: Counter[str] = Counter()
+        weights: dict[str, float] = {}
         for place, paper in zip(places.tolist(), holding.tolist(), strict=True):
-            entity, count = names[int(kept[place])], int(papers[place])
-            held.setdefault(ids[paper], []).append(Channel(how="entity", entity=entity, papers=count))
-            weights[ids[paper]] += 1 / max(count, 1)  # pyright: ignore[reportArgumentType]
+            one, count = ids[paper], counts[place]
+            held.setdefault(one, []).append(Channel(how="entity", entity=names[place], papers=count))
+            weights[one] = weights.get(one, 0.0) + 1 / count
         order = sorted(held, key=lambda one: (-weights[one], one))
-        return [names[one] for one in kept.tolist()], {one: held[one] for one in order}
+        return names, {one: held[one] for one in order}
 
     def _rarest(
         self,
@@ -457,22 +482,29 @@ class LiteratureDatabase(Closing):
         own: "Numbers",
         beside: Mapping[int, int],
         options: RetrievalConfig,
-        masks: _Masks,
-    ) -> "tuple[Numbers, Numbers]":
-        """Of entities and their neighbours those to keep, the rarest first, and how many papers hold each. Of equals, the
-        background's own come first, then those of most similar papers."""
+        view: _View,
+    ) -> "_Kept":
+        """Of entities and their neighbours those to keep, the rarest first. Of equals, the background's own come first, then
+        those of most similar papers, then the first by name."""
         import numpy as np
 
-        candidates = np.concatenate([entities, self.network.near(entities, options.together, masks.known)])
-        papers = self.network.frequencies(candidates, masks.known)
+        candidates = np.concatenate([entities, view.network.near(entities, options.together, view.known)])
+        papers = view.network.frequencies(candidates, view.known)
         candidates, papers = candidates[papers >= options.held], papers[papers >= options.held]
         similar = np.array([beside.get(one, 0) for one in candidates.tolist()], dtype=np.int64)
-        best = np.lexsort((candidates, -similar, ~np.isin(candidates, own), papers))[: options.rarest]
-        return candidates[best], papers[best]
+        keys = [*zip(papers.tolist(), (~np.isin(candidates, own)).tolist(), (-similar).tolist(), strict=True)]
+        if not keys:
+            return _Kept({}, [])
+        last = sorted(keys)[: options.rarest][-1]
+        best = {one: key for one, key in zip(candidates.tolist(), keys, strict=True) if key <= last}
+        # one that has gone out of the graph meanwhile has no name
+        names = self.graph.entity_names(best)
+        kept = sorted(names, key=lambda one: (best[one], fold(names[one])))[: options.rarest]
+        return _Kept({one: names[one] for one in kept}, [best[one][0] for one in kept])
 
-    def _by_citation(self, found: Sequence[str], count: int, masks: _Masks) -> dict[str, list[Channel]]:
-        numbers = self.graph.paper_numbers(found)
-        together = self.network.cited_with(self._array(numbers.values()), count, masks.known, masks.wanted)
+    def _by_citation(self, found: Sequence[str], count: int, view: _View) -> dict[str, list[Channel]]:
+        numbers = view.papers(self.graph.paper_numbers(found))
+        together = view.network.cited_with(numbers, count, view.known, view.wanted)
         rows = sorted(
             zip(*(part.tolist() for part in together), strict=True), key=lambda row: (-row[2], row[0])
         )
@@ -486,14 +518,14 @@ class LiteratureDatabase(Closing):
                 some.append(Channel(how="cocitation", cited_with=ids[paper], times=times))
         return {one: reasons[one] for one in sorted(reasons, key=lambda one: (-sums[one], one))}
 
-    def _notes(self, background: str, options: RetrievalConfig, masks: _Masks) -> Generator[str]:
-        recorded = int((masks.wanted & self.network.recorded).sum())
-        if recorded < (every := int(masks.wanted.sum())):
+    def _notes(self, background: str, options: RetrievalConfig, view: _View) -> Generator[str]:
+        recorded = int((view.wanted & view.network.recorded).sum())
+        if recorded < (every := int(view.wanted.sum())):
             yield f"{every - recorded:,} of {every:,} papers have no record yet: only citations and BM25 can find them"
         if len(self._recipes) > 1:
             made = ", ".join(f"{count:,} by {one}" for one, count in self._recipes.items())
             yield f"records are of {len(self._recipes)} recipes, and all are used: {made}"
-        if "cocitation" in options.how and not self.network.citations:
+        if "cocitation" in options.how and not view.network.citations:
             yield "co-citation is off: nobody has said what the papers of this corpus cite"
         if rest := next(iter(self._unread(background))):
             yield f"the background is {rest:,} tokens longer than the embedding model reads at once: it is read in parts"
@@ -517,25 +549,20 @@ class LiteratureDatabase(Closing):
                 self._network, self._recipes = Network(self.graph), _recipes(self.graph)
             return self._network
 
-    def _masks(self, scope: Scope) -> _Masks:
+    def _view(self, scope: Scope) -> _View:
         bound = self.ecosystem.meta.options.bound
-        network, barred = self.network, self.graph.paper_numbers(scope.exclude)
+        network = self.network
         known = network.mask(
             before=bound if scope.period == "past" else None,
             since=bound if scope.period == "contemporary" else None,
         )
-        known[self._array(barred.values())] = False
+        known[_below(network.size, self.graph.paper_numbers(scope.exclude).values())] = False
         if scope.years is None:
-            return _Masks(known, known)
+            return _View(network, known, known)
         since, before = scope.years
         if before is not None:
             known &= network.mask(before)
-        return _Masks(known, known & network.mask(since=since))
-
-    def _array(self, numbers: Iterable[int]) -> "Numbers":
-        import numpy as np
-
-        return np.fromiter(numbers, dtype=np.int64)
+        return _View(network, known, known & network.mask(since=since))
 
     @contextmanager
     def _open_records(self) -> Generator[Records]:
@@ -547,19 +574,38 @@ class LiteratureDatabase(Closing):
                         f"{self.ecosystem.folder}: its papers have no records yet",
                         hint=f"manyheads corpus extract {self.ecosystem.folder}",
                     )
-                self._records = Records.open(
-                    self.folder, self.ecosystem.embedder, name=VECTORS, read_only=True
+                self._records = _when_free(
+                    lambda: Records.open(self.folder, self.ecosystem.embedder, name=VECTORS, read_only=True)
                 )
             yield self._records
 
     def _writable(self) -> Records:
         made = (self.folder / VECTORS / META).is_file()
-        return (Records.open if made else Records.create)(self.folder, self.ecosystem.embedder, name=VECTORS)
+        make = Records.open if made else Records.create
+        return _when_free(lambda: make(self.folder, self.ecosystem.embedder, name=VECTORS))
 
     def _free_vectors(self) -> None:
         if self._records is not None:
             self._records.close()
             self._records = None
+
+
+def _below(limit: int, numbers: Iterable[int]) -> "Numbers":
+    import numpy as np
+
+    return np.fromiter((one for one in numbers if one < limit), dtype=np.int64)
+
+
+def _when_free(make: Callable[[], Records]) -> Records:
+    """What opens the vectors, tried again while another process has them for a moment: to write some, or to look one up."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return make()
+        except CorpusError as error:
+            if not isinstance(error.__cause__, LockedError) or time.monotonic() > until:
+                raise
+            time.sleep(0.05)
 
 
 def _recipes(graph: Graph) -> dict[str, int]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import NamedTuple
+from weakref import WeakSet
 
 from manyheads.bank.building import Progress
 from manyheads.bank.database import LiteratureDatabase, Source
@@ -207,6 +208,8 @@ def extract(readings: Iterable[Reading], phrases: Phrases) -> Iterator[Extractio
 
 STEP = "extracting"
 """What bars of progress call it."""
+_complete: WeakSet[LiteratureDatabase] = WeakSet()
+"""Databases that need not be looked at again."""
 LOCK = "records.lock"
 """Held in a corpus's folder by who puts records into its database."""
 
@@ -281,7 +284,7 @@ def open_database(ecosystem: Ecosystem, say: Callable[[str], None] = lambda line
     def missing() -> list[str]:
         return database.missing() if database.graph.recipes().keys() <= {RECIPE} else []
 
-    if missing():
+    if database not in _complete and missing():
         with extracting(ecosystem, wait=True):
             if papers := missing():  # and no other process has extracted them meanwhile
                 say(
@@ -289,4 +292,5 @@ def open_database(ecosystem: Ecosystem, say: Callable[[str], None] = lambda line
                     f"model; one does it better: manyheads corpus extract {ecosystem.folder} --model PROVIDER/NAME"
                 )
                 extract_papers(database, papers)
+    _complete.add(database)
     return database

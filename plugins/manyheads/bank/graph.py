@@ -7,11 +7,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pydantic import ValidationError
+
 from manyheads.bank.extraction import Extraction
 from manyheads.bank.meta import damaged
 from manyheads.bank.store import Closing
 from manyheads.disk import Database, reading
-from manyheads.errors import CorpusError
+from manyheads.errors import CorpusError, describe
 from manyheads.papers import fold
 
 GRAPH = "graph.sqlite"
@@ -27,7 +29,6 @@ _SCHEMA = (
     # `counts` where the citation makes papers cited together: all of them, or those of introduction and method where known
     "CREATE TABLE IF NOT EXISTS cites (citing INTEGER, cited INTEGER, core INTEGER, counts INTEGER,"
     " PRIMARY KEY (citing, cited)) WITHOUT ROWID",
-    "CREATE INDEX IF NOT EXISTS cited ON cites (cited, counts, citing)",
     "CREATE TABLE IF NOT EXISTS entity (number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, name TEXT NOT NULL,"
     " papers INTEGER NOT NULL DEFAULT 0)",
     "CREATE TABLE IF NOT EXISTS mention (paper INTEGER, entity INTEGER, PRIMARY KEY (paper, entity)) WITHOUT ROWID",
@@ -216,14 +217,14 @@ class Graph(Closing):
         rows = self._rows(
             f"SELECT id, record FROM extraction JOIN paper ON number = paper WHERE id IN {_GIVEN}", papers
         )
-        records = {paper: Extraction.model_validate_json(record) for paper, record in rows}
+        records = {paper: self._record(record) for paper, record in rows}
         return {paper: records[paper] for paper in papers if paper in records}
 
     def extractions(self) -> Iterator[Extraction]:
         """All records, by paper as they came into the corpus; of a graph that nobody changes meanwhile."""
         with self._errors():
             for (record,) in self._db.each("SELECT record FROM extraction ORDER BY paper"):
-                yield Extraction.model_validate_json(record)
+                yield self._record(record)
 
     def missing(self, recipe: str | None = None) -> list[str]:
         """Ids of the papers without a record of this recipe, or without any; as they came into the corpus."""
@@ -311,6 +312,14 @@ class Graph(Closing):
     def entity_names(self, numbers: Iterable[int]) -> dict[int, str]:
         """Entities by number, as one of their papers writes them."""
         return dict(self._rows(f"SELECT number, name FROM entity WHERE number IN {_GIVEN}", numbers))
+
+    def _record(self, text: str) -> Extraction:
+        try:
+            return Extraction.model_validate_json(text)
+        except ValidationError as wrong:
+            raise CorpusError(
+                f"{self.path}: a record cannot be read: {describe(wrong)}", hint="extract the papers anew"
+            ) from wrong
 
     def _numbers(self, ids: Iterable[str], condition: str = "TRUE") -> dict[str, int]:
         return dict(self._rows(f"SELECT id, number FROM paper WHERE id IN {_GIVEN} AND {condition}", ids))

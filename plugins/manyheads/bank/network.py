@@ -44,8 +44,8 @@ class Network:
         cites, mentions = _rows(graph.citation_rows(), 2), _rows(graph.mention_rows(), 2)
         self.citations = len(cites)
         self._cites, self._cited = _matrices(cites, self.size, self.size)
-        entities = int(mentions[:, 1].max(initial=0)) + 1
-        self._mentions, self._holding = _matrices(mentions, self.size, entities)
+        self.entities = int(mentions[:, 1].max(initial=0)) + 1
+        self._mentions, self._holding = _matrices(mentions, self.size, self.entities)
 
     def mask(self, before: int | None = None, since: int | None = None) -> "Mask":
         """The papers of the corpus of these years; those of unknown year only where no year bounds them."""

@@ -1,58 +1,14 @@
 """What is retrieved for a background, by which numbers, and why each paper was found (SciPIP, §3.2)."""
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict
 
-from manyheads.config import Strict
+from manyheads.config import How, RetrievalConfig
 from manyheads.papers import Paper
 
-How: TypeAlias = Literal["semantic", "entity", "cocitation", "bm25"]
-THREE_WAYS: tuple[How, ...] = ("semantic", "entity", "cocitation")
-
-
-class RetrievalConfig(Strict):
-    """How papers are retrieved from a literature database. The numbers that the paper names k, m, n and so on are not printed in
-    its text as we have it: the defaults are ours."""
-
-    how: tuple[How, ...] = THREE_WAYS
-    """Which ways are gone: `semantic`, `entity`, `cocitation` (SciPIP, §3.2.1), `bm25`. Entities of semantic hits and what is
-    cited with them need `semantic` or `bm25`, or the background's own entities."""
-    semantic: int = Field(default=55, ge=1, le=10_000)
-    """k: papers whose backgrounds are nearest to the one given (Eq. 2)."""
-    together: int = Field(default=2, ge=1)
-    """m: papers in which two entities must stand together for one to bring in the other."""
-    rarest: int = Field(default=5, ge=0)
-    """n: entities that are kept, those that the fewest papers hold (Eq. 3)."""
-    held: int = Field(default=2, ge=1)
-    """Papers that must hold an entity for it to be kept: one that a single paper holds leads nowhere. 1 keeps all."""
-    cocited: int = Field(default=2, ge=0)
-    """Papers that are taken for each paper found: those most often cited together with it (Eq. 4)."""
-    bm25: int = Field(default=55, ge=1, le=10_000)
-    """Papers that BM25 finds, over titles and abstracts; not of the paper."""
-    fusion: int = Field(default=60, ge=1)
-    """The constant of reciprocal rank fusion: a channel gives its paper of rank r 1 / (fusion + r)."""
-    papers: int | None = Field(default=None, ge=1)
-    """Papers that are returned, the best first; all that were found, if not given."""
-    weights: tuple[float, float] = (0.5, 0.5)
-    """Of a paper's summary and of its main ideas when papers are compared (Eq. 5)."""
-    threshold: float = Field(default=0.8, ge=-1, le=1)
-    """Cosine similarity that any two papers of a cluster have at least."""
-
-    @field_validator("how")
-    @classmethod
-    def _each_once(cls, value: tuple[How, ...]) -> tuple[How, ...]:
-        if not value or len(set(value)) < len(value):
-            raise ValueError("name at least one way, each once")
-        return value
-
-    @field_validator("weights")
-    @classmethod
-    def _not_negative(cls, value: tuple[float, float]) -> tuple[float, float]:
-        if min(value) < 0 or not any(value):
-            raise ValueError("two weights of at least 0, one of them above")
-        return value
+__all__ = ["Channel", "How", "Inspiration", "Inspirations", "RetrievalConfig", "fused"]
 
 
 class Channel(BaseModel):

@@ -3,11 +3,15 @@
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from manyheads.bank.lexical import stems
 from manyheads.disk import folder_beside, unwritable
 from manyheads.papers import Paper
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _IDS = "ids.json"
 
@@ -29,12 +33,12 @@ class WordIndex:
             try:
                 place.parent.mkdir(parents=True, exist_ok=True)
                 with folder_beside(place) as made:
-                    ids, vocabulary, tokens = list[str](), dict[str, int](), list[Any]()
+                    ids, vocabulary, tokens = list[str](), {"": 0}, list[list[int]]()
                     for paper in papers:
                         ids.append(paper.id)
                         words = stems(f"{paper.title}\n{paper.abstract}")
-                        tokens.append([vocabulary.setdefault(word, len(vocabulary)) for word in words])
-                    # the library divides by the mean length of a text
+                        own = [vocabulary.setdefault(word, len(vocabulary)) for word in words]
+                        tokens.append(own or [0])  # as the library takes no text without words
                     index = bm25s.BM25()
                     index.index((tokens, vocabulary), create_empty_token=True, show_progress=False)
                     index.save(made, show_progress=False)
@@ -44,8 +48,8 @@ class WordIndex:
         index = bm25s.BM25.load(place, mmap=True)
         return cls(json.loads((place / _IDS).read_text(encoding="utf-8")), index)
 
-    def nearest(self, query: str, k: int, wanted: Sequence[bool]) -> dict[str, float]:
-        """The k wanted papers with the highest scores above zero, best first, ties by place."""
+    def nearest(self, query: str, k: int, wanted: "NDArray[np.bool_]") -> dict[str, float]:
+        """The k wanted papers, (n,) of the index's n, with the highest scores above zero, best first, ties by place."""
         import numpy as np
 
         words = [word for word in dict.fromkeys(stems(query)) if word in self._index.vocab_dict]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from manyheads.cli.extraction import extract
 from manyheads.cli.options import (
     Changes,
     Sets,
@@ -19,6 +20,7 @@ from manyheads.cli.options import (
     show_silent,
 )
 from manyheads.cli.printing import safe_console, say
+from manyheads.errors import CorpusError
 
 if TYPE_CHECKING:
     from manyheads.bank.building import Progress
@@ -128,6 +130,7 @@ app = typer.Typer(
     help="Research ecosystems: build one from papers, say what is in one.", no_args_is_help=True
 )
 app.command("targets")(targets)
+app.command("extract")(extract)
 
 
 @dataclass(frozen=True)
@@ -294,9 +297,30 @@ def _show(meta: "Meta", folder: Path) -> None:
     )
     for label, value in meta.rows():
         table.add_row(label, value)
+    for label, value in _records(folder):
+        table.add_row(label, value)
     table.add_row("folder", str(folder))
     safe_console().print(table, markup=False)
     if meta.rejects:
         which = "all" if meta.counts.rejected <= LOGGED else f"{LOGGED:,}"
         rejected = f"{meta.counts.rejected:,} records rejected, {which} in {folder / REJECTS}; the first:"
         safe_console(stderr=True).print("\n  ".join((rejected, *meta.rejects)), markup=False, highlight=False)
+
+
+def _records(folder: Path) -> list[tuple[str, str]]:
+    """What a corpus's literature database holds, where it has any."""
+    from manyheads.bank.graph import GRAPH, Graph
+
+    if not (folder / GRAPH).is_file():
+        return []
+    try:
+        with Graph(folder / GRAPH) as graph:
+            counts, recipes, makers = graph.counts(), graph.recipes(), graph.makers()
+    except CorpusError as error:  # such as on a disk that cannot be written
+        return [("records", f"cannot be read here: {error.message}")]
+    if not counts.extractions:
+        return []
+    rows = [("records", f"{counts.extractions:,} of {counts.papers:,} papers; {counts.entities:,} entities")]
+    return rows + [
+        (f"records by {makers[recipe]}", f"{count:,} ({recipe})") for recipe, count in recipes.items()
+    ]

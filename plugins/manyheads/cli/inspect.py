@@ -2,6 +2,8 @@
 
 import asyncio
 from contextlib import ExitStack
+from functools import partial
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +14,7 @@ from manyheads.cli.printing import safe_console, say, say_json
 from manyheads.errors import ConfigError
 
 if TYPE_CHECKING:
+    from manyheads.bank.retrieval import Inspirations
     from manyheads.config import RunConfig
     from manyheads.literature.lookup import Findings
 
@@ -127,11 +130,24 @@ def export(
 
 
 def search(
-    query: Annotated[str, typer.Argument(help="A few keywords.")],
+    query: Annotated[
+        str, typer.Argument(help="A few keywords; with --how, a research background of any length.")
+    ],
     config: Annotated[str, typer.Option(help="The config whose `literature` section is used.")] = "virsci",
     source: Annotated[
         list[str] | None,
         typer.Option(help="local, semantic_scholar, openalex or arxiv, asked in this order. Repeatable."),
+    ] = None,
+    corpus: Annotated[
+        str | None,
+        typer.Option(help="A shipped corpus by name, or a built one's folder. [default: the config's]"),
+    ] = None,
+    how: Annotated[
+        str | None,
+        typer.Option(
+            help="Ask the corpus's literature database instead, in these ways: semantic,entity,cocitation,bm25, or some of them;"
+            " each paper with its reasons.",
+        ),
     ] = None,
     before: Annotated[
         str | None,
@@ -142,8 +158,17 @@ def search(
     json: Annotated[bool, typer.Option("--json", help="Print one paper a line as JSON.")] = False,
 ) -> None:
     """Search the literature as a run would; what each source was asked goes to standard error."""
+    if how is not None and source:
+        raise ConfigError(
+            "--how asks the corpus alone, --source the literature", hint="leave one of them out"
+        )
     flags = settings({"before": before, "cascade": source or None}, "literature")
-    findings = asyncio.run(_look(configured([config], (*flags, *(sets or ()))), query, limit))
+    flags += settings({"corpus": corpus, "literature.retrieval.how": how and how.replace(" ", "").split(",")})
+    loaded = configured([config], (*flags, *(sets or ())))
+    if how is not None:
+        _print_inspirations(asyncio.run(_retrieve(loaded, query, limit)), json)
+        return
+    findings = asyncio.run(_look(loaded, query, limit))
     show_silent(findings.degraded)
     if json:
         for paper in findings.papers:
@@ -176,3 +201,58 @@ async def _look(config: "RunConfig", query: str, limit: int) -> "Findings":
         bound = corpus and corpus.meta.options.bound
         async with library(config.literature, bank=corpus and corpus.papers, bound=bound) as sources:
             return await sources.search(query, limit)
+
+
+async def _retrieve(config: "RunConfig", background: str, limit: int) -> "Inspirations":
+    from manyheads.bank.corpora import resolve_corpus
+    from manyheads.bank.database import Scope
+    from manyheads.bank.digest import open_database
+    from manyheads.bank.ecosystem import Ecosystem
+
+    options = config.literature.retrieval.model_copy(update={"papers": limit})
+    match config.literature.before:
+        case "bound":
+            scope = Scope()
+        case "any":
+            scope = Scope(period=None)
+        case date:
+            # a corpus knows years: of papers before a date, those of the years before it
+            scope = Scope(years=(None, int(date[:4])), period=None)
+    with Ecosystem.open(resolve_corpus(config.corpus, embedding=config.embedding)) as corpus:
+        database = await asyncio.to_thread(open_database, corpus, partial(say, err=True))
+        return await database.retrieve(background, options, scope=scope)
+
+
+def _print_inspirations(found: "Inspirations", json: bool) -> None:
+    for note in found.notes:
+        say(f"note: {note}", err=True)
+    if json:
+        for one in found.papers:
+            say_json(
+                dumps(
+                    {
+                        **one._asdict(),
+                        "paper": one.paper.model_dump(mode="json"),
+                        "channels": [channel.model_dump(exclude_none=True) for channel in one.channels],
+                    },
+                    ensure_ascii=False,
+                )
+            )
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    from manyheads.escaping import plain
+
+    table = Table("year", "title and id, and why it was found", box=None, pad_edge=False)
+    for one in found.papers:
+        cell = Text(plain(one.paper.title)).append(f"\n{plain(one.paper.id)}", "dim")
+        for channel in one.channels:
+            cell.append(f"\n  {plain(channel.reason)}", "dim")
+        table.add_row(str(one.paper.year or "–"), cell)
+    safe_console().print(table if found.papers else "No paper found.")
+    if found.papers:
+        ways = ", ".join(f"{how} {count}" for how, count in found.by_channel().items())
+        say(f"{len(found.papers)} of {found.total} papers found: {ways}", err=True)
+        if found.entities:
+            say(f"entities: {', '.join(map(plain, found.entities))}", err=True)

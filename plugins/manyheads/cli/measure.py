@@ -11,10 +11,8 @@ import typer
 from manyheads.cli.printing import safe_console, say, say_json
 
 if TYPE_CHECKING:
-    from manyheads.bank.vectors import Embedder
-    from manyheads.config import LiteratureConfig
+    from manyheads.measures.novelty import Normalise
     from manyheads.measures.scores import Score
-    from manyheads.texts import Subject
 
 
 def measure(
@@ -83,11 +81,6 @@ def measure(
     """
     if replies:
         return _replies(texts, json, out)
-    from manyheads.cli.options import building
-    from manyheads.measures.corpus import measuring_corpus, measuring_services, normalisation
-    from manyheads.measures.scores import RETRIEVED, remarks, scores, write_scores
-    from manyheads.texts import read_subjects
-
     services = against == "services"
     unused = (
         {"--corpus": corpus is not None, "--rnd": rnd, "--search approximate": search != "exact"}
@@ -97,32 +90,77 @@ def measure(
     if any(unused.values()):
         names = ", ".join(name for name, given in unused.items() if given)
         raise typer.BadParameter(f"{names} goes with --against {'corpus' if services else 'services'}")
-    wanted = retrieve or max(RETRIEVED, neighbours)
-    if wanted < neighbours:
-        raise typer.BadParameter(f"--retrieve {wanted} is fewer than --neighbours {neighbours}")
-    subjects = [subject for path in texts for subject in read_subjects(path)]
     how: dict[str, Any] = {
         "neighbours": neighbours, "exclude": exclude or (), "exclude_same_title": exclude_same_title,
     }  # fmt: skip
     if services:
-        how |= {"normalise": normalise or "database", "wanted": wanted}
-        with building():
-            config, model = measuring_services(texts, embedding, sets or ())
-        found = asyncio.run(_ask(config, model, subjects, how))
+        results = _by_services(texts, embedding, sets or (), retrieve, normalise, how)
     else:
-        sizes = (rnd_papers, rnd_neighbours) if rnd else None
-        with building() as tell:
-            opened = measuring_corpus(texts, corpus, embedding, tell)
-        scaled = normalise or normalisation(texts)
-        found = scores(opened, subjects, normalise=scaled, search=search, rnd=sizes, **how)
+        how |= {"search": search, "rnd": (rnd_papers, rnd_neighbours) if rnd else None}
+        results = _by_corpus(texts, corpus, embedding, normalise, how)
+    _report(results, json, out, show_neighbours)
+
+
+def _by_corpus(
+    texts: Sequence[Path],
+    corpus: str | None,
+    embedding: str | None,
+    scale: "Normalise | None",
+    how: dict[str, Any],
+) -> "list[Score]":
+    """Texts by the papers of a corpus."""
+    from manyheads.cli.options import building
+    from manyheads.measures.corpus import measuring_corpus, normalisation
+    from manyheads.measures.scores import scores
+    from manyheads.texts import read_subjects
+
+    subjects = [subject for path in texts for subject in read_subjects(path)]
+    with building() as tell:
+        bank = measuring_corpus(texts, corpus, embedding, tell)
+    return scores(bank, subjects, normalise=scale or normalisation(texts), **how)
+
+
+def _by_services(
+    texts: Sequence[Path],
+    embedding: str | None,
+    sets: Sequence[str],
+    retrieve: int | None,
+    scale: "Normalise | None",
+    how: dict[str, Any],
+) -> "list[Score]":
+    """Texts by the papers that services find for each."""
+    from manyheads.cli.options import building, library
+    from manyheads.measures.corpus import measuring_services
+    from manyheads.measures.scores import RETRIEVED, service_scores
+    from manyheads.texts import read_subjects
+
+    count = retrieve or max(RETRIEVED, how["neighbours"])
+    if count < how["neighbours"]:
+        raise typer.BadParameter(f"--retrieve {count} is fewer than --neighbours {how['neighbours']}")
+    subjects = [subject for path in texts for subject in read_subjects(path)]
+    with building():
+        config, model = measuring_services(texts, embedding, sets)
+
+    async def ask() -> "list[Score]":
+        async with library(config).open() as sources:
+            return await service_scores(
+                sources, config, model, subjects, normalise=scale or "database", wanted=count, **how
+            )
+
+    return asyncio.run(ask())
+
+
+def _report(results: "Sequence[Score]", json: bool, out: Path | None, neighbours: bool) -> None:
+    from manyheads.measures.scores import remarks, write_scores
+
     if out is not None:
-        write_scores(out, found)
+        write_scores(out, results)
     if json:
-        for one in found:
+        for one in results:
             say_json(one.model_dump_json())
     else:
-        _show(found, show_neighbours)
-    for line in remarks(found):
+        _show(results, neighbours)
+    for line in remarks(results):
         say(f"warning: {line}", err=True)
 
 
@@ -148,10 +186,10 @@ def _replies(runs: Sequence[Path], json: bool, out: Path | None) -> None:
             say_json(line)
         return
     table = Table(box=None, padding=(0, 1, 0, 0))
-    table.add_column("task", no_wrap=True)
+    table.add_column("task", overflow="fold")
     for name in ("asked", "first", "again", "given up", "copied", "guests", "length", "chars", "tokens"):
-        table.add_column(name, justify="right")
-    table.add_column("faults")
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("faults", overflow="fold", min_width=6)
     for row in rows:
         means = (row[name] for name in ("characters", "tokens"))
         table.add_row(
@@ -164,16 +202,6 @@ def _replies(runs: Sequence[Path], json: bool, out: Path | None) -> None:
             str(row["unusable"]),
         )
     safe_console().print(table, markup=False)
-
-
-async def _ask(
-    config: "LiteratureConfig", model: "Embedder", subjects: "Sequence[Subject]", how: dict[str, Any]
-) -> "list[Score]":
-    from manyheads.cli.options import library
-    from manyheads.measures.scores import service_scores
-
-    async with library(config).open() as sources:
-        return await service_scores(sources, config, model, subjects, **how)
 
 
 def _show(found: "Sequence[Score]", neighbours: bool) -> None:

@@ -14,7 +14,7 @@ from datetime import date
 from itertools import pairwise
 from pathlib import Path
 from textwrap import dedent
-from typing import Annotated, Any, ClassVar, Literal, cast, get_args
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast, get_args
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -215,7 +215,8 @@ class ModelConfig(Strict):
     """Whether the model can see images; when left out, what `manyheads check` has learnt, else yes."""
     response_format: bool | Literal["schema", "object", "none"] = True
     """How the reply's schema is sent beside the prompt: as `schema` (`json_schema`), as `object` (`json_object` with the
-    schema), or `none`. `true` takes the first of these that the server takes, `false` is `none`."""
+    schema), or `none`; a server that refuses it is an error. `true` takes the first of these that the server takes,
+    `false` is `none`."""
     price: Price | None = None
     """Lets the run count money."""
 
@@ -266,11 +267,61 @@ class RoleConfig(Strict):
 # The section `literature`: where papers are looked up, and how long that may take.
 
 
+How: TypeAlias = Literal["semantic", "entity", "cocitation", "bm25"]
+"""A way in which a literature database finds papers."""
+
+
+class RetrievalConfig(Strict):
+    """How papers are retrieved from a literature database. The numbers that the paper names k, m, n and so on are not printed in
+    its text as we have it: the defaults are ours."""
+
+    how: tuple[How, ...] = ("semantic", "entity", "cocitation")
+    """Which ways are gone: `semantic`, `entity`, `cocitation` (SciPIP, §3.2.1), `bm25`. Entities of semantic hits and what is
+    cited with them need `semantic` or `bm25`, or the background's own entities."""
+    semantic: int = Field(default=55, ge=1, le=10_000)
+    """k: papers whose backgrounds are nearest to the one given (Eq. 2)."""
+    together: int = Field(default=2, ge=1)
+    """m: papers in which two entities must stand together for one to bring in the other."""
+    rarest: int = Field(default=5, ge=0)
+    """n: entities that are kept, those that the fewest papers hold (Eq. 3)."""
+    held: int = Field(default=2, ge=1)
+    """Papers that must hold an entity for it to be kept: one that a single paper holds leads nowhere. 1 keeps all."""
+    cocited: int = Field(default=2, ge=0)
+    """Papers that are taken for each paper found: those most often cited together with it (Eq. 4)."""
+    bm25: int = Field(default=55, ge=1, le=10_000)
+    """Papers that BM25 finds, over titles and abstracts; not of the paper."""
+    fusion: int = Field(default=60, ge=1)
+    """The constant of reciprocal rank fusion: a channel gives its paper of rank r 1 / (fusion + r)."""
+    papers: int | None = Field(default=None, ge=1)
+    """Papers that are returned, the best first; all that were found, if not given."""
+    weights: tuple[float, float] = (0.5, 0.5)
+    """Of a paper's summary and of its main ideas when papers are compared (Eq. 5)."""
+    threshold: float = Field(default=0.8, ge=-1, le=1)
+    """Cosine similarity that any two papers of a cluster have at least."""
+
+    @field_validator("how")
+    @classmethod
+    def _each_once(cls, value: tuple[How, ...]) -> tuple[How, ...]:
+        if not value or len(set(value)) < len(value):
+            raise ValueError("name at least one way, each once")
+        return value
+
+    @field_validator("weights")
+    @classmethod
+    def _not_negative(cls, value: tuple[float, float]) -> tuple[float, float]:
+        if min(value) < 0 or not any(value):
+            raise ValueError("two weights of at least 0, one of them above")
+        return value
+
+
 class LiteratureConfig(Strict):
     """Literature search beyond the research ecosystem."""
 
-    references: Literal["corpus", "services"] = "corpus"
-    """Where the references of ideas come from: B_past, or the cascade below (VirSci 2025, App. C.3)."""
+    references: Literal["corpus", "services", "inspirations"] = "corpus"
+    """Where the references of ideas come from: B_past, the cascade below (VirSci 2025, App. C.3), or the corpus's literature
+    database, which finds papers in three ways (SciPIP, §3.2)."""
+    retrieval: RetrievalConfig = RetrievalConfig()
+    """How the literature database is asked: by `references: inspirations`, and by the tool retrieve_inspirations."""
     cascade: tuple[SourceName, ...] = ("local", "semantic_scholar", "openalex")
     """Sources in the order in which they are asked; the next one where the ones before found too little."""
     before: str = "bound"
@@ -387,7 +438,10 @@ class RunConfig(Strict):
 
     def course(self) -> dict[str, Any]:
         """The keys that steer who is asked what; what only prompts or prices depend on is left out."""
-        searched = self.literature.model_dump(mode="json", include={"references", "cascade", "before"})
+        keys = {"references", "cascade", "before"}
+        if self.literature.references == "inspirations":
+            keys.add("retrieval")
+        searched = self.literature.model_dump(mode="json", include=keys)
         return {
             **self.model_dump(mode="json", include={"system", "seed", "corpus", "embedding"}),
             "literature": searched,

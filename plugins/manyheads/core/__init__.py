@@ -14,9 +14,9 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from manyheads.errors import UserError
+from manyheads.errors import UserError, describe
 from manyheads.forms import Forms
 from manyheads.replies import ReplyModel
 
@@ -88,13 +88,15 @@ class Message:
 class Tool:
     """A tool function, host-neutral: what the model reads, its arguments, and the function itself.
 
-    `run` receives a validated instance of `arguments` and returns the text that the model sees.
+    `run` receives a validated instance of `arguments` and returns the text that the model sees; `explain` says to the
+    model what is wrong with arguments that are none.
     """
 
     name: str
     description: str
     arguments: type[BaseModel]
     run: Callable[[Any], Awaitable[str]]
+    explain: Callable[[ValidationError], str] = describe
 
 
 class Usage(BaseModel):
@@ -266,12 +268,12 @@ class ManagedHost(Host, Protocol):
         ...
 
 
-Recall = Callable[[str, str], Awaitable[str]]
-"""The author knowledge bank behind a host's retrieval hook: for a query and a speaker, the passage that the hook puts
+Recall = Callable[[Turn[Any]], Awaitable[str]]
+"""The author knowledge bank behind a host's retrieval hook: for a turn with a query, the passage that the hook puts
 beside the prompt, already fenced and labelled; empty for nothing."""
 
 
-async def recall_nothing(query: str, speaker: str) -> str:
+async def recall_nothing(turn: Turn[Any]) -> str:
     """The hook of a host without a bank."""
     return ""
 

@@ -17,6 +17,7 @@ from manyheads.replies import Advice, ReplyModel, Seeks, seeking
 from manyheads.tools import (
     INVITE,
     find_scientists_tool,
+    inspirations_tools,
     invite_scientist_tool,
     literature_tools,
     refused,
@@ -26,10 +27,6 @@ from manyheads.tools import (
 R = TypeVar("R", bound=ReplyModel)
 NOBODY = frozenset(("", "null", "none", "nobody", "noone"))
 """What models write in place of nothing, folded."""
-REFUSALS = {
-    "member": "that scientist is in the team already",
-    "unknown": "there is no such scientist in the author knowledge bank",
-}
 
 
 async def speak(
@@ -73,46 +70,46 @@ class _Asking:
 
     async def first(self, like: type[R]) -> Reply[R]:
         """Ask the question, then make the guests known that came of it."""
-        run, speaker = self.run, self.question.speaker
-        listed = run.roles.card(speaker.role).tools
-        # As it ships, no card of a team lists look-ups: a team is shown its papers.
-        tools = literature_tools(run.library, listed, run.roles.prompts) if self.by_tool else ()
-        if not run.settings.invitation.enabled:
-            return await run.ask(replace(self.question, tools=tools), like)
+        run, speaker, invites = self.run, self.question.speaker, self.run.settings.invitation.enabled
         if not self.by_tool:
+            if not invites:
+                return await run.ask(self.question, like)
             kind = run.reply_type(self.question.role, self.question.task, like)
             reply = await run.ask(self.question, seeking(kind))
-            wish: ReplyModel = reply.value
-            if isinstance(wish, Seeks) and wish.invite and fold(wish.invite) not in NOBODY:
-                name, words = (
-                    scientist_named(wish.invite, self.run.literature.scientists),
-                    wish.question or "",
-                )
-                if refusal := self._refusal(name):
-                    run.warn(
-                        self.question.stage, f"{speaker.name} wished to hear {name!r}: {REFUSALS[refusal]}"
-                    )
-                else:
-                    remark = run.roles.prompts.told(reply.value)
-                    self._note(name, words, await self._hear(name, words, remark))
+            await self._grant(reply.value)
             return reply
-        outside = find_scientists_tool(run.literature, {speaker.name, *self.team.names}, run.roles.prompts)
-        guests = tuple(
-            tool
-            for tool in (outside, invite_scientist_tool(self._by_call, run.roles.prompts))
-            if tool.name in listed
+        listed, prompts = run.roles.card(speaker.role).tools, run.roles.prompts
+        # As it ships, no card of a team lists look-ups: a team is shown its papers.
+        options = run.config.literature.retrieval
+        tools = (
+            *literature_tools(run.library, listed, prompts),
+            *inspirations_tools(run.literature, listed, prompts, options),
         )
-        reply = await run.ask(replace(self.question, tools=(*guests, *tools)), like)
+        if invites:
+            find = find_scientists_tool(run.literature, {speaker.name, *self.team.names}, prompts)
+            invite = invite_scientist_tool(self._by_call, prompts)
+            tools = (*(tool for tool in (find, invite) if tool.name in listed), *tools)
+        reply = await run.ask(replace(self.question, tools=tools), like)
         for call in reply.tool_calls:
-            if call.name == INVITE and not call.failed:
-                name, words = (
-                    scientist_named(str(call.arguments["name"]), self.run.literature.scientists),
-                    str(call.arguments["question"]),
-                )
+            if call.name == INVITE and not call.failed and invites:
+                name = scientist_named(str(call.arguments["name"]), run.literature.scientists)
+                words = str(call.arguments["question"])
                 if not self.calls:  # a reply out of the journal has run no tools
                     await self._hear(name, words)
                 self._note(name, words, call.result)
         return reply
+
+    async def _grant(self, reply: ReplyModel) -> None:
+        """Hear the scientist whom a reply's field names, if it names one who can be invited."""
+        if not isinstance(reply, Seeks) or not reply.invite or fold(reply.invite) in NOBODY:
+            return
+        run, prompts, words = self.run, self.run.roles.prompts, reply.question or ""
+        name = scientist_named(reply.invite, run.literature.scientists)
+        if refusal := self._refusal(name):
+            why = refused(refusal, prompts)
+            run.warn(self.question.stage, f"{self.question.speaker.name} wished to hear {name!r}: {why}")
+        else:
+            self._note(name, words, await self._hear(name, words, run.wording(reply)))
 
     async def _by_call(self, name: str, words: str) -> str:
         name = scientist_named(name, self.run.literature.scientists)

@@ -1,7 +1,7 @@
 """What a system holds while it runs, and the settings of one that is a team's discussion."""
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, cast
 
@@ -108,6 +108,7 @@ class Question:
         asker: who wants to know, where a guest is asked for a member; part of the turn's place.
         nested: see `Turn`.
         check: see `Turn`.
+        names: what numbers in the reply stand for, from 1 on; others have not seen them.
         after: messages that follow the rendered prompt, such as a guest's advice.
     """
 
@@ -124,6 +125,7 @@ class Question:
     asker: str = ""
     nested: bool = False
     check: Callable[[Any], str | None] | None = None
+    names: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +239,7 @@ class Run(Generic[Result, C, M]):
                 task=question.task,
                 verb=reply.value.verb,
                 part=question.part,
-                text=self.told(reply.value),
+                text=self.wording(reply.value, names=question.names),
                 data=reply.value.model_dump(mode="json"),
                 model=reply.model,
                 usage=reply.usage,
@@ -246,9 +248,9 @@ class Run(Generic[Result, C, M]):
             )
         )
 
-    def told(self, value: object) -> str:
-        """A reply, or a part of a result, as other speakers are shown it."""
-        return self.roles.prompts.told(value)
+    def wording(self, value: object, *, names: Sequence[str] = ()) -> str:
+        """A reply, or a part of a result, as other speakers are shown it; see `Prompts.wording`."""
+        return self.roles.prompts.wording(value, names=names)
 
     def reply_type(self, role: str, task: str, like: type[R]) -> type[R]:
         """The reply type of a task, which must be `like` or narrower; `like` itself where that is the narrower one."""
@@ -282,7 +284,7 @@ class Run(Generic[Result, C, M]):
         return [[self._cite(hit, query, stage, turn) for hit in hits] for query, hits in answers]
 
     def _cite(self, hit: Hit, query: str, stage: str, turn: int) -> Cited:
-        paper, corpus = hit.paper, self.config.literature.references == "corpus"
+        paper, corpus = hit.paper, self.config.literature.references != "services"
         retrieval = Retrieval(
             source=self.config.corpus if corpus else paper.id.partition(":")[0],
             query=query.split("\n", 1)[0],

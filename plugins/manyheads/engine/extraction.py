@@ -10,13 +10,13 @@ from typing import Any
 
 from manyheads.bank.digest import Reading
 from manyheads.bank.extraction import ENTITY_WORDS, MOST_ENTITIES, Extraction
-from manyheads.core import Turn
+from manyheads.core import Message, Turn
 from manyheads.disk import read_text
 from manyheads.engine.replying import with_form
 from manyheads.engine.survey import Inquiry, Survey
 from manyheads.forms import word_count
 from manyheads.models.faults import TooLongError
-from manyheads.models.fitting import tokens_of
+from manyheads.models.fitting import size_of
 from manyheads.models.requests import ROOM
 from manyheads.replies import DetailedIdeas, Extract, FullExtract
 
@@ -24,6 +24,8 @@ BATCH = 32
 """Records that are put away together."""
 INVALID = "extractor/invalid.md.j2"
 MOST_BACKGROUND, MOST_IDEAS, MOST_DETAILED = 2, 3, 4
+LETTERS = 80
+"""Of an entity that is too long, as it is told."""
 SMALLER = 4
 """How often a text is read in smaller parts because a server has less room than it was thought to have."""
 _BREAKS = (re.compile(r"\n\s*\n"), re.compile(r"(?<=[.!?])\s|[。！？]"), re.compile(r"\s"))
@@ -138,7 +140,7 @@ class Extractor(Survey):
     def _spare(self, turn: Turn[Any]) -> int:
         """Tokens that the model's context has left beside a question and the answer; below 0 where it does not fit."""
         room = min(self.model.max_tokens or ROOM, self._window // 4)
-        return self._window - room - tokens_of(turn, with_form(turn))
+        return self._window - room - size_of((Message(turn.speaker.system), *with_form(turn)))
 
     def _parts(self, text: str, question: Callable[[str], Turn[Any]]) -> list[str]:
         """A text as one part where its question fits; else a part that fits, and the rest."""
@@ -163,19 +165,20 @@ class Extractor(Survey):
             if told or not (wrong or not 1 <= len(reply.entities) <= MOST_ENTITIES):
                 return None
             told = True
-            return self.roles.prompts.render(INVALID, {"wrong": wrong, "count": len(reply.entities)}).strip()
+            shown = [" ".join(entity.split())[:LETTERS] for entity in wrong]
+            return self.roles.prompts.render(INVALID, {"wrong": shown, "count": len(reply.entities)}).strip()
 
         return check
 
     def _entities(self, reply: Extract, paper: str) -> tuple[str, ...]:
         """Those within the limits, each once."""
         fitting: dict[str, str] = {}
-        for entity in (" ".join(one.split()) for one in reply.entities):
+        for entity in dict.fromkeys(" ".join(one.split()) for one in reply.entities):
             if _fits(entity):
                 fitting.setdefault(entity.casefold(), entity)
             else:
                 self.notes.append(
-                    f"{paper}: left out the entity {entity[:80]!r}, of {word_count(entity)} words"
+                    f"{paper}: left out the entity {entity[:LETTERS]!r}, of {word_count(entity)} words"
                 )
         if not reply.entities:
             self.notes.append(f"{paper}: no entity was named")

@@ -14,7 +14,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
-from manyheads.config import RunConfig
+from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import Meter
 from manyheads.core.events import AnyEvent, Stage
 from manyheads.core.results import RESULT, is_finished
@@ -22,6 +22,7 @@ from manyheads.engine.budget import JobMeter, JobsBudget
 from manyheads.engine.jobtable import HEARTBEAT, Failure, JobTable, Standing
 from manyheads.engine.session import HostFactory, Session
 from manyheads.errors import BudgetError, UserError
+from manyheads.models.abilities import Abilities, abilities_of, key_of_server, settled
 
 __all__ = ["Executor", "Failure", "Job", "JobNews", "Listener", "Local", "Scheduler", "finished_jobs"]
 
@@ -102,15 +103,17 @@ class Local:
         factory: gives what makes a host of that name.
         accept_changes: whether jobs that were stopped go on under another config or other prompts.
         again: the command that goes on with them, where it is another than `manyheads resume`.
+        table: of the folder's jobs, all of which go by what was known of a server when the first of them was begun.
     """
 
     factory: Callable[[str], HostFactory]
+    table: JobTable
     accept_changes: bool = False
     again: str | None = None
 
     async def run(self, job: Job, meter: Meter, note: Callable[[AnyEvent], None]) -> Failure | None:
         """See `Executor.run`."""
-        session = Session(job.config, job.folder, self.accept_changes, self.again, meter)
+        session = Session(job.config, job.folder, self.accept_changes, self.again, meter, self._settled)
         try:
             async with aclosing(session.events(self.factory(job.config.host))) as events:
                 async for event in events:
@@ -120,6 +123,10 @@ class Local:
         except UserError as error:
             return Failure(str(error), error.message)
         return None
+
+    def _settled(self, model: ModelConfig) -> ModelConfig:
+        known = self.table.first_known(key_of_server(model), abilities_of(model).model_dump_json())
+        return settled(model, Abilities.model_validate_json(known))
 
 
 @dataclass

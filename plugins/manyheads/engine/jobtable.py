@@ -6,7 +6,7 @@ counted and not timed, so that neither a clock that jumps nor a machine that sle
 one machine (SQLite's write-ahead log wants that).
 
 A session lasts from the first worker to the last one. Its jobs and their failures end with it, so that another start
-tries again what has failed; what was paid stays.
+tries again what has failed; what was paid stays, and so does what was known of each model's server when it was first met.
 """
 
 import sqlite3
@@ -38,6 +38,7 @@ SCHEMA = (
     job TEXT PRIMARY KEY, calls INTEGER NOT NULL DEFAULT 0, input_tokens INTEGER NOT NULL DEFAULT 0,
     output_tokens INTEGER NOT NULL DEFAULT 0, cost REAL, asking INTEGER NOT NULL DEFAULT 0
 )""",
+    "CREATE TABLE IF NOT EXISTS server (key TEXT PRIMARY KEY, known TEXT NOT NULL)",
 )
 
 RELEASE = "UPDATE job SET state = 'pending', worker = NULL WHERE worker = ? AND state = 'running'"
@@ -236,6 +237,14 @@ class JobTable:
             self._db.execute(f"UPDATE payment SET {change} WHERE job = ?", (*values, key))
         except sqlite3.Error as error:
             raise self._error(error) from error
+
+    # What was known of a model's server.
+
+    def first_known(self, key: str, known: str) -> str:
+        """What was first said to be known of a server: this, where nothing was yet."""
+        with self.transaction():
+            self._db.execute("INSERT OR IGNORE INTO server (key, known) VALUES (?, ?)", (key, known))
+            return self._db.execute("SELECT known FROM server WHERE key = ?", (key,)).fetchone()[0]
 
     def _error(self, error: Exception) -> JournalError:
         return JournalError(

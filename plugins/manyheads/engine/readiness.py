@@ -23,6 +23,7 @@ from manyheads.report.record import count
 from manyheads.resources import Resources
 from manyheads.roles import Roles
 from manyheads.tools import FIND, INVITE, TOOLS
+from manyheads.tools import problems as tool_problems
 
 
 @dataclass(frozen=True)
@@ -222,4 +223,4 @@ def misfits(config: RunConfig, roles: Roles) -> list[str]:
             lines.append(
                 f"role {role}: task {task!r} must reply with {kind.__name__}, not {tasks[task].reply}"
             )
-    return [*lines, *system.check(config, roles)]
+    return [*lines, *tool_problems(roles.prompts), *system.check(config, roles)]

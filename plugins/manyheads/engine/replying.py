@@ -144,7 +144,7 @@ class StructuredHost(ABC):
             BudgetError: an attempt cannot be paid.
         """
         forms, began, warn, thread = forms_of(turn), time.monotonic(), list[str](), with_form(turn)
-        usage, calls, unusable, lengthened = NOTHING, tuple[ToolCall, ...](), list[str](), False
+        usage, calls, unusable, measured = NOTHING, tuple[ToolCall, ...](), list[str](), False
         while True:
             attempt = len(unusable) + 1
             at = asked_at.set(turn.place)
@@ -162,12 +162,13 @@ class StructuredHost(ABC):
                 value = await asyncio.to_thread(read) if len(text) > LONG else read()
                 if turn.check and (problem := turn.check(value)):
                     raise UnusableReplyError("rule", problem)
-                if raw.model != OFFLINE and (length := forms.short(value)):
-                    said = f"{length[0]} of about {length[1]} words"
-                    if not lengthened and attempt < self._attempts:
-                        lengthened = True
-                        raise UnusableReplyError("short", said, words=length)
-                    warn.append(f"{turn.place}: far too short, {said}")
+                if raw.model != OFFLINE and (unlike := forms.unlike(value)):
+                    kind, *words = unlike
+                    said = f"{words[0]} of about {words[1]} words"
+                    if not measured and attempt < self._attempts:
+                        measured = True
+                        raise UnusableReplyError(kind, said, words=words)
+                    warn.append(f"{turn.place}: far too {kind}, {said}")
             except UnusableReplyError as problem:
                 unusable.append(problem.why.kind)
                 if attempt >= self._attempts:

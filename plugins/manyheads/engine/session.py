@@ -13,7 +13,7 @@ from manyheads.bank.corpora import open_corpus
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
 from manyheads.config import ModelConfig, RunConfig
-from manyheads.core import NOTHING, UNMETERED, Host, ManagedHost, Meter, Recall, Usage
+from manyheads.core import NOTHING, UNMETERED, Host, ManagedHost, Meter, Recall, Turn, Usage
 from manyheads.core.events import AnyEvent, Emit, Searched, Warned, stream
 from manyheads.core.results import RunResult, RunUsage
 from manyheads.discussion.run import Run
@@ -25,12 +25,15 @@ from manyheads.engine.readiness import need_team, prepare, roles_of, switched_of
 from manyheads.engine.system import System, system_of
 from manyheads.errors import JournalError, UserError
 from manyheads.literature.cache import CACHE, RECORD
+from manyheads.literature.inspirations import InspiredLiterature
 from manyheads.literature.ledger import LEDGER, SearchLedger
 from manyheads.literature.library import Library, ServiceLiterature
 from manyheads.models.abilities import settled
 from manyheads.models.offline import OFFLINE
 from manyheads.papers import Literature, NoLiterature
 from manyheads.prompts import Prompts
+from manyheads.replies import Seeks
+from manyheads.tools import INVITE
 
 __all__ = ["HostFactory", "Session", "fresh", "new_folder"]
 
@@ -49,10 +52,15 @@ class AuthorRecall:
     count: int
     insiders: set[str] = field(default_factory=set[str])
 
-    async def __call__(self, query: str, speaker: str) -> str:
-        exclude = {speaker, *self.insiders}
-        scientists = await self.literature.find_scientists(query, self.count, exclude=exclude)
-        return self.prompts.render("partials/recall.md.j2", {"scientists": scientists}) if scientists else ""
+    async def __call__(self, turn: Turn[Any]) -> str:
+        """For one who can ask them: by a tool, or by a field of the reply."""
+        by_tool = any(tool.name == INVITE for tool in turn.tools)
+        if not by_tool and not issubclass(turn.reply_type, Seeks):
+            return ""
+        exclude = {turn.speaker.name, *self.insiders}
+        scientists = await self.literature.find_scientists(turn.recall or "", self.count, exclude=exclude)
+        variables = {"scientists": scientists, "by_tool": by_tool}
+        return self.prompts.render("partials/recall.md.j2", variables) if scientists else ""
 
 
 HostFactory = Callable[[Mapping[str, ModelConfig], Recall, int], ManagedHost]
@@ -71,6 +79,7 @@ class Session:
         accept_changes: go on where the record no longer matches the config or the prompts.
         again: the command that goes on with it, where it is another than `manyheads resume`.
         meter: what counts its questions beside its own budget.
+        settle: lays what is known of a model's server on a model's config, when the run begins.
     """
 
     config: RunConfig
@@ -78,6 +87,7 @@ class Session:
     accept_changes: bool = False
     again: str | None = None
     meter: Meter = UNMETERED
+    settle: Callable[[ModelConfig], ModelConfig] = settled
 
     @property
     def system(self) -> System:
@@ -114,7 +124,7 @@ class Session:
         self.config = prepare(self.config)
         if not (self.folder / JOURNAL).exists():
             # Kept in the folder's config: a resumed run asks in the same way, whatever is known by then.
-            models = {alias: settled(model) for alias, model in self.config.models.items()}
+            models = {alias: self.settle(model) for alias, model in self.config.models.items()}
             self.config = self.config.model_copy(update={"models": models})
         config, system = self.config, self.system
         identities = {alias: model.identity() for alias, model in config.models.items()}
@@ -144,7 +154,7 @@ class Session:
                 async with self._library(literature, partial(_note, searches, emit)) as library:
                     if system.searches(config, roles):
                         library.open()  # what is wrong with it is said before anything is paid for
-                    shown = self._shown(literature, library)
+                    shown = self._shown(literature, library, lambda line: run.warn("references", line))
                     run = Run(
                         config, guarded, roles, shown, emit, system.result(), recall.insiders,
                         library=library, material=material,
@@ -233,9 +243,13 @@ class Session:
             record=self.folder / RECORD,
         )
 
-    def _shown(self, literature: Literature, library: Library) -> Literature:
-        """Whose papers are shown with ideas: B_past, or what the services know (App. C.3)."""
+    def _shown(self, literature: Literature, library: Library, tell: Callable[[str], None]) -> Literature:
+        """Whose papers are shown with ideas: B_past, what its literature database finds, or what the services know (App. C.3)."""
         if self.config.literature.references == "corpus":
+            return literature
+        if self.config.literature.references == "inspirations":
+            if isinstance(literature, Ecosystem):
+                return InspiredLiterature(literature, self.config.literature.retrieval, tell)
             return literature
         if isinstance(literature, Ecosystem):
             return ServiceLiterature(literature, library, lambda: literature.embedder)

@@ -15,12 +15,13 @@ from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import ManagedHost, Recall, Tool
 from manyheads.core.events import AnyEvent, Judged, Recruited, Result, Retrieved, Said, Stage, Voted, words
 from manyheads.core.results import RunResult
+from manyheads.discussion.run import InvitationConfig
 from manyheads.engine.readiness import prepare
 from manyheads.engine.session import Session, new_folder
 from manyheads.engine.system import System, system_of
 from manyheads.errors import ConfigError
 from manyheads.hosts import host_factory
-from manyheads.hosts.clients import ClientHost
+from manyheads.hosts.clients import ClientHost, Ledger
 from manyheads.literature.library import Library
 from manyheads.models.offline import with_label
 from manyheads.papers import Literature, Scientist
@@ -31,6 +32,7 @@ from manyheads.systems import system_of as system_by
 from manyheads.systems.loading import load, reopen, validate
 from manyheads.tools import (
     find_scientists_tool,
+    inspirations_tools,
     invite_scientist_tool,
     literature_tools,
     refused,
@@ -254,6 +256,7 @@ def cast_role(
     library: Library | None,
     corpus: Literature | str | None,
     guest: Guest,
+    ledger: Ledger,
     paths: Sequence[str],
     variables: Mapping[str, Any],
 ) -> tuple[RoleCard, str, tuple[Tool, ...]]:
@@ -262,6 +265,7 @@ def cast_role(
     Args:
         corpus: of scientists; one that is named stays open as long as the process.
         guest: asks a scientist who was invited.
+        ledger: counts guests; whoever begins a turn sets its count to none.
         variables: of the system prompt; a scientist may be one of the corpus, by name.
 
     Raises:
@@ -277,7 +281,7 @@ def cast_role(
             raise ConfigError(f"role {role!r}: scientist {me!r} is of no corpus", hint='add corpus="sample"')
         variables = {**variables, "scientist": (me := corpus.scientist(me))}
     own = me.name if isinstance(me, Scientist) else ""
-    guests = _guest_tools(corpus, own or role, guest, roles) if corpus else ()
+    guests = _guest_tools(corpus, own or role, guest, ledger, roles) if corpus else ()
     return (
         card,
         roles.system(role, variables),
@@ -285,6 +289,7 @@ def cast_role(
             *tools,
             *(tool for tool in guests if tool.name in card.tools),
             *literature_tools(library, card.tools, roles.prompts),
+            *inspirations_tools(corpus, card.tools, roles.prompts),
         ),
     )
 
@@ -294,11 +299,16 @@ def _open_corpus(name: str) -> Literature:
     return Ecosystem.open(resolve_corpus(name))
 
 
-def _guest_tools(corpus: Literature, me: str, guest: Guest, roles: Roles) -> tuple[Tool, ...]:
+def _guest_tools(corpus: Literature, me: str, guest: Guest, ledger: Ledger, roles: Roles) -> tuple[Tool, ...]:
+    most = InvitationConfig().per_turn
+
     async def invite(name: str, question: str) -> str:
         name = scientist_named(name, corpus.scientists)
         if name == me or name not in {scientist.name for scientist in corpus.scientists}:
             raise refused("member" if name == me else "unknown", roles.prompts)
+        if ledger.guests >= most:
+            raise refused("enough", roles.prompts)
+        ledger.guests += 1
         nothing = dict.fromkeys(("context", "remark", *roles.task("scientist", "advise").variables), "")
         variables = {**nothing, "asker": me, "question": question}
         return await guest(corpus.scientist(name), roles.prompt("scientist", "advise", variables))

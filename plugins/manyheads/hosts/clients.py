@@ -11,14 +11,14 @@ from typing import Any, ClassVar, Generic, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
 from manyheads.config import ModelConfig
-from manyheads.core import NOTHING, Message, Raw, Recall, Reply, Turn, Usage, recall_nothing
+from manyheads.core import NOTHING, Message, Recall, Reply, Turn, Usage, recall_nothing
 from manyheads.engine.journal import ReplayModel
-from manyheads.engine.replying import StructuredHost
+from manyheads.engine.replying import StructuredHost, asked_at
 from manyheads.errors import ConfigError, ModelError
 from manyheads.models.abilities import forms_for
 from manyheads.models.answers import make_sound, plain
 from manyheads.models.faults import TooLongError
-from manyheads.models.fitting import fitted, tokens_of
+from manyheads.models.fitting import fitted, size_of
 from manyheads.models.governor import CLOCK, Clock, Governor
 from manyheads.models.offline import LocalModel, OfflineModel
 from manyheads.models.requests import ROOM, key_variable, server_address
@@ -42,6 +42,10 @@ class Ledger:
     """What ends the turn although it happened in a tool or a look-up, after which both frameworks would go on."""
     warn: list[str] | None = None
     """Where notes for the user go; to the log when None."""
+    left_out: str = ""
+    """The note of what the turn's last long request went without."""
+    guests: int = 0
+    """Whom a role's agent has asked in this turn."""
 
     def enter(self, usage: Usage, model: str, truncated: bool) -> None:
         """Count one answer."""
@@ -113,6 +117,7 @@ class ServedModel(ABC, Generic[C]):
         client: the framework's.
         local: the model itself, in its client's place, where it answers in this process.
         ours: whether it was made from the settings.
+        window: its context, in tokens as we count them; what its server tells of makes it smaller.
 
     Raises:
         ConfigError: the provider needs a key that the environment does not hold.
@@ -125,7 +130,7 @@ class ServedModel(ABC, Generic[C]):
         ready: C | None = None,
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        self.config, self.alias = config, alias
+        self.config, self.alias, self.window = config, alias, config.window
         self.client, self.local, self.ours = cast(C, None), cast(LocalModel | None, None), ready is None
         self._governor = Governor(alias, config)
         self._pool: Pool[Any] | None = None
@@ -191,6 +196,50 @@ class ServedModel(ABC, Generic[C]):
         finally:
             for note in notes if ledger.warn is None else ():
                 log.warning(note)
+
+    async def ask_fitting(
+        self,
+        send: Callable[[Sequence[Message]], Awaitable[T]],
+        thread: Sequence[Message],
+        tokens: int,
+        ledger: Ledger,
+    ) -> T:
+        """Send one request without what the model's context has no room for, and again where that is still too long.
+
+        Args:
+            send: sends it with these messages in place of `thread`.
+            thread: those of the request of which something may be left out.
+            tokens: about how many the whole request has.
+
+        Raises:
+            ModelError: as `ask`; `TooLongError` where nothing more can be left out.
+        """
+        window = self.window
+        shorter = self._fitted(thread, tokens, window, ledger)
+        try:
+            return await send(shorter)
+        except TooLongError as error:
+            # The server counts otherwise, or has less room than it was thought to have.
+            sent = max(tokens - size_of(thread) + size_of(shorter), 1)
+            counted = max((error.asked or sent) / sent, 1)
+            self.window = min(self.window, round((error.window or window // 2) / counted))
+            shortest = self._fitted(thread, tokens, self.window, ledger)
+            if shortest == shorter:
+                raise
+            return await send(shortest)
+
+    def _fitted(
+        self, thread: Sequence[Message], tokens: int, window: int, ledger: Ledger
+    ) -> tuple[Message, ...]:
+        """The thread, with room for an answer if something can be left out for it, which is told once a turn."""
+        over = tokens - window + min(self.config.max_tokens or ROOM, window // 4)
+        shorter, left_out = fitted(thread, over) if over > 0 else (tuple(thread), "")
+        if left_out and ledger.warn is not None:
+            said = f"{asked_at.get()}: about {tokens:,} tokens and the answer do not fit models.{self.alias}"
+            note = f"{said}, whose context is {window:,}: left out {left_out}"
+            ledger.warn[:] = [*(line for line in ledger.warn if line != ledger.left_out), note]
+            ledger.left_out = note
+        return shorter
 
     async def answer(self, call: Awaitable[T]) -> tuple[T, str, bool]:
         """What a client's call gives, which model answered, and whether it stopped at its length limit.
@@ -258,7 +307,6 @@ class ClientHost(StructuredHost, Generic[C]):
         super().__init__(attempts)
         self._models, self._recall, self._ready = models, recall, ready or {}
         self._served: dict[str, ServedModel[C]] = {}
-        self._windows: dict[str, int] = {}
 
     def model(self, alias: str) -> ServedModel[C]:
         """A model with its client, shared by all turns.
@@ -296,48 +344,6 @@ class ClientHost(StructuredHost, Generic[C]):
             ) from error
         finally:
             CLOCK.reset(token)
-
-    @abstractmethod
-    async def speak(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
-        """One reply of the host's own agent to a thread that fits its model."""
-
-    async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
-        """One reply of the speaker's agent; what its model's context has no room for is left out, and told.
-
-        Raises:
-            ConfigError: no such model, no key, images for a model without vision, or a task that does not fit.
-            ModelError: the model cannot be reached, refuses, or fails for good.
-        """
-        alias = turn.speaker.model
-        try:
-            return await self.speak(turn, self._fitted(turn, thread, warn), warn)
-        except TooLongError as error:
-            # The server counts otherwise, or has less room than it was thought to have.
-            count = tokens_of(turn, thread)
-            before, counted = self._window(alias), (error.asked or count) / max(count, 1)
-            self._windows[alias] = round((error.window or before // 2) / max(counted, 1))
-            if self._windows[alias] >= before or self._fitted(turn, thread, []) == tuple(thread):
-                raise
-            return await self.speak(turn, self._fitted(turn, thread, warn), warn)
-
-    def _window(self, alias: str) -> int:
-        """A model's context, in tokens as we count them."""
-        return self._windows.get(alias) or self.model(alias).config.window
-
-    def _fitted(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> tuple[Message, ...]:
-        """The thread, with room for an answer if something can be left out for it."""
-        alias, tokens = turn.speaker.model, tokens_of(turn, thread)
-        window, most = self._window(alias), self.model(alias).config.max_tokens
-        over = tokens - window + min(most or ROOM, window // 4)
-        if over <= 0:
-            return tuple(thread)
-        shorter, left_out = fitted(thread, over)
-        if left_out:
-            warn.append(
-                f"{turn.place}: about {tokens:,} tokens and the answer do not fit models.{alias}, whose context is "
-                f"{window:,}: left out {left_out}"
-            )
-        return shorter
 
     async def close(self) -> None:
         """Close the connections of the clients that were made here."""

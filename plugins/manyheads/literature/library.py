@@ -117,7 +117,9 @@ class Library:
         """Papers that match words; a query that finds too little is asked again in wider forms, whose finds come
         last. Raises `LiteratureError` where no source could be asked, or the query says nothing."""
         if not words_of(query):
-            raise LiteratureError("the query has no words", source="literature", hint="name a few keywords")
+            raise LiteratureError(
+                "the query has no words", source="literature", fault="wordless", hint="name a few keywords"
+            )
         return await self._findings(self._search, "search", query, limit, parts)
 
     async def paper(self, paper_id: str) -> Paper | None:
@@ -255,6 +257,7 @@ class Library:
             raise LiteratureError(
                 f"{name.source}:{name.value}: {name.source} is not among the sources",
                 source=name.source,
+                fault="lacking",
                 hint=f"add {name.source} to literature.cascade",
             )
         return own if alone else (*own, *(one for one in self._members if one not in own))
@@ -302,7 +305,30 @@ LOOKED_AT = 3
 """So many times the papers wanted are looked at: a service ranks by words, the nearest in meaning are shown."""
 
 
-class ServiceLiterature:
+class Scientists:
+    """The scientists of a research ecosystem, whose references come from elsewhere."""
+
+    def __init__(self, ecosystem: Literature) -> None:
+        self.ecosystem = ecosystem
+
+    @property
+    def scientists(self) -> list[Scientist]:
+        return self.ecosystem.scientists
+
+    def scientist(self, name: str) -> Scientist:
+        return self.ecosystem.scientist(name)
+
+    def works(self, name: str, k: int) -> list[Paper]:
+        return self.ecosystem.works(name, k)
+
+    async def find_scientists(self, query: str, k: int, *, exclude: Collection[str] = ()) -> list[Scientist]:
+        return await self.ecosystem.find_scientists(query, k, exclude=exclude)
+
+    def expect(self, *queries: str) -> None:
+        self.ecosystem.expect(*queries)
+
+
+class ServiceLiterature(Scientists):
     """A research ecosystem whose references come from a library; its scientists stay its own.
 
     A query is looked up by its first line, which is the title of an idea or of an abstract, or the topic. Of what is
@@ -316,29 +342,14 @@ class ServiceLiterature:
     """
 
     def __init__(self, ecosystem: Literature, library: Library, embedder: Callable[[], Embedder]) -> None:
-        self._ecosystem, self._library, self._embedder = ecosystem, library, embedder
-
-    @property
-    def scientists(self) -> list[Scientist]:
-        return self._ecosystem.scientists
-
-    def scientist(self, name: str) -> Scientist:
-        return self._ecosystem.scientist(name)
-
-    def works(self, name: str, k: int) -> list[Paper]:
-        return self._ecosystem.works(name, k)
+        super().__init__(ecosystem)
+        self._library, self._embedder = library, embedder
 
     @property
     def last_year(self) -> int | None:
         """The last year whose papers may all be found."""
         before = self._library._window.before
         return before and (before - dt.timedelta(days=1)).year
-
-    async def find_scientists(self, query: str, k: int, *, exclude: Collection[str] = ()) -> list[Scientist]:
-        return await self._ecosystem.find_scientists(query, k, exclude=exclude)
-
-    def expect(self, *queries: str) -> None:
-        self._ecosystem.expect(*queries)
 
     async def unread(self, queries: Sequence[str]) -> Sequence[int | None]:
         return await asyncio.to_thread(lambda: unread(self._embedder(), queries))

@@ -183,6 +183,7 @@ class LookUp:
         raise LiteratureError(
             f"{'not every' if self._answers else 'no'} literature source could be asked: {why}",
             source=", ".join(self._silent) or "literature",
+            fault="silent" if self._silent else "lacking",
             hint="; ".join(hints) or "add a source that can to literature.cascade",
         )
 

@@ -12,10 +12,10 @@ from pydantic import Field, model_validator
 
 from manyheads.core.results import Part, RankedItem, RankedOrder
 from manyheads.errors import MeasureError, RatingError
+from manyheads.forms import as_ranked
 from manyheads.measures.forms import Filled, Form, Key, Layout, Row, anonymous, judged_run
 from manyheads.measures.statistics import kendall_w
 from manyheads.prompts import Prompts
-from manyheads.replies import as_ranked
 from manyheads.resources import Resources
 
 RESAMPLES = 1_999

@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -16,9 +16,11 @@ from manyheads.config import ModelConfig
 from manyheads.disk import cache_folder, read_text, replace_text
 from manyheads.errors import UserError
 from manyheads.forms import schema_of
-from manyheads.models.requests import server_address
+from manyheads.models.requests import options, server_address
 from manyheads.replies import ReplyModel
 
+Limit = Literal["max_tokens", "max_completion_tokens"]
+"""Under which name an OpenAI-compatible server takes the length limit of an answer."""
 FORMS = ("schema", "object", "none")
 """How a reply's schema is sent beside the prompt, the strictest first."""
 MOST_NUMBERS = 100
@@ -43,6 +45,7 @@ class Abilities(BaseModel):
     both: bool | None = None
     """Whether it still calls tools where a schema is sent in the same request."""
     vision: bool | None = None
+    limit: Limit | None = None
     context: int | None = None
     """The server's window, in tokens."""
     at: float = 0.0
@@ -99,9 +102,9 @@ def _file(key: str) -> Path:
     return cache_folder() / "models" / f"{key}.json"
 
 
-def settled(config: ModelConfig) -> ModelConfig:
-    """A model's config with what is known of its abilities, where the config says nothing itself."""
-    known = abilities_of(config)
+def settled(config: ModelConfig, known: Abilities | None = None) -> ModelConfig:
+    """A model's config with what is known of its abilities, or was, where the config says nothing itself."""
+    known = known or abilities_of(config)
     found = {"tools": known.tools, "vision": known.vision, "context": known.context}
     return config.model_copy(
         update={name: value for name, value in found.items() if getattr(config, name) is None}
@@ -111,6 +114,23 @@ def settled(config: ModelConfig) -> ModelConfig:
 def is_openai(config: ModelConfig) -> bool:
     """Whether a model is served by OpenAI itself, and not by one of the many servers that speak as it does."""
     return config.provider == "openai" and urlsplit(server_address(config)).hostname == "api.openai.com"
+
+
+def limit_of(config: ModelConfig) -> Limit:
+    """OpenAI's own models want the new name, many other servers know only the old one."""
+    return abilities_of(config).limit or ("max_completion_tokens" if is_openai(config) else "max_tokens")
+
+
+def other_limit(config: ModelConfig) -> Abilities:
+    """Take down that the server refuses the name under which the length limit was sent."""
+    refused = limit_of(config)
+    return remember(config, limit=next(name for name in get_args(Limit) if name != refused))
+
+
+def openai_settings(config: ModelConfig) -> dict[str, Any]:
+    """Arguments of an OpenAI-compatible server."""
+    limit = {limit_of(config): config.max_tokens}
+    return options(temperature=config.temperature, seed=config.seed, **limit)
 
 
 def takes_both(config: ModelConfig) -> bool:
@@ -126,13 +146,15 @@ def forms_for(
 ) -> dict[str, Form]:
     """Arguments that ask a provider for a reply's schema, the strictest first, then what it may take if it refuses those.
 
-    The last, `none`, is empty: the form stands in the prompt anyway.
+    The last, `none`, is empty: the form stands in the prompt anyway. What a config names is sent in no other way.
     """
     most = config.response_format
     if reply_type is None or most in (False, "none") or (with_tools and not takes_both(config)):
         return {"none": {}}
-    first = FORMS.index((abilities_of(config).form or "schema") if most is True else str(most))
     forms = form_arguments(config.provider, reply_type)
+    if most is not True:
+        return {most: forms[most]} if most in forms else {"none": {}}
+    first = FORMS.index(abilities_of(config).form or "schema")
     return {name: forms[name] for name in FORMS[first:] if name in forms}
 
 

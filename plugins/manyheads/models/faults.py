@@ -18,7 +18,7 @@ from manyheads.retry import (
     status_of,
 )
 
-Matter = Literal["context", "tools", "images", "form"]
+Matter = Literal["context", "tools", "images", "limit", "form"]
 _MATTERS: dict[Matter, re.Pattern[str]] = {
     "context": re.compile(
         r"context.?(length|window|size|limit)|maximum context|prompt is too long|too many (input )?tokens"
@@ -34,6 +34,12 @@ _MATTERS: dict[Matter, re.Pattern[str]] = {
         r"(not|n't) support\w* (image|vision|multimodal)|image.?(url|input)s?\b.*not (support|allow)|no vision"
         r"|not a multimodal|mmproj|no endpoints? found that support\w* (image|vision)",
         re.I,
+    ),
+    "limit": re.compile(
+        r"(un(supported|recogni[sz]ed|known|expected)|(not|n't) (support|permit|allow)|extra|invalid (arg|param))[^.]{0,80}"
+        r"max_(completion_)?tokens|max_(completion_)?tokens\W[^.]{0,80}(un(supported|recogni[sz]ed|known|expected)"
+        r"|(not|n't) (be )?(support|permit|allow)|extra.(input|field|forbid))",
+        re.I | re.S,
     ),
     "form": re.compile(
         r"response_?format|json_?schema|json_?object|structured.?output|grammar|\bschema\b", re.I
@@ -131,7 +137,10 @@ def _step(error: Exception, status: int | None, alias: str, config: ModelConfig)
         "tools": f"set models.{alias}.tools=false: what tools do is then done by fields of the reply"
         " (vLLM calls tools with --enable-auto-tool-choice)",
         "images": f"set models.{alias}.vision=false, or give the role a model that sees: roles.<role>.model",
-        "form": f"set models.{alias}.response_format=none: the form stands in the prompt anyway",
+        "limit": f"leave models.{alias}.max_tokens out",
+        "form": f"set models.{alias}.response_format=none: the form stands in the prompt anyway"
+        if config.response_format is True
+        else f"set models.{alias}.response_format=true: the strictest form that the server takes is then found out",
     }
     match status:
         case _ if isinstance(error, SpentError):

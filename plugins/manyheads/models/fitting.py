@@ -1,35 +1,18 @@
-"""What is left out of a prompt that is longer than its model's context: what was said longest ago, then papers, never the task."""
+"""What is left out of a request that is longer than its model's context: what was said longest ago, then papers, never the task."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
-from typing import Any
 
-from pydantic import BaseModel
-
-from manyheads.core import Message, Turn
+from manyheads.core import Message
 
 IMAGE = 2000
 """Tokens that a picture is taken for, as AgentScope takes it."""
-REPLY = re.compile(r"^<(reply|summary)>\n(?!…\n)(.*?)(?=\n</\1>$)", re.DOTALL | re.MULTILINE)
-"""What was said before, as `partials/discussion.md.j2` shows it."""
+SAID = ("reply", "summary", "thought", "earlier_review", "reflection")
+"""Labels of fences that hold what was said before, and not what the task is about."""
+REPLY = re.compile(rf"^<({'|'.join(SAID)})>\n(?!…\n)(.*?)(?=\n</\1>$)", re.DOTALL | re.MULTILINE)
 PAPER = re.compile(r"^(\[\d+\]\n+<paper>\n[^\n]*\n)(?!…\n)(.*?)(?=\n</paper>$)", re.DOTALL | re.MULTILINE)
 """A paper of a list, below the line of its title; a paper without a number is what the task is about."""
-
-
-def tokens_of(turn: Turn[Any], thread: Sequence[Message]) -> int:
-    """About how many tokens a request has: one for four bytes of text."""
-    texts = [turn.speaker.system, *(message.text for message in thread)]
-    texts += [f"{tool.name}{tool.description}{_shown(tool.arguments)}" for tool in turn.tools]
-    pictures = sum(len(message.images) for message in thread)
-    return sum(map(_size, texts)) // 4 + IMAGE * pictures
-
-
-@cache
-def _shown(arguments: type[BaseModel]) -> str:
-    """The schema of a tool's arguments, which would be made anew for each question."""
-    return str(arguments.model_json_schema())
 
 
 def fitted(thread: Sequence[Message], over: int) -> tuple[tuple[Message, ...], str]:
@@ -64,6 +47,11 @@ def fitted(thread: Sequence[Message], over: int) -> tuple[tuple[Message, ...], s
 
 def _without(text: str, start: int, end: int, much: int, count: int) -> tuple[str, int, int]:
     return f"{text[:start]}…{text[end:]}", much - _size(text[start:end]) + 3, count + 1
+
+
+def size_of(thread: Sequence[Message]) -> int:
+    """About how many tokens the texts of a thread have: one for four bytes."""
+    return sum(_size(message.text) for message in thread) // 4
 
 
 def _size(text: str) -> int:

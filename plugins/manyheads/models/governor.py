@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import TypeVar
 
 from manyheads.config import ModelConfig
-from manyheads.models.abilities import Form, key_of_server, remember
+from manyheads.models.abilities import Form, key_of_server, limit_of, other_limit, remember
 from manyheads.models.faults import in_words, matter_of
 from manyheads.retry import Limiter, Pace, Retry, in_short, is_failure, status_of
 
@@ -74,6 +74,8 @@ class Governor:
     ) -> T:
         """Send one request, again where that can help.
 
+        A server that refuses the name of the length limit is asked with the other one, from then on.
+
         A server that refuses a form is asked in the next one. For later requests that is remembered where the refusal
         names it, or where failures that it does not explain were gone without twice, some time apart, and the strictest form
         was not taken in between: one outage may be anything.
@@ -87,10 +89,19 @@ class Governor:
             ModelError: the server cannot be reached, refuses, or fails for good.
         """
         names, sent, named, unexplained = list(forms), 0, False, 0
+        limits = set[str]()
 
-        def other_form(error: BaseException) -> bool:
+        def send() -> Awaitable[T]:
+            limits.add(limit_of(self.config))
+            return self._answer(request(forms[names[sent]]))
+
+        def otherwise(error: BaseException) -> bool:
             nonlocal sent, named, unexplained
             status, matter = status_of(error), matter_of(error)
+            if matter == "limit" and status in REFUSALS and self.config.max_tokens and len(limits) == 1:
+                if limit_of(self.config) in limits:  # else another request has learnt it meanwhile
+                    other_limit(self.config)
+                return True
             if sent == len(names) - 1 or status not in REFUSALS or matter not in ("form", None):
                 return False
             if matter is None:
@@ -115,13 +126,13 @@ class Governor:
             longest=self.config.max_wait,
             longest_asked=self.config.max_wait,
             together=False,
-            mend=other_form,
+            mend=otherwise,
             patient=passing,
             before_wait=note,
         )
         try:
             with CLOCK.get().stopped():
-                answer = await retry.send(lambda: self._answer(request(forms[names[sent]])))
+                answer = await retry.send(send)
         except Exception as error:  # every SDK has its own tree; what is not theirs is raised again
             if not is_failure(error):
                 raise

@@ -14,10 +14,18 @@ from pydantic import BaseModel, ValidationError
 
 from manyheads.config import ModelConfig
 from manyheads.core import NOTHING, Usage
-from manyheads.models.abilities import Abilities, form_arguments, is_openai, keep
+from manyheads.models.abilities import (
+    Abilities,
+    abilities_of,
+    form_arguments,
+    is_openai,
+    keep,
+    openai_settings,
+    other_limit,
+)
 from manyheads.models.answers import body_of, make_sound, refusal_of
-from manyheads.models.faults import in_words
-from manyheads.models.requests import key_of, key_variable, openai_settings, server_address, usage_of
+from manyheads.models.faults import in_words, matter_of
+from manyheads.models.requests import key_of, key_variable, server_address, usage_of
 from manyheads.objects import UnreadableError, objects
 from manyheads.prompts import Prompts
 from manyheads.resources import Resources
@@ -168,7 +176,13 @@ class Probe:
         if config.provider == "ollama":
             options = {"num_predict": TOKENS}
             return await self._ask("/api/chat", {**body, "stream": False, "options": options})
-        return await self._ask("/chat/completions", {**openai_settings(config), **body})
+        try:
+            return await self._ask("/chat/completions", {**openai_settings(config), **body})
+        except RefusedError as error:
+            if matter_of(error) != "limit" or abilities_of(config).limit:
+                raise
+            other_limit(config)
+            return await self._ask("/chat/completions", {**openai_settings(config), **body})
 
     async def _ask(self, path: str, body: Mapping[str, Any]) -> Answer:
         answer = (await self._http.post(self._address(path), json=body)).json()
@@ -221,6 +235,7 @@ async def probe(config: ModelConfig, alias: str) -> tuple[Abilities, Usage]:
         if not is_failure(error):
             raise
         raise in_words(error, alias, config, 1) from error
+    found = found.model_copy(update={"limit": abilities_of(config).limit})
     keep(config, found)
     return found, asking.usage
 

@@ -40,13 +40,6 @@ def options(**settings: Any) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value is not None}
 
 
-def openai_settings(config: ModelConfig) -> dict[str, Any]:
-    """Arguments of an OpenAI-compatible server."""
-    # OpenAI's own models want the new name, many other servers know only the old one.
-    limit = "max_tokens" if config.base_url else "max_completion_tokens"
-    return options(temperature=config.temperature, seed=config.seed, **{limit: config.max_tokens})
-
-
 def ollama_settings(config: ModelConfig, tokens: int) -> dict[str, Any]:
     """Ollama's arguments for a prompt of about so many tokens.
 

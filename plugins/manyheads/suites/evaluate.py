@@ -75,7 +75,7 @@ async def evaluate(
             budget.open(table, _journals(out), first=first)
         corpora = open_corpora(spec, cells)
         coverage = Coverage(spec, graph, {key for key, ended in finished.items() if not ended}, listener)
-        executor = Local(host_factory, accept_changes, AGAIN)
+        executor = Local(host_factory, table, accept_changes, AGAIN)
         failures = await Scheduler(table, executor, budget, coverage, at_once=jobs).run(graph)
     counted = any(each.of == REPLIES for each in spec.measure_paths)
     replies = replies_of(cells) if counted else []

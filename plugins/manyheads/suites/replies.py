@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from manyheads.engine.folder import JOURNAL
 from manyheads.engine.journal import replies_in
 from manyheads.errors import JournalError
-from manyheads.forms import SHORT, shape_of, word_count
+from manyheads.forms import off_length, shape_of, word_count
 from manyheads.tools import INVITE
 
 ALL = "all"
@@ -32,7 +32,7 @@ class ReplyCount(BaseModel):
     lengths: int = 0
     """Valid replies whose form asks for so many words."""
     length_met: int = 0
-    """Of these, the ones that were not far too short in the end."""
+    """Of these, the ones that were not far too short or too long in the end."""
     copied: int = 0
     """Tasks of which some attempt left a field as the form shows it."""
     invited: int = 0
@@ -104,7 +104,7 @@ def _count(request: Mapping[str, Any], reply: Mapping[str, Any]) -> ReplyCount:
         repaired=value is not None and bool(kinds),
         given_up=value is None,
         lengths=bool(asked),
-        length_met=bool(asked) and said >= SHORT * sum(asked.values()),
+        length_met=bool(asked) and not off_length(said, asked.values()),
         copied="copied" in kinds,
         invited=called or bool(value and value.get("invite")),
         unusable=dict(kinds),

@@ -49,7 +49,7 @@ async def review_all(
             first = table.join(finished_jobs(jobs))
             journals = {key: path for key, job in jobs.items() if (path := job.folder / JOURNAL).exists()}
             budget.open(table, journals, first=first)
-        scheduler = Scheduler(table, Local(host_factory), budget, listener, at_once=at_once)
+        scheduler = Scheduler(table, Local(host_factory, table), budget, listener, at_once=at_once)
         failures = await scheduler.run(jobs)
     return [(job, failures.get(key)) for key, job in jobs.items()]
 

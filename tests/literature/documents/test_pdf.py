@@ -3,10 +3,26 @@
 from pathlib import Path
 
 import pytest
+from reportlab.lib.enums import TA_CENTER
+from reportlab.lib.styles import ParagraphStyle
 from reportlab.platypus import Paragraph
+from reportlab.platypus import Table as Grid
 
 from manyheads.literature.documents import Document, read_document
-from support.pdfs import AUTHORS, ENTRY, SMALLER, TITLE, Plot, body, figure, heading, raster, table, typeset
+from support.pdfs import (
+    AUTHORS,
+    BODY,
+    ENTRY,
+    SMALLER,
+    TITLE,
+    Plot,
+    body,
+    figure,
+    heading,
+    raster,
+    table,
+    typeset,
+)
 
 NUMBERED = [
     '[1] A. Berg and B. Lee, "Committees of quiet readers," in Proc. Conf. on Reading, pp. 1–9, 2019.',
@@ -68,6 +84,41 @@ def two_columns(tmp_path_factory: pytest.TempPathFactory) -> Document:
     ]
     path = tmp_path_factory.mktemp("pdf") / "two.pdf"
     return read_document(typeset(path, front, story, columns=2, head="Proceedings of the Quiet Conference"))
+
+
+def small_capitals(text: str) -> str:
+    return " ".join(f'{word[0]}<font size="8">{word[1:].upper()}</font>' for word in text.split())
+
+
+@pytest.fixture(scope="module")
+def letters(tmp_path_factory: pytest.TempPathFactory) -> Document:
+    """Roman sections in small capitals, lettered parts in italics, run-in abstract, label and title of a table apart."""
+    roman = ParagraphStyle("roman", parent=BODY, alignment=TA_CENTER, spaceBefore=8, leading=12)
+    part = ParagraphStyle("part", parent=BODY, fontName="Times-Italic", spaceBefore=6)
+    front = [
+        Paragraph("Committees for Reading: a Study of <i>Agreement</i>", TITLE),
+        Grid([[Paragraph(name, AUTHORS) for name in ("Ada Berg", "Chidi Okafor", "Emi van der Sato")]]),
+    ]
+    abstract = "<b><i>Abstract</i>—We ask whether readers agree in silence. They do not. They never have.</b>"
+    rows = [["Readers", "Score"], ["2", "0.4"], ["3", "0.5"]]
+    story = [
+        Paragraph(abstract, BODY),
+        Paragraph("I. " + small_capitals("Introduction"), roman),
+        body("Committees are old [1], [2]. They were studied in [3]–[5].", 12),
+        Paragraph("II. " + small_capitals("Proposed Method"), roman),
+        body("We read [3, Sec. 2].", 9),
+        Paragraph("A. Reading Alone", part),
+        body("Alone [5].", 9),
+        Paragraph("B. Reading Together", part),
+        body("Together.", 9),
+        Paragraph("III. " + small_capitals("Experiments"), roman),
+        table(rows, "TABLE I<br/>" + small_capitals("Agreement Of Readers")),
+        body("Table I shows.", 9),
+        Paragraph(small_capitals("References"), roman),
+        *(Paragraph(one, ENTRY) for one in NUMBERED),
+    ]
+    path = tmp_path_factory.mktemp("pdf") / "letters.pdf"
+    return read_document(typeset(path, front, story, columns=2, high=80))
 
 
 @pytest.fixture(scope="module")
@@ -139,6 +190,24 @@ def test_numbered_citations(two_columns: Document) -> None:
     assert two_columns.core == two_columns.references[:4]
 
 
+def test_roman_and_lettered_headings(letters: Document) -> None:
+    assert letters.title == "Committees for Reading: a Study of Agreement"
+    assert letters.authors == ("Ada Berg", "Chidi Okafor", "Emi van der Sato")
+    assert letters.abstract == "We ask whether readers agree in silence. They do not. They never have."
+    assert [
+        (*one, section.cites) for one, section in zip(titles(letters), letters.sections, strict=True)
+    ] == [
+        ("I", "Introduction", "introduction", (0, 1, 2, 3, 4)),
+        ("II", "Proposed Method", "method", (2,)),
+        ("A", "Reading Alone", "method", (4,)),
+        ("B", "Reading Together", "method", ()),
+        ("III", "Experiments", "experiments", ()),
+    ]
+    (one,) = letters.tables
+    assert (one.number, one.caption, one.rows[2]) == ("I", "Agreement Of Readers", ("3", "0.5"))
+    assert len(letters.references) == 5
+
+
 def test_sections_of_one_column(one_column: Document) -> None:
     assert one_column.title == "The Length of Texts and Those Who Read Them to the End"
     assert one_column.authors == ("José Álvarez", "Mary-Ann O’Neil")
@@ -167,10 +236,26 @@ def test_citations_by_author_and_year(one_column: Document) -> None:
     assert len(one_column.core) == 5
 
 
-def test_real_papers() -> None:
-    folder = Path("/work/shared/data/pdfs")
-    if not folder.is_dir():
-        pytest.skip("real papers are not at hand")
-    diem = read_document(folder / "carpe-diem.pdf")
-    assert len(diem.references) == 23
-    assert diem.references[15].title.startswith("Easy questions first? A case study")
+def test_abstract_without_a_heading(tmp_path: Path) -> None:
+    front = [Paragraph("No Heading Above", TITLE), Paragraph("Ada Berg and Bo Lee", AUTHORS)]
+    story = [body("Bold readers are few.", 3), heading("1 Introduction"), body("We begin.", 6)]
+    document = read_document(typeset(tmp_path / "bare.pdf", front, story))
+    assert document.authors == ("Ada Berg", "Bo Lee")
+    assert document.abstract.startswith("Bold readers are few. We study")
+    assert [one.title for one in document.sections] == ["Introduction"]
+
+
+def test_heading_of_two_lines(tmp_path: Path) -> None:
+    long = "2 A Heading That Is Much Too Long for One Line of the Page, and So Has to Go on in Another One Below It"
+    story = [heading("1 Introduction"), body("One.", 6), heading(long), body("Two.", 6)]
+    document = read_document(typeset(tmp_path / "long.pdf", [Paragraph("Long Headings", TITLE)], story))
+    assert [(one.number, one.title) for one in document.sections] == [("1", "Introduction"), ("2", long[2:])]
+
+
+def test_nothing_is_lost_without_headings(tmp_path: Path) -> None:
+    story = [body("First words.", 9), body("Last words.", 9)]
+    document = read_document(typeset(tmp_path / "plain.pdf", [Paragraph("Only a Title", TITLE)], story))
+    (section,) = document.sections
+    assert (document.title, section.title, section.kind) == ("Only a Title", "", "other")
+    assert section.text.startswith("First words.")
+    assert "\nLast words." in section.text

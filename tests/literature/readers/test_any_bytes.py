@@ -15,12 +15,13 @@ from manyheads.literature.readers.bibtex import NotTeXError, names, plain_text
 from manyheads.literature.readers.formats import FORMATS, Opening, detect, open_corpus
 from manyheads.literature.readers.table import fields
 
-FILES = ("jsonl", "unarxive", "anthology", "bibtex", "csv", "parquet")
+FILES = ("jsonl", "unarxive", "anthology", "bibtex", "csv", "parquet", "tei", "pdf")
 PIECES = (
     "@article{a, title={Pears}, author={Jo Berg and}, year=2015}\n", "@string{x = ", "{", "}", "\\'", '"', "\\begin{array}",
     "title,abstract,authors,year\n", "Pears,About,\"Jo, Al\",2015\n", ";", "\t", "[", "\x00", "\x1b[31m", "é",
     "<collection id='P18'>", "<volume id='1'>", "<paper id='1'>", "</paper>", "<title>Pears</title>", "</volume>", "&amp;",
-    "<meta><year>2015</year></meta>", "<author><last>Berg</last></author>", "</collection>", "PAR1", "\r\n", "\r", "@", "#",
+    "<meta><year>2015</year></meta>", "<author><last>Berg</last></author>", "</collection>", "PAR1", "%PDF-1.7\n", "<TEI xmlns='http://www.tei-c.org/ns/1.0'>",
+    "<text><body><div><head>1 Method</head><p>", "<ref type='bibr' target='#b0'/>", "</p></div></body></text></TEI>", "\r\n", "\r", "@", "#",
 )  # fmt: skip
 LIKELY = st.lists(st.sampled_from(PIECES), max_size=14).map(lambda parts: "".join(parts).encode())
 CONTENT = st.one_of(st.binary(max_size=200), LIKELY, st.tuples(LIKELY, st.binary(max_size=8)).map(b"".join))

@@ -188,10 +188,11 @@ def test_a_document_that_cannot_be_read_is_rejected_with_its_reason(tmp_path: Pa
 
 def test_a_pdf_that_cannot_be_read_does_not_take_the_others_with_it(tmp_path: Path) -> None:
     pdf(tmp_path / "2018-a.pdf", TITLES[0])
-    (tmp_path / "2019-b.pdf").write_bytes(b"%PDF-1.7\nnothing else")
+    for name in ("2019-b.pdf", "2019-c.pdf", "2019-d.pdf"):
+        (tmp_path / name).write_bytes(b"%PDF-1.7\nnothing else")
     found, rejects = read(tmp_path)
     assert [one.id for one in found] == ["2018-a"]
-    assert rejects.first[0].file == "2019-b.pdf"
+    assert [one.file for one in rejects.first] == ["2019-b.pdf", "2019-c.pdf", "2019-d.pdf"]
     (tmp_path / "2018-a.pdf").unlink()
     with pytest.raises(CorpusError) as told:
         read(tmp_path)

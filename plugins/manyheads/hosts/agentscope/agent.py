@@ -1,6 +1,7 @@
 """A role as an agent of AgentScope, for any team."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
 from typing import Any
 
 from agentscope.agent import Agent
@@ -8,13 +9,12 @@ from agentscope.message import DataBlock, TextBlock, UserMsg
 from agentscope.middleware import MiddlewareBase, RAGMiddleware
 from agentscope.model import ChatModelBase
 from agentscope.rag import Chunk, KnowledgeBase, VectorSearchResult
-from agentscope.tool import Toolkit
 
 from manyheads.bank.knowledge import PAPERS, KnowledgeBank
 from manyheads.config import ModelConfig
 from manyheads.core import Tool, safe_name
 from manyheads.hosts.agentscope.client import GovernedModel, NativeModel
-from manyheads.hosts.agentscope.host import NO_CLOCK, REACT, UNCUT, Whole, function_tool
+from manyheads.hosts.agentscope.host import NO_CLOCK, REACT, UNCUT, OwnWords, Whole, function_tool
 from manyheads.hosts.bridge import cast_role
 from manyheads.hosts.clients import Ledger
 from manyheads.literature.library import Library
@@ -49,7 +49,7 @@ def role_agent(
         tools: what it may call.
         library: gives it those of the literature tools that its card lists; stays open.
         corpus: an open one or its name; gives a `scientist` or `leader`, who may be `scientist="Scientist3"` of it, the
-            tools to find other scientists and to ask one, who answers as another agent of the same model.
+            tools to find other scientists and to ask one of them a turn, who answers as another agent of the same model.
         knowledge: papers that are looked up for each question and shown beside it.
         paths: your own folders of roles and prompts, before ours.
         variables: of the role's system prompt; the card has defaults.
@@ -67,8 +67,8 @@ def role_agent(
         asked = role_agent("scientist", client, name=scientist.name, paths=paths, scientist=scientist)
         return (await asked.reply(UserMsg("user", question))).get_text_content() or ""
 
-    _, system, tools = cast_role(role, tools, library, corpus, guest, paths, variables)
-    hooks: list[MiddlewareBase] = [Whole(ledger)]
+    _, system, tools = cast_role(role, tools, library, corpus, guest, ledger, paths, variables)
+    hooks: list[MiddlewareBase] = [Whole(ledger), GuestsAnew(ledger)]
     if knowledge is not None:
         look_up = RAGMiddleware.Parameters(mode="static", top_k=5, persist_hint=True, hint_template=HINT)
         hooks.append(RAGMiddleware([BankKnowledge(knowledge, ledger)], look_up))
@@ -76,12 +76,27 @@ def role_agent(
         name=safe_name(name or role),
         system_prompt=system,
         model=model,
-        toolkit=Toolkit(tools=[function_tool(tool, ledger) for tool in tools]),
+        toolkit=OwnWords(tools=[function_tool(tool, ledger) for tool in tools]),
         middlewares=hooks,
         context_config=UNCUT,
         react_config=REACT,
         injection_config=NO_CLOCK,
     )
+
+
+class GuestsAnew(MiddlewareBase):
+    """Lets guests be asked in each reply anew."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    async def on_reply(
+        self, agent: Agent, input_kwargs: dict[str, Any], next_handler: Callable[..., AsyncGenerator[Any]]
+    ) -> AsyncGenerator[Any]:
+        self._ledger.guests = 0
+        async with aclosing(next_handler(**input_kwargs)) as events:
+            async for event in events:
+                yield event
 
 
 class BankKnowledge(KnowledgeBase):

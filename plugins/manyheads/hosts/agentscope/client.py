@@ -37,9 +37,16 @@ from manyheads.core import Message
 from manyheads.errors import ConfigError
 from manyheads.escaping import scrubbed
 from manyheads.hosts.clients import Ledger, ServedModel, tap
+from manyheads.models.abilities import openai_settings
 from manyheads.models.answers import sound_arguments
 from manyheads.models.offline import LocalModel
-from manyheads.models.requests import key_of, ollama_settings, openai_settings, options, usage_of
+from manyheads.models.requests import (
+    key_of,
+    ollama_settings,
+    options,
+    refuse_unfit,
+    usage_of,
+)
 from manyheads.replies import ReplyModel
 
 Known = OpenAIChatModel | OllamaChatModel | AnthropicChatModel
@@ -190,34 +197,44 @@ class GovernedModel(ChatModelBase):
         **kwargs: Any,
     ) -> ChatResponse:
         served, config = self.served, self.served.config
-        match config.provider:
-            case "openai":
-                settings = openai_settings(config)
-            case "ollama":
-                settings = ollama_settings(config, await self.count_tokens(messages, tools))
-            case _:
-                settings = options(temperature=config.temperature)
+        said = {at: text for at, msg in enumerate(messages) if self._reply_type and (text := _said(msg))}
 
-        async def request(form: Mapping[str, Any]) -> ChatResponse:
-            if served.local:
-                return await _answer_here(served.local, messages, self.ledger)
-            call = served.client._call_api(
-                model_name, messages, tools, tool_choice, **{**settings, **kwargs}, **form
-            )
-            response, model, truncated = await served.answer(call)
-            response = cast(ChatResponse, response)  # never a stream
-            spent = response.usage
-            read, written = (spent.input_tokens, spent.output_tokens) if spent else (0, 0)
-            usage = usage_of(config, read, written, messages, response.content)
-            self.ledger.enter(usage, model, truncated)
-            response.usage = ChatUsage(
-                usage.input_tokens, usage.output_tokens, time=spent.time if spent else 0.0
-            )
-            for call in calls_of(response):
-                call.input = sound_arguments(call.name, call.input)
-            return response
+        async def send(shorter: Sequence[Message]) -> ChatResponse:
+            texts = dict(zip(said, (message.text for message in shorter), strict=True))
+            fitting = [_saying(msg, texts[at]) if at in texts else msg for at, msg in enumerate(messages)]
+            tokens = await self.count_tokens(fitting, tools)
+            refuse_unfit(f"models.{served.alias}", config.name, tokens, config.window)
 
-        response = await served.ask(request, self.ledger, self._reply_type, tools=bool(tools))
+            async def request(form: Mapping[str, Any]) -> ChatResponse:
+                if served.local:
+                    return await _answer_here(served.local, fitting, self.ledger)
+                match config.provider:
+                    case "openai":
+                        settings = openai_settings(config)
+                    case "ollama":
+                        settings = ollama_settings(config, tokens)
+                    case _:
+                        settings = options(temperature=config.temperature)
+                call = served.client._call_api(
+                    model_name, fitting, tools, tool_choice, **{**settings, **kwargs}, **form
+                )
+                response, model, truncated = await served.answer(call)
+                response = cast(ChatResponse, response)  # never a stream
+                spent = response.usage
+                read, written = (spent.input_tokens, spent.output_tokens) if spent else (0, 0)
+                usage = usage_of(config, read, written, fitting, response.content)
+                self.ledger.enter(usage, model, truncated)
+                response.usage = ChatUsage(
+                    usage.input_tokens, usage.output_tokens, time=spent.time if spent else 0.0
+                )
+                for call in calls_of(response):
+                    call.input = sound_arguments(call.name, call.input)
+                return response
+
+            return await served.ask(request, self.ledger, self._reply_type, tools=bool(tools))
+
+        tokens = await self.count_tokens(messages, tools)
+        response = await served.ask_fitting(send, list(said.values()), tokens, self.ledger)
         calls = calls_of(response)
         self.wants_tools = bool(calls)
         for call in calls:
@@ -232,6 +249,25 @@ class GovernedModel(ChatModelBase):
     async def close(self) -> None:
         """Release the connections of a model that was made from a config; for roles' agents, when done."""
         await self.served.close()
+
+
+def _text_of(msg: Msg) -> TextBlock | None:
+    """What a question or an answer says, of which something may be left out: not the system's words, nor what tools say."""
+    kept = msg.role == "system" or any(
+        isinstance(part, ToolCallBlock | ToolResultBlock) for part in msg.content
+    )
+    return None if kept else next((part for part in msg.content if isinstance(part, TextBlock)), None)
+
+
+def _said(msg: Msg) -> Message | None:
+    block = _text_of(msg)
+    return Message(block.text, "assistant" if msg.role == "assistant" else "user") if block else None
+
+
+def _saying(msg: Msg, text: str) -> Msg:
+    block = _text_of(msg)
+    content = [TextBlock(text=text) if part is block else part for part in msg.content]
+    return msg.model_copy(update={"content": content})
 
 
 def calls_of(response: ChatResponse) -> list[ToolCallBlock]:

@@ -15,13 +15,13 @@ from agentscope.middleware import MiddlewareBase
 from agentscope.model import ChatModelBase
 from agentscope.permission import PermissionBehavior, PermissionDecision
 from agentscope.state import AgentState
-from agentscope.tool import FunctionTool, ToolChunk, ToolGroup, Toolkit
+from agentscope.tool import FunctionTool, ToolBase, ToolChunk, ToolGroup, Toolkit
 from agentscope.types import ReplyFinishedReason
 from pydantic import BaseModel, ValidationError
 
 from manyheads.core import Message, Raw, Speaker, Tool, ToolCall, Turn
 from manyheads.engine.replying import TOOL_ROUNDS, asked_at, with_passage
-from manyheads.errors import ModelError, UserError, describe
+from manyheads.errors import ModelError, UserError
 from manyheads.hosts.agentscope.client import GovernedModel, NativeModel, to_msg
 from manyheads.hosts.clients import ClientHost, Ledger
 from manyheads.models.requests import refuse_unfit, refuse_unseen
@@ -41,7 +41,7 @@ def function_tool(tool: Tool, ledger: Ledger) -> FunctionTool:
         try:
             text = await tool.run(tool.arguments.model_validate(arguments))
         except ValidationError as error:
-            raise ValueError(describe(error)) from error
+            raise ValueError(tool.explain(error)) from error
         except UserError as error:
             ledger.fail(error)
             raise
@@ -56,10 +56,20 @@ def _schema_of(arguments: type[BaseModel]) -> dict[str, Any]:
     return FunctionTool(lambda: ToolChunk(content=[]), "tool", "-", arguments).input_schema
 
 
+class OwnWords(Toolkit):
+    """A toolkit whose tools say themselves what is wrong with arguments: AgentScope would say it in words of its own."""
+
+    async def check_tool_available(self, tool_name: str, activated_groups: list[str]) -> ToolBase:
+        """See `Toolkit.check_tool_available`; the agent checks a call against the schema of what this gives."""
+        tool = copy(await super().check_tool_available(tool_name, activated_groups))
+        tool.input_schema = {}
+        return tool
+
+
 @cache
 def _no_tools() -> Toolkit:
     """The empty toolkit, costly to make; it is never written to."""
-    return Toolkit()
+    return OwnWords()
 
 
 def order_results(context: Sequence[Msg]) -> None:
@@ -116,15 +126,15 @@ class Whole(MiddlewareBase):
     async def on_model_call(
         self, agent: Agent, input_kwargs: dict[str, Any], next_handler: Callable[..., Awaitable[Any]]
     ) -> Any:
-        """Raises `ConfigError` when the prompt cannot fit the model's context window."""
+        """Raises `ConfigError` when the prompt cannot fit a user's model; ours leaves out what it can, and sees itself."""
         model: ChatModelBase = input_kwargs["current_model"]
         ours = model if isinstance(model, GovernedModel) else None
         if ledger := self._ledger or (ours and ours.ledger):
             ledger.stop_if_failed()
         order_results(agent.state.context)
-        tokens = await model.count_tokens(input_kwargs["messages"], input_kwargs["tools"])
-        who = f"models.{ours.served.alias}" if ours else agent.name
-        refuse_unfit(who, model.model, tokens, model.context_size)
+        if not ours:
+            tokens = await model.count_tokens(input_kwargs["messages"], input_kwargs["tools"])
+            refuse_unfit(agent.name, model.model, tokens, model.context_size)
         return await next_handler(**input_kwargs)
 
 
@@ -203,10 +213,10 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
         return []
 
     async def _with_passage(self, turn: Turn[Any], text: str) -> str:
-        passage = await self._recall(turn.recall or "", turn.speaker.name)
+        passage = await self._recall(turn)
         return with_passage(turn, text, passage) if passage else text
 
-    async def speak(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
+    async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
         """One reply of the speaker's agent, which knows nothing but the thread.
 
         Raises:

@@ -24,7 +24,7 @@ from manyheads.bank.knowledge import KnowledgeBank
 from manyheads.config import ModelConfig
 from manyheads.core import Tool, ToolCall, safe_name
 from manyheads.engine.replying import TOOL_ROUNDS
-from manyheads.errors import ConfigError, ModelError, UserError, describe
+from manyheads.errors import ConfigError, ModelError, UserError
 from manyheads.hosts.autogen.client import ModelClient, NativeModel
 from manyheads.hosts.bridge import cast_role
 from manyheads.hosts.clients import Ledger
@@ -71,7 +71,7 @@ class CoreTool(BaseTool[BaseModel, Any]):
         try:
             return await super().run_json(args, cancellation_token, call_id)
         except ValidationError as error:
-            raise ValueError(describe(error)) from error
+            raise ValueError(self._tool.explain(error)) from error
 
     async def run(self, args: BaseModel, cancellation_token: CancellationToken) -> str:
         """Run the tool; see `Tool.run`."""
@@ -120,6 +120,8 @@ class RoleAgent(AssistantAgent):
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
     ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | Response, None]:
         """See `AssistantAgent.on_messages_stream`."""
+        if self.ledger:
+            self.ledger.guests = 0
         async with aclosing(super().on_messages_stream(messages, cancellation_token)) as items:
             async for item in items:
                 if self.ledger:
@@ -170,7 +172,7 @@ def role_agent(
         tools: what it may call.
         library: gives it those of the literature tools that its card lists; stays open.
         corpus: an open one or its name; gives a `scientist` or `leader`, who may be `scientist="Scientist3"` of it, the
-            tools to find other scientists and to ask one, who answers as another agent of the same model.
+            tools to find other scientists and to ask one of them a turn, who answers as another agent of the same model.
         knowledge: papers that are looked up for each question and shown beside it: an open bank, or its folder
             or URL, with which the agent can be dumped as JSON.
         paths: your own folders of roles and prompts, before ours.
@@ -184,7 +186,8 @@ def role_agent(
         asked = role_agent("scientist", client, name=scientist.name, paths=paths, scientist=scientist)
         return (await asked.run(task=question)).messages[-1].to_text()
 
-    card, system, tools = cast_role(role, tools, library, corpus, guest, paths, variables)
+    ledger = Ledger()
+    card, system, tools = cast_role(role, tools, library, corpus, guest, ledger, paths, variables)
     if isinstance(model, str):
         model = ModelConfig.parse(model)
     client = ModelClient(settled(model)) if isinstance(model, ModelConfig) else model
@@ -197,7 +200,6 @@ def role_agent(
         from manyheads.hosts.autogen.memory import KnowledgeMemory
 
         memory.append(KnowledgeMemory(knowledge))
-    ledger = Ledger()
     agent = RoleAgent(
         safe_name(name or role),
         client,

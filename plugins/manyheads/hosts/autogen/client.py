@@ -24,12 +24,13 @@ from manyheads.config import ModelConfig
 from manyheads.core import Message, Usage
 from manyheads.escaping import scrubbed
 from manyheads.hosts.clients import Ledger, ServedModel, tap
+from manyheads.models.abilities import openai_settings
 from manyheads.models.answers import sound_arguments
+from manyheads.models.fitting import IMAGE
 from manyheads.models.offline import LocalModel
 from manyheads.models.requests import (
     key_of,
     ollama_settings,
-    openai_settings,
     options,
     refuse_unfit,
     refuse_unseen,
@@ -77,7 +78,7 @@ class NativeModel(ServedModel[ChatCompletionClient]):
                 # A base URL, even none, keeps it from guessing one by the model's name.
                 client = OpenAIChatCompletionClient(
                     **shared, base_url=config.address,  # pyright: ignore[reportArgumentType]
-                    include_name_in_message=False, **openai_settings(config),
+                    include_name_in_message=False,
                 )  # fmt: skip
             case "anthropic":
                 from autogen_ext.models.anthropic import AnthropicChatCompletionClient
@@ -168,40 +169,51 @@ class GovernedClient(ChatCompletionClient):
         if self._reply_type and config.provider == "anthropic":
             # It wants the tools in every request of a thread that holds calls, the last one too.
             tools = self._tools = tools or self._tools
-        tokens = self.count_tokens(messages, tools=tools)
-        refuse_unfit(f"models.{served.alias}", config.name, tokens, config.window)
         contents = (message.content for message in messages)
         # A text is not looked through letter by letter.
         parts = (part for content in contents if not isinstance(content, str) for part in content)
-        refuse_unseen(served.alias, config, images=any(isinstance(part, Image) for part in parts))
-        settings = ollama_settings(config, tokens) if served.ours and config.provider == "ollama" else {}
+        pictures = sum(isinstance(part, Image) for part in parts)
+        refuse_unseen(served.alias, config, images=bool(pictures))
+        said = {at: text for at, each in enumerate(messages) if self._reply_type and (text := _said(each))}
 
-        async def request(form: Mapping[str, Any]) -> CreateResult:
-            if served.local:
-                return await _answer_here(served.local, messages, self.ledger)
-            call = served.client.create(
-                messages,
-                tools=tools,
-                tool_choice=tool_choice,
-                json_output=json_output,
-                extra_create_args={**settings, **(extra_create_args or {}), **form},
-                cancellation_token=cancellation_token,
-            )
-            result, model, truncated = await served.answer(call)
-            spent = result.usage
-            usage = usage_of(config, spent.prompt_tokens, spent.completion_tokens, messages, result.content)
-            self.ledger.enter(usage, model, truncated or result.finish_reason == "length")
-            if isinstance(result.content, str):
-                return result
-            calls = [
-                FunctionCall(
-                    call.id or f"call_{number}", sound_arguments(call.name, call.arguments), call.name
+        async def send(shorter: Sequence[Message]) -> CreateResult:
+            texts = dict(zip(said, (message.text for message in shorter), strict=True))
+            fitting = [_saying(each, texts[at]) if at in texts else each for at, each in enumerate(messages)]
+            tokens = self.count_tokens(fitting, tools=tools)
+            refuse_unfit(f"models.{served.alias}", config.name, tokens, config.window)
+
+            async def request(form: Mapping[str, Any]) -> CreateResult:
+                if served.local:
+                    return await _answer_here(served.local, fitting, self.ledger)
+                settings = _settings(config, tokens) if served.ours else {}
+                call = served.client.create(
+                    fitting,
+                    tools=tools,
+                    tool_choice=tool_choice,
+                    json_output=json_output,
+                    extra_create_args={**settings, **(extra_create_args or {}), **form},
+                    cancellation_token=cancellation_token,
                 )
-                for number, call in enumerate(result.content, start=1)
-            ]
-            return result.model_copy(update={"content": calls})
+                result, model, truncated = await served.answer(call)
+                spent = result.usage
+                usage = usage_of(
+                    config, spent.prompt_tokens, spent.completion_tokens, fitting, result.content
+                )
+                self.ledger.enter(usage, model, truncated or result.finish_reason == "length")
+                if isinstance(result.content, str):
+                    return result
+                calls = [
+                    FunctionCall(
+                        call.id or f"call_{number}", sound_arguments(call.name, call.arguments), call.name
+                    )
+                    for number, call in enumerate(result.content, start=1)
+                ]
+                return result.model_copy(update={"content": calls})
 
-        result = await served.ask(request, self.ledger, self._reply_type, tools=bool(tools))
+            return await served.ask(request, self.ledger, self._reply_type, tools=bool(tools))
+
+        tokens = self.count_tokens(messages, tools=tools) + IMAGE * pictures
+        result = await served.ask_fitting(send, list(said.values()), tokens, self.ledger)
         # Some servers send an empty list of tool calls, or calls where none may be made.
         if isinstance(result.content, str) or (
             result.content and not (self._reply_type and tool_choice == "none")
@@ -226,7 +238,8 @@ class GovernedClient(ChatCompletionClient):
 
     def count_tokens(self, messages: Sequence[LLMMessage], *, tools: Tools = ()) -> int:
         """An estimate, a token for four bytes of text: exact counts would need a download of the tokenizer."""
-        return (sum(len(_text(message).encode()) for message in messages) + len(str(tools))) // 4
+        schemas = [tool.schema if isinstance(tool, Tool) else tool for tool in tools]
+        return (sum(len(_text(message).encode()) for message in messages) + len(str(schemas))) // 4
 
     def remaining_tokens(self, messages: Sequence[LLMMessage], *, tools: Tools = ()) -> int:
         return self.config.window - self.count_tokens(messages, tools=tools)
@@ -252,6 +265,31 @@ def _text(message: LLMMessage) -> str:
     if isinstance(message.content, str):
         return message.content
     return "\n".join(str(part) for part in message.content if not isinstance(part, Image))
+
+
+def _settings(config: ModelConfig, tokens: int) -> dict[str, Any]:
+    """What a client of ours was not made with: servers are asked under the name of a limit that they take, and for a window."""
+    match config.provider:
+        case "openai":
+            return openai_settings(config)
+        case "ollama":
+            return ollama_settings(config, tokens)
+        case _:
+            return {}
+
+
+def _said(message: LLMMessage) -> Message | None:
+    """What a question or an answer says, of which something may be left out: not the system's words, nor what tools say."""
+    content = message.content
+    first = content if isinstance(content, str) else content[0] if content else None
+    if not isinstance(message, UserMessage | AssistantMessage) or not isinstance(first, str):
+        return None
+    return Message(first, "assistant" if isinstance(message, AssistantMessage) else "user")
+
+
+def _saying(message: LLMMessage, text: str) -> LLMMessage:
+    content = text if isinstance(message.content, str) else [text, *message.content[1:]]
+    return message.model_copy(update={"content": content})
 
 
 async def _answer_here(local: LocalModel, messages: Sequence[LLMMessage], ledger: Ledger) -> CreateResult:

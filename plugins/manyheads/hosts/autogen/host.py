@@ -54,7 +54,7 @@ class AutoGenHost(ClientHost[ChatCompletionClient]):
 
     framework, serves = "autogen", NativeModel
 
-    async def speak(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
+    async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
         """One run of an `AssistantAgent`."""
         speaker, model = turn.speaker, self.model(turn.speaker.model)
         ledger = Ledger(model=model.config.name, warn=warn)

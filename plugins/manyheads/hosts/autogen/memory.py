@@ -49,7 +49,7 @@ class RecallMemory(ReadOnlyMemory):
 
     async def query(self, query: str | MemoryContent = "", *args: Any, **kwargs: Any) -> MemoryQueryResult:
         """The passage of the turn, whatever is asked."""
-        text = await self._recall(self._turn.recall or "", self._turn.speaker.name)
+        text = await self._recall(self._turn)
         return MemoryQueryResult(results=[as_content(text)] if text else [])
 
     async def update_context(self, model_context: ChatCompletionContext) -> UpdateContextResult:

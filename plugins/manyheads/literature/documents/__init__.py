@@ -1,5 +1,6 @@
 """Full texts of papers: PDF and GROBID TEI, read into one `Document`."""
 
+from manyheads.literature.documents.apart import Reader
 from manyheads.literature.documents.document import (
     Box,
     Document,
@@ -21,6 +22,7 @@ __all__ = [
     "Hidden",
     "Kind",
     "Limits",
+    "Reader",
     "Reference",
     "Section",
     "Table",

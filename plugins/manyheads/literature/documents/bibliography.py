@@ -19,12 +19,17 @@ ARXIV = re.compile(
 )
 QUOTED = re.compile(r"[“\"]([^”\"]{8,300})[”\"]|‘‘([^’]{8,300})’’|``(.{8,300}?)''")
 LETTER = r"A-ZÀ-ÖØ-ÞĀ-Ž"
-NAME = rf"(?:(?:van|von|de|der|den|del|da|di|la|le|ten|el|dos|al)\s+)*[{LETTER}][\w’'‐-]+(?:\s+(?:van|von|de|der|den)\s+[{LETTER}][\w’'-]+)?"
+NAME = rf"(?:(?:van|von|de|der|den|del|da|di|la|le|ten|el|dos|al)\s+){{0,3}}[{LETTER}][\w’'‐-]{{1,40}}(?:\s+(?:van|von|de|der|den)\s+[{LETTER}][\w’'-]{{1,40}})?"
 YEARS = r"(?:19|20)\d\d[a-z]?(?:\s*[,;&]\s*(?:(?:19|20)\d\d[a-z]?|[a-z](?=[,;)\s])))*"
 CITATION = re.compile(
-    rf"({NAME})((?:,\s+{NAME})*,?\s+(?:and|&)\s+({NAME})|\s+et\s+al\.?)?(?:’s|'s)?,?\s*[(\[]?\s*({YEARS})(?!\d)"
+    rf"({NAME})((?:,\s+{NAME}){{0,4}},?\s+(?:and|&)\s+({NAME})|\s+et\s+al\.?)?(?:’s|'s)?,?\s*[(\[]?\s*({YEARS})(?!\d)"
 )
-BRACKETS = re.compile(r"\[([\d\s,;–—-]+|[A-Za-z+]{1,8}\d{2}[a-z]?(?:\s*[,;]\s*[A-Za-z+]{1,8}\d{2}[a-z]?)*)\]")
+BRACKETS = re.compile(
+    r"\[((?:\d{1,4}|[A-Za-z+]{1,8}\d{2}[a-z]?)(?:\s*[,;–—-]\s*(?:\d{1,4}|[A-Za-z+]{1,8}\d{2}[a-z]?))*)"
+    r"(?:,\s*(?:[Ss]ec|pp?\.|[Cc]h|[Ff]ig|[Ee]q|[Tt]h|[Ll]em|[Aa]pp|§)[^\]]{0,25})?\]"
+)
+RANGE = re.compile(r"\[(\d{1,4})\]\s*[–—-]\s*\[(\d{1,4})\]")
+"""[3]–[5] is written for [3–5] too."""
 SPAN = re.compile(r"(\d+)\s*[–—-]\s*(\d+)|(\d+)|([A-Za-z+]{1,8}\d{2}[a-z]?)")
 WIDEST = 50
 """References that one [1–50] names at most."""
@@ -89,7 +94,7 @@ def _spaced(lines: Sequence[Line]) -> set[int]:
 
 def _worded(lines: Sequence[Line]) -> set[int]:
     """Lines that begin with a name, after one that ends an entry."""
-    name = re.compile(rf"^[{LETTER}][\w’'-]+(?:,|\s+[{LETTER}]|\s+and\b)")
+    name = re.compile(rf"^[{LETTER}][\w’'-]{{1,40}}(?:,|\s+[{LETTER}]|\s+and\b)")
     return {
         number
         for number, (above, line) in enumerate(zip((lines[0], *lines), lines, strict=False))
@@ -142,6 +147,15 @@ STOP = re.compile(
 AFTER_YEAR = re.compile(
     r"[(\[](?:19|20)\d\d[a-z]?(?:,[^)\]]*)?[)\]][.,:]?\s*|(?<=\.\s)(?:19|20)\d\d[a-z]?\.\s+"
 )
+NEXT = r"(?:,?\s*(?:and|&)\s+|[,;]\s+)?"
+FAMILY = rf"{NAME}(?:\s[{LETTER}][\w’'-]{{1,40}})?"
+OTHERS = r"(?:(?:,\s*|\s+)?et\s+al\.?)?(?=[\s.,:;(])"
+AUTHORS = (
+    re.compile(rf"^(?:{FAMILY},\s(?:[{LETTER}]\.[\s-]?)+(?:,?\sJr\.?)?{NEXT})+{OTHERS}"),
+    re.compile(rf"^(?:(?:[{LETTER}]\.[\s-]?)+{FAMILY}{NEXT})+{OTHERS}"),
+    re.compile(rf"^(?:{FAMILY}\s[A-Z]{{1,3}},\s)+(?:{FAMILY}\s[A-Z]{{1,3}}(?=\.)|et\s+al\.?)"),
+)
+"""Berg, A. and Lee, B.; A. Berg and B. Lee; Berg A, Lee B."""
 VENUE = re.compile(
     r"^(?:In:?\s|Proc\b|Proceedings|arXiv|CoRR|Advances in|Journal of|Transactions|IEEE|ACM|URL|http|doi|pp\.|vol)",
     re.I,
@@ -153,6 +167,11 @@ def _authors_and_title(text: str) -> tuple[tuple[str, ...], str]:
     if quoted:
         title = (quoted[1] or quoted[2] or quoted[3]).strip().rstrip(",.")
         return family_names(text[: quoted.start()]), title
+    for authors in AUTHORS:
+        if (match := authors.match(text)) and len(text) - match.end() > 10:
+            rest = re.sub(r"^[\s.,:;]*(?:[(\[]?(?:19|20)\d\d[a-z]?[)\]]?[\s.,:]+)?", "", text[match.end() :])
+            title = _sentence(rest)
+            return family_names(match[0]), "" if VENUE.match(title) else title
     stop = next((one for one in STOP.finditer(text) if one.start() > 4), None)
     dated = AFTER_YEAR.search(text)
     if dated and len(text) - dated.end() > 15 and 4 < dated.start() <= (stop.end() + 2 if stop else 300):
@@ -182,6 +201,7 @@ def _sentence(text: str) -> str:
 def family_names(text: str) -> tuple[str, ...]:
     """The family names in a list of authors, however given names stand in it."""
     text = re.sub(r"\bet\s+al\.?|\([^)]*\)|\b(?:eds?|editors?)\.?(?=\W|$)", " ", text).strip(" .,;:")
+    text = re.sub(rf"({FAMILY})\s[A-Z]{{1,3}}(?=[,.;]|$)", r"\1", text)
     initials = re.compile(r"^(?:[A-Z]\.?[\s-]*){1,4}$|^(?:Jr|Sr|II|III)\.?$")
     pieces = [piece.strip() for piece in re.split(r",|;|\s+and\s+|\s*&\s*", text)]
     pieces = [re.sub(r"^and\s+", "", piece) for piece in pieces if piece]
@@ -218,7 +238,7 @@ class Citations:
         """Indices of the references, in the order in which the text first names them."""
         places: dict[int, int] = {}
         if self._labels:
-            for match in BRACKETS.finditer(text):
+            for match in BRACKETS.finditer(RANGE.sub(r"[\1–\2]", text)):
                 for index in self._numbered(match[1]):
                     places.setdefault(index, match.start())
         else:
@@ -258,7 +278,7 @@ class Citations:
     def _fits(self, index: int, others: str, second: str) -> bool:
         authors = self._references[index].authors
         if second:
-            return len(authors) > 1 and second in map(folded, authors[1:])
+            return len(authors) == 1 + len(re.findall(NAME, others)) and second == folded(authors[-1])
         return len(authors) > 2 if "al" in others else len(authors) == 1
 
 

@@ -7,12 +7,13 @@ graphics there and the letters that belong to them. It is trimmed to what shows,
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Literal
 
 from manyheads.literature.documents.document import Box, Figure, Table
 from manyheads.literature.documents.layout import Line, Sheet, joined, wordy
 from manyheads.literature.documents.pages import Drawing, Word
-from manyheads.literature.documents.sections import heading
+from manyheads.literature.documents.sections import heading, small_capitals
 
 LABEL = re.compile(
     r"^(?:(?:Supplementary|Extended Data)\s+)?(Figure|Fig\.?|FIGURE|FIG\.?|Table|TABLE|Tab\.)\s*"
@@ -20,6 +21,8 @@ LABEL = re.compile(
 )
 NEAR = 18.0
 """Points by which letters may stand off the graphics that they belong to."""
+ASIDE = 45.0
+"""Points by which the names of axes and legends may stand aside."""
 ROW = 22.0
 """Points between two rows of a table at most."""
 SMALL = 25.0
@@ -52,7 +55,7 @@ class Caption:
 
     def text(self, words: Mapping[str, int]) -> str:
         """The caption without its label."""
-        text = joined((one.text for one in self.lines), words)
+        text = joined(map(small_capitals, self.lines), words)
         match = LABEL.match(text)
         return match[4] if match else text
 
@@ -118,10 +121,10 @@ def floats(
 
 
 def _captions(sheet: Sheet, body: float) -> list[Caption]:
-    """The captions of a page, from top to bottom."""
+    """The captions of a page, in reading order."""
     starts = [line for line in sheet.lines if _starts_caption(line, sheet, body)]
     made: list[Caption] = []
-    for line in sorted(starts, key=lambda one: (one.base, one.x0)):
+    for line in starts:
         match = LABEL.match(line.text)
         assert match
         lines = [line]
@@ -153,7 +156,7 @@ def _starts_caption(line: Line, sheet: Sheet, body: float) -> bool:
     apart = previous is None or line.base - previous.base > 1.5 * line.size or not prose(previous, body)
     marked = line.words[0].bold or abs(line.size - body) > 0.4
     if match[3] == ".":
-        return apart or marked
+        return (apart or marked) and not match[4][:1].islower()
     return apart and marked and match[4][:1].isupper()
 
 
@@ -176,25 +179,21 @@ def _next_line(lines: Sequence[Line], sheet: Sheet, starts: Sequence[Line]) -> L
 
 
 def _keep_apart(one: Caption, captions: Sequence[Caption], sheet: Sheet, body: float) -> None:
-    """Draw the sides of what a caption may have in, where another caption or text stands beside it."""
+    """Draw the sides of what a caption may have in, where another caption stands beside it."""
     left, right = min(line.x0 for line in one.lines), max(line.x1 for line in one.lines)
-    beside: list[tuple[float, float]] = []
     for other in captions:
-        if other is not one and other.top < one.bottom and other.bottom > one.top:
+        if other is not one and not _text_between(one, other, sheet, body):
             edges = min(line.x0 for line in other.lines), max(line.x1 for line in other.lines)
             if edges[0] >= right:
                 one.right = min(one.right, (right + edges[0]) / 2)
             elif edges[1] <= left:
                 one.left = max(one.left, (left + edges[1]) / 2)
-    own = set(map(id, one.lines))
-    for line in sheet.lines:
-        if id(line) not in own and line.top < one.bottom and line.bottom > one.top and wordy(line):
-            beside.append((line.x0, line.x1))
-    for x0, x1 in beside:
-        if x0 >= right:
-            one.right = min(one.right, x0 - 2)
-        elif x1 <= left:
-            one.left = max(one.left, x1 + 2)
+
+
+def _text_between(one: Caption, other: Caption, sheet: Sheet, body: float) -> bool:
+    """Whether a paragraph parts two captions, so that what belongs to them is not side by side."""
+    top, bottom = min(one.bottom, other.bottom), max(one.top, other.top)
+    return any(top < line.base < bottom and prose(line, body) for line in sheet.lines)
 
 
 def prose(line: Line, body: float) -> bool:
@@ -205,9 +204,7 @@ def prose(line: Line, body: float) -> bool:
 
 def _gaps(line: Line) -> bool:
     """Whether words stand so far apart as in a table."""
-    return any(
-        other.x0 - one.x1 > 1.3 * line.size for one, other in zip(line.words, line.words[1:], strict=False)
-    )
+    return any(other.x0 - one.x1 > 1.3 * line.size for one, other in pairwise(line.words))
 
 
 def _texts(sheet: Sheet, captions: Sequence[Caption], body: float) -> list[Line]:
@@ -215,8 +212,14 @@ def _texts(sheet: Sheet, captions: Sequence[Caption], body: float) -> list[Line]
     captioned = {id(line) for one in captions for line in one.lines}
     lines = [one for one in sheet.lines if id(one) not in captioned]
     text = {id(one) for one in lines if prose(one, body)}
+    for number, line in enumerate(lines):
+        # The last line of a paragraph that began on the page or in the column before.
+        first = number == 0 or line.column != lines[number - 1].column
+        last = line.text.endswith((".", ":", "?", "!")) and wordy(line)
+        if first and last and abs(line.size - body) < 0.6 and line.x0 - line.left < 3:
+            text.add(id(line))
     for _ in range(2):
-        for above, line in zip(lines, lines[1:], strict=False):
+        for above, line in pairwise(lines):
             near = line.column == above.column and 0 < line.base - above.base < 1.35 * max(body, line.size)
             alike = abs(line.size - above.size) < 0.6 and line.x0 - line.left < 30
             if near and alike and id(above) in text and (wordy(line) or line.x0 - line.left < 3):
@@ -236,27 +239,30 @@ def _numbered(line: Line) -> bool:
 
 def _bands(one: Caption, sheet: Sheet, texts: Sequence[Line], taken: set[int]) -> tuple[Band, Band]:
     """What stands above a caption and below it, up to the next text."""
+    left, right = min(line.x0 for line in one.lines), max(line.x1 for line in one.lines)
     for drawing in sheet.page.drawings:
         x0, y0, x1, y1 = drawing.box
         close = -5 < one.top - y1 < 40 or -5 < y0 - one.bottom < 40
         solid = min(x1 - x0, y1 - y0) > SMALL and not _is_ground(drawing, sheet.page.width, sheet.page.height)
         if close and solid and _overlap((x0, x1), (one.left, one.right)) > 0.3 * (x1 - x0):
             one.left, one.right = min(one.left, x0), max(one.right, x1)
+            left, right = min(left, x0), max(right, x1)
     own = set(map(id, one.lines))
-    across = [
-        line
-        for line in texts
-        if id(line) not in own
-        and _overlap((line.x0, line.x1), (one.left, one.right)) > min(5, line.width / 2)
-    ]
+    others = [line for line in texts if id(line) not in own]
+    across = [line for line in others if _overlap((line.x0, line.x1), (left, right)) > min(5, line.width / 2)]
     high = max((line.bottom for line in across if line.bottom <= one.top + 3), default=0.0)
     low = min((line.top for line in across if line.top >= one.bottom - 3), default=sheet.page.height)
     for y0, y1 in _head_rules(sheet):
         high, low = max(high, y1 if y1 < one.top else 0), min(low, y0 if y0 > one.bottom else low)
-    return (
-        _band(sheet, (one.left - 2, high, one.right + 2, one.top), taken),
-        _band(sheet, (one.left - 2, one.bottom, one.right + 2, low), taken),
-    )
+    bands: list[Band] = []
+    for top, bottom in ((high, one.top), (one.bottom, low)):
+        # Text may stand beside a figure, in its column.
+        beside = [line for line in others if top < (line.top + line.bottom) / 2 < bottom]
+        west = max((line.x1 for line in beside if line.x1 <= left + 5), default=one.left)
+        east = min((line.x0 for line in beside if line.x0 >= right - 5), default=one.right)
+        box = max(one.left, west) - 2, top, min(one.right, east) + 2, bottom
+        bands.append(_band(sheet, box, taken))
+    return bands[0], bands[1]
 
 
 def _head_rules(sheet: Sheet) -> list[tuple[float, float]]:
@@ -302,7 +308,7 @@ def _grown(band: Band, caption: Caption) -> list[Word]:
     """The words of a table: row by row away from its caption, until the blank is too wide."""
     down = band.box[1] >= caption.bottom - 4
     edge = caption.bottom if down else caption.top
-    rows = sorted(band.words, key=lambda one: one.base, reverse=not down)
+    rows = sorted((one for one in band.words if one.upright), key=lambda one: one.base, reverse=not down)
     words: list[Word] = []
     for word in rows:
         x0, y0, x1, y1 = _extent(word)
@@ -343,11 +349,10 @@ def _place(sheet: Sheet, captions: Sequence[Caption], body: float, tables_below:
             near = _connected(band, one)
             if near:
                 boxes = [each.box for each in near]
-                one.box = _trimmed(sheet, _with_letters(_hull(boxes), band), band.box)
+                one.box = _trimmed(sheet, _with_letters(_hull(boxes), band, one), band.box)
                 one.source = "raster" if all(each.kind == "image" for each in near) else "vector"
-            elif box := _trimmed(sheet, band.box, band.box):
-                if box[3] - box[1] > SMALL:
-                    one.box, one.source = box, "space"
+            elif (box := _trimmed(sheet, band.box, band.box)) and box[3] - box[1] > SMALL:
+                one.box, one.source = box, "space"
         if one.box:
             taken |= {id(each) for each in sheet.page.drawings if _inside(each.box, one.box)}
 
@@ -365,11 +370,14 @@ def _connected(band: Band, caption: Caption) -> list[Drawing]:
     return [one for one in band.drawings if _inside(one.box, _wider(hull, NEAR))]
 
 
-def _with_letters(box: Box, band: Band) -> Box:
-    """A box, widened by the letters that stand in it or near."""
+def _with_letters(box: Box, band: Band, caption: Caption) -> Box:
+    """A box, widened by the letters that stand in it or near, and all between it and the caption."""
     for _ in range(4):
-        near = [extent for one in band.words if _touches(extent := _extent(one), _wider(box, NEAR))]
-        wider = _hull((box, *near))
+        up, down = (
+            (NEAR, caption.top - box[3]) if caption.top > box[3] - 4 else (box[1] - caption.bottom, NEAR)
+        )
+        reach = box[0] - ASIDE, box[1] - up, box[2] + ASIDE, box[3] + max(NEAR, down)
+        wider = _hull((box, *(extent for one in band.words if _touches(extent := _extent(one), reach))))
         if wider == box:
             break
         box = wider
@@ -418,7 +426,7 @@ def _rows(words: Sequence[Word]) -> tuple[tuple[str, ...], ...]:
     for row in rows:
         row.sort(key=lambda one: one.x0)
         cells = [[row[0].text]]
-        for one, other in zip(row, row[1:], strict=False):
+        for one, other in pairwise(row):
             if other.x0 - one.x1 > 0.75 * max(one.size, other.size):
                 cells.append([])
             cells[-1].append(other.text)

@@ -1,11 +1,12 @@
 """Lines of a page in reading order: one or two columns; running heads, page numbers and footnotes apart."""
 
+import math
 import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from statistics import median
 from types import MappingProxyType
 
@@ -25,6 +26,7 @@ STAMP = re.compile(
     r"^(?:arXiv:\d|Preprint\b|Under review|Published as a|Accepted (?:at|to|as)|Proceedings of|Copyright|©|\d+\w* (?:International )?Conference)",
     re.I,
 )
+ORDINAL = re.compile(r"^(?:\d{1,2}|[A-Z])(?:\.\d{1,2})*\.?$")
 MARK = re.compile(r"^[*†‡§¶∗⋆\d]{1,3}")
 
 
@@ -76,6 +78,10 @@ class Line:
         return all(one.bold for one in self.words if any(map(str.isalnum, one.text)))
 
     @property
+    def italic(self) -> bool:
+        return all(one.italic for one in self.words if len(one.text) > 2)
+
+    @property
     def box(self) -> Box:
         return self.x0, self.top, self.x1, self.bottom
 
@@ -97,6 +103,10 @@ class Sheet:
 def sheets(pages: Sequence[Page]) -> tuple[list[Sheet], float]:
     """The pages' lines in reading order, and the size of most letters of the document."""
     made = [_sheet(page) for page in pages]
+    _agree(made)
+    for sheet in made:
+        if (gutter := sheet.gutter) is not None:
+            sheet.lines = [half for line in sheet.lines for half in _halves(line, gutter)]
     sizes = Counter[float]()
     for sheet in made:
         for line in sheet.lines:
@@ -127,8 +137,6 @@ def _sheet(page: Page) -> Sheet:
         prose = [one for one in joined if one.width > PROSE * page.width] or joined
         sheet.left, sheet.right = min(one.x0 for one in prose), max(one.x1 for one in prose)
         sheet.gutter = _gutter(sheet)
-    if sheet.gutter is not None:
-        sheet.lines = [half for line in joined for half in _halves(line, sheet.gutter)]
     return sheet
 
 
@@ -138,8 +146,17 @@ def _joined(lines: list[list[Word]]) -> list[list[Word]]:
     done: list[Line] = []
     for piece in pieces:
         for other in reversed(done[-8:]):
-            near = -0.3 * piece.size < piece.x0 - other.x1 < 0.8 * piece.size
-            before = -0.3 * piece.size < other.x0 - piece.x1 < 0.8 * piece.size
+            # The number of a heading stands apart from its title.
+            near = (
+                -0.3 * piece.size
+                < piece.x0 - other.x1
+                < (2.2 if ORDINAL.match(other.text) else 0.8) * piece.size
+            )
+            before = (
+                -0.3 * piece.size
+                < other.x0 - piece.x1
+                < (2.2 if ORDINAL.match(piece.text) else 0.8) * piece.size
+            )
             if abs(other.base - piece.base) < 1.0 and (near or before):
                 done.remove(other)
                 done.append(Line(0, [*other.words, *piece.words] if near else [*piece.words, *other.words]))
@@ -179,24 +196,40 @@ def _with_indices(lines: list[Line]) -> list[list[Word]]:
 def _gutter(sheet: Sheet) -> float | None:
     """The middle of the gap between two columns, where there are two."""
     width = sheet.page.width
-    words = [word for line in sheet.lines for word in line.words]
-    best, place = len(words) + 1, 0.0
-    middle = width / 2
-    for step in range(int(0.3 * width / 2)):
-        for x in {middle - step, middle + step}:
-            crossing = sum(word.x0 < x + GUTTER / 2 and word.x1 > x - GUTTER / 2 for word in words)
-            if crossing < best:
-                best, place = crossing, x
+    edges = [0] * (int(width) + 2)
+    for line in sheet.lines:
+        for word in line.words:
+            edges[min(max(0, math.ceil(word.x0 - GUTTER / 2)), int(width))] += 1
+            edges[min(max(0, math.ceil(word.x1 + GUTTER / 2)), int(width))] -= 1
+    crossing = list(accumulate(edges))
+    middle = range(int(0.35 * width), int(0.65 * width))
+    place = float(min(middle, key=lambda x: (crossing[x], abs(x - width / 2))))
+    left, right, across = _sides(sheet, place)
+    return place if min(left, right) >= 6 and across <= 0.6 * (left + right) else None
+
+
+def _sides(sheet: Sheet, place: float) -> tuple[int, int, int]:
+    """How many lines of text stand left and right of a gutter, and how many lines across it."""
     halves = [half for line in sheet.lines for half in _halves(line, place)]
-    across = [one for one in halves if one.x0 < place - GUTTER and one.x1 > place + GUTTER]
-    wide = 0.55 * min(place - sheet.left, sheet.right - place)
+    across = sum(one.x0 < place - GUTTER and one.x1 > place + GUTTER for one in halves)
     # Cells of a table and labels of a figure are narrow, or numbers.
-    prose = [one for one in halves if one.width > wide > 0 and wordy(one)]
-    left = [one for one in prose if one.x1 <= place + 1]
-    right = [one for one in prose if one.x0 >= place - 1]
-    if min(len(left), len(right)) < 6 or len(across) > 0.6 * (len(left) + len(right)):
-        return None
-    return place
+    wide = 0.2 * sheet.page.width
+    prose = [one for one in halves if one.width > wide and wordy(one)]
+    return sum(one.x1 <= place + 1 for one in prose), sum(one.x0 >= place - 1 for one in prose), across
+
+
+def _agree(made: Sequence[Sheet]) -> None:
+    """Give pages with little in one of their columns the gutter of the others."""
+    gutters = [sheet.gutter for sheet in made if sheet.gutter is not None]
+    if not gutters:
+        return
+    place = median(gutters)
+    for sheet in made:
+        if sheet.gutter is None:
+            left, right, across = _sides(sheet, place)
+            if left + right >= 3 and across <= 0.5 * (left + right):
+                sheet.gutter = place
+                sheet.right = max(sheet.right, 2 * place - sheet.left)
 
 
 def wordy(line: Line) -> bool:

@@ -30,7 +30,10 @@ TINY = 2.0
 INK = 24
 """Levels of grey by which a word must differ from what it stands on."""
 WHITE = 245
+SCANNED = 20
+"""Words below which a page that is a picture has no text."""
 BOLD = ("bold", "black", "heavy", "cmbx", "-medi", "demi")
+ITALIC = ("italic", "oblique", "slanted", "cmti", "-ital", "regularital")
 """In the names of fonts."""
 Turn = Literal[0, 90, 180, 270]
 
@@ -45,6 +48,7 @@ class Word(NamedTuple):
     """The line that letters stand on."""
     size: float
     bold: bool
+    italic: bool
     upright: bool
     """Whether it is read in the direction of most words of the page."""
     ink: Box
@@ -145,7 +149,7 @@ def read_pages(path: Path, limits: Limits) -> tuple[list[Page], int, list[str], 
 
 
 def render(
-    path: Path, page: int, box: Box | None = None, *, turn: Turn = 0, width: int = 1000, margin: float = 4
+    path: Path, page: int, box: Box | None = None, *, turn: Turn = 0, width: int = 1000, margin: float = 3
 ) -> bytes:
     """A crop of a page (all of it without a box) as PNG.
 
@@ -221,6 +225,7 @@ class _Style:
 
     size: float
     bold: bool
+    italic: bool
     quarter: int | None
     """By how many right angles they are turned, counterclockwise; None for those that stand aslant."""
     white: bool
@@ -280,21 +285,24 @@ def _letters(textpage: Any, limits: Limits) -> list[_Letter]:
     values = [ctypes.c_double() for _ in range(6)]
     left, right, bottom, top, x, y = values
     refs = [ctypes.byref(value) for value in values]
+    # As a number, which is the same for all letters of a text object.
+    number = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int)
+    owner_of = number(ctypes.cast(c.FPDFText_GetTextObject, ctypes.c_void_p).value or 0)
     styles: dict[int, _Style] = {}
     letters: list[_Letter] = []
     for index in range(min(textpage.count_chars(), limits.characters)):
         code = c.FPDFText_GetUnicode(raw, index)
         c.FPDFText_GetCharBox(raw, index, *refs[:4])
         c.FPDFText_GetCharOrigin(raw, index, *refs[4:])
-        owner = ctypes.cast(c.FPDFText_GetTextObject(raw, index), ctypes.c_void_p).value
-        style = None
-        if owner is not None:
-            style = styles.get(owner)
-            if style is None:
-                style = styles[owner] = _style(c, raw, index)
         text = HYPHENS.get(code) or (
             chr(code) if 0x20 <= code < 0x110000 and not 0xD800 <= code < 0xE000 else " "
         )
+        style = None
+        # A space that PDFium puts in says it is its neighbour's, but has another size.
+        if not text.isspace() and (owner := owner_of(raw, index)) is not None:
+            style = styles.get(owner)
+            if style is None:
+                style = styles[owner] = _style(c, raw, index)
         letters.append(
             _Letter(text, left.value, right.value, bottom.value, top.value, x.value, y.value, style)
         )
@@ -311,11 +319,11 @@ def _style(c: Any, raw: Any, index: int) -> _Style:
     name = ctypes.create_string_buffer(128)
     c.FPDFText_GetFontInfo(raw, index, name, 128, ctypes.c_int())
     font = name.value.decode("latin-1").casefold()
-    bold = any(mark in font for mark in BOLD)
     mode = c.FPDFTextObj_GetTextRenderMode(c.FPDFText_GetTextObject(raw, index))
     return _Style(
         size=abs(size),
-        bold=bold,
+        bold=any(mark in font for mark in BOLD),
+        italic=any(mark in font for mark in ITALIC),
         quarter=round(angle) % 4 if abs(angle - round(angle)) < 0.05 else None,
         white=min(red.value, green.value, blue.value) >= WHITE,
         invisible=mode == c.FPDF_TEXTRENDERMODE_INVISIBLE,
@@ -324,6 +332,7 @@ def _style(c: Any, raw: Any, index: int) -> _Style:
 
 def _drawings(raw: Any, place: _Place, limits: Limits) -> tuple[list[Drawing], bool]:
     """Images, forms and paths that show on a page, and whether there are too many to look at."""
+    import pypdfium2 as pdfium
     import pypdfium2.raw as c
 
     kinds: dict[int, Any] = {
@@ -334,16 +343,33 @@ def _drawings(raw: Any, place: _Place, limits: Limits) -> tuple[list[Drawing], b
     }
     values = [ctypes.c_float() for _ in range(4)]
     drawings: list[Drawing] = []
-    count = c.FPDFPage_CountObjects(raw.raw)
-    for index in range(min(count, limits.objects)):
-        drawing = c.FPDFPage_GetObject(raw.raw, index)
-        kind = kinds.get(c.FPDFPageObj_GetType(drawing))
-        if kind and c.FPDFPageObj_GetBounds(drawing, *values):
-            x0, y0, x1, y1 = place.box(*(value.value for value in values))
-            if x1 > 0 and y1 > 0 and x0 < place.width and y0 < place.height:
+    seen = 0
+
+    def walk(owner: Any, count: int, item: Any, matrix: pdfium.PdfMatrix, depth: int) -> None:
+        nonlocal seen
+        for index in range(count):
+            seen += 1
+            if seen > limits.objects:
+                return
+            drawing = item(owner, index)
+            kind = kinds.get(c.FPDFPageObj_GetType(drawing))
+            if not kind or not c.FPDFPageObj_GetBounds(drawing, *values):
+                continue
+            x0, y0, x1, y1 = place.box(*matrix.on_rect(*(value.value for value in values)))
+            if x1 <= 0 or y1 <= 0 or x0 >= place.width or y0 >= place.height:
+                continue
+            if kind == "form" and depth < 3 and (x1 - x0) * (y1 - y0) > place.width * place.height / 2:
+                # The whole page may be one form; what is in it has the form's coordinates.
+                own = c.FS_MATRIX()
+                c.FPDFPageObj_GetMatrix(drawing, own)
+                inner = pdfium.PdfMatrix.from_raw(own).multiply(matrix)
+                walk(drawing, c.FPDFFormObj_CountObjects(drawing), c.FPDFFormObj_GetObject, inner, depth + 1)
+            else:
                 box = max(0.0, x0), max(0.0, y0), min(place.width, x1), min(place.height, y1)
                 drawings.append(Drawing(kind, box))
-    return drawings, count > limits.objects
+
+    walk(raw.raw, c.FPDFPage_CountObjects(raw.raw), c.FPDFPage_GetObject, pdfium.PdfMatrix(), 0)
+    return drawings, seen > limits.objects
 
 
 def _sort_words(page: Page, letters: list[_Letter], place: _Place) -> None:
@@ -387,6 +413,8 @@ def _sort_words(page: Page, letters: list[_Letter], place: _Place) -> None:
         if page.hidden and page.hidden[-1].why == why:
             text = f"{page.hidden.pop().text} {text}"
         page.hidden.append(Hidden(text=text, page=page.number, why=why))  # pyright: ignore[reportArgumentType]
+    if scanned and len(page.words) < SCANNED:
+        page.faults.append(f"page {page.number} is a picture without text: nothing of it was read")
     if seen_by_recognition:
         page.faults.append(
             f"page {page.number} is a picture; its text is what a text recognition put behind it"
@@ -439,26 +467,22 @@ def _accented(letters: list[_Letter]) -> list[_Letter]:
 
 
 def _word(letters: list[_Letter], place: _Place) -> Word:
-    boxes = [place.box(one.left, one.bottom, one.right, one.top) for one in letters]
-    ink = (
-        min(box[0] for box in boxes),
-        min(box[1] for box in boxes),
-        max(box[2] for box in boxes),
-        max(box[3] for box in boxes),
-    )
+    lefts, rights, bottoms, tops = zip(*(one[1:5] for one in letters), strict=True)
+    ink = place.box(min(lefts), min(bottoms), max(rights), max(tops))
     styles = [one.style for one in letters if one.style]
     largest = max(styles, key=lambda style: style.size)
     sizes = [style.size for style in styles]
     text = "".join(one.text for one in letters).translate(LIGATURES)
+    bases = [place.point(one.x, one.y)[1] for one in letters]
     # Indices of a formula are small too, but do not stand on the line.
-    level = max(one.y for one in letters) - min(one.y for one in letters) < 0.5
+    level = max(bases) - min(bases) < 0.5
     caps = text.isupper() and level and min(sizes) < 0.9 * largest.size
     if caps:
         text = "".join(
             one.text.lower() if one.style and one.style.size < 0.9 * largest.size else one.text
             for one in letters
         ).translate(LIGATURES)
-    base = max((one.style.size if one.style else 0, place.point(one.x, one.y)[1]) for one in letters)[1]
+    base = max(zip(sizes, bases, strict=True))[1]
     return Word(
         text,
         ink[0],
@@ -466,6 +490,7 @@ def _word(letters: list[_Letter], place: _Place) -> Word:
         base,
         largest.size,
         sum(style.bold for style in styles) * 2 > len(styles),
+        sum(style.italic for style in styles) * 2 > len(styles),
         largest.quarter == place.quarter,
         ink,
         caps,

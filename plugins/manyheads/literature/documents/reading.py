@@ -10,7 +10,7 @@ from manyheads.literature.documents.dates import year_told
 from manyheads.literature.documents.document import Document, Limits, Reference, Section
 from manyheads.literature.documents.figures import floats
 from manyheads.literature.documents.layout import Line, joined, marked, sheets, vocabulary
-from manyheads.literature.documents.pages import read_pages
+from manyheads.literature.documents.pages import SCANNED, read_pages
 from manyheads.literature.documents.sections import (
     ABSTRACT,
     Passage,
@@ -21,8 +21,6 @@ from manyheads.literature.documents.sections import (
 from manyheads.literature.documents.tei import read_tei
 
 LIMITS = Limits()
-SCANNED = 20
-"""Words a page on the mean, below which a PDF has no text to read."""
 
 
 def read_document(path: Path, limits: Limits = LIMITS) -> Document:
@@ -69,11 +67,12 @@ def _read_pdf(path: Path, limits: Limits) -> Document:
         raise DocumentError(f"{path} has no pages", hint="export the paper into a PDF again")
     if not pages:
         raise DocumentError(f"no page of {path} can be read", tried="; ".join(faults[:3]))
-    if sum(len(page.words) for page in pages) < min(SCANNED * len(pages), 200):
+    count_of_words = sum(len(page.words) for page in pages)
+    if count_of_words < min(SCANNED * len(pages), 200):
         raise DocumentError(
-            f"{path} has no text: its pages are pictures, as of a scan",
-            tried=f"{len(pages)} pages",
-            hint="put a text recognition over it (ocrmypdf IN.pdf OUT.pdf), and give what that makes",
+            f"{path} has no text: {count_of_words} words on {len(pages)} pages, as of a scan",
+            tried="the text of its pages; pictures are not read",
+            hint="have its text recognised (ocrmypdf IN.pdf OUT.pdf), and give what that makes",
         )
     made, body = sheets(pages)
     words = vocabulary(made)
@@ -89,6 +88,8 @@ def _read_pdf(path: Path, limits: Limits) -> Document:
     for part in parts:
         if ABSTRACT.match(part.title) and not abstract:
             abstract = ABSTRACT.sub("", paragraphs(part.lines, words))
+    if not abstract and len(parts) > 1 and not parts[0].title and parts[1].kind == "introduction":
+        abstract = paragraphs(parts.pop(0).lines, words)
     references = tuple(
         reference(text)
         for part in parts

@@ -5,21 +5,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from manyheads.literature.documents.document import Kind
-from manyheads.literature.documents.layout import Line, joined, spacing
+from manyheads.literature.documents.layout import Line, joined, spacing, wordy
 
 NUMBERED = re.compile(
     r"^(?:(?:section|appendix)\s+)?((?:\d{1,2}|[A-Z])(?:\.\d{1,2}){0,3}|[IVX]{1,5})(?:[.:)]\s*|\s+)(\S.*)$",
     re.I,
 )
 NAMES: dict[str, Kind] = {
+    r"problem (?:statement|setup|setting|formulation|definition)|theor|convergence|proof": "method",
     r"introduction|motivation": "introduction",
     r"(?:related|prior|previous) (?:works?|literature|research|studies|approaches)|background|literature review|state of the art": "related",
     r"(?:experiment|evaluation|empirical|implementation detail|dataset|setup|benchmark|ablation|case stud)": "experiments",
     r"result|findings|performance|analys[ie]s": "results",
     r"conclu|discussion|future work|summary|limitation|broader impact|ethic|outlook": "conclusion",
-    r"method|approach|model|algorithm|architecture|framework|preliminar|formulation|problem (?:statement|setup|setting|definition)|notation|theory|proposed|system|materials|design": "method",
+    r"method|approach|model|algorithm|architecture|framework|preliminar|formulation|notation|proposed|system|materials|design": "method",
     r"appendix|appendices|supplement|annex": "appendix",
 }
+"""What the titles of sections say, the first that fits."""
+LETTER = re.compile(r"[A-HJ-UWYZ](?:\.|$)")
+"""The number of an appendix, and of no section: I, V and X are Roman."""
 ASIDE = re.compile(
     r"acknowledg|funding|author contribution|conflict|competing|reproducib|data availab|code availab|ethic|broader impact|impact statement|declaration|checklist",
     re.I,
@@ -64,14 +68,7 @@ class Passage:
 def title_and_authors(lines: Sequence[Line], body: float) -> tuple[str, tuple[str, ...], int]:
     """The title (the largest letters above the abstract), the authors below it, and the line at which the text begins."""
     first = [one for one in lines if one.page == lines[0].page] if lines else []
-    end = next(
-        (
-            number
-            for number, one in enumerate(first)
-            if ABSTRACT.match(one.text) or (PLAIN.match(bare(one)[1]) and heading(one, body))
-        ),
-        min(len(first), 12),
-    )
+    end = next((number for number, one in enumerate(first) if _opens(one, body)), len(first))
     head = first[:end]
     if not head:
         return "", (), 0
@@ -83,19 +80,34 @@ def title_and_authors(lines: Sequence[Line], body: float) -> tuple[str, tuple[st
     while stop < len(head) and head[stop].largest > size - 0.3:
         stop += 1
     title = joined(small_capitals(one) for one in head[start:stop])
-    return title, _authors(head[stop:]), end
+    # An abstract without a heading, or the text itself, is paragraphs of sentences.
+    begin = next(
+        (number for number in range(stop, end - 2) if all(map(_running, first[number : number + 3]))), end
+    )
+    return title, _authors(first[stop:begin]), begin
+
+
+def _opens(line: Line, body: float) -> bool:
+    """Whether a line is the abstract's first or the heading of the first section."""
+    number, title = bare(line)
+    return bool(ABSTRACT.match(line.text)) or (
+        (bool(PLAIN.match(title)) or number in ("1", "I")) and heading(line, body)
+    )
+
+
+def _running(line: Line) -> bool:
+    """Whether a line is of a paragraph."""
+    return line.width > 0.5 * (line.right - line.left) and wordy(line) and not PLACES.search(line.text)
 
 
 def _authors(lines: Sequence[Line]) -> tuple[str, ...]:
     names: list[str] = []
-    for line in lines:
+    for line in sorted(lines, key=lambda one: (round(one.base), one.x0)):
         if PLACES.search(line.text):
             continue
         pieces = re.split(r"\s*[,;·•|]\s*|\s+(?:and|&)\s+|\s{2,}", _spaced(line))
         for piece in pieces:
-            name = re.sub(r"(?<=[^\W\d_])[\d*†‡§¶∗⋆,]+$|^[\d*†‡§¶∗⋆]+|[*†‡§¶∗⋆]", "", piece.strip()).strip(
-                " ,"
-            )
+            name = " ".join(re.sub(r"[^\w\s.'’‐-]|[\d_]", "", piece).split())
             if PERSON.match(name) and len(name) < 50 and name not in names:
                 names.append(name)
     return tuple(names)
@@ -134,7 +146,7 @@ def heading(line: Line, body: float) -> bool:
     """Whether a line looks like the heading of a section, by its letters."""
     number, title = bare(line)
     words = title.split()
-    if not words or len(title) > 120 or len(words) > 16 or CAPTION.match(line.text):
+    if not words or len(title) > 120 or len(words) > 22 or CAPTION.match(line.text):
         return False
     letters = sum(map(str.isalpha, title))
     if (
@@ -148,7 +160,7 @@ def heading(line: Line, body: float) -> bool:
         one.caps or one.text.isupper() or not one.text.isalpha() for one in line.words[bool(number) :]
     )
     if number:
-        return large or line.bold or capitals or mixed
+        return large or line.bold or capitals or mixed or line.italic
     if PLAIN.match(title):
         return large or line.bold or capitals or mixed or line.width < 0.5 * (line.right - line.left)
     return (large and (line.bold or line.largest > body + 0.9)) or (capitals and line.bold)
@@ -161,30 +173,33 @@ def passages(lines: Sequence[Line], body: float) -> list[Passage]:
     previous: Line | None = None
     for line in lines:
         last = made[-1]
-        if heading(line, body) and _stands_alone(line, previous, step) and _in_order(bare(line)[0], made):
+        if last.heading and last.heading is previous and _goes_on(line, last.heading, body):
+            last.title = joined((last.title, small_capitals(line).rstrip(".:")))
+            last.heading = line
+        elif heading(line, body) and _stands_alone(line, previous, step) and _in_order(line, made):
             number, title = bare(line)
-            if (
-                last.heading is previous
-                and previous is not None
-                and last.heading is not None
-                and not number
-                and line.page == previous.page
-                and abs(line.largest - previous.largest) < 0.3
-                and line.bold == previous.bold
-                and 0 < line.base - previous.base < 1.6 * line.largest
-                and not PLAIN.match(title)
-            ):
-                last.title = joined((last.title, title))
-                last.heading = line
-            else:
-                made.append(Passage(title, number, heading=line, references=bool(REFERENCES.match(title))))
+            made.append(Passage(title, number, heading=line, references=bool(REFERENCES.match(title))))
         elif (match := ABSTRACT.match(line.text)) and len(made) == 1 and match.end() < len(line.text):
-            made.append(Passage("Abstract", heading=line, lines=[line]))
+            made.append(Passage("Abstract", lines=[line]))
         else:
             last.lines.append(line)
         previous = line
     set_kinds(made)
     return [one for one in made if one.title or one.lines]
+
+
+def _goes_on(line: Line, above: Line, body: float) -> bool:
+    """Whether a line is the second of a heading."""
+    number, title = bare(line)
+    capitals = any(one.caps for one in line.words)
+    alike = (
+        abs(line.largest - above.largest) < 0.3
+        and line.bold == above.bold
+        and capitals == any(one.caps for one in above.words)
+    )
+    marked = line.bold or capitals or line.largest > body + 0.9
+    near = line.page == above.page and 0 < line.base - above.base < 1.5 * line.largest
+    return alike and marked and near and not number and not PLAIN.match(title)
 
 
 def _stands_alone(line: Line, previous: Line | None, step: float) -> bool:
@@ -198,16 +213,30 @@ def _stands_alone(line: Line, previous: Line | None, step: float) -> bool:
     )
 
 
-def _in_order(number: str, made: Sequence[Passage]) -> bool:
+def _in_order(line: Line, made: Sequence[Passage]) -> bool:
     """Whether a heading's number may come after those before it: lists and tables have numbers too."""
+    number, _ = bare(line)
     if not number:
         return True
-    before = next((one.number for one in reversed(made) if one.number), "")
-    new, old = _parts(number), _parts(before)
-    if not old:
-        return new[0] in (("", 0), ("", 1), ("A", 0), ("", 2)) or len(new) == 1
-    if new[0][0] != old[0][0]:
-        return new[0][0] != "" and (len(new) == 1 or new[0][0] == "A")
+    new = _parts(number)
+    lettered = new[0][0] != ""
+    before = [_parts(one.number) for one in made if one.number]
+    if lettered and before and not any(one.references for one in made):
+        # A section of an appendix, or of a Roman one; else `A` is the first word of a title.
+        dotted = re.match(r"[A-Z][.:)]", line.text) is not None
+        last = made[-1].kind if made[-1].kind != "other" else kind_of(made[-1].title)
+        if (
+            not dotted
+            and before[-1][0][0] == ""
+            and last != "conclusion"
+            and not ASIDE.search(made[-1].title)
+        ):
+            return False
+    if lettered and (not before or before[-1][0][0] == ""):
+        return new[0] == ("A", 1)
+    old = next((one for one in reversed(before) if (one[0][0] != "") == lettered), None)
+    if old is None:
+        return new[0][1] <= 2 or len(new) == 1
     return old < new and new[0][1] <= old[0][1] + 2
 
 
@@ -231,15 +260,21 @@ def set_kinds(made: list[Passage]) -> None:
     and the experiments; what comes after the references is appendix.
     """
     after, numbered = False, any(one.number for one in made)
+    # Where sections are I, II and III, their parts are A, B and C.
+    roman = any(one.number == "II" for one in made)
     parent: Kind = "other"
     for one in made:
         own = kind_of(one.title)
         after = after or one.references
-        letter = bool(one.number) and one.number[0].isalpha() and not re.match(r"[IVX]+(?:\.|$)", one.number)
+        letter = LETTER.match(one.number) and not roman
         if (after and not one.references) or letter or own == "appendix":
             one.kind = "appendix"
             after = after or own == "appendix"
-        elif one.level == 1 and (one.number or not numbered or own != "other" or ASIDE.search(one.title)):
+        elif (
+            one.level == 1
+            and not LETTER.match(one.number)
+            and (one.number or not numbered or own != "other" or ASIDE.search(one.title))
+        ):
             one.kind = parent = own
         else:
             one.kind = own if parent == "other" else parent
@@ -276,20 +311,13 @@ def paragraphs(lines: Sequence[Line], words: Mapping[str, int]) -> str:
             groups.append([])
         groups[-1].append(line.text)
         previous = line
-    return "\n".join(joined(group, words) for group in groups)
+    # Raised marks and formulas leave a blank before the next sign.
+    return "\n".join(re.sub(r" +([,.;:])(?=\s|$)", r"\1", joined(group, words)) for group in groups)
 
 
 def _begins(line: Line, previous: Line, step: float) -> bool:
+    ended = previous.text.endswith((".", ":", "?", "!"))
     if line.page != previous.page or line.column != previous.column:
-        return previous.text.endswith((".", ":", "?", "!")) and previous.width < 0.9 * (
-            previous.right - previous.left
-        )
+        return ended and (previous.width < 0.9 * (previous.right - previous.left) or line.words[0].bold)
     indented = line.x0 - line.left > 6 and abs(previous.x0 - line.left) < 3 and line.x0 - line.left < 30
-    return line.base - previous.base > 1.35 * step or (
-        indented and previous.text.endswith((".", ":", "?", "!"))
-    )
-
-
-def pages_of(lines: Sequence[Line]) -> tuple[int, ...]:
-    """Where lines stand."""
-    return tuple(sorted({one.page for one in lines}))
+    return line.base - previous.base > 1.35 * step or (indented and ended)

@@ -1,18 +1,26 @@
 """Papers as PDF or as GROBID's TEI, a file each; what they do not tell, a table or a bibliography beside them does."""
 
+import os
 import re
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from manyheads.bank.corpus import RawPaper, Reader, Record, Rejects, shards
 from manyheads.errors import DocumentError
 from manyheads.literature.documents import Document, Kind, Reference, read_document
+from manyheads.literature.documents import Reader as Process
 from manyheads.literature.readers.bibtex import BibTeX
 from manyheads.literature.readers.common import YEAR, paper
 from manyheads.literature.readers.table import NEEDED, columns_of, fields, rows
 from manyheads.papers import fold
 
+PROCESSES = min(4, os.cpu_count() or 1)
+"""PDFs that are read at once."""
 TEI_ENDINGS = (".tei.xml", ".tei", ".xml")
 _ENDING = re.compile(r"(?:\.grobid)?\.(?:tei\.xml|tei|xml|pdf)$", re.IGNORECASE)
 _ARXIV = re.compile(r"(\d\d)\d\d\.\d{4,5}(?:v\d+)?")
@@ -36,6 +44,7 @@ class Documents(Reader):
 
     kind = "full texts"
     unit = "document"
+    most_broken = 1.0  # scans, say: the others are papers all the same
     example = "PDFs or GROBID's .tei.xml of papers, named 2019-NAME, or with papers.csv (file,title,authors,year) beside them"
 
     def __init__(self, path: Path, *endings: str) -> None:
@@ -47,19 +56,48 @@ class Documents(Reader):
         files = shards(self.path, self._endings, self.kind)
         best = {self._name(file): file for file in files}
         best |= {self._name(file): file for file in files if file.suffix.lower() != ".pdf"}
-        for number, file in enumerate(self.each(best.values(), rejects), 1):
-            try:
-                document = read_document(file)
-            except DocumentError as wrong:
-                reason = wrong.message.replace(str(file), "it")
-                yield number, ("file", "; ".join(filter(None, (reason, wrong.hint))))
-                continue
-            name = self._name(file)
-            yield number, _paper(document, name, told.of(name, document.title) if told else {})
+        for number, (file, document) in enumerate(_documents(best.values()), 1):
+            next(self.each([file], rejects))
+            if isinstance(document, DocumentError):
+                reason = document.message.replace(str(file), "it")
+                yield number, ("file", "; ".join(filter(None, (reason, document.hint))))
+            else:
+                name = self._name(file)
+                yield number, _paper(document, name, told.of(name, document.title) if told else {})
 
     def _name(self, file: Path) -> str:
         """Where a file is in the folder, without its ending."""
         return _ENDING.sub("", file.name if file == self.path else file.relative_to(self.path).as_posix())
+
+
+def _documents(files: Iterable[Path]) -> Iterator[tuple[Path, Document | DocumentError]]:
+    """What is in each file, or why it cannot be read; PDFs by several processes, since some bring PDFium down."""
+    processes = SimpleQueue[Process]()
+
+    def read(file: Path) -> Document | DocumentError:
+        process = processes.get()
+        try:
+            with file.open("rb") as start:
+                apart = b"%PDF-" in start.read(1024)
+            return process.read(file) if apart else read_document(file)
+        except DocumentError as wrong:
+            return wrong
+        except OSError as wrong:
+            return DocumentError(f"{file} cannot be read: {wrong.strerror or wrong}")
+        finally:
+            processes.put(process)
+
+    with ExitStack() as held, ThreadPoolExecutor(PROCESSES) as pool:
+        for _ in range(PROCESSES):
+            processes.put(held.enter_context(Process()))
+        waiting = deque[tuple[Path, Future[Document | DocumentError]]]()
+        for file in files:
+            waiting.append((file, pool.submit(read, file)))
+            if len(waiting) > PROCESSES:
+                first, reading = waiting.popleft()
+                yield first, reading.result()
+        for file, reading in waiting:
+            yield file, reading.result()
 
 
 class _Told:

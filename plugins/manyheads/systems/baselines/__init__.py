@@ -18,7 +18,7 @@ def _corpus(config: RunConfig) -> bool:
     which the corpus may be one, and whose year they may be held to.
     """
     settings, literature = config.settings, config.literature
-    if literature.references == "corpus":
+    if literature.references != "services":
         return settings.ideas.references + settings.novelty.references > 0
     return "local" in literature.cascade or literature.before == "bound"
 

@@ -110,8 +110,9 @@ async def _pick(desk: Desk, author: Speaker, kept: Sequence[ScoredIdea]) -> Scor
         return kept[0]
     queries = [idea.query(run.settings.ideas.whole) for idea in kept]
     papers = await run.references(NOVELTY, 1, queries, config.references)
-    ideas = [Candidate(run.told(idea), hits) for idea, hits in zip(kept, papers, strict=True)]
-    question = Question(NOVELTY, 1, author, RESEARCHER, "pick", {"ideas": ideas})
+    ideas = [Candidate(run.wording(idea), hits) for idea, hits in zip(kept, papers, strict=True)]
+    names = [idea.title for idea in kept]
+    question = Question(NOVELTY, 1, author, RESEARCHER, "pick", {"ideas": ideas}, names=names)
     kind = vote_among(run.reply_type(RESEARCHER, "pick", Vote), len(kept))
     vote = (await desk.ask(question, kind)).value
     run.emit(Voted(stage=NOVELTY, turn=1, voter=author.name, choice=vote.choice, reasoning=vote.thought))

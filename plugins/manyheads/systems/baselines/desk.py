@@ -208,7 +208,7 @@ class Desk:
         result = self.run.result
         result.choose(kept, chosen, len(result.votes), None)
         self.run.begin(ABSTRACT, self.stages)
-        question = Question(ABSTRACT, 1, author, RESEARCHER, "abstract", {"idea": self.run.told(chosen)})
+        question = Question(ABSTRACT, 1, author, RESEARCHER, "abstract", {"idea": self.run.wording(chosen)})
         abstract = (await self.ask(question, Abstract)).value
         result.write(Draft.of(abstract, chosen.by, 1))
         result.turns = {IDEA: self.ideas[-1].turn, ABSTRACT: 1}

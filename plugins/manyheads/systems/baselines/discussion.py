@@ -76,5 +76,5 @@ async def _turn(desk: Desk, people: list[Speaker], said: list[Word], turn: int) 
             desk.add(reply, speaker.name, turn)
             said.append(Word(speaker.name, reply.title, proposal=True))
         else:
-            said.append(Word(speaker.name, desk.run.told(reply)))
+            said.append(Word(speaker.name, desk.run.wording(reply)))
     return True

@@ -54,7 +54,7 @@ async def ranking(run: RankingRun) -> None:
     result.shown_fields = list(lineup.fields)
     _warn(run, lineup, quality)
     run.begin(RANKING, STAGES)
-    result.rank(await bench.rank(lineup.shown, orders), run.config.seed)
+    result.rank(await bench.rank(lineup.proposals, orders), run.config.seed)
     result.inference_cost = bench.asked
     run.emit(_judged(result))
 
@@ -141,7 +141,7 @@ class Bench:
         variables = {
             "indicator": self.quality.indicator,
             "traits": self.quality.traits,
-            "proposals": [self.run.told(entries[idea]) for idea in shown],
+            "proposals": [self.run.wording(entries[idea]) for idea in shown],
         }
 
         def repeats(ranking: Ranking) -> str | None:

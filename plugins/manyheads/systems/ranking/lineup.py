@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from manyheads.errors import ConfigError
-from manyheads.replies import Proposal, as_ranked, label
+from manyheads.forms import as_ranked
+from manyheads.replies import Proposal, label
 from manyheads.systems.ideas import Entry
 
 NAMED = 4
@@ -38,7 +39,7 @@ class Lineup:
         return tuple(name for name in Proposal.model_fields if name in shown)
 
     @property
-    def shown(self) -> tuple[Entry, ...]:
+    def proposals(self) -> tuple[Entry, ...]:
         """Each of them with those of its fields that are shown."""
         fields = self.fields
         return tuple(

@@ -6,6 +6,7 @@ from typing import Any, Literal
 from manyheads import replies
 from manyheads.core.results import Abstract, Draft, Idea, Part, Person, Quality
 from manyheads.discussion.run import Run
+from manyheads.forms import proposal_text
 from manyheads.replies import Answer, FirstIdea, Proposal, Text, TraitVerdict
 from manyheads.systems.ideas import Background as Material
 from manyheads.systems.rebuttal.config import RebuttalConfig
@@ -37,7 +38,8 @@ class Version(Idea):
         if isinstance(idea, FirstIdea):
             return cls(title="", idea=idea.idea, thought=idea.thought, by=by, **origin)
         own = idea.model_dump(include={*Proposal.model_fields, "reflection", "answers"})
-        return cls(**own, idea=idea.body(), by=by, **origin)
+        body = proposal_text({name: own[name] for name in Proposal.model_fields if name != "title"})
+        return cls(**own, idea=body, by=by, **origin)
 
     @property
     def formed(self) -> bool:
@@ -58,8 +60,11 @@ class Version(Idea):
     @property
     def text(self) -> str:
         """The idea as others are shown it."""
-        title = f"Title: {self.title}" if self.formed else self.title
-        return "\n\n".join(filter(None, (title, self.idea)))
+        return (
+            proposal_text(dict(self.fields))
+            if self.formed
+            else "\n\n".join(filter(None, (self.title, self.idea)))
+        )
 
 
 class Review(replies.Review):

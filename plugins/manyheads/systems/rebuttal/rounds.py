@@ -164,7 +164,7 @@ class Panel:
         are shown again.
         """
         last = self.rounds[-1]
-        shown = {"abstracts": self.background.works, "idea": self.run.told(last.idea)}
+        shown = {"abstracts": self.background.works, "idea": self.run.wording(last.idea)}
         if alone:
             earlier = [
                 {"round": one.round, "text": one.idea.reflection}
@@ -173,7 +173,7 @@ class Panel:
             ]
             idea = await self._ask(REBUTTAL, turn, PROPOSER, "reflect", Rethought, **shown, earlier=earlier)
             return self._add(idea, idea.improved)
-        review = self.run.told(last.review) if last.review else None
+        review = self.run.wording(last.review) if last.review else None
         return self._add(
             await self._ask(REBUTTAL, turn, PROPOSER, "revise", Proposal, **shown, review=review)
         )
@@ -199,7 +199,7 @@ class Panel:
             prompts = self.run.roles.prompts
             asked = [prompts.render("reviewer/asked.md.j2", each.model_dump()) for each in reviews]
             kind = review_on(self.run.reply_type(REVIEWER, "review", replies.Review), len(self.course.points))
-            shown = {"idea": self.run.told(one.idea), "asked": asked}
+            shown = {"idea": self.run.wording(one.idea), "asked": asked}
             reply = await self._ask(stage, turn, REVIEWER, "review", kind, **shown)
             one.review = Review(**reply.model_dump())
 
@@ -210,7 +210,7 @@ class Panel:
         `shown`, and the reasoning comes first: models that are told which one was revised seldom say that it is no better.
         """
         if AREA_CHAIR in self.people:
-            later, earlier = self.run.told(one.idea), self.run.told(before.idea)
+            later, earlier = self.run.wording(one.idea), self.run.wording(before.idea)
             texts = (later, earlier) if shown == "A" else (earlier, later)
             versions = dict(zip(("version_a", "version_b"), texts, strict=True))
             reply = await self._ask(REBUTTAL, one.round, AREA_CHAIR, "compare", replies.Verdict, **versions)
@@ -239,7 +239,7 @@ class Panel:
         """The abstract of the final idea."""
         self.run.begin(WRITING, self.stages)
         abstract = await self._ask(
-            WRITING, 1, PROPOSER, "abstract", replies.Abstract, idea=self.run.told(final)
+            WRITING, 1, PROPOSER, "abstract", replies.Abstract, idea=self.run.wording(final)
         )
         result = self.run.result
         result.abstract = Abstract.of(abstract)

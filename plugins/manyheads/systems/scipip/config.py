@@ -9,8 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from manyheads.bank.retrieval import RetrievalConfig
-from manyheads.config import Inputs, RunConfig, Section, Slot
+from manyheads.config import Inputs, RetrievalConfig, RunConfig, Section, Slot
 from manyheads.errors import ConfigError
 from manyheads.forms import word_count
 from manyheads.replies import (
@@ -49,6 +48,7 @@ class ScipipConfig(Section):
     area: Text = "computer science"
     """The field of research of the background."""
     retrieval: RetrievalConfig = RetrievalConfig()
+    """How papers are found, and which of them are one (§3.2); `literature.retrieval` is for other systems and for tools."""
     papers: int = Field(default=20, ge=1, le=50)
     """Papers that the model is shown, at most: one for each of the clusters found first. The paper tells no number."""
     synonyms: bool = True
@@ -57,8 +57,10 @@ class ScipipConfig(Section):
     """Ideas of a brainstorming, at least and at most (Table 14)."""
     ideas: int = Field(default=10, ge=1, le=30)
     """Ideas from the literature, give or take a fifth (§3.3.1)."""
-    same: float = Field(default=0.9, gt=0, le=1)
-    """Cosine similarity from which on two ideas are one. The paper tells no number."""
+    same: float = Field(default=0.8, gt=0, le=1)
+    """Cosine similarity from which on two ideas are one. The paper tells no number. With all-MiniLM-L6-v2, the same idea in
+    wholly other words comes to some 0.6, other ideas for the same problem to at most 0.5: near copies are merged here, and
+    what is left is joined when ideas are refined."""
     keep: float = Field(default=0.5, gt=0, le=1)
     """Share of the ideas that the filter keeps: about half (§3.3.1)."""
     final: Range = (3, 4)

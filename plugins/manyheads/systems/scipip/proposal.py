@@ -218,7 +218,7 @@ async def write(desk: Desk) -> None:
     desk.begin(WRITING)
     run, result = desk.run, desk.run.result
     abstract = await desk.ask(
-        WRITING, RESEARCHER, "abstract", replies.Abstract, idea=run.told(result.final[0])
+        WRITING, RESEARCHER, "abstract", replies.Abstract, idea=run.wording(result.final[0])
     )
     result.abstract = Abstract.of(abstract)
     result.drafts = [Draft.of(abstract, desk.people[RESEARCHER].name, 1)]

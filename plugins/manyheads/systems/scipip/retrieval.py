@@ -53,6 +53,10 @@ async def retrieve(desk: Desk, brainstormed: Sequence[Candidate]) -> list[Shown]
     options = run.settings.retrieval
     if "entity" in options.how:
         result.entities = await _entities(desk, brainstormed)
+        if not result.entities.named:
+            run.warn(
+                RETRIEVAL, "no entity was named: those of the database that stand in the background are taken"
+            )
     database = await asyncio.to_thread(open_database, ecosystem_of(run))
     own, synonyms = result.entities.named, result.entities.others
     found = await database.retrieve(background, options, own or None, synonyms=synonyms)
@@ -89,7 +93,7 @@ async def _entities(desk: Desk, brainstormed: Sequence[Candidate]) -> EntitySet:
     run = desk.run
     texts = [(run.material.text, MOST)]
     if brainstormed:
-        texts.append(("\n\n".join(run.told(idea) for idea in brainstormed), MOST_BRAINSTORMED))
+        texts.append(("\n\n".join(run.wording(idea) for idea in brainstormed), MOST_BRAINSTORMED))
     replies = await together(
         *(
             desk.ask(RETRIEVAL, INDEXER, "entities", Entities, turn=turn, text=text, most=most)
@@ -122,13 +126,17 @@ def _terms(run: ScipipRun, names: Sequence[str]) -> list[str]:
 
 def _cite(run: ScipipRun, found: Inspiration) -> str:
     """The id of a paper in the evidence, with each way in which it was found."""
-    paper, source = found.paper, run.config.corpus
+    paper = found.paper
     ids = [
         run.evidence.cite(
             paper.id,
             paper.title,
             Retrieval(
-                source=source, score=each.similarity, stage=RETRIEVAL, channel=each.how, reason=each.reason
+                source=run.config.corpus,
+                score=None if each.similarity is None else round(each.similarity, 4),
+                stage=RETRIEVAL,
+                channel=each.how,
+                reason=each.reason,
             ),
             year=paper.year,
         )

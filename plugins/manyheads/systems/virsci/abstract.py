@@ -51,9 +51,9 @@ async def write_abstract(
 
     async def draft(turn: int) -> Abstract:
         """Q_1,0 = ⟨Q_abstract, R_idea⟩."""
-        variables = {"topic": topic, "idea": run.told(idea)}
+        variables = {"topic": topic, "idea": run.wording(idea)}
         question = Question(STAGE, turn, leader, "leader", "draft", variables, "leader", recall=idea.title)
-        return (await ask_with_advice(run, team, question, Abstract, context=run.told(idea))).value
+        return (await ask_with_advice(run, team, question, Abstract, context=run.wording(idea))).value
 
     await write(run, team, manuscript, draft, before)
     manuscript.written = manuscript.current.turn
@@ -84,6 +84,6 @@ async def write(run: VirSciRun, team: Team, manuscript: Manuscript, opening: Ope
             }
             recall = manuscript.idea.title
             question = Question(STAGE, turn, speaker.speaker, "scientist", "revise", variables, recall=recall)
-            context = run.told(manuscript.current)
+            context = run.wording(manuscript.current)
             revision = (await ask_with_advice(run, team, question, Revision, context=context)).value
             manuscript.add(revision, speaker.name, turn)

@@ -106,7 +106,7 @@ async def propose_ideas(
         query = previous.query(config.whole) if previous else topic
         [references] = await run.references(STAGE, archive.turn, [query], config.references)
         # R_k,i-1 stands on the table already; showing it twice would double its weight and its cost.
-        table = previous and run.told(previous)
+        table = previous and run.wording(previous)
         variables = {
             "topic": topic,
             "turn": archive.turn - before,
@@ -138,5 +138,5 @@ async def propose_ideas(
         run.expect(
             idea.query(config.whole)
         )  # the next speaker's query; at a turn's end the summary comes first
-        archive.add(member, run.told(idea), guests, number)
+        archive.add(member, run.wording(idea), guests, number)
     return archive.ideas

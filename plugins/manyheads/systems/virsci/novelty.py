@@ -44,16 +44,19 @@ async def most_novel(
     run.expect(recall, *titles, recall=True)  # the titles are for the abstract stage
     whole, k = run.settings.ideas.whole, run.settings.novelty.references
     papers = await run.references(STAGE, before + 1, [idea.query(whole) for idea in ideas], k)
-    candidates = [Candidate(run.told(idea), hits) for idea, hits in zip(ideas, papers, strict=True)]
+    candidates = [Candidate(run.wording(idea), hits) for idea, hits in zip(ideas, papers, strict=True)]
     orders, ballots = orders_of(run.rng, len(team.members), len(ideas)), list[Ballot]()
 
     async def vote(seat: int, turn: int) -> Ballot:
         """Eq. 3: ⟨Q_check, ∪ (I_j, B_past(I_j))⟩, without any memory of the dialogue."""
         member, order = team.members[seat], orders[seat]
         shown = [candidates[place] for place in order]
-        question = Question(STAGE, turn, member.speaker, "scientist", "vote", {"ideas": shown}, recall=recall)
+        variables, names = {"ideas": shown}, [titles[place] for place in order]
+        question = Question(
+            STAGE, turn, member.speaker, "scientist", "vote", variables, recall=recall, names=names
+        )
         kind = vote_among(run.reply_type("scientist", "vote", Vote), len(candidates))
-        context = "\n\n".join(candidate.text for candidate in shown)
+        context = run.roles.prompts.render("partials/candidates.md.j2", variables)
         vote = (await ask_with_advice(run, team, question, kind, context=context)).value
         ballot = ballot_of(vote, member.name, turn, ideas, order)
         run.emit(

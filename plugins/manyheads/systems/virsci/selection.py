@@ -46,11 +46,11 @@ async def select_team(run: VirSciRun) -> Team:
     run.result.freshness, run.result.diversity = values["freshness"], values["diversity"]
     for name, aim in aims.items():
         if gap(team.profiles(), {name: aim}):
-            value = "none that can be told" if (share := values[name]) is None else f"{share:.2f}"
+            value = "unknown" if (share := values[name]) is None else f"{share:.2f}"
             run.warn(
                 STAGE,
-                f"team.{name} is {aim:g}, but that of the team is {value}: of those who would join, no team that was "
-                f"drawn around {scientist.name} comes nearer",
+                f"team.{name} is {aim:g}, but the team's {name} is {value}: among the scientists who would join, no "
+                f"team drawn around {scientist.name} comes closer",
             )
     return team
 

@@ -76,7 +76,7 @@ async def _revise(run: VirSciRun, team: Team, manuscript: Manuscript, review: Co
             "threshold": review.threshold,
         }
         question = Question(ABSTRACT, turn, leader, "leader", "rework", variables, "leader", recall=recall)
-        return (await ask_with_advice(run, team, question, Revision, context=run.told(current))).value
+        return (await ask_with_advice(run, team, question, Revision, context=run.wording(current))).value
 
     await write(run, team, manuscript, rework, current.turn)
 

@@ -76,7 +76,7 @@ async def _discuss(run: VirSciRun, team: Team, before: int, views: Sequence[View
             STAGE, thread.turn, member.speaker, "scientist", "topic", variables, recall=recall
         )
         reply, guests = await speak(run, team, question, Remark, context=thread.text())
-        thread.add(member, run.told(reply.value), guests)
+        thread.add(member, run.wording(reply.value), guests)
     return thread
 
 

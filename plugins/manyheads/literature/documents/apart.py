@@ -1,0 +1,132 @@
+"""Documents read in a process of its own: where PDFium crashes or hangs on a file, only that file is lost.
+
+For many files, or files of strangers. `python -m manyheads.literature.documents.apart` is the process: a line of JSON
+in, a line of JSON out.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from manyheads.errors import DocumentError
+from manyheads.literature.documents.document import Document, Limits
+from manyheads.literature.documents.reading import LIMITS, read_document
+
+GRACE = 10.0
+"""Seconds beyond its limit after which a process is stopped."""
+MEMORY = 6 * 1024**3
+"""Bytes that the process may have, where the system can hold it to that."""
+
+
+class Reader:
+    """Reads documents as `read_document` does, one after the other; close it, or use it in a `with`."""
+
+    def __init__(self, limits: Limits = LIMITS) -> None:
+        self._limits, self._lock = limits, threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def read(self, path: Path) -> Document:
+        """The full text of a paper.
+
+        Raises:
+            DocumentError: as `read_document`; or the file crashed or stalled the process that read it.
+        """
+        request = json.dumps({"path": str(path), "limits": asdict(self._limits)}).encode() + b"\n"
+        with self._lock:
+            process = self._running()
+            assert process.stdin
+            assert process.stdout
+            late = threading.Event()
+
+            def stop() -> None:
+                late.set()
+                process.kill()
+
+            timer = threading.Timer(self._limits.seconds + GRACE, stop)
+            timer.start()
+            try:
+                process.stdin.write(request)
+                process.stdin.flush()
+                line = process.stdout.readline()
+            except BrokenPipeError:
+                line = b""
+            finally:
+                timer.cancel()
+            if not line.endswith(b"\n"):
+                self._end()
+                what = (
+                    f"took more than {self._limits.seconds + GRACE:g} s"
+                    if late.is_set()
+                    else "crashed PDFium"
+                )
+                raise DocumentError(
+                    f"{path} cannot be read: it {what}",
+                    tried="reading it in a process of its own",
+                    hint="open it in a viewer, print it into a new PDF, and give that",
+                )
+        answer = json.loads(line)
+        if "error" in answer:
+            raise DocumentError(answer["error"], tried=answer["tried"], hint=answer["hint"])
+        return Document.model_validate_json(answer["document"])
+
+    def close(self) -> None:
+        """Stop the process."""
+        with self._lock:
+            self._end()
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None or self._process.poll() is not None:
+            self._end()
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", __spec__.name if __spec__ else __name__],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            )
+        return self._process
+
+    def _end(self) -> None:
+        if process := self._process:
+            self._process = None
+            process.kill()
+            process.communicate()
+
+
+def main() -> None:
+    """Answer requests until there are no more."""
+    answers = os.fdopen(os.dup(1), "wb")
+    # Whatever a library prints must not stand between two answers.
+    os.dup2(2, 1)
+    if sys.platform != "win32":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for line in sys.stdin.buffer:
+        request: Any = json.loads(line)
+        try:
+            document = read_document(Path(request["path"]), Limits(**request["limits"]))
+            answer = {"document": document.model_dump_json()}
+        except DocumentError as error:
+            answer = {"error": error.message, "tried": error.tried, "hint": error.hint}
+        answers.write(json.dumps(answer).encode() + b"\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()

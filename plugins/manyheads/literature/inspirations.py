@@ -1,0 +1,85 @@
+"""The literature database of a corpus, as the source of references and as what a tool asks (SciPIP, §3.2)."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from manyheads.bank.digest import open_database
+from manyheads.bank.ecosystem import Ecosystem
+from manyheads.bank.retrieval import Inspirations, RetrievalConfig
+from manyheads.literature.library import Scientists
+from manyheads.papers import Hit, Literature
+
+
+class Inspirer:
+    """Asks a corpus's literature database; papers without a record get one first, see `bank.digest.open_database`.
+
+    Args:
+        tell: told what may mislead in what was found, each line once.
+    """
+
+    def __init__(
+        self, ecosystem: Ecosystem, options: RetrievalConfig, tell: Callable[[str], None] = lambda line: None
+    ) -> None:
+        self._ecosystem, self._options, self._tell = ecosystem, options, tell
+        self._told: set[str] = set()
+
+    async def retrieve(self, background: str, papers: int) -> Inspirations:
+        """The best past papers for a background, with their reasons.
+
+        Raises:
+            CorpusError: the background is empty, or the database cannot be read or written.
+            EmbeddingError: it is of another embedding model.
+        """
+        lines = list[str]()
+        database = await asyncio.to_thread(open_database, self._ecosystem, lines.append)
+        found = await database.retrieve(background, self._options.model_copy(update={"papers": papers}))
+        for line in (*lines, *found.notes):
+            if line not in self._told:
+                self._told.add(line)
+                self._tell(line)
+        return found
+
+
+class InspiredLiterature(Scientists):
+    """A research ecosystem whose references come from its literature database.
+
+    A hit's score is the cosine of the paper's vector and the query's, as it is for B_past, whichever way has found it; hits
+    stand in the order of `Inspirations`.
+    """
+
+    def __init__(
+        self, ecosystem: Ecosystem, options: RetrievalConfig, tell: Callable[[str], None] = lambda line: None
+    ) -> None:
+        super().__init__(ecosystem)
+        self._bank, self._inspirer = ecosystem.papers, Inspirer(ecosystem, options, tell)
+
+    @property
+    def last_year(self) -> int | None:
+        return self.ecosystem.last_year
+
+    async def unread(self, queries: Sequence[str]) -> Sequence[int | None]:
+        return await self.ecosystem.unread(queries)
+
+    async def past(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        """The k papers that may help most with each query; fewer where fewer are found."""
+        return [await self._hits(query, k) for query in queries]
+
+    async def _hits(self, query: str, k: int) -> list[Hit]:
+        found = [one.paper for one in (await self._inspirer.retrieve(query, k)).papers]
+
+        def scores() -> list[float]:
+            [vector] = self._bank.queries.embed([query])
+            records = self._bank.store.get([paper.id for paper in found], vectors=True)
+            return [float(records[paper.id].vector @ vector) for paper in found]
+
+        return [
+            Hit(paper, score) for paper, score in zip(found, await asyncio.to_thread(scores), strict=True)
+        ]
+
+
+def inspirer(
+    literature: Literature | None, options: RetrievalConfig, tell: Callable[[str], None] = lambda line: None
+) -> Inspirer | None:
+    """Who asks the database of a run's corpus; None where it has none."""
+    corpus = literature.ecosystem if isinstance(literature, Scientists) else literature
+    return Inspirer(corpus, options, tell) if isinstance(corpus, Ecosystem) else None

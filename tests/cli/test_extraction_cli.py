@@ -1,0 +1,284 @@
+"""`manyheads corpus extract`: records of all papers, each paid once, whatever comes between."""
+
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from manyheads.bank.database import LiteratureDatabase
+from manyheads.bank.digest import LOCK, open_database
+from manyheads.bank.ecosystem import Ecosystem
+from manyheads.bank.extraction import Extraction
+from manyheads.bank.graph import GRAPH, Text
+from manyheads.bank.knowledge import KnowledgeBank
+from manyheads.bank.lexical import LexicalEmbedder
+from manyheads.disk import CHECKSUMS, FileLock
+from manyheads.errors import CorpusError
+from manyheads.papers import Paper
+from support.command import Done, finish, manyheads_command, manyheads_process, served_by, start
+from support.faults import Fault
+from support.llm import LLM
+from support.papers import papers, write_corpus
+from support.requests import Request
+
+COUNT = 40
+ANSWERS = {"entities": ["soft grippers", "rare languages"]}
+BUDGET = re.compile(r"budget is spent: calls 12, used are 12")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MANYHEADS_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    source = write_corpus(tmp_path / "mine.jsonl", papers(COUNT))
+    made = manyheads_command(
+        *("corpus", "build", source, "--bound", "2014", "--embedding", "lexical", "--out", "mine"),
+        cwd=tmp_path,
+    )
+    assert made.code == 0, made.err
+    return tmp_path / "mine"
+
+
+@pytest.fixture
+def llm() -> Iterator[LLM]:
+    with LLM(answers=ANSWERS, delay=0.02) as served:
+        yield served
+
+
+def extract(corpus: Path, *flags: str) -> Done:
+    return manyheads_command("corpus", "extract", corpus, *flags, cwd=corpus.parent)
+
+
+def records(corpus: Path) -> dict[str, Extraction]:
+    with Ecosystem.open(corpus) as ecosystem:
+        graph = LiteratureDatabase.of(ecosystem).graph
+        return {one.paper: one for one in graph.extractions()}
+
+
+def asked(llm: LLM) -> Counter[str]:
+    """How often the model was asked about each paper, by its title."""
+    return Counter(title(request) for request in llm.requests)
+
+
+def title(request: Request) -> str:
+    [found] = re.findall(r"^Title: (.+)$", request.text, re.MULTILINE)
+    return found
+
+
+def test_without_a_model_records_are_lexical_and_made_once(corpus: Path) -> None:
+    first = manyheads_process("corpus", "extract", corpus, cwd=corpus.parent)
+    assert first.code == 0, first.err
+    assert f"{COUNT} papers extracted without a model; 0 had a record before" in first.out
+    made = records(corpus)
+    assert len(made) == COUNT
+    assert {one.made_by for one in made.values()} == {"lexical"}
+    assert all(one.entities and one.background and one.summary for one in made.values())
+    again = extract(corpus)
+    assert f"0 papers extracted without a model; {COUNT} had a record before" in again.out
+    assert records(corpus) == made
+    assert not (corpus.parent / "cache" / "extraction.sqlite").exists()
+
+
+def test_info_says_how_many_records_there_are_and_who_has_made_them(corpus: Path) -> None:
+    before = manyheads_command("corpus", "info", corpus, cwd=corpus.parent).out
+    assert "records by" not in before
+    extract(corpus)
+    shown = manyheads_command("corpus", "info", corpus, cwd=corpus.parent).out
+    assert re.search(rf"records +│ {COUNT} of {COUNT} papers; \d+ entities", shown)
+    assert re.search(rf"records by lexical +│ {COUNT} ", shown)
+    assert manyheads_command("corpus", "verify", corpus, cwd=corpus.parent).code == 0
+
+
+def test_info_of_a_corpus_whose_records_cannot_be_read(corpus: Path) -> None:
+    (corpus / GRAPH).write_text("no database at all, but a text that is long enough to be read " * 20)
+    for beside in ("-wal", "-shm"):
+        (corpus / f"{GRAPH}{beside}").unlink(missing_ok=True)
+    told = manyheads_command("corpus", "info", corpus, cwd=corpus.parent)
+    assert told.code == 0
+    assert "cannot be read here" in told.out
+    assert GRAPH in extract(corpus).message
+
+
+@pytest.mark.parametrize(("flags", "source"), [((), "abstract"), (("--vectors", "texts"), "texts")])
+def test_what_papers_are_found_by(corpus: Path, flags: tuple[str, ...], source: str) -> None:
+    extract(corpus, *flags)
+    with Ecosystem.open(corpus) as ecosystem:
+        assert LiteratureDatabase.of(ecosystem).about().vectors == {source: COUNT}
+
+
+@pytest.mark.parametrize("host", ["autogen", "agentscope"])
+def test_a_model_takes_the_place_of_lexical_records_and_stays(corpus: Path, llm: LLM, host: str) -> None:
+    extract(corpus)
+    served = (*served_by(llm), "--host", host)
+    made = manyheads_process("corpus", "extract", corpus, *served, cwd=corpus.parent)
+    assert made.code == 0, made.err
+    assert f"{COUNT} papers extracted by openai/test; 0 had such a record before" in made.out
+    assert f"{COUNT} papers asked, 0 known from before" in made.err
+    assert set(asked(llm).values()) == {1}
+    assert {one.made_by for one in records(corpus).values()} == {"openai/test"}
+    assert f"{COUNT} of them by a model or by earlier rules, which stay" in extract(corpus).out
+    assert f"0 papers extracted by openai/test; {COUNT} had such" in extract(corpus, *served).out
+    assert llm.calls == COUNT
+    other = extract(corpus, *served, "--set", "models.default.temperature=1")
+    assert f"{COUNT} papers extracted by openai/test" in other.out
+    assert llm.calls == 2 * COUNT
+    extract(corpus, "--extractor", "lexical")
+    assert {one.made_by for one in records(corpus).values()} == {"lexical"}
+    back = extract(corpus, *served)
+    assert f"0 papers asked, {COUNT} known from before; 0 tokens read" in back.err
+    assert llm.calls == 2 * COUNT
+
+
+def test_a_killed_extraction_goes_on_and_pays_for_nothing_twice(corpus: Path) -> None:
+    with LLM(answers=ANSWERS, delay=0.15) as llm:
+        served = (*served_by(llm, "models.default.concurrency=4"),)
+        with start("corpus", "extract", corpus, *served, cwd=corpus.parent) as process:
+            while llm.calls < 18:
+                time.sleep(0.02)
+                assert process.poll() is None, finish(process)
+            process.kill()
+        done = llm.calls
+        again = manyheads_process("corpus", "extract", corpus, *served, cwd=corpus.parent)
+    assert again.code == 0, again.err
+    twice = [name for name, times in asked(llm).items() if times > 1]
+    assert len(twice) <= 4  # those under way when it was killed
+    assert llm.calls == COUNT + len(twice)
+    assert done < COUNT
+    assert len(records(corpus)) == COUNT
+
+
+def test_a_budget_that_ends_keeps_what_is_done(corpus: Path, llm: LLM) -> None:
+    served = (*served_by(llm), "--budget", "calls=12")
+    stopped = extract(corpus, *served)
+    assert BUDGET.search(stopped.err)
+    assert "12 of 40 papers are done, and kept" in stopped.err
+    assert "the same command with --budget calls=<larger>" in stopped.err
+    assert stopped.code == 2
+    assert len(records(corpus)) == llm.calls == 12
+    assert extract(corpus, *served_by(llm), "--budget", "calls=100").code == 0
+    assert set(asked(llm).values()) == {1}
+    assert len(records(corpus)) == COUNT
+
+
+def test_papers_that_no_reply_is_of_use_for_are_told(corpus: Path, llm: LLM) -> None:
+    bad = papers(COUNT)[3]["title"]
+    llm.faults.append(Fault("prose", times=None, when=lambda request: title(request) == bad))
+    told = extract(corpus, *served_by(llm))
+    assert told.code == 2
+    assert "1 of 40 papers have no record by openai/test" in told.err
+    assert "passed over: p3: " in told.err
+    assert len(records(corpus)) == COUNT - 1
+    llm.faults.clear()
+    calls = llm.calls
+    assert extract(corpus, *served_by(llm)).code == 0
+    assert llm.calls == calls + 1
+
+
+def test_papers_that_come_later_are_the_only_ones_extracted(corpus: Path, llm: LLM) -> None:
+    extract(corpus, *served_by(llm))
+    new = Paper(id="new", title="Late pears", abstract="Pears ripen late. We present shade.", year=2012)
+    with KnowledgeBank.open(corpus, LexicalEmbedder()) as bank:
+        bank.add([new], period="past")
+    (corpus / CHECKSUMS).unlink(missing_ok=True)  # it has changed since it was built
+    assert (
+        "1 papers extracted by openai/test; 40 had such a record before"
+        in extract(corpus, *served_by(llm)).out
+    )
+    assert asked(llm)["Late pears"] == 1
+    assert llm.calls == COUNT + 1
+
+
+def test_the_text_of_a_paper_is_read_where_the_corpus_has_it(corpus: Path, llm: LLM) -> None:
+    with Ecosystem.open(corpus) as ecosystem:
+        text = Text("Berries break in hands.", "We cover fingers with gel of $2$ mm.")
+        LiteratureDatabase.of(ecosystem).graph.add_texts({"p7": text})
+    assert extract(corpus, *served_by(llm)).code == 0
+    made = records(corpus)
+    assert Counter(one.basis for one in made.values()) == {"abstract": COUNT - 1, "full text": 1}
+    assert made["p7"].detailed_ideas
+    [request] = [each for each in llm.requests if each.title == "FullExtract"]
+    assert "gel of $2$ mm" in request.text
+    extract(corpus, "--extractor", "lexical")
+    assert {one.basis for one in records(corpus).values()} == {"abstract"}
+
+
+def test_several_who_need_a_database_at_once_extract_it_once(corpus: Path) -> None:
+    lines: list[str] = []
+
+    def need(nth: int) -> int:
+        with Ecosystem.open(corpus) as ecosystem:
+            return open_database(ecosystem, lines.append).about().records
+
+    with ThreadPoolExecutor(4) as pool:
+        assert [*pool.map(need, range(4))] == [COUNT] * 4
+    assert len(lines) == 1
+
+
+def test_the_offline_model_is_asked_on_demand_alone(corpus: Path) -> None:
+    made = extract(corpus, "--extractor", "model")
+    assert made.code == 0, made.err
+    assert "by the offline model (no language model)" in made.out
+    assert {one.made_by for one in records(corpus).values()} == {"offline/offline"}
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--model", "openai/m"), "OPENAI_API_KEY"),
+        (("--extractor", "lexical", "--model", "openai/m"), "--extractor"),
+        (("--extractor", "guess"), "lexical or model"),
+        (("--vectors", "guess"), "texts or abstract"),
+        (("--config", "nowhere.yaml"), "nowhere.yaml"),
+        (("--model", "offline", "--extractor", "model", "--budget", "money=1"), "has no price"),
+        (("--budget", "cals=1"), "--budget calls=1000"),
+    ],
+)
+def test_mistakes(corpus: Path, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...], said: str) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    refused = extract(corpus, *flags)
+    assert refused.code == 2
+    assert said in refused.err
+    assert "Traceback" not in refused.err
+
+
+def test_a_corpus_that_is_not_there(tmp_path: Path) -> None:
+    assert "no such corpus" in manyheads_command("corpus", "extract", "nowhere", cwd=tmp_path).message
+
+
+def test_a_corpus_that_cannot_be_written_or_is_being_extracted(corpus: Path) -> None:
+    with FileLock(corpus / LOCK):
+        assert "another process extracts its papers" in extract(corpus).message
+    (corpus / LOCK).unlink()
+    (corpus / LOCK).mkdir()
+    assert "cannot be written" in extract(corpus).message
+
+
+def test_whoever_needs_a_database_gets_lexical_records_first(corpus: Path, llm: LLM) -> None:
+    lines: list[str] = []
+    with Ecosystem.open(corpus) as ecosystem:
+        database = open_database(ecosystem, lines.append)
+        assert database.missing() == []
+        assert [len(lines), open_database(ecosystem, lines.append)] == [1, database]
+    [line] = lines
+    assert f"{COUNT} papers have no records yet" in line
+    with Ecosystem.open(corpus) as ecosystem:
+        open_database(ecosystem, lines.append)
+    assert len(lines) == 1
+    assert extract(corpus, *served_by(llm)).code == 0
+    with Ecosystem.open(corpus) as ecosystem:
+        open_database(ecosystem, lines.append)
+    assert len(lines) == 1
+    assert {one.made_by for one in records(corpus).values()} == {"openai/test"}
+
+
+def test_a_database_that_cannot_be_written_is_said_so(corpus: Path) -> None:
+    (corpus / LOCK).mkdir()
+    with Ecosystem.open(corpus) as ecosystem, pytest.raises(CorpusError, match="cannot be written"):
+        open_database(ecosystem)

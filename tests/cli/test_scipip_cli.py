@@ -1,0 +1,116 @@
+"""`manyheads run scipip` as users run it: its default background, where its idea goes on, a kill, and mistakes."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from manyheads.engine.journal import read_turns
+from support.command import manyheads_command, result_of, served_by, start
+from support.llm import LLM
+
+FEW = ("--set", "embedding=lexical", "--set", "scipip.ideas=5", "--set", "scipip.papers=4", "--quiet")
+BACKGROUND = "Robots grasp cups by what a camera sees of them, and it sees the front alone."
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run of the config that ships, with the offline model."""
+    folder = tmp_path_factory.mktemp("scipip")
+    done = manyheads_command("run", "scipip", *FEW, "--out", "run", cwd=folder)
+    assert done.code == 0, done.err
+    return folder
+
+
+def test_it_runs_as_it_ships(home: Path) -> None:
+    result = result_of(home / "run")
+    assert result["finished"]
+    assert result["corpus"] == "sample"
+    assert {each["origin"] for each in result["ideas"]} >= {"brainstorm", "literature"}
+    assert result["idea"] == result["final"][0]
+    assert {found["channel"] for paper in result["evidence"] for found in paper["retrievals"]} >= {
+        "semantic",
+        "entity",
+    }
+    assert result["records"] == {"lexical": 4}
+    assert 'class="graph broad"' in (home / "run" / "report.html").read_text(encoding="utf-8")
+
+
+def test_its_idea_is_revised_on_the_papers_behind_it(home: Path) -> None:
+    flags = ("--set", "rebuttal.max_iters=1", "--set", "embedding=lexical", "--quiet", "--out", "revised")
+    done = manyheads_command("run", "rebuttal", "--idea", "run", *flags, cwd=home)
+    assert done.code == 0, done.err
+    before, after = result_of(home / "run"), result_of(home / "revised")
+    idea = after["rounds"][0]["idea"]
+    assert (idea["title"], idea["idea"]) == (
+        before["idea"]["title"],
+        f"{before['idea']['idea']}\n\n{before['idea']['details']}",
+    )
+    papers = {each["id"]: each["paper"] for each in before["evidence"]}
+    behind = [papers[each] for each in before["idea"]["references"]]
+    assert [each["paper"] for each in after["evidence"]] == behind
+
+
+@pytest.mark.parametrize("command", [
+    ("ranking", "judge", "run", "--target", BACKGROUND, "--out", "ranked", "--quiet"), ("measure", "run"),
+    ("review", "run", "--out", "reviewed"),
+])  # fmt: skip
+def test_its_idea_goes_on(home: Path, command: tuple[str, ...]) -> None:
+    done = manyheads_command(*command, cwd=home)
+    assert done.code == 0, done.err
+
+
+def test_its_abstract_is_a_background_too(home: Path) -> None:
+    done = manyheads_command("run", "scipip", *FEW, "--background", "run", "--out", "again", cwd=home)
+    assert done.code == 0, done.err
+    assert result_of(home / "again")["background"]["text"].endswith(
+        result_of(home / "run")["abstract"]["text"]
+    )
+
+
+def test_a_word_will_do_and_a_warning_says_what_to_expect(tmp_path: Path) -> None:
+    done = manyheads_command("run", "scipip", *FEW, "--background", "robots", "--out", "run", cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert "one word" in done.err
+    assert result_of(tmp_path / "run")["background"] == {"source": "", "text": "robots"}
+
+
+@pytest.mark.parametrize(("flags", "said"), [
+    (("--background", "missing.md"), "missing.md: no such file"),
+    (("--background", "empty.md"), "empty.md: no text"),
+    (("--background", "two.jsonl"), "holds 2 texts"),
+    (("--background", "x y z", "--set", "corpus=nowhere"), "nowhere"),
+    (("--background", "x y z", "--set", "literature.references=services"), "literature.references"),
+    (("--background", "x y z", "--set", "scipip.final=[4,3]"), "scipip.final"),
+    (("--background", "x y z", "--set", "scipip.retrieval.how=[magic]"), "scipip.retrieval.how"),
+])  # fmt: skip
+def test_a_mistake_is_said_in_one_message(tmp_path: Path, flags: tuple[str, ...], said: str) -> None:
+    (tmp_path / "empty.md").write_text(" \n", encoding="utf-8")
+    lines = [json.dumps({"text": text}) for text in ("One.", "Two.")]
+    (tmp_path / "two.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    done = manyheads_command("run", "scipip", *flags, "--out", "run", cwd=tmp_path)
+    assert said in done.message
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("host", ["autogen", "agentscope"])
+def test_a_killed_run_goes_on_from_its_folder_alone(tmp_path: Path, host: str) -> None:
+    flags = ("--host", host, "--background", BACKGROUND, *FEW)
+    with LLM(delay=0.1) as llm:
+        whole = manyheads_command("run", "scipip", *flags, *served_by(llm), "--out", "whole", cwd=tmp_path)
+        assert whole.code == 0, whole.err
+        asked = llm.calls
+        with start("run", "scipip", *flags, *served_by(llm), "--out", "killed", cwd=tmp_path) as process:
+            while llm.calls < asked + 8:
+                assert process.poll() is None
+                time.sleep(0.01)
+            process.kill()
+        kept = len(list(read_turns(tmp_path / "killed" / "journal.sqlite")))
+        before = llm.calls
+        resumed = manyheads_command("resume", tmp_path / "killed", cwd=tmp_path)
+        assert resumed.code == 0, resumed.err
+        assert llm.calls - before == asked - kept
+    one, other = (result_of(tmp_path / name) for name in ("whole", "killed"))
+    assert (one["ideas"], one["final"]) == (other["ideas"], other["final"])

@@ -1,0 +1,54 @@
+"""A process of its own reads as this one does, and its end is one file's end."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+from threading import Timer
+
+import pytest
+from reportlab.platypus import Paragraph
+
+from manyheads.errors import DocumentError
+from manyheads.literature.documents import Limits, Reader, read_document
+from support.pdfs import TITLE, body, heading, typeset
+
+
+def paper(path: Path) -> Path:
+    return typeset(
+        path, [Paragraph("Read Elsewhere", TITLE)], [heading("1 Introduction"), body("Words.", 20)]
+    )
+
+
+def test_reads_alike_and_goes_on_after_errors(tmp_path: Path) -> None:
+    path = paper(tmp_path / "paper.pdf")
+    (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.7 and nothing")
+    with Reader() as reader:
+        assert reader.read(path) == read_document(path)
+        for name, word in (("broken.pdf", "broken"), ("none.pdf", "No such file")):
+            with pytest.raises(DocumentError, match=word) as caught:
+                reader.read(tmp_path / name)
+            assert caught.value.hint
+        assert reader.read(path).title == "Read Elsewhere"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="stops a process by a signal")
+def test_crash_and_hang_cost_one_file(tmp_path: Path) -> None:
+    path = paper(tmp_path / "paper.pdf")
+    with Reader(Limits(seconds=-8)) as reader:
+        with pytest.raises(DocumentError, match="no page"):
+            reader.read(path)
+        process = reader._process
+        assert process
+        os.kill(process.pid, signal.SIGSTOP)
+        with pytest.raises(DocumentError, match="took more than 2 s"):
+            reader.read(path)
+    with Reader() as reader:
+        reader.read(path)
+        process = reader._process
+        assert process
+        os.kill(process.pid, signal.SIGSTOP)
+        Timer(0.5, os.kill, (process.pid, signal.SIGKILL)).start()
+        with pytest.raises(DocumentError, match="crashed"):
+            reader.read(path)
+        assert reader.read(path).title == "Read Elsewhere"

@@ -1,0 +1,58 @@
+"""Papers as they are: `MANYHEADS_PAPERS` names a folder with PDFs of two papers of ICLR 2020, and nothing is in the repository."""
+
+import os
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from PIL import Image as Pixels
+
+from manyheads.literature.documents import Document, read_document, render
+
+FOLDER = Path(os.environ.get("MANYHEADS_PAPERS", "none"))
+pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="MANYHEADS_PAPERS names no folder")
+
+
+def read(name: str) -> tuple[Path, Document]:
+    path = FOLDER / f"{name}.pdf"
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    return path, read_document(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "sections", "references", "figures", "tables"),
+    [
+        ("automated-relational-metadata", "Automated Relational Meta-learning", 25, 32, 5, 9),
+        (
+            "carpe-diem",
+            "Carpe Diem, Seize the Samples Uncertain “at the Moment” for Adaptive Batch Selection",
+            16,
+            23,
+            9,
+            3,
+        ),
+    ],
+)
+def test_whole(name: str, title: str, sections: int, references: int, figures: int, tables: int) -> None:
+    path, document = read(name)
+    assert (document.title, document.authors, document.faults) == (title, (), ())
+    assert [len(document.sections), len(document.references)] == [sections, references]
+    assert [one.number for one in document.figures] == [str(number + 1) for number in range(figures)]
+    assert [one.number for one in document.tables] == [str(number + 1) for number in range(tables)]
+    cited = {index for section in document.sections for index in section.cites}
+    assert len(document.references) - len(cited) <= 2
+    for one in document.references:
+        assert one.title
+        assert one.year
+        assert one.authors
+    for one in (*document.figures, *document.tables):
+        assert one.box
+        picture = Pixels.open(BytesIO(render(path, one.page, one.box, turn=one.turn, width=300)))
+        assert picture.width == pytest.approx(300, abs=3)
+
+
+def test_clipped_labels_are_hidden() -> None:
+    _, document = read("carpe-diem")
+    assert {one.page for one in document.hidden} == {7, 8, 12, 13, 14}
+    assert "5.2" in [one.number for one in document.sections if one.kind == "experiments"]

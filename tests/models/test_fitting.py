@@ -1,0 +1,32 @@
+"""What may be left out of a request that is too long."""
+
+import re
+
+import pytest
+
+from manyheads.core import Message
+from manyheads.models.fitting import SAID, fitted, size_of
+from manyheads.resources import Resources
+
+TASK = {
+    "abstract", "advice", "background", "caption", "context", "contribution", "discarded", "entity", "found",
+    "idea", "keywords", "problem", "profile", "progress", "question", "rationale", "reason", "remark", "review",
+    "scientists", "start", "team", "terms", "text", "title", "topic", "version_a", "version_b", "works",
+}  # fmt: skip
+"""What a task is about, or what it cannot be done without."""
+
+
+def test_every_fence_of_the_prompts_is_either_said_or_of_the_task() -> None:
+    files = Resources.of().names("prompts").values()
+    labels = {label for file in files for label in re.findall(r'quoted\("(\w+)"\)', file.read_text("utf-8"))}
+    assert labels - TASK - {"paper"} == set(SAID)
+    assert not TASK & set(SAID)
+
+
+@pytest.mark.parametrize("label", SAID)
+def test_what_was_said_goes_whatever_its_fence(label: str) -> None:
+    text = f"Bo:\n<{label}>\n{'word ' * 100}\n</{label}>\n\n<idea>\n{'owl ' * 100}\n</idea>"
+    [shorter], left_out = fitted([Message(text)], 50)
+    assert shorter.text == f"Bo:\n<{label}>\n…\n</{label}>\n\n<idea>\n{'owl ' * 100}\n</idea>"
+    assert left_out == "1 earlier reply"
+    assert size_of([Message(text)]) - size_of([shorter]) > 50

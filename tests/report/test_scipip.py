@@ -1,0 +1,239 @@
+"""The report of ideas for a background: final ideas first, which papers led to which idea, why each was kept, how papers were found."""
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from html import unescape
+from importlib.resources import files
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyheads.errors import ModelError
+from manyheads.systems.results import closing_lines, essence, in_full, load, write_report
+from manyheads.systems.scipip.picture import Box, Entry, Picture, breadth, cut, draw, wrapped
+from support.faults import Fault
+from support.llm import LLM
+from support.play import Played, config_for, play
+from support.requests import Request
+
+Play = Callable[..., Any]
+EVIL = "<script>alert(1)</script> & {{ 7 * 7 }} </svg>"
+SVG = re.compile(r"<svg class=\"graph (\w+)\".*?</svg>", re.DOTALL)
+SETS = (
+    "system=scipip",
+    "background=Robots grasp what a camera sees.",
+    "scipip.ideas=5",
+    "scipip.brainstorm=[2,2]",
+)
+
+
+def ideas(request: Request) -> list[dict[str, Any]]:
+    rough = [{"aim": "Aim.", "title": f"Rough {n}", "idea": f"{n} " * 9} for n in ("owl", "bat")]
+    names = ("mole", "newt", "crow", "toad", "wren")
+    made = [
+        {
+            "papers": [n, n + 1],
+            "inspiration": "From it.",
+            "title": f"{name.title()} {EVIL}",
+            "idea": f"{name} " * 9,
+        }
+        for n, name in enumerate(names, 1)
+    ]
+    final = [
+        {"sources": [n], "title": f"Final {n} {EVIL}", "idea": f"Idea {n}.", "details": f"x < {n} & y."}
+        for n in (1, 2, 3)
+    ]
+    return {"Brainstorm": rough, "InspiredIdeas": made, "Refinement": final}.get(request.title, [])
+
+
+@pytest.fixture
+def run(llm: LLM, tmp_path: Path) -> Play:
+    async def runner(*sets: str) -> Played:
+        llm.answers.update(ideas=ideas, fit=7, novelty=5, feasibility=5)
+        return await play(config_for(llm, *SETS, *sets), tmp_path / "run", llm)
+
+    return runner
+
+
+def page_of(folder: Path) -> str:
+    return (folder / "report.html").read_text(encoding="utf-8")
+
+
+async def test_what_a_reader_wants_stands_in_the_report(run: Play, tmp_path: Path) -> None:
+    result = (await run()).result
+    page = unescape(page_of(tmp_path / "run"))
+    for final in result["final"]:
+        assert final["title"] in page
+        assert final["details"] in page
+    for idea in result["ideas"]:
+        assert idea["idea"] in page
+        assert idea["screening"]["why"] in page
+        assert all(idea["screening"][f"{name}_reason"] in page for name in ("fit", "novelty", "feasibility"))
+    assert result["problem"] in page
+    assert result["rationale"] in page
+    assert result["coherence"] in page
+    for paper in result["evidence"]:
+        assert paper["title"] in page
+        assert all(found["channel"] in page for found in paper["retrievals"])
+    first = {cluster["members"][0] for cluster in result["clusters"]}
+    reasons = [
+        found["reason"]
+        for paper in result["evidence"]
+        if paper["id"] in first
+        for found in paper["retrievals"]
+    ]
+    assert all(reason in page for reason in reasons)
+    order = [
+        page.index(each) for each in ("Idea 1.", 'id="problem"', 'id="origins"', 'id="filter"', 'id="papers"')
+    ]
+    assert order == sorted(order), "final ideas come first"
+
+
+async def test_brainstormed_ideas_are_marked(run: Play, tmp_path: Path) -> None:
+    result = (await run()).result
+    page = page_of(tmp_path / "run")
+    for idea in result["ideas"]:
+        [article] = re.findall(
+            rf'<article class="idea[^>]*id="idea-{idea["number"]}">(.*?)</article>', page, re.DOTALL
+        )
+        assert ('<span class="chip">brainstormed</span>' in article) is (idea["origin"] == "brainstorm")
+    assert page.count('class="node brainstormed') == 2 * 2
+
+
+async def test_the_picture_is_well_formed_escaped_and_says_what_it_is(run: Play, tmp_path: Path) -> None:
+    await run()
+    page = page_of(tmp_path / "run")
+    assert "<script" not in page
+    assert EVIL in unescape(page), "no template of ours"
+    pictures = {found[1]: found[0] for found in SVG.finditer(page)}
+    assert list(pictures) == ["broad", "slim"]
+    for name, text in pictures.items():
+        svg = ET.fromstring(text)
+        assert svg.get("role") == "img"
+        ids = {each.get("id") for each in svg}
+        assert {*(svg.get("aria-labelledby") or "").split()} <= ids, name
+        assert "20 papers on the left, 7 ideas on the right" in (svg.findtext("desc") or "")
+        assert len(svg.findall("path")) == 10
+        assert all(EVIL in (group.findtext("title") or "") for group in svg.findall("g")[20:25])
+
+
+def test_nothing_but_our_own_markup_is_safe() -> None:
+    template = files("manyheads.systems.scipip").joinpath("report.html.j2").read_text(encoding="utf-8")
+    assert re.findall(r"\S+ \| safe", template) == ['class="chosen"\' | safe']
+
+
+async def test_lines_lead_from_the_papers_that_an_idea_names(run: Play, tmp_path: Path) -> None:
+    result = (await run()).result
+    page = page_of(tmp_path / "run")
+    shown = {cluster["members"][0]: cluster["number"] for cluster in result["clusters"] if cluster["shown"]}
+    rows = dict(re.findall(r'<a href="#idea-(\d+)">[^<]*</a></th> <td>.*?</td> <td>(.*?)</td>', page))
+    for idea in result["ideas"]:
+        numbers = [int(number) for number in re.findall(r'href="#paper-(\d+)"', rows[str(idea["number"])])]
+        assert numbers == sorted(shown[each] for each in idea["references"])
+
+
+async def test_a_run_that_was_stopped_has_a_report_of_what_there_is(
+    run: Play, llm: LLM, tmp_path: Path
+) -> None:
+    for title in ("Brainstorm", "Problem", "InspiredIdeas", "Refinement"):
+        llm.faults[:] = [
+            Fault("status", when=lambda request, title=title: request.title == title, status=403)
+        ]
+        with pytest.raises(ModelError):
+            await run()
+        page = page_of(tmp_path / "run")
+        assert "This run is not finished." in page
+        assert ("No ideas have been put forward yet." in page) is (title == "Brainstorm")
+
+
+async def test_a_run_in_words(run: Play, tmp_path: Path) -> None:
+    result = (await run()).result
+    told = dict(essence(load(tmp_path / "run")))
+    assert told["Problem"] == result["problem"]
+    assert [told[f"Idea {n}"] for n in (1, 2, 3)] == [each["title"] for each in result["final"]]
+    assert "7 ideas, 0 merged into them, 4 kept" in told["Selection"]
+    whole = "\n".join(in_full(load(tmp_path / "run")))
+    assert all(each["details"] in whole for each in result["final"])
+    assert "Selection" in closing_lines(tmp_path / "run")
+
+
+async def test_papers_of_one_cluster_are_shown_with_the_first(run: Play, tmp_path: Path) -> None:
+    result = (await run("scipip.retrieval.threshold=-1")).result
+    [cluster] = result["clusters"]
+    titles = {each["id"]: each["title"] for each in result["evidence"]}
+    page = unescape(page_of(tmp_path / "run"))
+    assert f"and {len(cluster['members']) - 1} papers like it" in page
+    assert all(titles[member] in page for member in cluster["members"])
+
+
+async def test_a_report_is_written_anew(run: Play, tmp_path: Path) -> None:
+    await run()
+    before = page_of(tmp_path / "run")
+    write_report(tmp_path / "run")
+    assert page_of(tmp_path / "run") == before
+
+
+# The picture by itself.
+
+
+def drawn(papers: int, ideas: int, width: float = 704, lines: int = 2) -> Picture:
+    left = [
+        Entry(f"e{n}", f"[{n}]", f"A title of paper {n} that is as long as titles are in this field")
+        for n in range(papers)
+    ]
+    right = [Entry(str(n), f"{n}.", f"An idea of number {n} with a title", "left out") for n in range(ideas)]
+    links = (
+        {str(n): [f"e{(3 * n + step) % papers}" for step in range(3)] for n in range(ideas)} if papers else {}
+    )
+    return draw(left, right, links, width, lines)
+
+
+@pytest.mark.parametrize(("papers", "ideas"), [(20, 10), (1, 10), (50, 3), (0, 4), (4, 0), (0, 0)])
+@pytest.mark.parametrize(("width", "lines"), [(704, 2), (350, 3)])
+def test_boxes_lie_within_the_picture_and_apart(papers: int, ideas: int, width: float, lines: int) -> None:
+    picture = drawn(papers, ideas, width, lines)
+    for boxes in (picture.papers, picture.ideas):
+        assert all(box.x >= 0 and box.x + box.width <= width for box in boxes)
+        assert all(box.y >= 0 and box.y + box.height <= picture.height for box in boxes)
+        for above, below in pairwise(boxes):
+            assert above.y + above.height < below.y
+        for box in boxes:
+            assert all(box.y < y < box.y + box.height for y, _ in (*box.title, *box.note))
+            assert len(box.title) <= lines
+    assert all(paper.x + paper.width < idea.x for paper in picture.papers for idea in picture.ideas)
+    assert len(picture.lines) == (3 * ideas if papers else 0)
+
+
+def crossings(picture: Picture) -> int:
+    def at(boxes: list[Box]) -> dict[float, int]:
+        return {round(box.middle, 1): n for n, box in enumerate(boxes)}
+
+    left, right = at([*picture.papers]), at([*picture.ideas])
+    ends = [re.findall(r"[\d.]+", line.path) for line in picture.lines]
+    pairs = [(left[float(end[1])], right[float(end[-1])]) for end in ends]
+    return sum((a - c) * (b - d) < 0 for n, (a, b) in enumerate(pairs) for c, d in pairs[n:])
+
+
+def test_papers_stand_near_the_ideas_that_build_on_them() -> None:
+    papers = [Entry(f"e{n}", "", f"Paper {n}") for n in range(6)]
+    ideas = [Entry(str(n), "", f"Idea {n}") for n in range(4)]
+    picture = draw(papers, ideas, {"1": ["e5"], "2": ["e3"], "3": ["e1", "e0"]}, 704, 2)
+    assert [box.entry.key for box in picture.papers] == ["e5", "e3", "e0", "e1", "e2", "e4"]
+    assert [box.entry.key for box in picture.ideas] == ["1", "2", "3", "0"]
+    assert crossings(picture) == 0
+
+
+@pytest.mark.parametrize(("text", "lines"), [
+    ("one two three", ["one two", "three"]), ("one", ["one"]), ("", []), ("onetwothreefour", ["onetwoth", "reefour"]),
+    ("one two three four five", ["one two", "three f…"]), ("机器人用手指触摸杯子", ["机器人用", "手指触…"]),
+])  # fmt: skip
+def test_titles_are_wrapped_and_cut(text: str, lines: list[str]) -> None:
+    assert wrapped(text, 8, 2) == lines
+    assert all(breadth(line) <= 8 for line in lines)
+
+
+def test_a_text_that_fits_is_not_cut() -> None:
+    assert (cut("a text", 6), cut("a text", 5)) == ("a text", "a te…")

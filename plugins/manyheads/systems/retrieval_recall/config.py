@@ -4,10 +4,11 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field, field_validator
 
-from manyheads.bank.retrieval import THREE_WAYS, How, RetrievalConfig
+from manyheads.bank.retrieval import How, RetrievalConfig
 from manyheads.config import Inputs, RunConfig, Section
 from manyheads.errors import ConfigError
 
+THREE_WAYS: tuple[How, ...] = ("semantic", "entity", "cocitation")
 DEPTHS = (10, 20, 30, 40, 50)
 """Papers, or clusters, that a method may return (SciPIP, Table 4)."""
 Method = Literal[

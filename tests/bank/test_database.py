@@ -115,6 +115,7 @@ async def test_the_three_ways_and_their_reasons(database: LiteratureDatabase) ->
 def test_equally_rare_entities_are_kept_by_name_however_they_came(tmp_path: Path) -> None:
     kept: list[list[str]] = []
     for names in (("owl flight", "bat calls", "cat naps"), ("cat naps", "owl flight", "bat calls")):
+        (tmp_path / names[0]).mkdir()
         with built(tmp_path / names[0]) as ecosystem:
             database = LiteratureDatabase.of(ecosystem)
             database.put([record(0, *names), record(1, *names), record(2)])

@@ -4,6 +4,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import combinations
+from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any
 
@@ -279,10 +280,21 @@ def standing(name: str, bouts: Sequence[Bout], contenders: dict[int, str], seed:
     return found
 
 
+def names_of(result: ComparisonResult) -> dict[str, str]:
+    """What readers know contenders by: the name of the run's folder, unless another has the same."""
+    whole = [each.contender for each in result.standings]
+    short = Counter(Path(each).name for each in whole)
+    return {each: name if short[name := Path(each).name] == 1 else each for each in whole}
+
+
 def essence(result: ComparisonResult) -> Iterator[tuple[str, str]]:
     """How each contender has done overall, and what failed."""
+    names = names_of(result)
     for each in result.standings:
-        yield each.contender, f"wins {told(each.wins.get('overall'))} overall, {count(each.ideas, 'idea')}"
+        yield (
+            names[each.contender],
+            f"wins {told(each.wins.get('overall'))} overall, {count(each.ideas, 'idea')}",
+        )
     total = sum(len(bout.orders) for bout in result.bouts)
     yield (
         "Comparisons",
@@ -302,17 +314,18 @@ def report(record: Record) -> View:
         "The share of other contenders’ ideas that a contender’s ideas rank above, a tie counting half, with the 95 % interval "
         "over its ideas; none where there is one idea, or all are equal."
     )
+    contenders, twos = names_of(result), all(len(bout.ideas) == 2 for bout in result.bouts)
     heads = ["Contender", *map(label, CRITERIA)]
     tables = [
         Table(title=title, lead=text, head=heads, rows=[
-            [each.contender, *(told(getattr(each, part).get(name)) for name in CRITERIA)] for each in result.standings
+            [contenders[each.contender], *(told(getattr(each, part).get(name)) for name in CRITERIA)] for each in result.standings
         ])
         for title, part, text in (
             ("Wins", "wins", lead),
             ("First ranks", "first", "How often its ideas rank first among all that are compared at a time."),
             ("Mean ranks", "rank", "1 is the best; ideas that share a rank have the mean of those that they take up."),
         )
-        if result.standings
+        if result.standings and not (twos and part == "first")  # of two, the share of wins
     ]  # fmt: skip
     names = {each.number: each.name for each in result.ideas}
     steps = [

@@ -217,6 +217,7 @@ def report(record: Record) -> View:
         Table(
             title="Ideas",
             head=["Idea", "Closest published idea", "Cosine", "Score"],
+            wordy=True,
             rows=[
                 [
                     each.name,

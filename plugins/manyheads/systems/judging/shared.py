@@ -103,6 +103,8 @@ class Table(Part):
     lead: str = ""
     head: list[str]
     rows: list[list[str]] = Field(default_factory=list[list[str]])
+    wordy: bool = False
+    """Whether there are texts among its cells."""
 
 
 class Step(Part):

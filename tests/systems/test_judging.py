@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from manyheads.errors import ConfigError, ModelError
+from manyheads.systems import systems
 from manyheads.systems.judging.comparison import first, won
 from manyheads.systems.judging.result import Order
 from support.faults import Fault
@@ -131,13 +132,18 @@ async def test_an_order_that_fails_is_counted_and_not_guessed(judged: Play) -> N
 
 
 async def test_where_all_orders_fail_there_is_no_result(judged: Play) -> None:
+    def one_alone(request: Request) -> list[dict[str, int]]:
+        return [{"idea": 1, **dict.fromkeys(CRITERIA, 1)}] * 2
+
     with pytest.raises(ModelError, match="no order has led to a comparison, of 12"):
-        await versus(judged, places=lambda request: [{"idea": 1, **dict.fromkeys(CRITERIA, 1)}] * 2)
+        await versus(judged, places=one_alone)
 
 
 async def test_without_rivals_runs_are_held_against_each_other(judged: Play) -> None:
     played = await judged("idea-comparison")
     assert [each["contender"] for each in played.result["standings"]] == ["text 1", "text 2"]
+    report = systems()["idea-comparison"].write_report(played.folder).read_text(encoding="utf-8")
+    assert "text 1" in report
     assert played.result["wins"] is None, "nobody's share is the ideas' where there are no rivals"
     with pytest.raises(ConfigError, match="nothing to compare"):
         await judged("idea-comparison", ideas=IDEAS[:1])
@@ -199,6 +205,9 @@ async def test_a_source_that_is_down_makes_nothing_novel(judged: Play, cascade: 
     assert (result["assessed"], result["not_assessed"], result["score"]) == (0, 2, None)
     assert not any(result["histogram"].values())
     assert sum("is not assessed" in one for one in result["warnings"]) == 2
+    report = systems()["idea-novelty"].write_report(played.folder).read_text(encoding="utf-8")
+    assert "2 ideas, which have no score" in report
+    assert "10 of 10" not in report.split("The judge’s reasons")[0]
 
 
 async def test_an_idea_without_a_valid_answer_has_no_score(judged: Play, llm: LLM) -> None:
@@ -258,4 +267,6 @@ async def test_how_often_a_score_ranks_first(judged: Play) -> None:
     played = await judged("idea-match", *sets, choice=1, similarity=alike)
     by_score = {each["score"]: each["novelty"]["mean"] for each in played.result["standings"]}
     assert by_score == {4: 1, 1: 0}
+    report = systems()["idea-match"].write_report(played.folder).read_text(encoding="utf-8")
+    assert "First ranks by score" in report
     assert sum(request.title == "Comparison" for request in played.requests) == 2 * 2

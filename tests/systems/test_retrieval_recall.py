@@ -15,6 +15,7 @@ from manyheads.bank.graph import Citations
 from manyheads.bank.meta import BuildOptions
 from manyheads.errors import MeasureError
 from manyheads.resources import shipped
+from manyheads.systems import systems
 from manyheads.systems.retrieval_recall.planted import planted
 from manyheads.systems.retrieval_recall.recall import hits
 from support.llm import LLM
@@ -123,6 +124,9 @@ async def test_what_others_cite_together_is_found(tested: Any, tmp_path: Path) -
     assert played.result["recall"]["4"]["mean"] == 1, "of all methods, SciPIP is the one that is told"
     [row] = [row for row in played.result["rows"] if row["method"] == "scipip"]
     assert row["recall"]["4"]["difference"]["mean"] == 0.5
+    report = systems()["retrieval-recall"].write_report(played.folder).read_text(encoding="utf-8")
+    assert "<b>1.000</b>" in report
+    assert "+0.500" in report
 
 
 @pytest.mark.parametrize("why", ["a later year", "it cites the paper under test", "the same title"])

@@ -40,7 +40,7 @@ ALONE: Cites = {"test": ("near0", "near1", "far0", "far1")}
 """Nobody else cites two of these together: what they have to do with each other, the paper under test alone tells."""
 OTHERS: Cites = {**ALONE, "fill0": ("near0", "far0"), "fill1": ("near0", "far0"), "fill2": ("near1", "far1")}
 FEW = (
-    "options={semantic: 2, cocited: 3}", "against=cosine", "depths=[2,4]", "least=3",
+    "literature.retrieval={semantic: 2, cocited: 3}", "against=cosine", "depths=[2,4]", "least=3",
 )  # fmt: skip
 
 
@@ -81,7 +81,7 @@ def corpus(
 @pytest.fixture
 def tested(llm: LLM, tmp_path: Path) -> Callable[..., Any]:
     async def run(folder: Path | str, *sets: str, few: Sequence[str] = FEW) -> Played:
-        keys = [f"retrieval-recall.{one}" for one in (*few, *sets)]
+        keys = [one if one.startswith("literature.") else f"retrieval-recall.{one}" for one in (*few, *sets)]
         config = config_for(llm, "system=retrieval-recall", f"corpus={folder}", *keys)
         return await play(config, tmp_path / "run", llm)
 
@@ -96,6 +96,15 @@ def recall(played: Played, method: str, depth: int) -> float:
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return corpus(tmp_path_factory.mktemp("alone"), ALONE)
+
+
+def test_its_options_are_those_of_every_retrieval(llm: LLM) -> None:
+    own, former = (
+        config_for(llm, "system=retrieval-recall", f"{key}={{semantic: 7}}")
+        for key in ("literature.retrieval", "retrieval-recall.options")
+    )
+    assert own == former
+    assert own.course()["literature"]["retrieval"]["semantic"] == 7
 
 
 async def test_the_references_of_a_paper_under_test_tell_nothing(tested: Any, alone: Path) -> None:
@@ -236,7 +245,7 @@ async def test_contemporary_papers_alone(tested: Any, tmp_path: Path) -> None:
     assert [one["paper"] for one in played.result["targets"]] == ["later"]
 
 
-PLANTED = ("options={semantic: 5, cocited: 1}", "depths=[5,10,20]", "period=contemporary")
+PLANTED = ("literature.retrieval={semantic: 5, cocited: 1}", "depths=[5,10,20]", "period=contemporary")
 
 
 async def test_the_planted_corpus_has_a_known_answer(tested: Any) -> None:

@@ -20,5 +20,6 @@ RETRIEVAL_RECALL = System(
     report=report.report,
     corpus=lambda run: True,
     prepare=config.need_corpus,
+    aliases={"retrieval-recall.options": "literature.retrieval"},
     numbers={f"recall.{depth}.mean": Number(f"recall at {depth}", (0, 1)) for depth in config.DEPTHS},
 )

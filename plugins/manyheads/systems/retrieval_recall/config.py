@@ -4,7 +4,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field, field_validator
 
-from manyheads.bank.retrieval import How, RetrievalConfig
+from manyheads.bank.retrieval import How
 from manyheads.config import Inputs, RunConfig, Section
 from manyheads.errors import ConfigError
 
@@ -61,7 +61,13 @@ WAYS: dict[Method, Way] = {
 
 
 class RecallConfig(Section):
-    """Whose references are looked for, from what, by what (SciPIP, §4.4)."""
+    """Whose references are looked for, from what, by what (SciPIP, §4.4).
+
+    The numbers of retrieval are those of `literature.retrieval`, but for `how`, which the method says, `bm25`, which is
+    `semantic`, and `papers`.
+    """
+
+    retrieves = True
 
     method: Method | Literal["all"] = "all"
     """Of Table 5: `semantic` alone and with `+entity`, `+cocitation`, `+clusters`, `entity`, and `scipip`, which is all of them.
@@ -80,9 +86,6 @@ class RecallConfig(Section):
     the abstract."""
     against: Method = "semantic"
     """The method that the others are held against, paper by paper, where all are tested."""
-    options: RetrievalConfig = RetrievalConfig()
-    """The numbers of retrieval; `how` is the method's, and BM25 finds as many as the semantic way. The paper's own numbers are
-    not legible in its text as we have it."""
 
     @field_validator("depths")
     @classmethod

@@ -53,7 +53,7 @@ async def retrieval_recall(run: RecallRun) -> None:
                 ]
                 counts[method].append((target.within, [min(d, target.within) for d in config.depths]))
                 continue
-            found, told = await find(shelf, case, method, config.options)
+            found, told = await find(shelf, case, method, run.config.literature.retrieval)
             target.hits[method] = hits(found, case.truth, config.depths)
             counts[method].append(
                 (sum(map(len, found)), [sum(map(len, found[:depth])) for depth in config.depths])

@@ -16,7 +16,7 @@ from manyheads.bank.embedding import load_embedder
 from manyheads.bank.extraction import Extraction
 from manyheads.bank.graph import Citations
 from manyheads.bank.meta import BuildOptions
-from manyheads.bank.retrieval import Inspirations, RetrievalConfig
+from manyheads.bank.retrieval import Channel, Inspirations, RetrievalConfig
 from manyheads.errors import CorpusError, EmbeddingError
 from support.papers import SUBJECTS, paper, write_corpus
 
@@ -92,6 +92,11 @@ def database(ecosystem: Ecosystem) -> LiteratureDatabase:
 
 def by_id(found: Inspirations) -> dict[str, list[str]]:
     return {one.paper.id: [channel.reason for channel in one.channels] for one in found.papers}
+
+
+@pytest.mark.parametrize(("papers", "reason"), [(1, "1 paper does"), (2, "2 papers do")])
+def test_a_reason_counts_papers(papers: int, reason: str) -> None:
+    assert Channel(how="entity", entity="owls", papers=papers).reason == f"holds “owls”, as {reason}"
 
 
 async def test_the_three_ways_and_their_reasons(database: LiteratureDatabase) -> None:

@@ -37,7 +37,8 @@ class Channel(BaseModel):
             case "semantic":
                 return f"background similar: {self.similarity:.2f}"
             case "entity":
-                return f"holds “{self.entity}”, as {self.papers} papers do"
+                others = "1 paper does" if self.papers == 1 else f"{self.papers} papers do"
+                return f"holds “{self.entity}”, as {others}"
             case "cocitation":
                 return f"cited {self.times}× together with {self.cited_with}"
             case "bm25":

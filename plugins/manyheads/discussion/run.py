@@ -285,14 +285,18 @@ class Run(Generic[Result, C, M]):
 
     def _cite(self, hit: Hit, query: str, stage: str, turn: int) -> Cited:
         paper, corpus = hit.paper, self.config.literature.references != "services"
-        retrieval = Retrieval(
-            source=self.config.corpus if corpus else paper.id.partition(":")[0],
-            query=query.split("\n", 1)[0],
-            score=round(hit.score, 4),
-            stage=stage,
-            turn=turn,
-        )
-        return Cited(paper, hit.score, self.evidence.cite(paper.id, paper.title, retrieval, year=paper.year))
+        for channel, reason in hit.channels or ((None, None),):
+            retrieval = Retrieval(
+                source=self.config.corpus if corpus else paper.id.partition(":")[0],
+                query=query.split("\n", 1)[0],
+                score=round(hit.score, 4),
+                stage=stage,
+                turn=turn,
+                channel=channel,
+                reason=reason,
+            )
+            evidence = self.evidence.cite(paper.id, paper.title, retrieval, year=paper.year)
+        return Cited(paper, hit.score, evidence)
 
     def begin(
         self, stage: str, titles: Mapping[str, str], title: str | None = None, *, turns: int | None = None

@@ -237,6 +237,7 @@ async def test_half_extracted_with_two_recipes_and_no_references(tmp_path: Path)
         found = await database.retrieve(GRASP, RetrievalConfig(semantic=50))
         half, two, off = found.notes
         assert "14 of 24" in half
+        assert f"manyheads corpus extract {tmp_path / 'corpus'} makes them" in half
         assert "2 recipes" in two
         assert "prompt-2" in two
         assert "co-citation is off" in off
@@ -250,6 +251,19 @@ async def test_half_extracted_with_two_recipes_and_no_references(tmp_path: Path)
         # and the corpus is as sound as it was, here and when it is opened again
     with Ecosystem.open(tmp_path / "corpus") as ecosystem:
         assert LiteratureDatabase.of(ecosystem).about() == about
+
+
+async def test_why_co_citation_finds_nothing_is_said(database: LiteratureDatabase, tmp_path: Path) -> None:
+    alone = await database.retrieve(GRASP, RetrievalConfig(how=("cocitation",)))
+    assert not alone.papers
+    assert "add one, such as semantic" in "".join(alone.notes)
+    with built(tmp_path) as ecosystem:
+        other = LiteratureDatabase.of(ecosystem)
+        other.graph.add_citations({"p1": Citations(("elsewhere",)), "p2": Citations(("p99",))})
+        other.put(records())
+        assert (await other.retrieve(GRASP)).notes == (
+            "co-citation is off: 2 papers tell what they cite, and none of it is in this corpus",
+        )
 
 
 async def test_a_vector_of_the_bank_stands_for_all_three(tmp_path: Path) -> None:

@@ -518,12 +518,22 @@ class LiteratureDatabase(Closing):
     def _notes(self, background: str, options: RetrievalConfig, view: _View) -> Generator[str]:
         recorded = int((view.wanted & view.network.recorded).sum())
         if recorded < (every := int(view.wanted.sum())):
-            yield f"{every - recorded:,} of {every:,} papers have no record yet: only citations and BM25 can find them"
+            yield (
+                f"{every - recorded:,} of {every:,} papers have no record yet: only citations and BM25 can find them; "
+                f"manyheads corpus extract {self.ecosystem.folder} makes them"
+            )
         if len(self._recipes) > 1:
             made = ", ".join(f"{count:,} by {one}" for one, count in self._recipes.items())
             yield f"records are of {len(self._recipes)} recipes, and all are used: {made}"
         if "cocitation" in options.how and not view.network.citations:
-            yield "co-citation is off: nobody has said what the papers of this corpus cite"
+            citing = self.graph.counts().citing
+            yield (
+                f"co-citation is off: {citing:,} papers tell what they cite, and none of it is in this corpus"
+                if citing
+                else "co-citation is off: nobody has said what the papers of this corpus cite"
+            )
+        elif {*options.how} == {"cocitation"}:
+            yield "co-citation starts from papers that another way has found: add one, such as semantic"
         if rest := next(iter(self._unread(background))):
             yield f"the background is {rest:,} tokens longer than the embedding model reads at once: it is read in parts"
         words = _WORD.findall(background.lower())

@@ -145,7 +145,7 @@ def _by_rules(database: "LiteratureDatabase", tell: "Progress", vectors: "Source
     kept = sum(count for recipe, count in database.graph.recipes().items() if recipe != RECIPE)
     done = extract_papers(database, papers, tell, vectors)
     had = database.ecosystem.papers.count() - done
-    line = f"{done:,} papers extracted without a model; {had:,} had a record before"
+    line = f"{done:,} papers extracted without a model; {had:,} had {'such a' if anew else 'a'} record before"
     return (
         f"{line}, {kept:,} of them by a model or by earlier rules, which stay" if kept and not anew else line
     )

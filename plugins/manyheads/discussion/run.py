@@ -285,17 +285,20 @@ class Run(Generic[Result, C, M]):
 
     def _cite(self, hit: Hit, query: str, stage: str, turn: int) -> Cited:
         paper, corpus = hit.paper, self.config.literature.references != "services"
-        for channel, reason in hit.channels or ((None, None),):
-            retrieval = Retrieval(
-                source=self.config.corpus if corpus else paper.id.partition(":")[0],
-                query=query.split("\n", 1)[0],
-                score=round(hit.score, 4),
-                stage=stage,
-                turn=turn,
-                channel=channel,
-                reason=reason,
-            )
-            evidence = self.evidence.cite(paper.id, paper.title, retrieval, year=paper.year)
+        retrieval = Retrieval(
+            source=self.config.corpus if corpus else paper.id.partition(":")[0],
+            query=query.split("\n", 1)[0],
+            score=round(hit.score, 4),
+            stage=stage,
+            turn=turn,
+        )
+        ways = [
+            retrieval.model_copy(update={"channel": channel, "reason": reason})
+            for channel, reason in hit.channels
+        ]
+        [evidence, *_] = [
+            self.evidence.cite(paper.id, paper.title, way, year=paper.year) for way in ways or [retrieval]
+        ]
         return Cited(paper, hit.score, evidence)
 
     def begin(

@@ -8,7 +8,6 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from manyheads.bank.building import Progress, build_corpus
-from manyheads.bank.database import RECORDS, VECTORS
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.graph import GRAPH, Graph, verified_counts
@@ -16,6 +15,7 @@ from manyheads.bank.knowledge import PAPERS
 from manyheads.bank.meta import AUTHORS, META, NAMES, BuildOptions, read_meta
 from manyheads.bank.meta import damaged as damaged_file
 from manyheads.bank.qdrant import EdgeStore, loading
+from manyheads.bank.records import RECORDS, VECTORS
 from manyheads.bank.vectors import Embedder
 from manyheads.disk import (
     CHECKSUMS,

@@ -12,8 +12,9 @@ from manyheads.errors import ConfigError
 
 if TYPE_CHECKING:
     from manyheads.bank.building import Progress
-    from manyheads.bank.database import LiteratureDatabase, Source
+    from manyheads.bank.database import LiteratureDatabase
     from manyheads.bank.extraction import Extraction
+    from manyheads.bank.records import Source
     from manyheads.config import RunConfig
     from manyheads.engine.extraction import Extractor
 

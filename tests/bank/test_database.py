@@ -327,7 +327,7 @@ async def test_who_writes_waits_for_who_reads_and_the_other_way_round(
         assert not putting.done()
         reader.close()
         assert await putting == 5
-        monkeypatch.setattr("manyheads.bank.database.PATIENCE", 0.1)
+        monkeypatch.setattr("manyheads.bank.records.PATIENCE", 0.1)
         assert len((await reader.retrieve(GRASP)).papers) == 10
         with pytest.raises(CorpusError, match="in use"):
             writer.put(records()[10:])

@@ -45,7 +45,7 @@ SAMPLES: dict[str, list[Any]] = {
     "discarded": [[{"idea": {"text": EVIL}, "overlaps": OVERLAPS}], []],
     "background": [EVIL], "problem": [EVIL], "rationale": [EVIL], "least": [3, 4], "most": [4], "count": [10],
     "papers": [[{"title": EVIL, "background": EVIL, "summary": EVIL, "main_ideas": [EVIL]}], []],
-    "terms": [[EVIL]], "traits": ["- sharp", ""], "proposals": [[EVIL, EVIL]],
+    "published": [[EVIL, EVIL]], "match": [EVIL], "query": ["", EVIL], "terms": [[EVIL]], "traits": ["- sharp", ""], "proposals": [[EVIL, EVIL]],
     "introduction": [EVIL, ""], "method": [EVIL, ""], "contributions": [[EVIL], []],
     "title": [EVIL, ""], "text": [EVIL], "captions": [[EVIL]], "figure": ["2"], "area": ["physics"], "indicator": ["novelty"],
 }  # fmt: skip

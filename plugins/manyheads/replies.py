@@ -590,6 +590,87 @@ class Screening(ReplyModel):
         return f"{scores}. {self.fit_reason}"
 
 
+# Judges of ideas (SciPIP, §4.2, §4.3, App. A.1).
+
+
+class Placing(ReplyModel):
+    """The rank of one idea by each criterion, 1 the best; ideas that are equal share a rank (Tables 18 and 19)."""
+
+    clarity: Choice
+    novelty: Choice
+    feasibility: Choice
+    generalizability: Choice
+    overall: Choice
+    idea: Choice
+
+
+CRITERIA = tuple(name for name in Placing.model_fields if name != "idea")
+"""By which ideas are compared."""
+
+
+class Comparison(ReplyModel):
+    """Several ideas held against each other by four criteria and overall (Tables 18 and 19)."""
+
+    verb = "compares"
+
+    thought: Text
+    places: list[Placing] = Field(min_length=1)
+
+    def spoken(self) -> str:
+        return f"{self.thought} Overall: " + ", ".join(
+            f"idea {each.idea} on rank {each.overall}" for each in sorted(self.places, key=lambda each: each.idea)
+        )
+
+
+@cache
+def comparison_of(kind: type[Comparison], count: int) -> type[Comparison]:
+    """A comparison of so many ideas."""
+    part: type[Placing] = Placing
+    for name in Placing.model_fields:
+        part = limited(part, name, int, BeforeValidator(whole_number), ge=1, le=count)
+    return limited(kind, "places", list[part], min_length=count, max_length=count)
+
+
+class Closest(ReplyModel):
+    """Which of several published ideas is most similar to one (Table 15)."""
+
+    verb = "picks"
+
+    reason: Text
+    choice: Choice
+
+
+@cache
+def closest_of(kind: type[Closest], count: int) -> type[Closest]:
+    """A choice among so many."""
+    return limited(kind, "choice", int, BeforeValidator(whole_number), ge=1, le=count)
+
+
+class IdeaLikeness(ReplyModel):
+    """How similar two ideas are, 0 to 5 (Table 16)."""
+
+    verb = "compares"
+
+    reason: Text
+    similarity: Annotated[int, Field(ge=0, le=5), BeforeValidator(whole_number)]
+
+    def spoken(self) -> str:
+        return f"similarity {self.similarity} of 5. {self.reason}"
+
+
+class NoveltyRound(ReplyModel):
+    """One round of a search for what is like an idea: how novel it seems by now, and what to look for next (Table 17)."""
+
+    verb = "searches"
+
+    thought: Text
+    novelty: Annotated[int, Field(ge=0, le=10), BeforeValidator(whole_number)]
+    query: Text
+
+    def spoken(self) -> str:
+        return f"novelty {self.novelty} of 10. {self.thought} Looks for: {self.query}"
+
+
 class RefinedIdea(ReplyModel):
     """A final idea, with the numbers of the ideas that it comes from."""
 
@@ -710,6 +791,7 @@ REPLIES: dict[str, type[ReplyModel]] = {
         Reflection, Analysis, Reading, Critique, FirstIdea, RevisedProposal, Rethought, Condensed, Ranking,
         Extract, DetailedIdeas, FullExtract,
         Entities, Synonyms, Brainstorm, Problem, InspiredIdeas, Screening, Refinement,
+        Comparison, Closest, IdeaLikeness, NoveltyRound,
     )
 }  # fmt: skip
 """Those that ship, by name."""

@@ -64,6 +64,14 @@ async def test_an_answer_is_unpacked(kit: Any, packing: str) -> None:
     assert answer.json()["choices"][0]["message"]["content"] == "Owls."
 
 
+async def test_usage_that_is_no_number_is_not_known() -> None:
+    usage = b'{"prompt_tokens": NaN, "completion_tokens": Infinity, "total_tokens": -Infinity}'
+    answer = await send(httpx, ANSWER.replace(b"]}", b'], "usage": %b}' % usage), "")
+    assert answer.json()["choices"][0]["message"]["content"] == "Owls."
+    assert "NaN" not in answer.text
+    assert "Infinity" not in answer.text
+
+
 async def test_an_answer_that_cannot_be_unpacked_is_told() -> None:
     for body, words in ((gzip.compress(ANSWER)[:-9], "cut off"), (ANSWER, "but it is none")):
         with pytest.raises(GarbledError, match=f"its answer is .*{words}"):

@@ -9,6 +9,7 @@ import pytest
 from manyheads.core.events import AnyEvent, Said
 from manyheads.errors import JournalError, SubjectError
 from manyheads.report.record import Record, read_run
+from manyheads.systems.results import write_report
 from manyheads.systems.virsci.result import VirSciResult
 
 Write = Callable[..., Path]
@@ -49,6 +50,23 @@ def test_lines_that_are_no_events_are_counted(run: Write, line: str) -> None:
     log = folder / "events.jsonl"
     log.write_text(f"{line}\n{log.read_text(encoding='utf-8')}", encoding="utf-8")
     assert read(folder).unread == (1,)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        "",
+        "system: virsci",
+        "system: virsci\nvirsci:\n  t",
+        "system: virsci\nnovelty: e\nmodels: {default: d}\nseed: x",
+    ],
+)
+def test_a_config_that_was_cut_off_does_not_keep_a_report_from_being_written(run: Write, config: str) -> None:
+    folder = run()
+    (folder / "config.yaml").write_text(config)
+    (folder / "report.html").unlink(missing_ok=True)
+    assert write_report(folder) == folder / "report.html"
+    assert "Abstract" in (folder / "report.html").read_text()
 
 
 def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:

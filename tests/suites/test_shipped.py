@@ -23,6 +23,8 @@ CELLS = {
     "rebuttal-ablation": 3 * 2 * 4 * 2,
     "rebuttal-evolution": 11 * 2 * 4 * 1,
     "prompt-check": 7 * 3,
+    "scipip-retrieval": 13 * 3,
+    "scipip-ideas": 4 * 3 * 2,
 }
 """Conditions × cases × repeats of each."""
 REBUTTAL = [name for name in CELLS if name.startswith("rebuttal-")]
@@ -116,6 +118,25 @@ def test_every_task_that_a_system_asks_is_tried_by_prompt_check(tmp_path: Path) 
         for role, task in system_of(job.config).needs(job.config)
     }
     assert sorted(needed - tried.keys()) == []
+
+
+def test_ideas_of_each_path_are_judged_by_all_three_judges(tmp_path: Path) -> None:
+    suite = read_suite("scipip-ideas", Resources.of()).spec
+    cases = (shipped() / "evals" / "scipip-ideas" / "cases.jsonl").read_text(encoding="utf-8").splitlines()
+    (tmp_path / "one.jsonl").write_text(cases[0], encoding="utf-8")
+    sets = ("--repeats", "1", "--cases", "one.jsonl", "--out", "out", "--set", "embedding=lexical")
+    done = manyheads_command("eval", "scipip-ideas", *sets, cwd=tmp_path)
+    assert done.code == 0, done.err
+    rows = {row.condition["variant"]: row for row in read_lines(tmp_path / "out" / "results.jsonl", Row)}
+    assert set(rows) == set(suite.variants)
+    for variant, row in rows.items():
+        assert not row.missing
+        assert set(row.values) == set(suite.measures)
+        ideas = sum(row.values[f"idea-match.histogram.{score}"] for score in range(6))
+        assert (ideas == 1) is (variant == "single"), "all final ideas of a run of SciPIP are judged"
+    [run] = (tmp_path / "out").glob("idea-comparisons/single-*")
+    contenders = {each["contender"] for each in result_of(run)["ideas"]}
+    assert contenders == {"the ideas", "the rivals"}
 
 
 @pytest.mark.slow

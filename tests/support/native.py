@@ -24,6 +24,7 @@ from manyheads.engine.replying import StructuredHost
 from manyheads.hosts import FRAMEWORKS, host_factory
 from manyheads.hosts.agentscope import pipeline_of
 from manyheads.hosts.autogen import team_of
+from manyheads.replies import CRITERIA
 from manyheads.systems.loading import validate
 from support.llm import LLM
 
@@ -36,14 +37,23 @@ SMALL: dict[str, dict[str, Any]] = {
     "rebuttal": {"rebuttal": {"max_iters": 2}},
     "ranking": {"ranking": {"ideas": ["We plan with bats.", "We plan with moles."], "orders": 2}},
     "scipip": {"scipip": {"ideas": 5, "brainstorm": [2, 3], "papers": 4}},
+    "idea-comparison": {"inputs": {"rivals": ["We plan with moles."]}},
+    "idea-novelty": {"idea-novelty": {"rounds": 2}, "literature": {"cascade": ["local"]}},
+    "idea-match": {},
+    "retrieval-recall": {},
 }
 """Each system with as few questions as show how it goes."""
 TOPIC = "How retrieval fails on long documents"
 PAPER = "# Owls for planning\n\nWe plan with owls. We expect fewer collisions than with drones."
-ASKED = {system: PAPER if system in ("conference-review", "ranking") else TOPIC for system in SMALL}
+ASKED = {
+    system: PAPER if system.startswith("idea-") or system in ("conference-review", "ranking") else TOPIC
+    for system in SMALL
+    if system != "retrieval-recall"  # it is given nothing, and asks nobody
+}
 """What each is given: the text to review or to rank ideas beside, a topic, or an abstract to start from."""
 ANSWERS: dict[str, Any] = {
     "choice": 1,
+    "places": [dict.fromkeys((*CRITERIA, "idea"), place) for place in (2, 1)],
     "ranking": [{"idea": place, "rationale": f"It is number {place}."} for place in (3, 1, 2)],
 }
 """What cannot be made up from a schema: a choice among few, each of three ideas once."""

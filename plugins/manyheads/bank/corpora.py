@@ -32,7 +32,7 @@ from manyheads.papers import Paper, Scientist
 from manyheads.pool import Pool
 from manyheads.resources import data_file
 
-SHIPPED = {"sample": BuildOptions(bound=2021)}
+SHIPPED = {"sample": BuildOptions(bound=2021), "planted": BuildOptions(bound=2020)}
 """Corpora that ship as `configs/corpora/<name>.jsonl`, and how they are built."""
 
 NAMED = 20

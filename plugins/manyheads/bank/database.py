@@ -44,8 +44,8 @@ a third and more."""
 class Scope:
     """Which papers may be found.
 
-    What is outside the period, and what is excluded, is as if it were not there: its citations and its entities do not count
-    either, so that no later paper tells which earlier ones belong together.
+    What is outside the period, of the second of the years or later, or excluded is as if it were not there: its citations and its
+    entities do not count either, so that no later paper tells which earlier ones belong together.
 
     Args:
         years: from the first to before the second.
@@ -103,11 +103,14 @@ class LiteratureDatabase(RecordBook):
 
     # Three ways to find papers, each by itself (SciPIP, §3.2.1).
 
-    async def semantic(self, queries: Sequence[str], k: int, scope: Scope = PAST) -> list[list[Hit]]:
-        """The k papers whose backgrounds are nearest to each query, best first (Eq. 2)."""
+    async def semantic(
+        self, queries: Sequence[str], k: int, scope: Scope = PAST, using: str = BACKGROUND
+    ) -> list[list[Hit]]:
+        """The k papers whose backgrounds, or the text of another of the names of `Records`, are nearest to each query, best
+        first (Eq. 2)."""
 
         def look_up() -> list[list[Hit]]:
-            found = [self._semantic(query, k, scope) for query in queries]
+            found = [self._semantic(query, k, scope, using) for query in queries]
             papers = self.papers({one for some in found for one in some})
             return [[Hit(papers[one], score) for one, score in some.items()] for some in found]
 
@@ -257,12 +260,12 @@ class LiteratureDatabase(RecordBook):
 
     # The ways, by number.
 
-    def _semantic(self, query: str, k: int, scope: Scope) -> dict[str, float]:
+    def _semantic(self, query: str, k: int, scope: Scope, using: str = BACKGROUND) -> dict[str, float]:
         vector = self.ecosystem.papers.queries.embed([query])
         period = {"period": scope.period} if scope.period else {}
         where = Filter(period, {} if scope.years is None else {"year": scope.years}, scope.exclude)
         with self._open_records() as bank:
-            [records] = bank.store.query(vector, k, where, using=BACKGROUND)
+            [records] = bank.store.query(vector, k, where, using=using)
         return {one.id: one.score for one in records}
 
     def _by_words(self, query: str, k: int, view: _View) -> dict[str, float]:
@@ -387,7 +390,9 @@ class LiteratureDatabase(RecordBook):
         if scope.years is None:
             return _View(network, known, known)
         since, before = scope.years
-        return _View(network, known, known & network.mask(before, since))
+        if before is not None:
+            known &= network.mask(before)
+        return _View(network, known, known & network.mask(since=since))
 
 
 def _below(limit: int, numbers: Iterable[int]) -> "Numbers":

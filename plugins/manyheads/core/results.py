@@ -285,6 +285,16 @@ class RankedOrder(Part):
         return list(zip(self.ranked or (), reasons, strict=True))
 
 
+class Figure(Part):
+    """A mean, with its interval; without one where all values are equal, or there is one."""
+
+    mean: float
+    low: float | None = None
+    high: float | None = None
+    interval: str | None = None
+    """How: BCa (bootstrap), or Student's t where there are fewer than ten values."""
+
+
 class Interval(Part):
     low: float
     high: float

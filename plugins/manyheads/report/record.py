@@ -1,6 +1,7 @@
 """What a run folder holds for a reader: events, result and config, as far as the run has come."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -48,7 +49,8 @@ class Record:
 
     def models(self) -> dict[str, str]:
         """Each model that spoke, in the order of appearance, with its provider as far as the config tells."""
-        configured = list(cast(dict[str, dict[str, Any]], self.config.get("models") or {}).values())
+        models = section(self.config, "models")
+        configured = [section(models, alias) for alias in models]
         providers = {str(model.get("name")): str(model.get("provider", "")) for model in configured}
         providers[OFFLINE] = OFFLINE
         # A replayed reply bears the name of the model that once wrote it.
@@ -81,13 +83,13 @@ def read_run(folder: Path, kind: type[BaseModel]) -> Record:
     config = read_yaml(path) if path.is_file() else {}
     name = str(config.get("system", ""))
     # The section and the inputs stand among the keys of every run too.
-    own = {**(config.get(name) or {}), **(config.get("inputs") or {})}
+    own = {**section(config, name), **section(config, "inputs")}
     if (folder / RESULT).is_file():
         result = read_result(folder, kind, unfinished=True)
     else:
         result: RunResult[Any] = RunResult(
             system=name,
-            seed=int(config.get("seed", 0)),
+            seed=seed if isinstance(seed := config.get("seed"), int) else 0,
             corpus=str(config.get("corpus", "")),
             models={},
             written_by_language_model=False,
@@ -105,6 +107,12 @@ def read_run(folder: Path, kind: type[BaseModel]) -> Record:
         seconds=max((event[1] for event in events if event), default=0.0),
     )
     return replace(record, result=_up_to_date(record))
+
+
+def section(config: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """What stands under a key of a config file; empty where no keys do, as in a file that was cut off."""
+    part = config.get(key)
+    return cast(Mapping[str, Any], part) if isinstance(part, Mapping) else {}
 
 
 def _text(path: Path) -> str:

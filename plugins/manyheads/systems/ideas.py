@@ -104,6 +104,21 @@ def read_idea(named: str, after: int | None = None) -> Entry:
     return replace(entry, round=idea.number, settled=after is None or versions[-1].number <= after)
 
 
+def read_ideas(named: str) -> tuple[Entry, ...]:
+    """All ideas that a run has come to in the end, its `final` ones; else the one that is named, as `read_idea` reads it.
+
+    Raises:
+        SubjectError: it is not there, cannot be read, or holds no idea.
+    """
+    path = path_of(named, KINDS)
+    if path is None or not path.is_dir():
+        return (read_idea(named),)
+    run = load(path, unfinished=False)
+    found: Sequence[object] = getattr(run.result, "final", None) or ()
+    ideas = [each for each in found if isinstance(each, Idea) and each.body.strip()]
+    return tuple(Entry(named, each.title, each.body, each.form) for each in ideas) or (read_idea(named),)
+
+
 @dataclass(frozen=True)
 class Background:
     """The abstracts behind an idea, and the idea itself where there is one already.

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from manyheads.core import together
 from manyheads.core.events import Judged
 from manyheads.core.results import Quality, RankedOrder
-from manyheads.discussion.run import Question
+from manyheads.discussion.run import Question, Run
 from manyheads.errors import BudgetError, ConfigError, ModelError, ReplyError
 from manyheads.measures.ranking import orders_of, relative_quality
 from manyheads.replies import Condensed, Ranking, ReplyModel, ranking_of
@@ -68,7 +68,7 @@ class Bench:
         failed: orders that have led to no ranking, by number.
     """
 
-    run: RankingRun
+    run: Run[Any, Any, Any]
     quality: Quality
     asked: int = 0
     failed: dict[int, ReplyError] = field(default_factory=dict[int, ReplyError])
@@ -86,12 +86,12 @@ class Bench:
         }
         texts = list(dict.fromkeys(bare.values()))
         answers = (
-            self._ask(
+            self.ask(
                 CONDENSING, f"Condenser{n}", "condense", {"title": title, "text": text}, self._gaps, Condensed
             )
             for n, (title, text) in enumerate(texts, 1)
         )
-        forms = dict(zip(texts, _need_all(await together(*answers)), strict=True))
+        forms = dict(zip(texts, need_all(await together(*answers)), strict=True))
         return tuple(
             replace(one, fields=forms[bare[place]].contents()) if place in bare else one
             for place, one in enumerate(entries)
@@ -116,7 +116,7 @@ class Bench:
         answers = await together(
             *(self._rank(number, shown, entries) for number, shown in enumerate(drawn, 1))
         )
-        orders = _need_all(answers)
+        orders = need_all(answers)
         if len(self.failed) == len(orders):
             first = self.failed[1]
             raise ModelError(
@@ -152,7 +152,7 @@ class Bench:
             return self._invalid("repetition", repeated=repeated, left_out=left_out) if repeated else None
 
         kind = ranking_of(self.run.reply_type(JUDGE, "rank", Ranking), size)
-        answer = await self._ask(RANKING, name, "rank", variables, repeats, kind)
+        answer = await self.ask(RANKING, name, "rank", variables, repeats, kind)
         order = RankedOrder(shown=shown, target_place=place)
         if isinstance(answer, ReplyError):
             self.failed[number] = answer
@@ -171,26 +171,27 @@ class Bench:
         self.run.result.orders.append(order)
         return order
 
-    async def _ask(
+    async def ask(
         self,
         stage: str,
         name: str,
         task: str,
         variables: Mapping[str, object],
-        check: Callable[[Any], str | None],
+        check: Callable[[Any], str | None] | None,
         like: type[R],
+        turn: int = 1,
     ) -> R | Failure:
         """One answer. A failure must not end the others, which are paid for already."""
         self.asked += 1
         judge = self.run.speaker(JUDGE, name, area=self.quality.area)
         try:
-            question = Question(stage, 1, judge, JUDGE, task, variables, check=check)
+            question = Question(stage, turn, judge, JUDGE, task, variables, check=check)
             return (await self.run.ask(question, like)).value
         except (ModelError, BudgetError) as error:
             return error
 
 
-def _need_all(answers: Sequence[T | Failure]) -> list[T]:
+def need_all(answers: Sequence[T | Failure]) -> list[T]:
     """Raises the first failure."""
     for each in answers:
         if isinstance(each, Failure):

@@ -9,7 +9,7 @@ from manyheads.core.events import Judged
 from manyheads.core.results import Draft, ScoredIdea, Vote
 from manyheads.report.diff import Piece, changed_words, word_diff
 from manyheads.report.page import SECTIONS, Page, View
-from manyheads.report.record import Record, count
+from manyheads.report.record import Record, count, section
 from manyheads.report.talk import Line, Round, guests, rounds
 from manyheads.systems import results
 from manyheads.systems.virsci.result import SelfReviews, TeamResult, VirSciResult
@@ -159,7 +159,7 @@ class TeamPage(Page):
 
     @property
     def novelty_off(self) -> bool:
-        return (self.record.config.get("novelty") or {}).get("enabled") is False
+        return section(self.record.config, "novelty").get("enabled") is False
 
 
 def tallies(votes: Sequence[Vote]) -> list[tuple[int, list[tuple[str, int]]]]:

@@ -1,0 +1,217 @@
+"""How novel ideas are: a judge looks up what is like each of them, round by round, and scores it 0 to 10 (SciPIP, §4.3, Table 17)."""
+
+from collections.abc import Iterator
+
+from pydantic import Field
+
+from manyheads.config import RunConfig
+from manyheads.core import together
+from manyheads.core.events import Judged, Retrieved
+from manyheads.discussion.run import Run
+from manyheads.engine.system import Judge, Number, System
+from manyheads.errors import BudgetError, LiteratureError, ModelError, ReplyError
+from manyheads.literature.queries import words_of
+from manyheads.papers import Hit, Paper
+from manyheads.replies import NoveltyRound
+from manyheads.report.page import View
+from manyheads.report.record import Record, count
+from manyheads.systems.ideas import Entry
+from manyheads.systems.judging.result import NoveltyResult, Round, SoughtIdea
+from manyheads.systems.judging.shared import (
+    JUDGE,
+    IdeasInputs,
+    JudgeConfig,
+    Step,
+    Table,
+    bench_of,
+    entries_of,
+    figure,
+    histogram,
+    ideas_of,
+    invalid,
+    need_one,
+    told,
+    view,
+)
+from manyheads.systems.ranking.judging import Bench
+
+STAGE = "search"
+STAGES = {STAGE: "Search and scores"}
+SCALE = (0, 10)
+
+
+class IdeaNoveltyConfig(JudgeConfig):
+    """How novelty is looked into (SciPIP, §4.3)."""
+
+    rounds: int = Field(default=4, ge=2, le=20)
+    """Rounds: in each the judge scores the idea by what its last query has found and names the next query. The first has nothing
+    to go by, and the query of the last is not looked up. The paper tells no number."""
+    results: int = Field(default=10, ge=1, le=50)
+    """Papers of each query that the judge is shown, with their abstracts."""
+
+
+NoveltyRun = Run[NoveltyResult, IdeaNoveltyConfig, tuple[Entry, ...]]
+
+
+async def novelty(run: NoveltyRun) -> None:
+    """Look for what is like each idea, and score its novelty by what was found.
+
+    An idea has a score only where every query was answered by every source: what cannot be asked may hold the idea.
+
+    Raises:
+        ModelError, BudgetError: the model was not to be had, or no idea has led to a valid answer. What was answered is kept.
+    """
+    result, config, seed = run.result, run.settings, run.config.seed
+    run.begin(STAGE, STAGES, turns=config.rounds)
+    result.ideas = [SoughtIdea(**idea) for idea in ideas_of(run.material)]
+    bench = bench_of(run, config.area)
+    answers = await together(*(_look_into(bench, idea, config) for idea in result.ideas))
+    for error in answers:
+        if error is not None and not isinstance(error, ReplyError):
+            raise error
+    failures = [error for error in answers if isinstance(error, ReplyError)]
+    need_one(failures, len(result.ideas), "no idea has a valid answer")
+    scores = [idea.novelty for idea in result.ideas if idea.novelty is not None]
+    result.histogram = histogram(scores, *SCALE)
+    result.score = figure(scores, seed, SCALE)
+    result.assessed, result.not_assessed = len(scores), len(result.ideas) - len(scores)
+    result.inference_cost = bench.asked
+    for idea in result.ideas:
+        if idea.not_assessed:
+            run.warn(STAGE, f"“{idea.name}” is not assessed: {idea.not_assessed}")
+        outcome = "is not assessed" if idea.novelty is None else f"novelty {idea.novelty} of 10"
+        run.emit(Judged(stage=STAGE, turn=config.rounds, subject=idea.name, outcome=outcome))
+
+
+async def _look_into(
+    bench: Bench, idea: SoughtIdea, config: IdeaNoveltyConfig
+) -> ModelError | BudgetError | None:
+    """Fills an idea in; what fails stands there in words, and is given back where it is the model's failure."""
+    run, query, papers = bench.run, "", list[Paper]()
+    rounds = list[Round]()
+
+    def check(reply: NoveltyRound) -> str | None:
+        return None if words_of(reply.query) else invalid(run, "query")
+
+    for number in range(1, config.rounds + 1):
+        variables = {
+            "idea": idea.whole,
+            "round": number,
+            "rounds": config.rounds,
+            "query": query,
+            "references": [Hit(paper, 0.0) for paper in papers],
+        }
+        kind = run.reply_type(JUDGE, "survey", NoveltyRound)
+        reply = await bench.ask(STAGE, f"Judge{idea.number}", "survey", variables, check, kind, turn=number)
+        if isinstance(reply, Exception):
+            idea.not_assessed = f"round {number} has no valid answer: {reply.message}"
+            return reply
+        titles = [paper.title for paper in papers]
+        rounds.append(
+            Round(number=number, query=query, papers=titles, novelty=reply.novelty, thought=reply.thought)
+        )
+        idea.rounds = rounds
+        if number == config.rounds:
+            break
+        query = reply.query
+        try:
+            found = await run.library.search(query, config.results) if run.library else None
+        except LiteratureError as error:
+            idea.not_assessed = f"“{query}” could not be looked up: {error.message}"
+            return None
+        if found is None or found.degraded:
+            silent = ", ".join(found.degraded) if found else "the library"
+            idea.not_assessed = f"“{query}” was not answered by {silent}, which may know of the same idea"
+            return None
+        papers = [*found.papers[: config.results]]
+        rows = ({"id": each.id, "title": each.title, "year": each.year} for each in papers)
+        run.emit(Retrieved(stage=STAGE, turn=number, query=query, hits=tuple(rows)))
+    idea.novelty = rounds[-1].novelty
+    return None
+
+
+def essence(result: NoveltyResult) -> Iterator[tuple[str, str]]:
+    """The mean score, the histogram and what was not assessed."""
+    yield "Novelty", f"{told(result.score)} of 10, {count(result.assessed or 0, 'idea')} assessed"
+    yield "Scores", ", ".join(f"{score}: {n}" for score, n in result.histogram.items() if n) or "none"
+    if result.not_assessed:
+        yield "Not assessed", f"{count(result.not_assessed, 'idea')}, which have no score"
+
+
+def report(record: Record) -> View:
+    """The report of a run."""
+    result: NoveltyResult = record.result.result
+    tables = [
+        Table(
+            title="Scores",
+            lead="How many ideas have each score: 0 is published already, 10 is unlike anything published. Ideas that were not "
+            "assessed are in none of them.",
+            head=["Score", *result.histogram, "not assessed"],
+            rows=[["Ideas", *map(str, result.histogram.values()), str(result.not_assessed)]],
+        ),
+        Table(
+            title="Ideas",
+            head=["Idea", "Novelty", *(f"round {n}" for n in range(1, 1 + max((len(i.rounds) for i in result.ideas), default=0)))],
+            rows=[
+                [
+                    each.name,
+                    "not assessed" if each.novelty is None else str(each.novelty),
+                    *(str(one.novelty) for one in each.rounds),
+                ]
+                for each in result.ideas
+            ],
+        ),
+    ]  # fmt: skip
+    most = max((len(row) for row in tables[1].rows), default=0)
+    tables[1].rows = [[*row, *["–"] * (most - len(row))] for row in tables[1].rows]
+    steps = [
+        Step(
+            title=each.name,
+            note=each.not_assessed or f"novelty {each.novelty} of 10",
+            failed=each.novelty is None,
+            texts=[
+                (
+                    f"Round {one.number}: {one.novelty} of 10"
+                    + (
+                        f", after “{one.query}” has found {count(len(one.papers), 'paper')}"
+                        if one.query
+                        else ""
+                    ),
+                    "\n".join([one.thought, *(f"– {title}" for title in one.papers)]),
+                )
+                for one in each.rounds
+            ],
+        )
+        for each in result.ideas
+    ]
+    facts = [*essence(result)] if record.result.finished else []
+    return view(record, "Novelty of ideas", facts, tables if result.histogram else [], steps)
+
+
+def uses_corpus(config: RunConfig) -> bool:
+    """Whether the corpus is among the sources."""
+    return "local" in config.literature.cascade
+
+
+IDEA_NOVELTY = System(
+    name="idea-novelty",
+    title="Novelty of ideas",
+    about="A judge who looks up what is like an idea, round by round, and scores its novelty from 0 to 10.",
+    config=IdeaNoveltyConfig,
+    inputs=IdeasInputs,
+    result=NoveltyResult,
+    run=novelty,
+    needs=lambda config: {(JUDGE, "survey"): NoveltyRound},
+    essence=essence,
+    report=report,
+    corpus=uses_corpus,
+    searches=lambda config, roles: True,
+    read=lambda config: entries_of(config.inputs.ideas),
+    judge=Judge(
+        "ideas", "idea-novelty.score", lambda path: ("score", "mean") if path[0] == "score" else tuple(path)
+    ),
+    numbers={
+        "idea-novelty.score": Number("novelty of ideas", (0, 10)),
+        "idea-novelty.not_assessed": Number("ideas without a score"),
+    },
+)

@@ -1,0 +1,24 @@
+"""How much of what a paper builds on is found from its background alone (SciPIP, §4.4, Tables 4 and 5)."""
+
+from manyheads.engine.system import Number, System
+from manyheads.systems.retrieval_recall import config, report
+from manyheads.systems.retrieval_recall.recall import retrieval_recall
+from manyheads.systems.retrieval_recall.result import RecallResult
+
+__all__ = ["RETRIEVAL_RECALL"]
+
+RETRIEVAL_RECALL = System(
+    name="retrieval-recall",
+    title="Recall of retrieval",
+    about="Retrieves papers for the backgrounds of papers of a corpus, and tells how many of those that they cite are found.",
+    config=config.RecallConfig,
+    inputs=config.RecallInputs,
+    result=RecallResult,
+    run=retrieval_recall,
+    needs=lambda run: {},
+    essence=report.essence,
+    report=report.report,
+    corpus=lambda run: True,
+    prepare=config.need_corpus,
+    numbers={f"recall.{depth}.mean": Number(f"recall at {depth}", (0, 1)) for depth in config.DEPTHS},
+)

@@ -1,0 +1,148 @@
+"""The course of a test: papers are drawn, looked for by each method, and the references among what was found are counted."""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from statistics import fmean
+
+from manyheads.bank.digest import open_database
+from manyheads.bank.ecosystem import Ecosystem
+from manyheads.core.events import Judged
+from manyheads.core.results import Figure
+from manyheads.errors import ConfigError
+from manyheads.measures.statistics import Mean, mean_difference, mean_of
+from manyheads.systems.retrieval_recall.config import WAYS, Method
+from manyheads.systems.retrieval_recall.methods import NOT_DRAWN, Found, find
+from manyheads.systems.retrieval_recall.result import Recall, RecallRun, Row, Target
+from manyheads.systems.retrieval_recall.shelf import Case, Shelf
+
+DRAWING, RETRIEVAL = "drawing", "retrieval"
+STAGES = {DRAWING: "Papers under test", RETRIEVAL: "Retrieval"}
+
+
+async def retrieval_recall(run: RecallRun) -> None:
+    """Draw papers, retrieve by each method what their backgrounds lead to, and count how many of their references are there.
+
+    A reference counts as found where it is among the first papers, or in one of the first clusters (SciPIP, §4.4).
+
+    Raises:
+        ConfigError: there is no corpus.
+        MeasureError: no paper of the corpus can be tested.
+        CorpusError, EmbeddingError: the corpus cannot be read, or its records cannot be written.
+    """
+    if not isinstance(run.literature, Ecosystem):
+        raise ConfigError(f"{run.config.system}: it tests a corpus", hint="--set corpus=…")
+    config, result, corpus = run.settings, run.result, run.literature
+    run.begin(DRAWING, STAGES)
+    database = await asyncio.to_thread(open_database, corpus)
+    shelf = await asyncio.to_thread(Shelf.of, database)
+    cases, result.eligible = await asyncio.to_thread(shelf.cases, config, run.rng)
+    about = await asyncio.to_thread(database.about)
+    result.corpus, result.papers, result.citations = corpus.meta.name, about.papers, about.citations
+    result.records, result.depths = dict(about.recipes), [*config.depths]
+    result.targets = [_target(case) for case in cases]
+    _warn(run, cases)
+    run.begin(RETRIEVAL, STAGES)
+    counts: dict[Method, list[tuple[int, list[int]]]] = {method: [] for method in config.methods}
+    notes: dict[str, str] = {}
+    for case, target in zip(cases, result.targets, strict=True):
+        for method in config.methods:
+            if method in NOT_DRAWN:
+                target.hits[method] = [
+                    len(case.truth) * min(1.0, depth / max(target.within, 1)) for depth in config.depths
+                ]
+                counts[method].append((target.within, [min(d, target.within) for d in config.depths]))
+                continue
+            found, told = await find(shelf, case, method, config.options)
+            target.hits[method] = hits(found, case.truth, config.depths)
+            counts[method].append(
+                (sum(map(len, found)), [sum(map(len, found[:depth])) for depth in config.depths])
+            )
+            for note in told:
+                notes.setdefault(re.sub(r"[\d,]+", "", note), f"{case.paper.id}: {note}")
+    for note in notes.values():
+        run.warn(RETRIEVAL, f"such as of {note}")
+    for method in config.methods:
+        result.rows.append(_row(run, method, counts[method]))
+    result.recall = next(
+        (row.recall for row in result.rows if row.method == "scipip"), result.rows[-1].recall
+    )
+
+
+def hits(found: Found, truth: Sequence[str], depths: Sequence[int]) -> list[float]:
+    """How many of the references are among the first papers or clusters, for each of the depths."""
+    every = set(truth)
+    return [float(len(every.intersection(one for some in found[:depth] for one in some))) for depth in depths]
+
+
+def shares(targets: Sequence[Target], method: Method, depth: int, depths: Sequence[int]) -> list[float]:
+    """The recall of a method at a depth, a number for each paper under test."""
+    return [one.hits[method][depths.index(depth)] / len(one.truth) for one in targets]
+
+
+def _row(run: RecallRun, method: Method, counts: Sequence[tuple[int, list[int]]]) -> Row:
+    result, config, seed = run.result, run.settings, run.config.seed
+    row = Row(
+        method=method,
+        title=WAYS[method].title,
+        found=fmean(found for found, _ in counts),
+        empty=sum(not found for found, _ in counts),
+    )
+    for place, depth in enumerate(config.depths):
+        values = shares(result.targets, method, depth, config.depths)
+        mean = mean_of(values, seed=seed, within=(0, 1))
+        assert mean is not None  # there is at least one paper
+        figure = Figure(mean=mean.mean) if method in NOT_DRAWN else _figure(mean)
+        recall = Recall(**figure.model_dump(), seen=fmean(seen[place] for _, seen in counts))
+        if config.against in config.methods and method != config.against:
+            others = shares(result.targets, config.against, depth, config.depths)
+            if difference := mean_difference(values, others, seed=seed, within=(-1, 1)):
+                recall.difference = _figure(difference)
+        row.recall[str(depth)] = recall
+    last = row.recall[str(config.depths[-1])]
+    ends = "" if last.low is None else f" ({last.low:.2f} to {last.high:.2f})"
+    outcome = f"finds {last.mean:.2f}{ends} of the references among the first {config.depths[-1]}"
+    run.emit(Judged(stage=RETRIEVAL, turn=1, subject=row.title, outcome=outcome))
+    return row
+
+
+def _figure(mean: Mean) -> Figure:
+    return Figure(mean=mean.mean, low=mean.low, high=mean.high, interval=mean.method)
+
+
+def _target(case: Case) -> Target:
+    paper = case.paper
+    return Target(
+        paper=paper.id,
+        title=paper.title,
+        year=paper.year,
+        query=case.query,
+        truth=[*case.truth],
+        core=case.core,
+        within=int(case.open.sum()),
+    )
+
+
+def _warn(run: RecallRun, cases: Sequence[Case]) -> None:
+    """What a reader of the figures would not see."""
+    result, config = run.result, run.settings
+    if result.eligible < config.sample:
+        run.warn(
+            DRAWING,
+            f"{result.eligible} papers cite {config.least} others that could be found: all of them are tested, not {config.sample}",
+        )
+    if bare := sum(not case.core for case in cases):
+        run.warn(
+            DRAWING,
+            f"of {bare} of {len(cases)} papers nobody has said what their introduction and method cite: all of their references "
+            "count, many of which say little of the idea",
+        )
+    if abstracts := sum(case.query != config.query for case in cases):
+        run.warn(DRAWING, f"{abstracts} of {len(cases)} papers have no {config.query} to be looked up by")
+    deepest = config.depths[-1]
+    if small := sum(2 * deepest >= target.within for target in result.targets):
+        run.warn(
+            DRAWING,
+            f"for {small} of {len(cases)} papers the first {deepest} are half or more of all that could be found: there, recall "
+            "says little of a method; hold it against chance",
+        )

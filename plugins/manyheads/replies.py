@@ -618,7 +618,8 @@ class Comparison(ReplyModel):
 
     def spoken(self) -> str:
         return f"{self.thought} Overall: " + ", ".join(
-            f"idea {each.idea} on rank {each.overall}" for each in sorted(self.places, key=lambda each: each.idea)
+            f"idea {each.idea} on rank {each.overall}"
+            for each in sorted(self.places, key=lambda each: each.idea)
         )
 
 

@@ -113,6 +113,18 @@ def test_what_papers_are_found_by(corpus: Path, flags: tuple[str, ...], source: 
         assert LiteratureDatabase.of(ecosystem).about().vectors == {source: COUNT}
 
 
+def test_what_papers_are_found_by_may_change_without_extracting_them_again(corpus: Path) -> None:
+    extract(corpus)
+    made = records(corpus)
+    for source in ("texts", "abstract"):
+        told = extract(corpus, "--vectors", source)
+        assert f"{COUNT} of before are found by {source} from now on" in told.out
+        assert "from now on" not in extract(corpus, "--vectors", source).out
+        with Ecosystem.open(corpus) as ecosystem:
+            assert LiteratureDatabase.of(ecosystem).about().vectors == {source: COUNT}
+        assert records(corpus) == made
+
+
 @pytest.mark.parametrize("host", ["autogen", "agentscope"])
 def test_a_model_takes_the_place_of_lexical_records_and_stays(corpus: Path, llm: LLM, host: str) -> None:
     extract(corpus)

@@ -176,6 +176,13 @@ class RecordBook(Closing):
         """The records of papers; those without are not in the result."""
         return self.graph.extraction(papers)
 
+    def found_by(self, vectors: Source) -> list[str]:
+        """Ids of the papers whose records are found by this source."""
+        if not self.graph.counts().extractions:
+            return []
+        with self._open_records() as bank:
+            return [one.id for one in bank.store.scroll(Filter({"vectors": vectors}))]
+
     def about(self) -> About:
         """What there is."""
         counts = self.graph.counts()

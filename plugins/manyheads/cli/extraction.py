@@ -45,7 +45,7 @@ def extract(
         typer.Option(
             metavar="texts|abstract",
             help="What papers are found by: texts embeds background, summary and main ideas; abstract takes the vector that "
-            "the corpus has of each paper for all three. [default: texts of a model, else abstract]",
+            "the corpus has of each paper for all three; earlier records are changed too. [default: texts of a model, else abstract]",
             show_default=False,
         ),
     ] = None,
@@ -88,12 +88,30 @@ def extract(
             line = _by_model(database, surveyor, vectors or "texts")
         else:
             line = _by_rules(database, tell, vectors or "abstract", anew=extractor == "lexical")
+        if vectors:
+            line += _found_by(database, vectors, tell)
         about = database.about()
     made = ", ".join(f"{count:,} by {recipe}" for recipe, count in about.recipes.items())
     say(f"corpus {ecosystem.meta.name}: {line}")
     say(
         f"records: {about.records:,} of {about.papers:,} papers ({made or 'none'}); {about.entities:,} entities"
     )
+
+
+def _found_by(database: "LiteratureDatabase", vectors: "Source", tell: "Progress") -> str:
+    """Have the records that were there before be found by what is asked for now."""
+    from manyheads.bank.digest import STEP
+    from manyheads.bank.knowledge import CHUNK
+
+    papers, done = database.found_by("abstract" if vectors == "texts" else "texts"), 0
+
+    def more(count: int) -> None:
+        nonlocal done
+        tell(STEP, done := done + count, len(papers))
+
+    chunks = (papers[start : start + CHUNK] for start in range(0, len(papers), CHUNK))
+    database.put((one for chunk in chunks for one in database.records(chunk).values()), vectors, more)
+    return f"; {len(papers):,} of before are found by {vectors} from now on" if papers else ""
 
 
 def _extractor(config: "RunConfig", budget: Sequence[str], tell: "Progress") -> "Extractor":

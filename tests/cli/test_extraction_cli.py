@@ -1,6 +1,7 @@
 """`manyheads corpus extract`: records of all papers, each paid once, whatever comes between."""
 
 import re
+import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -123,6 +124,37 @@ def test_what_papers_are_found_by_may_change_without_extracting_them_again(corpu
         with Ecosystem.open(corpus) as ecosystem:
             assert LiteratureDatabase.of(ecosystem).about().vectors == {source: COUNT}
         assert records(corpus) == made
+
+
+@pytest.mark.parametrize("damage", ["gone", "broken"])
+def test_vectors_of_records_are_made_anew_without_asking_anybody(corpus: Path, llm: LLM, damage: str) -> None:
+    extract(corpus, *served_by(llm))
+    made, calls = records(corpus), llm.calls
+    folder = corpus / "records"
+    if damage == "broken":
+        for file in folder.rglob("*.dat"):
+            file.write_bytes(b"junk")
+        refused = manyheads_command(
+            "search", "salt", "--how", "semantic", "--corpus", corpus, cwd=corpus.parent
+        )
+        assert refused.code == 2
+        assert f"remove {folder}: manyheads corpus extract" in refused.message
+    shutil.rmtree(folder)
+    for command in (
+        ("search", "salt", "--how", "semantic", "--corpus", corpus),
+        ("corpus", "verify", corpus),
+    ):
+        refused = manyheads_command(*command, cwd=corpus.parent)
+        assert refused.code == 2
+        assert "the vectors of its records are gone" in refused.message
+        assert "manyheads corpus extract" in refused.message
+    again = extract(corpus)
+    assert again.code == 0
+    assert f"the vectors of {COUNT} records were gone, and are made anew" in again.out
+    assert (records(corpus), llm.calls) == (made, calls)
+    with Ecosystem.open(corpus) as ecosystem:
+        assert LiteratureDatabase.of(ecosystem).about().vectors == {"texts": COUNT}
+    assert manyheads_command("corpus", "verify", corpus, cwd=corpus.parent).code == 0
 
 
 @pytest.mark.parametrize("host", ["autogen", "agentscope"])

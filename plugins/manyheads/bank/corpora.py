@@ -176,10 +176,16 @@ def verify_corpus(folder: Path) -> list[str]:
         if graph.extractions:
             with Graph(folder / GRAPH) as database:
                 ids = {one.paper for one in database.extractions()}
+            if not (folder / RECORDS / VECTORS).is_dir():
+                raise CorpusError(
+                    f"{folder}: the vectors of its records are gone",
+                    hint=f"manyheads corpus extract {folder}",
+                )
             with EdgeStore.open(folder / RECORDS / VECTORS, read_only=True) as store:
                 if lost := ids - {record.id for record in store.scroll()}:
-                    raise damaged_file(
-                        folder / RECORDS, f"no vectors of {len(lost):,} records, such as {min(lost)}"
+                    raise CorpusError(
+                        f"{folder}: no vectors of {len(lost):,} records, such as {min(lost)}",
+                        hint=f"manyheads corpus extract {folder}",
                     )
     for bank, shape, total in zip((PAPERS, AUTHORS), shapes, totals, strict=True):
         with EdgeStore.open(folder / bank, read_only=True) as store:

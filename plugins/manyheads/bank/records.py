@@ -178,10 +178,26 @@ class RecordBook(Closing):
 
     def found_by(self, vectors: Source) -> list[str]:
         """Ids of the papers whose records are found by this source."""
-        if not self.graph.counts().extractions:
+        if not self._has_vectors:
             return []
         with self._open_records() as bank:
             return [one.id for one in bank.store.scroll(Filter({"vectors": vectors}))]
+
+    def without_vectors(self) -> list[str]:
+        """Ids of the papers whose records have lost their vectors."""
+        recorded = [one.paper for one in self.graph.extractions()]
+        if not recorded or not self._has_vectors:
+            return recorded
+        with self._open_records() as bank:
+            there = {one.id for one in bank.store.scroll()}
+        return [one for one in recorded if one not in there]
+
+    def embed(
+        self, papers: Sequence[str], vectors: Source, progress: Callable[[int], None] | None = None
+    ) -> None:
+        """Make the vectors of papers' records anew, see `put`; the records stay as they are."""
+        chunks = (papers[start : start + CHUNK] for start in range(0, len(papers), CHUNK))
+        self.put((one for chunk in chunks for one in self.records(chunk).values()), vectors, progress)
 
     def about(self) -> About:
         """What there is."""
@@ -217,37 +233,51 @@ class RecordBook(Closing):
         """The vectors for reading, held by nobody else meanwhile."""
         with self._lock:
             if self._records is None:
-                if not (self.folder / VECTORS / META).is_file():
+                if not self._has_vectors:
+                    gone = self.graph.counts().extractions
                     raise CorpusError(
-                        f"{self.ecosystem.folder}: its papers have no records yet",
+                        f"{self.ecosystem.folder}: "
+                        + (
+                            "the vectors of its records are gone"
+                            if gone
+                            else "its papers have no records yet"
+                        ),
                         hint=f"manyheads corpus extract {self.ecosystem.folder}",
                     )
-                self._records = _when_free(
+                self._records = self._when_free(
                     lambda: Records.open(self.folder, self.ecosystem.embedder, name=VECTORS, read_only=True)
                 )
             yield self._records
 
     def _writable(self) -> Records:
-        made = (self.folder / VECTORS / META).is_file()
-        make = Records.open if made else Records.create
-        return _when_free(lambda: make(self.folder, self.ecosystem.embedder, name=VECTORS))
+        make = Records.open if self._has_vectors else Records.create
+        return self._when_free(lambda: make(self.folder, self.ecosystem.embedder, name=VECTORS))
+
+    def _when_free(self, make: Callable[[], Records]) -> Records:
+        """What opens the vectors, tried again while another process has them for a moment: to write some, or to look one up."""
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return make()
+            except CorpusError as error:
+                if not isinstance(error.__cause__, LockedError):
+                    error.hint = (
+                        f"{error.hint}; or remove {self.folder}: manyheads corpus extract {self.ecosystem.folder} makes it anew, "
+                        "and asks no model"
+                    )
+                    raise
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.05)
+
+    @property
+    def _has_vectors(self) -> bool:
+        return (self.folder / VECTORS / META).is_file()
 
     def _free_vectors(self) -> None:
         if self._records is not None:
             self._records.close()
             self._records = None
-
-
-def _when_free(make: Callable[[], Records]) -> Records:
-    """What opens the vectors, tried again while another process has them for a moment: to write some, or to look one up."""
-    until = time.monotonic() + PATIENCE
-    while True:
-        try:
-            return make()
-        except CorpusError as error:
-            if not isinstance(error.__cause__, LockedError) or time.monotonic() > until:
-                raise
-            time.sleep(0.05)
 
 
 def _recipes(graph: Graph) -> dict[str, int]:

@@ -84,6 +84,7 @@ def extract(
         )
         held.enter_context(extracting(ecosystem))
         database = LiteratureDatabase.of(ecosystem)
+        _restore(database, vectors, tell)
         if surveyor:
             line = _by_model(database, surveyor, vectors or "texts")
         else:
@@ -100,18 +101,33 @@ def extract(
 
 def _found_by(database: "LiteratureDatabase", vectors: "Source", tell: "Progress") -> str:
     """Have the records that were there before be found by what is asked for now."""
-    from manyheads.bank.digest import STEP
-    from manyheads.bank.knowledge import CHUNK
+    papers = database.found_by("abstract" if vectors == "texts" else "texts")
+    _embed(database, papers, vectors, tell)
+    return f"; {len(papers):,} of before are found by {vectors} from now on" if papers else ""
 
-    papers, done = database.found_by("abstract" if vectors == "texts" else "texts"), 0
+
+def _restore(database: "LiteratureDatabase", vectors: "Source | None", tell: "Progress") -> None:
+    """Make vectors of records that have lost theirs: as is asked for, else as is usual for who has made the records."""
+    from manyheads.bank.extraction import LEXICAL
+
+    if papers := database.without_vectors():
+        lexical = {*database.graph.makers().values()} == {LEXICAL}
+        _embed(database, papers, vectors or ("abstract" if lexical else "texts"), tell)
+        say(f"the vectors of {len(papers):,} records were gone, and are made anew")
+
+
+def _embed(
+    database: "LiteratureDatabase", papers: Sequence[str], vectors: "Source", tell: "Progress"
+) -> None:
+    from manyheads.bank.digest import STEP
+
+    done = 0
 
     def more(count: int) -> None:
         nonlocal done
         tell(STEP, done := done + count, len(papers))
 
-    chunks = (papers[start : start + CHUNK] for start in range(0, len(papers), CHUNK))
-    database.put((one for chunk in chunks for one in database.records(chunk).values()), vectors, more)
-    return f"; {len(papers):,} of before are found by {vectors} from now on" if papers else ""
+    database.embed(papers, vectors, more)
 
 
 def _extractor(config: "RunConfig", budget: Sequence[str], tell: "Progress") -> "Extractor":

@@ -178,7 +178,7 @@ class Prompts:
 def key_of(kind: type) -> str:
     """The name under which a class's words are filed: a reply's as role cards name it, another's behind its module's."""
     name, module = kind.__name__, kind.__module__
-    if module == "manyheads.replies":
+    if module.startswith("manyheads.replies."):
         return name
     pack = next((pack for pack, package in packs().items() if module == f"{package}.replies"), None)
     return f"{pack or module.removeprefix('manyheads.')}.{name}"

@@ -243,12 +243,16 @@ async def test_the_closest_of_the_nearest_is_picked_and_scored(judged: Play) -> 
         assert not any(each["title"] in request.asking for each in idea["references"]), "texts, not titles"
         similarities = [each["similarity"] for each in idea["references"]]
         assert similarities != sorted(similarities, reverse=True), "shuffled"
-    picked = [request.fenced("published") for request in played.requests if request.title == "IdeaLikeness"]
-    shown = [request for request in played.requests if request.title == "Closest"]
-    assert all(
-        text and text in one.asking.split("Published idea 10:")[1]
-        for text, one in zip(picked, shown, strict=True)
-    )
+    picked = {
+        request.fenced("idea"): request.fenced("published")
+        for request in played.requests
+        if request.title == "IdeaLikeness"
+    }
+    shown = {request.fenced("idea"): request for request in played.requests if request.title == "Closest"}
+    assert len(picked) == 2
+    for idea, text in picked.items():
+        assert text
+        assert text in shown[idea].asking.split("Published idea 10:")[1]
 
 
 async def test_an_idea_whose_match_fails_is_in_no_histogram(judged: Play) -> None:

@@ -34,7 +34,7 @@ ALLOWED = {
     "cli/review.py": "the commands of the two systems that judge",
     "literature/targets.py": "targets are written for rankings",
     "measures/alignment.py": "how people's rankings are counted",
-    "replies.py": "the field of a reply",
+    "replies/proposals.py": "the field of a reply",
 }
 """Files outside `systems/` that name systems, and why."""
 

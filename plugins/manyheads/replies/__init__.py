@@ -1,0 +1,83 @@
+"""The typed replies that a task may ask for; what each field is for stands in `prompts/replies/`.
+
+Scales, and fields in the order in which a model fills them (reasons before decisions), follow the papers. Scores are never clipped or filled in: a value out of range is asked for again.
+A pack brings its own in its module `replies`; a role card names them `pack.Reply`.
+"""
+
+# ruff: noqa: F401, I001
+# pyright: reportUnusedImport=false
+
+from importlib import import_module
+from typing import Any
+
+from manyheads.errors import ConfigError
+from manyheads.replies.base import (
+    Choice, Percent, R, ReplyModel, Score, Text, label, limited, mixed, uniform_score, whole_number,
+)  # fmt: skip
+from manyheads.replies.literature import (
+    Brainstorm, DetailedIdea, DetailedIdeas, Entities, Extract, FullExtract, InspiredIdea, InspiredIdeas,
+    OtherNames, Problem, RefinedIdea, Refinement, RoughIdea, Screening, Synonyms, ideas_of,
+)  # fmt: skip
+from manyheads.replies.proposals import (
+    ABSENT, AROUND, Answer, Answers, Condensed, FirstIdea, Note, Proposal, Ranked, Ranking, Rethought,
+    Review, RevisedProposal, TraitVerdict, Verdict, ranking_of, review_on,
+)  # fmt: skip
+from manyheads.replies.reviews import (
+    CRITERIA, Closest, Comparison, ConferenceReview, FigureCritique, IdeaLikeness, IdeaRating, NoveltyReport,
+    NoveltyRound, Placing, closest_of, comparison_of,
+)  # fmt: skip
+from manyheads.replies.team import (
+    Abstract, Advice, Analysis, Consensus, Critique, Decision, Doubts, Idea, IdeaNote, IdeaNotes, Interest,
+    Interests, Judgement, Lineage, Overlap, Progress, Ratings, Reading, Reflection, Remark, Revision, Seeks,
+    SelfReview, Summary, Topic, Vote, idea_after, review_of, seeking, vote_among,
+)  # fmt: skip
+from manyheads.resources import packs
+
+REPLIES: dict[str, type[ReplyModel]] = {
+    kind.__name__: kind
+    for kind in (
+        Decision, Remark, Summary, Progress, Consensus, Topic, Interest, Advice, Idea, Vote, Abstract, Revision,
+        SelfReview, ConferenceReview, IdeaRating, Interests, Proposal, Review, Verdict, NoveltyReport, FigureCritique,
+        Reflection, Analysis, Reading, Critique, FirstIdea, RevisedProposal, Rethought, Condensed, Ranking,
+        Extract, DetailedIdeas, FullExtract,
+        Entities, Synonyms, Brainstorm, Problem, InspiredIdeas, Screening, Refinement,
+        Comparison, Closest, IdeaLikeness, NoveltyRound,
+    )
+}  # fmt: skip
+"""Those that ship, by name."""
+
+
+def reply_type(name: str) -> type[ReplyModel]:
+    """The reply type that a role card names: one of ours, or `pack.Reply` of an installed pack.
+
+    Raises:
+        ConfigError: there is none of this name.
+    """
+    if kind := REPLIES.get(name):
+        return kind
+    pack, dot, inner = name.partition(".")
+    if not dot:
+        raise ConfigError(
+            f"unknown reply type {name!r}", tried=", ".join(REPLIES), hint="those of packs are pack.Reply"
+        )
+    if pack not in packs():
+        raise ConfigError(
+            f"unknown reply type {name!r}: no pack {pack!r} is installed",
+            tried=f"packs: {', '.join(packs()) or 'none'}",
+        )
+    module, theirs = f"{packs()[pack]}.replies", dict[str, Any]()
+    try:
+        theirs = vars(import_module(module))
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
+    kinds: dict[str, type[ReplyModel]] = {
+        name: kind
+        for name, kind in theirs.items()
+        if isinstance(kind, type) and issubclass(kind, ReplyModel) and kind is not ReplyModel
+    }
+    if inner not in kinds:
+        raise ConfigError(
+            f"unknown reply type {name!r}", tried=f"{pack} brings: {', '.join(kinds) or 'none'}"
+        )
+    return kinds[inner]

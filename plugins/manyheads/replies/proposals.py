@@ -1,0 +1,168 @@
+"""Replies about a proposal: review, rebuttal, verdict, ranking (Review and Rebuttal)."""
+
+import re
+from functools import cache
+from typing import Literal
+
+from pydantic import BeforeValidator, Field
+
+from manyheads.replies.base import (
+    Choice,
+    ReplyModel,
+    Text,
+    limited,
+    whole_number,
+)
+from manyheads.replies.team import Doubts
+
+# Review and Rebuttal (Figs. 5–11).
+
+
+class FirstIdea(ReplyModel):
+    """What the proposer starts from, before anybody has reviewed it (Fig. 8)."""
+
+    thought: Text
+    idea: Text
+
+    def spoken(self) -> str:
+        return self.idea
+
+
+class Proposal(ReplyModel):
+    """An idea in the six-field form of Review and Rebuttal (§3.1, Fig. 9)."""
+
+    verb = "revises"
+
+    title: Text
+    problem: Text
+    objective: Text
+    hypothesis: Text
+    method: Text
+    expected_impact: Text
+
+
+class Answer(ReplyModel):
+    """What a proposer changes about one weakness of an idea."""
+
+    weakness: Text
+    change: Text
+
+
+class Answers(ReplyModel):
+    """What comes before an idea is revised: each weakness with the change that answers it."""
+
+    answers: list[Answer] = Field(min_length=1, max_length=5)
+
+
+class RevisedProposal(Proposal, Answers):
+    """A proposal after a review, or after a look of its author at what is weak about it (Fig. 9)."""
+
+
+class Rethought(Proposal, Doubts):
+    """One round of self-reflection of the proposer, who has nobody else (§4.2)."""
+
+    verb = "rethinks"
+
+    improved: bool
+
+
+class TraitVerdict(ReplyModel):
+    """How far an idea has one trait of the quality that it is reviewed for."""
+
+    trait: Text
+    finding: Text
+    met: Literal["yes", "partly", "no"]
+
+
+class Review(ReplyModel):
+    """A reviewer's findings on one quality indicator: a verdict on each of its traits, then the points (Fig. 10)."""
+
+    verb = "reviews"
+
+    verdicts: list[TraitVerdict] = Field(min_length=1)
+    strengths: list[Text] = Field(min_length=1, max_length=3)
+    weaknesses: list[Text] = Field(min_length=1, max_length=3)
+    suggestions: list[Text] = Field(min_length=1, max_length=3)
+
+
+@cache
+def review_on(kind: type[Review], traits: int) -> type[Review]:
+    """A review by so many traits: its schema shows how many verdicts are asked for."""
+    return limited(kind, "verdicts", list[TraitVerdict], min_length=traits, max_length=traits)
+
+
+class Verdict(ReplyModel):
+    """An area chair's comparison of two versions of an idea, A and B; which of them is the later one it is not told."""
+
+    verb = "compares"
+
+    reasoning: Text
+    better: Literal["A", "B"]
+    difference: Literal["none", "small", "significant"]
+
+    def prefers(self, version: str) -> bool:
+        """Whether a version, A or B, is significantly better than the other (Fig. 11)."""
+        return self.difference == "significant" and self.better == version
+
+
+# The judge of the relative quality ranking (Figs. 12 and 13).
+
+ABSENT = "NONE"
+"""Stands in a field of which the text says nothing."""
+AROUND = " \t\n.,;:!*_`\"'()[]<>-–—"
+"""What a model may put around it."""
+
+
+class Condensed(Proposal):
+    """The idea of a text in the form of a proposal; a field that the text does not tell holds `NONE` (Fig. 13)."""
+
+    verb = "condenses"
+
+    def contents(self) -> dict[str, str]:
+        """The fields that the text tells."""
+        fields = {name: getattr(self, name) for name in Proposal.model_fields}
+        return {name: text for name, text in fields.items() if text.strip(AROUND).upper() != ABSENT}
+
+    def contradictions(self) -> list[str]:
+        """The fields that say NONE and go on; none of the title, which may begin with that word."""
+        fields = ((name, text.lstrip(AROUND)) for name, text in self.contents().items() if name != "title")
+        return [name for name, text in fields if re.match(rf"{ABSENT}\b", text)]
+
+
+class Ranked(ReplyModel):
+    """One place of a ranking."""
+
+    rationale: Text
+    idea: Choice
+
+
+class Note(ReplyModel):
+    """What a judge finds in one idea, before it puts any in order."""
+
+    idea: Choice
+    note: Text
+
+
+class Ranking(ReplyModel):
+    """A note on each idea, then all of them in order, the one with the most of the quality first (Fig. 12)."""
+
+    notes: list[Note] = Field(min_length=1)
+    ranking: list[Ranked] = Field(min_length=1)
+
+    def order(self) -> tuple[int, ...]:
+        """The ideas' numbers as listed, from 1, the best first."""
+        return tuple(each.idea for each in self.ranking)
+
+    def spoken(self) -> str:
+        return "\n".join(
+            f"{place}. Idea {each.idea}: {each.rationale}" for place, each in enumerate(self.ranking, 1)
+        )
+
+
+@cache
+def ranking_of(kind: type[Ranking], count: int) -> type[Ranking]:
+    """A ranking of so many ideas: its schema shows how many notes and places there are, and how far the numbers go."""
+    for name, part in (("notes", Note), ("ranking", Ranked)):
+        numbered = limited(part, "idea", int, BeforeValidator(whole_number), ge=1, le=count)
+        kind = limited(kind, name, list[numbered], min_length=count, max_length=count)
+    return kind

@@ -1,0 +1,140 @@
+"""Replies of reviewers and judges of whole texts and ideas: conference form, ratings, comparisons."""
+
+from functools import cache
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from manyheads.replies.base import Choice, ReplyModel, Score, Text, limited, whole_number
+
+# Reviews of a whole text: a conference's form, a rating form, MAMORX.
+
+
+class ConferenceReview(ReplyModel):
+    """The truncated NeurIPS form (VirSci 2024, Fig. 17; 2025, Fig. 25)."""
+
+    verb = "reviews"
+
+    summary: Text
+    strengths: list[Text] = Field(min_length=1)
+    weaknesses: list[Text] = Field(min_length=1)
+    questions: list[Text] = Field(min_length=1)
+    ethical_concerns: bool
+    overall: Score
+
+    def spoken(self) -> str:
+        return f"{self.overall} of 10. {self.summary}"
+
+
+class IdeaRating(ReplyModel):
+    """Novelty, feasibility and effectiveness of an idea, each with its reason first (VirSci 2025, App. C.4 and E)."""
+
+    verb = "rates"
+
+    novelty_reason: Text
+    novelty: Score
+    feasibility_reason: Text
+    feasibility: Score
+    effectiveness_reason: Text
+    effectiveness: Score
+
+    def spoken(self) -> str:
+        given = f"novelty {self.novelty}, feasibility {self.feasibility}, effectiveness {self.effectiveness} of 10"
+        return f"{given}. {self.novelty_reason}"
+
+
+class NoveltyReport(ReplyModel):
+    """A novelty reviewer's summary (MAMORX, App. A.4)."""
+
+    reasoning: Text
+    conflicts: list[Text]
+    verdict: Literal["NOVEL", "NOT NOVEL"]
+
+
+class FigureCritique(ReplyModel):
+    """A figure critic's findings (MAMORX, App. A.3)."""
+
+    description: Text
+    critique: Text
+
+
+# Judges of ideas (SciPIP, §4.2, §4.3, App. A.1).
+
+
+class Placing(ReplyModel):
+    """The rank of one idea by each criterion, 1 the best; ideas that are equal share a rank (Tables 18 and 19)."""
+
+    clarity: Choice
+    novelty: Choice
+    feasibility: Choice
+    generalizability: Choice
+    overall: Choice
+    idea: Choice
+
+
+CRITERIA = tuple(name for name in Placing.model_fields if name != "idea")
+"""By which ideas are compared."""
+
+
+class Comparison(ReplyModel):
+    """Several ideas held against each other by four criteria and overall (Tables 18 and 19)."""
+
+    verb = "compares"
+
+    thought: Text
+    places: list[Placing] = Field(min_length=1)
+
+    def spoken(self) -> str:
+        return f"{self.thought} Overall: " + ", ".join(
+            f"idea {each.idea} on rank {each.overall}"
+            for each in sorted(self.places, key=lambda each: each.idea)
+        )
+
+
+@cache
+def comparison_of(kind: type[Comparison], count: int) -> type[Comparison]:
+    """A comparison of so many ideas."""
+    part: type[Placing] = Placing
+    for name in Placing.model_fields:
+        part = limited(part, name, int, BeforeValidator(whole_number), ge=1, le=count)
+    return limited(kind, "places", list[part], min_length=count, max_length=count)
+
+
+class Closest(ReplyModel):
+    """Which of several published ideas is most similar to one (Table 15)."""
+
+    verb = "picks"
+
+    reason: Text
+    choice: Choice
+
+
+@cache
+def closest_of(kind: type[Closest], count: int) -> type[Closest]:
+    """A choice among so many."""
+    return limited(kind, "choice", int, BeforeValidator(whole_number), ge=1, le=count)
+
+
+class IdeaLikeness(ReplyModel):
+    """How similar two ideas are, 0 to 5 (Table 16)."""
+
+    verb = "compares"
+
+    reason: Text
+    similarity: Annotated[int, Field(ge=0, le=5), BeforeValidator(whole_number)]
+
+    def spoken(self) -> str:
+        return f"similarity {self.similarity} of 5. {self.reason}"
+
+
+class NoveltyRound(ReplyModel):
+    """One round of a search for what is like an idea: how novel it seems by now, and what to look for next (Table 17)."""
+
+    verb = "searches"
+
+    thought: Text
+    novelty: Annotated[int, Field(ge=0, le=10), BeforeValidator(whole_number)]
+    query: Text
+
+    def spoken(self) -> str:
+        return f"novelty {self.novelty} of 10. {self.thought} Looks for: {self.query}"

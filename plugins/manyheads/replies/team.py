@@ -1,0 +1,263 @@
+"""Replies of a team and of a lone agent: selection, topic, ideas, votes, abstract (VirSci)."""
+
+from functools import cache
+from typing import Annotated, cast
+
+from pydantic import BeforeValidator, ConfigDict, Field
+
+from manyheads.replies.base import Choice, Percent, R, ReplyModel, Score, Text, limited, mixed, whole_number
+
+# VirSci (2024, Figs. 12–16; 2025, §3.2).
+
+
+class Decision(ReplyModel):
+    """Answer to an invitation to join a team (VirSci 2025, §3.2, Collaborator Selection)."""
+
+    reasoning: Text
+    accept: bool
+
+
+class Remark(ReplyModel):
+    """One contribution to the topic discussion (R_k,i of Eq. 1)."""
+
+    remark: Text
+    topic: Text
+
+
+class Summary(ReplyModel):
+    """The leader's summary of one turn (D̄_t)."""
+
+    verb = "sums up"
+
+    summary: Text
+
+
+class Progress(ReplyModel):
+    """The leader's decision whether a stage needs another turn (App. D.3.2)."""
+
+    reasoning: Text
+    another_turn: bool
+
+
+class Consensus(ReplyModel):
+    """A member's view on whether the team agrees on a direction."""
+
+    reasoning: Text
+    agree: bool
+
+
+class Topic(ReplyModel):
+    """The topic that the leader writes (R_topic)."""
+
+    rationale: Text
+    topic: Text
+
+    def spoken(self) -> str:
+        return self.topic
+
+
+class Interest(ReplyModel):
+    """Whether a member stays for the chosen topic."""
+
+    reasoning: Text
+    stay: bool
+
+
+class Advice(ReplyModel):
+    """An invited scientist's one answer; the guest does not join the team."""
+
+    advice: Text
+
+
+class Idea(ReplyModel):
+    """A research idea with its self-assessment (VirSci 2024, Fig. 12)."""
+
+    verb = "proposes"
+
+    thought: Text
+    title: Text
+    idea: Text
+    experiment: Text
+    clarity: Score
+    feasibility: Score
+    novelty: Score
+
+
+class Lineage(ReplyModel):
+    """Mixed into an idea where there are others that it may refine."""
+
+    thought: Text
+    builds_on: Annotated[int, Field(ge=0), BeforeValidator(whole_number)]
+
+
+class IdeaNote(ReplyModel):
+    """A line on one of several ideas."""
+
+    idea: Choice
+    note: Text
+
+
+class IdeaNotes(ReplyModel):
+    """Mixed into a vote among so many ideas: a line on each comes before the choice."""
+
+    notes: list[IdeaNote] = Field(min_length=1)
+
+
+class Vote(ReplyModel):
+    """A blind vote for the most novel idea (VirSci 2024, Fig. 13)."""
+
+    thought: Text
+    choice: Choice
+
+
+class Abstract(ReplyModel):
+    """An abstract in its five sections (VirSci 2025, §3.2, Abstract Generation)."""
+
+    verb = "drafts"
+
+    title: Text
+    introduction: Text
+    objective: Text
+    methods: Text
+    expected_results: Text
+    conclusion: Text
+
+    def spoken(self) -> str:
+        return f"{self.title}\n\n{self.as_text()}"
+
+    def as_text(self) -> str:
+        """The five sections as one paragraph, as the measures read it."""
+        return " ".join(getattr(self, name) for name in Abstract.model_fields if name != "title")
+
+
+class Ratings(ReplyModel):
+    """The eight criteria on which an abstract is rated, 1–10 (VirSci 2024, Fig. 15 and its example)."""
+
+    clarity: Score
+    relevance: Score
+    structure: Score
+    conciseness: Score
+    technical_accuracy: Score
+    engagement: Score
+    originality: Score
+    overall: Score
+
+
+class Judgement(ReplyModel):
+    """What a member has to say of an abstract before rewriting it (Q_judgment)."""
+
+    changes: list[Text]
+    evaluation: Ratings
+
+
+class Revision(Abstract, Judgement):
+    """Rating of the previous abstract, the changes proposed, and the abstract rewritten (Eq. 4)."""
+
+    verb = "rewrites"
+
+
+class Overlap(ReplyModel):
+    """How much an abstract shares with one published paper (VirSci 2024, Fig. 16)."""
+
+    paper: Choice
+    reason: Text
+    similarity: Percent
+
+
+class SelfReview(ReplyModel):
+    """The leader's comparison of the finished abstract with the closest of B_past (R_review; App. B.1)."""
+
+    verb = "compares"
+
+    overlaps: list[Overlap] = Field(min_length=1)
+
+    def spoken(self) -> str:
+        rows = sorted(self.overlaps, key=lambda each: each.paper)
+        return "\n".join(
+            f"Paper {each.paper}: {each.similarity} of 100 alike. {each.reason}" for each in rows
+        )
+
+
+@cache
+def vote_among(kind: type[Vote], count: int) -> type[Vote]:
+    """A vote among so many ideas, with a line on each: its schema shows how far the numbers go."""
+    note = limited(IdeaNote, "idea", int, BeforeValidator(whole_number), ge=1, le=count)
+    noted = limited(mixed(kind, kind, IdeaNotes), "notes", list[note], min_length=count, max_length=count)
+    return limited(noted, "choice", int, BeforeValidator(whole_number), ge=1, le=count)
+
+
+@cache
+def idea_after(kind: type[Idea], count: int) -> type[Idea]:
+    """An idea that may refine one of so many: it says which, before it is worked out."""
+    return limited(
+        mixed(kind, kind, Lineage), "builds_on", int, BeforeValidator(whole_number), ge=0, le=count
+    )
+
+
+@cache
+def review_of(kind: type[SelfReview], count: int) -> type[SelfReview]:
+    """A self-review of so many papers: its schema shows how many comparisons are asked for."""
+    overlap = limited(Overlap, "paper", int, BeforeValidator(whole_number), ge=1, le=count)
+    return limited(kind, "overlaps", list[overlap], min_length=count, max_length=count)
+
+
+class Seeks(ReplyModel):
+    """Mixed into a reply where the model cannot call tools: the wish to hear an outside scientist."""
+
+    invite: str | None = None
+    question: str | None = None
+
+
+def seeking(kind: type[R]) -> type[R]:
+    """`kind` with the fields of `Seeks` at its end, under the same name."""
+    return cast(type[R], _seeking(kind))
+
+
+@cache
+def _seeking(kind: type[ReplyModel]) -> type[ReplyModel]:
+    return mixed(kind, Seeks, kind)
+
+
+class Interests(ReplyModel):
+    """An author's research interests, condensed from the keywords of their papers (VirSci 2025, App. C.2.2)."""
+
+    interests: Annotated[list[Text], Field(min_length=1, max_length=8)]
+
+
+# Baselines: a lone agent's self-reflection, and a discussion of fixed roles (VirSci 2025, App. C.3).
+
+
+class Doubts(ReplyModel):
+    """What comes before an idea is changed."""
+
+    reflection: Text
+
+
+class Reflection(Idea, Doubts):
+    """One round of self-reflection: the idea thought over, and given anew."""
+
+    verb = "rethinks"
+
+    done: bool
+
+
+class Analysis(ReplyModel):
+    """The analyst's reading of the topic."""
+
+    keywords: list[Text] = Field(min_length=1)
+    remark: Text
+
+
+class Reading(ReplyModel):
+    """The engineer's account of the literature."""
+
+    model_config = ConfigDict(title="Evidence")
+
+    remark: Text
+
+
+class Critique(ReplyModel):
+    """The critic's judgement of the idea on the table."""
+
+    remark: Text
+    approve: bool

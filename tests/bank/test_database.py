@@ -314,6 +314,7 @@ async def test_a_record_without_texts_is_found_by_its_entities_alone(tmp_path: P
         assert len(database.clusters(["p0", "p1", "p2"], (0.5, 0.5), 0.1)) == 3
 
 
+@pytest.mark.slow
 async def test_who_writes_waits_for_who_reads_and_the_other_way_round(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -333,6 +334,7 @@ async def test_who_writes_waits_for_who_reads_and_the_other_way_round(
             writer.put(records()[10:])
 
 
+@pytest.mark.slow
 async def test_many_ask_at_once_while_records_come_in(tmp_path: Path) -> None:
     with built(tmp_path) as ecosystem:
         database = LiteratureDatabase.of(ecosystem)
@@ -351,6 +353,7 @@ async def test_many_ask_at_once_while_records_come_in(tmp_path: Path) -> None:
         assert len(last.papers) == PAST_PAPERS
 
 
+@pytest.mark.slow
 def test_verification_reads_records_and_graph(tmp_path: Path) -> None:
     with built(tmp_path) as ecosystem:
         LiteratureDatabase.of(ecosystem).put(records())

@@ -158,6 +158,7 @@ def test_vectors_of_records_are_made_anew_without_asking_anybody(corpus: Path, l
 
 
 @pytest.mark.parametrize("host", ["autogen", "agentscope"])
+@pytest.mark.slow
 def test_a_model_takes_the_place_of_lexical_records_and_stays(corpus: Path, llm: LLM, host: str) -> None:
     extract(corpus)
     served = (*served_by(llm), "--host", host)
@@ -180,6 +181,7 @@ def test_a_model_takes_the_place_of_lexical_records_and_stays(corpus: Path, llm:
     assert llm.calls == 2 * COUNT
 
 
+@pytest.mark.slow
 def test_a_killed_extraction_goes_on_and_pays_for_nothing_twice(corpus: Path) -> None:
     with LLM(answers=ANSWERS, delay=0.15) as llm:
         served = (*served_by(llm, "models.default.concurrency=4"),)
@@ -225,6 +227,7 @@ def test_papers_that_no_reply_is_of_use_for_are_told(corpus: Path, llm: LLM) -> 
     assert llm.calls == calls + 1
 
 
+@pytest.mark.slow
 def test_papers_that_come_later_are_the_only_ones_extracted(corpus: Path, llm: LLM) -> None:
     extract(corpus, *served_by(llm))
     new = Paper(id="new", title="Late pears", abstract="Pears ripen late. We present shade.", year=2012)

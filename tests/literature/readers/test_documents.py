@@ -247,6 +247,7 @@ def test_a_corpus_of_documents_knows_who_cites_whom(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not (DATA / "pdfs").is_dir(), reason="needs real papers")
+@pytest.mark.slow
 def test_real_papers_are_read() -> None:
     found, rejects = read(DATA / "pdfs")
     assert rejects.total == 0

@@ -23,10 +23,10 @@ from manyheads.bank.graph import GRAPH, Citations, Graph, Text
 from manyheads.bank.meta import BuildOptions, read_meta
 from manyheads.bank.selection import Spool, select
 from manyheads.errors import CorpusError
-from support.papers import NAMES, paper, papers, write_corpus
+from support.papers import NAMES, REAL_DATA, paper, papers, write_corpus
 
 OPTIONS = BuildOptions(bound=2014)
-CORA = Path("/work/shared/data/cora-citations")
+CORA = REAL_DATA / "cora-citations"
 
 
 def read(folder: Path, *records: dict[str, Any]) -> tuple[list[RawPaper], Rejects]:

@@ -16,10 +16,9 @@ from manyheads.bank.meta import BuildOptions, read_meta
 from manyheads.errors import CorpusError
 from manyheads.literature.documents.dates import year_told
 from manyheads.literature.readers.formats import Opening, detect, name_of, open_corpus
-from support.papers import NAMES
+from support.papers import NAMES, REAL_DATA
 from support.pdfs import AUTHORS, ENTRY, TITLE, body, heading, raster, typeset
 
-DATA = Path("/work/shared/data")
 TITLES = (
     "Salt in motion at sea",
     "Tides that remember salt",
@@ -246,15 +245,15 @@ def test_a_corpus_of_documents_knows_who_cites_whom(tmp_path: Path) -> None:
     assert (counts.full_texts, counts.with_references, counts.citations_within) == (4, 3, 6)
 
 
-@pytest.mark.skipif(not (DATA / "pdfs").is_dir(), reason="needs real papers")
+@pytest.mark.skipif(not (REAL_DATA / "pdfs").is_dir(), reason="needs real papers")
 @pytest.mark.slow
 def test_real_papers_are_read() -> None:
-    found, rejects = read(DATA / "pdfs")
+    found, rejects = read(REAL_DATA / "pdfs")
     assert rejects.total == 0
     assert {one.id: one.year for one in found} == {"automated-relational-metadata": 2020, "carpe-diem": 2020}
     for one in found:
         assert len(one.introduction) > 2000
         assert len(one.method) > 2000
         assert 0 < len(one.core_references) < len(one.references)
-    [grid], _ = read(DATA / "s2-hits", Opening("tei"))
+    [grid], _ = read(REAL_DATA / "s2-hits", Opening("tei"))
     assert (grid.id, grid.title, grid.year) == ("subject", "LEARNING GRID CELLS BY PREDICTIVE CODING", 2025)

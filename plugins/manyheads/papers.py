@@ -4,7 +4,7 @@ import datetime as dt
 import re
 import unicodedata
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal, Protocol, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -189,6 +189,8 @@ class Hit:
 
     paper: Paper
     score: float
+    channels: tuple[tuple[str, str], ...] = field(default=(), kw_only=True)
+    """Name and reason of each way in which it was found, where a look-up has several."""
 
 
 class Literature(Protocol):

@@ -86,6 +86,15 @@ def test_an_empty_result_says_which_filter_removed_how_many(options: dict[str, i
         selected(records, **options)
 
 
+def test_papers_that_name_no_authors_are_no_filters_fault() -> None:
+    records = [paper(1, authors=[]), paper(2, year=2015)]
+    with pytest.raises(CorpusError, match=r"name no authors: 2 papers read") as told:
+        selected(records)
+    assert "papers.csv" in str(told.value)
+    with pytest.raises(CorpusError, match=r"contemporary papers .*: 1 paper read"):
+        selected(records[:1])
+
+
 @given(
     seed=st.integers(0, 50),
     past=st.integers(0, 30),

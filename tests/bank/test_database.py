@@ -242,6 +242,7 @@ async def test_half_extracted_with_two_recipes_and_no_references(tmp_path: Path)
         found = await database.retrieve(GRASP, RetrievalConfig(semantic=50))
         half, two, off = found.notes
         assert "14 of 24" in half
+        assert f"manyheads corpus extract {tmp_path / 'corpus'} makes them" in half
         assert "2 recipes" in two
         assert "prompt-2" in two
         assert "co-citation is off" in off
@@ -255,6 +256,19 @@ async def test_half_extracted_with_two_recipes_and_no_references(tmp_path: Path)
         # and the corpus is as sound as it was, here and when it is opened again
     with Ecosystem.open(tmp_path / "corpus") as ecosystem:
         assert LiteratureDatabase.of(ecosystem).about() == about
+
+
+async def test_why_co_citation_finds_nothing_is_said(database: LiteratureDatabase, tmp_path: Path) -> None:
+    alone = await database.retrieve(GRASP, RetrievalConfig(how=("cocitation",)))
+    assert not alone.papers
+    assert "add one, such as semantic" in "".join(alone.notes)
+    with built(tmp_path) as ecosystem:
+        other = LiteratureDatabase.of(ecosystem)
+        other.graph.add_citations({"p1": Citations(("elsewhere",)), "p2": Citations(("p99",))})
+        other.put(records())
+        assert (await other.retrieve(GRASP)).notes == (
+            "co-citation is off: 2 papers tell what they cite, and none of it is in this corpus",
+        )
 
 
 async def test_a_vector_of_the_bank_stands_for_all_three(tmp_path: Path) -> None:
@@ -305,6 +319,7 @@ async def test_a_record_without_texts_is_found_by_its_entities_alone(tmp_path: P
         assert len(database.clusters(["p0", "p1", "p2"], (0.5, 0.5), 0.1)) == 3
 
 
+@pytest.mark.slow
 async def test_who_writes_waits_for_who_reads_and_the_other_way_round(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -318,12 +333,13 @@ async def test_who_writes_waits_for_who_reads_and_the_other_way_round(
         assert not putting.done()
         reader.close()
         assert await putting == 5
-        monkeypatch.setattr("manyheads.bank.database.PATIENCE", 0.1)
+        monkeypatch.setattr("manyheads.bank.records.PATIENCE", 0.1)
         assert len((await reader.retrieve(GRASP)).papers) == 10
         with pytest.raises(CorpusError, match="in use"):
             writer.put(records()[10:])
 
 
+@pytest.mark.slow
 async def test_many_ask_at_once_while_records_come_in(tmp_path: Path) -> None:
     with built(tmp_path) as ecosystem:
         database = LiteratureDatabase.of(ecosystem)
@@ -342,6 +358,7 @@ async def test_many_ask_at_once_while_records_come_in(tmp_path: Path) -> None:
         assert len(last.papers) == PAST_PAPERS
 
 
+@pytest.mark.slow
 def test_verification_reads_records_and_graph(tmp_path: Path) -> None:
     with built(tmp_path) as ecosystem:
         LiteratureDatabase.of(ecosystem).put(records())

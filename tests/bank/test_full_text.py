@@ -23,10 +23,10 @@ from manyheads.bank.graph import GRAPH, Citations, Graph, Text
 from manyheads.bank.meta import BuildOptions, read_meta
 from manyheads.bank.selection import Spool, select
 from manyheads.errors import CorpusError
-from support.papers import NAMES, paper, papers, write_corpus
+from support.papers import NAMES, REAL_DATA, paper, papers, write_corpus
 
 OPTIONS = BuildOptions(bound=2014)
-CORA = Path("/work/shared/data/cora-citations")
+CORA = REAL_DATA / "cora-citations"
 
 
 def read(folder: Path, *records: dict[str, Any]) -> tuple[list[RawPaper], Rejects]:
@@ -210,6 +210,7 @@ def test_a_corpus_without_references_says_nothing_of_them(tmp_path: Path) -> Non
         assert not graph.citations(["p1"])
 
 
+@pytest.mark.slow
 def test_texts_and_citations_change_the_fingerprint(tmp_path: Path) -> None:
     bare = papers(20)
     corpora = [
@@ -285,6 +286,7 @@ def test_a_corpus_of_before_there_were_graphs_opens(tmp_path: Path) -> None:
     assert len(verify_corpus(corpus)) == 3
 
 
+@pytest.mark.slow
 def test_what_a_killed_build_left_of_a_graph_is_no_hindrance(tmp_path: Path) -> None:
     (tmp_path / "corpus.partial").mkdir()
     for ending in ("", "-wal", "-shm"):
@@ -320,6 +322,7 @@ def test_texts_and_references_wait_on_the_disk_not_in_memory(tmp_path: Path) -> 
 
 
 @pytest.mark.skipif(not CORA.is_dir(), reason="needs cora-citations")
+@pytest.mark.slow
 def test_a_citation_graph_of_line_numbers(tmp_path: Path) -> None:
     texts = (CORA / "cane_cora_text.txt").read_text(encoding="utf-8", errors="replace").splitlines()
     edges = [line.split() for line in (CORA / "cane_cora_citations.txt").read_text().splitlines()]

@@ -21,6 +21,8 @@ from manyheads.bank.sections import Section, core_of, kind_of
         ("Our Approach", "method"),
         ("Model", "method"),
         ("Problem Formulation", "method"),
+        ("Preliminaries", "method"),
+        ("System overview", "method"),
         ("Experimental methods", "experiments"),
         ("Comparison of methods", "experiments"),
         ("Results", "results"),

@@ -1,6 +1,7 @@
 """`manyheads corpus extract`: records of all papers, each paid once, whatever comes between."""
 
 import re
+import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -113,7 +114,51 @@ def test_what_papers_are_found_by(corpus: Path, flags: tuple[str, ...], source: 
         assert LiteratureDatabase.of(ecosystem).about().vectors == {source: COUNT}
 
 
+def test_what_papers_are_found_by_may_change_without_extracting_them_again(corpus: Path) -> None:
+    extract(corpus)
+    made = records(corpus)
+    for source in ("texts", "abstract"):
+        told = extract(corpus, "--vectors", source)
+        assert f"{COUNT} of before are found by {source} from now on" in told.out
+        assert "from now on" not in extract(corpus, "--vectors", source).out
+        with Ecosystem.open(corpus) as ecosystem:
+            assert LiteratureDatabase.of(ecosystem).about().vectors == {source: COUNT}
+        assert records(corpus) == made
+
+
+@pytest.mark.parametrize("damage", ["gone", "broken"])
+def test_vectors_of_records_are_made_anew_without_asking_anybody(corpus: Path, llm: LLM, damage: str) -> None:
+    extract(corpus, *served_by(llm))
+    made, calls = records(corpus), llm.calls
+    folder = corpus / "records"
+    if damage == "broken":
+        for file in folder.rglob("*.dat"):
+            file.write_bytes(b"junk")
+        refused = manyheads_command(
+            "search", "salt", "--how", "semantic", "--corpus", corpus, cwd=corpus.parent
+        )
+        assert refused.code == 2
+        assert f"remove {folder}: manyheads corpus extract" in refused.message
+    shutil.rmtree(folder)
+    for command in (
+        ("search", "salt", "--how", "semantic", "--corpus", corpus),
+        ("corpus", "verify", corpus),
+    ):
+        refused = manyheads_command(*command, cwd=corpus.parent)
+        assert refused.code == 2
+        assert "the vectors of its records are gone" in refused.message
+        assert "manyheads corpus extract" in refused.message
+    again = extract(corpus)
+    assert again.code == 0
+    assert f"the vectors of {COUNT} records were gone, and are made anew" in again.out
+    assert (records(corpus), llm.calls) == (made, calls)
+    with Ecosystem.open(corpus) as ecosystem:
+        assert LiteratureDatabase.of(ecosystem).about().vectors == {"texts": COUNT}
+    assert manyheads_command("corpus", "verify", corpus, cwd=corpus.parent).code == 0
+
+
 @pytest.mark.parametrize("host", ["autogen", "agentscope"])
+@pytest.mark.slow
 def test_a_model_takes_the_place_of_lexical_records_and_stays(corpus: Path, llm: LLM, host: str) -> None:
     extract(corpus)
     served = (*served_by(llm), "--host", host)
@@ -136,6 +181,7 @@ def test_a_model_takes_the_place_of_lexical_records_and_stays(corpus: Path, llm:
     assert llm.calls == 2 * COUNT
 
 
+@pytest.mark.slow
 def test_a_killed_extraction_goes_on_and_pays_for_nothing_twice(corpus: Path) -> None:
     with LLM(answers=ANSWERS, delay=0.15) as llm:
         served = (*served_by(llm, "models.default.concurrency=4"),)
@@ -181,6 +227,7 @@ def test_papers_that_no_reply_is_of_use_for_are_told(corpus: Path, llm: LLM) -> 
     assert llm.calls == calls + 1
 
 
+@pytest.mark.slow
 def test_papers_that_come_later_are_the_only_ones_extracted(corpus: Path, llm: LLM) -> None:
     extract(corpus, *served_by(llm))
     new = Paper(id="new", title="Late pears", abstract="Pears ripen late. We present shade.", year=2012)

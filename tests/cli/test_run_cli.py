@@ -171,6 +171,8 @@ def test_references_may_come_from_the_literature_database(home: Path) -> None:
     done = manyheads_command("run", "virsci", *flags, "--out", "inspired", cwd=home)
     assert done.code == 0
     result = result_of(home / "inspired")
-    assert result["evidence"]
+    found = [each for paper in result["evidence"] for each in paper["retrievals"]]
+    assert {"semantic", "entity"} <= {each["channel"] for each in found}
+    assert all(each["reason"] and each["query"] and each["stage"] for each in found)
     assert {len(idea["references"]) for idea in result["ideas"]} == {5}
     assert any("co-citation is off" in warning for warning in result["warnings"])

@@ -120,6 +120,7 @@ def test_every_task_that_a_system_asks_is_tried_by_prompt_check(tmp_path: Path) 
     assert sorted(needed - tried.keys()) == []
 
 
+@pytest.mark.slow
 def test_ideas_of_each_path_are_judged_by_all_three_judges(tmp_path: Path) -> None:
     suite = read_suite("scipip-ideas", Resources.of()).spec
     cases = (shipped() / "evals" / "scipip-ideas" / "cases.jsonl").read_text(encoding="utf-8").splitlines()

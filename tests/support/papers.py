@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import random
 from collections.abc import Iterable
 from pathlib import Path
@@ -55,3 +56,7 @@ def write_corpus(path: Path, records: Iterable[dict[str, Any] | str | bytes]) ->
     content = b"".join(line + b"\n" for line in lines)
     path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
     return path
+
+
+REAL_DATA = Path(os.environ.get("MANYHEADS_DATA", "none"))
+"""A folder of real papers and graphs, where somebody has one: nothing of it is in the repository, and tests that read it are skipped without."""

@@ -192,7 +192,9 @@ async def test_what_is_nowhere_found_is_assessed_by_an_answered_search(judged: P
     assert played.result["ideas"][0]["rounds"][2]["papers"] == []
 
 
-@pytest.mark.parametrize("cascade", ["[semantic_scholar]", "[local, semantic_scholar]"])
+@pytest.mark.parametrize(
+    "cascade", [pytest.param("[semantic_scholar]", marks=pytest.mark.slow), "[local, semantic_scholar]"]
+)
 async def test_a_source_that_is_down_makes_nothing_novel(judged: Play, cascade: str) -> None:
     """The second also where another source has answered: the silent one may know of the same idea."""
     played = await judged(

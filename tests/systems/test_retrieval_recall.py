@@ -138,7 +138,14 @@ async def test_what_others_cite_together_is_found(tested: Any, tmp_path: Path) -
     assert "+0.500" in report
 
 
-@pytest.mark.parametrize("why", ["a later year", "it cites the paper under test", "the same title"])
+@pytest.mark.parametrize(
+    "why",
+    [
+        pytest.param("a later year", marks=pytest.mark.slow),
+        "it cites the paper under test",
+        pytest.param("the same title", marks=pytest.mark.slow),
+    ],
+)
 async def test_later_papers_and_twins_are_as_if_they_were_not_there(
     tested: Any, tmp_path: Path, why: str
 ) -> None:
@@ -163,6 +170,7 @@ async def test_later_papers_and_twins_are_as_if_they_were_not_there(
     assert target["within"] == total - 3, "itself, the later paper, and the other"
 
 
+@pytest.mark.slow
 async def test_a_paper_of_the_same_year_that_is_cited_back_stays(tested: Any, tmp_path: Path) -> None:
     cites = {**ALONE, "near0": ("test", "far0"), "fill0": ("far0", "far1")}
     played = await tested(corpus(tmp_path, cites), "method=cosine", "least=3")
@@ -170,6 +178,7 @@ async def test_a_paper_of_the_same_year_that_is_cited_back_stays(tested: Any, tm
     assert "near0" in target["truth"]
 
 
+@pytest.mark.slow
 async def test_core_references_count_where_they_are_known(tested: Any, tmp_path: Path) -> None:
     cites = {**ALONE, "near0": ("fill0", "fill1")}
     played = await tested(
@@ -189,6 +198,7 @@ def test_a_reference_in_a_retrieved_cluster_is_found() -> None:
     assert hits([(one,) for one in "abcdef"], ["b", "e", "x"], [1, 2, 5]) == [0, 1, 2]
 
 
+@pytest.mark.slow
 async def test_clusters_count_their_members_and_say_how_many_were_seen(tested: Any, tmp_path: Path) -> None:
     texts = {"near1": NEAR[0]}  # the same words: one cluster
     folder = corpus(tmp_path, ALONE, texts=texts)

@@ -166,6 +166,7 @@ async def test_only_path_c_lets_brainstormed_ideas_into_the_retrieval(run: Play,
     assert found["C"]
 
 
+@pytest.mark.slow
 async def test_synonyms_are_looked_up_too_and_can_be_left_out(run: Play) -> None:
     other = [
         {"term": "First Grasp", "names": ["sleep staging", "first grasp"]},
@@ -311,6 +312,7 @@ async def test_the_better_half_is_kept_the_fit_first(run: Play) -> None:
     assert len(told) == 4
 
 
+@pytest.mark.slow
 async def test_the_share_that_is_kept_is_the_users(run: Play) -> None:
     kept = {}
     for share in (0.2, 1):

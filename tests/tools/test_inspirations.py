@@ -62,6 +62,7 @@ async def test_references_from_the_database(ecosystem: Ecosystem) -> None:
     [hits], [plain] = await literature.past([query], 4), await ecosystem.past([query], 40)
     cosines = {hit.paper.id: hit.score for hit in plain}
     assert len(hits) == 4
+    assert all(("semantic", f"background similar: {hit.score:.2f}") in hit.channels for hit in hits)
     assert all(hit.score == pytest.approx(cosines[hit.paper.id], abs=1e-5) for hit in hits)
     assert len(told) == len(set(told)) == 2  # records were made first; no references
     await literature.past([query], 4)

@@ -340,8 +340,8 @@ def _read(
             return select(papers, options, rejects, spool, reader)
     except UserError as wrong:
         spool.close()
-        if rejects.total:
-            wrong.tried = wrong.tried or f"what was rejected is in {partial / REJECTS}"
+        if rejects.total or rejects.faulty:
+            wrong.tried = wrong.tried or f"what was rejected or read in part is in {partial / REJECTS}"
         else:
             shutil.rmtree(partial, ignore_errors=True)
         raise
@@ -384,6 +384,7 @@ def _counts(
         read=selection.read,
         rejected=rejects.total,
         rejected_by_field=dict(rejects.by_field),
+        faulty=rejects.faulty,
         removed=dict(selection.removed),
         past=selection.spool.years["past"].total(),
         contemporary=selection.spool.years["contemporary"].total(),

@@ -8,7 +8,6 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from manyheads.bank.building import Progress, build_corpus
-from manyheads.bank.database import RECORDS, VECTORS
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.graph import GRAPH, Graph, verified_counts
@@ -16,6 +15,7 @@ from manyheads.bank.knowledge import PAPERS
 from manyheads.bank.meta import AUTHORS, META, NAMES, BuildOptions, read_meta
 from manyheads.bank.meta import damaged as damaged_file
 from manyheads.bank.qdrant import EdgeStore, loading
+from manyheads.bank.records import RECORDS, VECTORS
 from manyheads.bank.vectors import Embedder
 from manyheads.disk import (
     CHECKSUMS,
@@ -176,10 +176,16 @@ def verify_corpus(folder: Path) -> list[str]:
         if graph.extractions:
             with Graph(folder / GRAPH) as database:
                 ids = {one.paper for one in database.extractions()}
+            if not (folder / RECORDS / VECTORS).is_dir():
+                raise CorpusError(
+                    f"{folder}: the vectors of its records are gone",
+                    hint=f"manyheads corpus extract {folder}",
+                )
             with EdgeStore.open(folder / RECORDS / VECTORS, read_only=True) as store:
                 if lost := ids - {record.id for record in store.scroll()}:
-                    raise damaged_file(
-                        folder / RECORDS, f"no vectors of {len(lost):,} records, such as {min(lost)}"
+                    raise CorpusError(
+                        f"{folder}: no vectors of {len(lost):,} records, such as {min(lost)}",
+                        hint=f"manyheads corpus extract {folder}",
                     )
     for bank, shape, total in zip((PAPERS, AUTHORS), shapes, totals, strict=True):
         with EdgeStore.open(folder / bank, read_only=True) as store:

@@ -200,6 +200,8 @@ class Rejects:
     by_field: Counter[str] = field(default_factory=Counter[str])
     unit: str = "line"
     file: str = ""
+    faulty: int = 0
+    """Records that were taken, of which not all could be read."""
 
     @property
     def total(self) -> int:
@@ -215,10 +217,20 @@ class Rejects:
         self.by_field[at_fault] += 1
         if len(self.first) < LISTED:
             self.first.append(reject)
-        if self.log and self.total <= LOGGED:
+        if self.total <= LOGGED:
+            self._write(number, field=at_fault, reason=reason)
+
+    def remark(self, number: int, faults: Sequence[str]) -> None:
+        """Tell what could not be read of the record of this number, which is taken all the same."""
+        if faults:
+            self.faulty += 1
+            if self.faulty <= LOGGED:
+                self._write(number, faults=[*faults])
+
+    def _write(self, number: int, **told: object) -> None:
+        if self.log:
             where: dict[str, object] = {"file": self.file} if self.file else {}
-            record = where | {self.unit: number, "field": at_fault, "reason": reason}
-            self.log.write(json.dumps(record, ensure_ascii=False) + "\n")
+            self.log.write(json.dumps(where | {self.unit: number} | told, ensure_ascii=False) + "\n")
 
     def summary(self, most: int = TOLD) -> str:
         """The first few in one sentence, and how many more there are."""

@@ -12,13 +12,14 @@ from typing import NamedTuple
 from weakref import WeakSet
 
 from manyheads.bank.building import Progress
-from manyheads.bank.database import LiteratureDatabase, Source
+from manyheads.bank.database import LiteratureDatabase
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.extraction import LEXICAL, MOST_ENTITIES, Basis, Extraction
 from manyheads.bank.graph import Text
 from manyheads.bank.knowledge import CHUNK
 from manyheads.bank.lexical import stems
 from manyheads.bank.phrases import Phrases
+from manyheads.bank.records import Source
 from manyheads.disk import FileLock, LockedError
 from manyheads.errors import CorpusError
 from manyheads.papers import Paper

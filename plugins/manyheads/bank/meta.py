@@ -121,6 +121,8 @@ class Counts(Frozen):
     """Papers read, before any filter; rejected lines not among them."""
     rejected: int
     rejected_by_field: dict[str, int]
+    faulty: int = 0
+    """Records of which not all could be read, such as documents with broken pages; `rejects.jsonl` tells their faults."""
     removed: dict[str, int]
     """Filter to the number of papers or authors it removed; they apply in this order."""
     past: int
@@ -188,6 +190,7 @@ class Meta(Frozen):
             ("papers read", f"{counts.read:,}"),
             ("records rejected", f"{counts.rejected:,}"),
             *((f"rejected: {name}", f"{n:,}") for name, n in most[:TOLD_FIELDS]),
+            *((("read in part", f"{n:,}, told in {REJECTS}"),) if (n := counts.faulty) else ()),
             *((f"removed by {name}", f"{count:,}") for name, count in counts.removed.items()),
             ("past papers", f"{counts.past:,} ({past[0]}–{past[1]}){beside('past')}"),
             (

@@ -42,7 +42,7 @@ class Network:
         self.years[papers[:, 0]] = papers[:, 1]
         self.held[papers[:, 0]], self.recorded[papers[:, 0]] = papers[:, 2] > 0, papers[:, 3] > 0
         cites, mentions = _rows(graph.citation_rows(), 2), _rows(graph.mention_rows(), 2)
-        self.citations = len(cites)
+        self.citations = int(self.held[cites].all(axis=1).sum())
         self._cites, self._cited = _matrices(cites, self.size, self.size)
         self.entities = int(mentions[:, 1].max(initial=0)) + 1
         self._mentions, self._holding = _matrices(mentions, self.size, self.entities)

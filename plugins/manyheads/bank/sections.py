@@ -8,11 +8,13 @@ from typing import Literal, NamedTuple
 Kind = Literal[
     "introduction", "related", "method", "experiments", "results", "conclusion", "appendix", "other"
 ]
+"""What a section is about, in the order in which papers have it."""
 _HEADINGS: dict[Kind, str] = {
     "introduction": r"^(?:general )?introduction|^intro$|^motivation|^(?:our |main |key )?contributions?$",
-    "related": r"related|(?:prior|previous|existing|earlier) |literature|background|state of the art|state-of-the-art|preliminar",
+    "related": r"related|(?:prior|previous|existing|earlier) |literature|background|state of the art|state-of-the-art",
     "method": r"method|approach|algorithm|framework|architecture|proposed|technique|^(?:the |our )?models?$|our model"
-    r"|model (?:architecture|description|design|overview)|problem (?:definition|formulation|set|statement)|formulation|materials",
+    r"|model (?:architecture|description|design|overview)|problem (?:definition|formulation|set|statement)|formulation|materials"
+    r"|preliminar|notation|system (?:architecture|design|model|overview)|theoretical",
     "experiments": r"experiment|evaluat|set-?up|simulation|benchmark|baseline|data ?sets?|implementation|ablation|case stud"
     r"|empirical|comparison|metrics",
     "results": r"result|findings|^analysis|error analysis|qualitative|quantitative",

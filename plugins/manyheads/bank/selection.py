@@ -153,7 +153,8 @@ class Selection:
 
     def summary(self) -> str:
         removals = ", ".join(f"{name} removed {count:,}" for name, count in self.removed.items() if count)
-        return f"{self.read:,} papers read{'; ' if removals else ''}{removals}"
+        papers = "paper" if self.read == 1 else "papers"
+        return f"{self.read:,} {papers} read{'; ' if removals else ''}{removals}"
 
 
 def select(
@@ -189,6 +190,8 @@ def select(
         _need_papers(chosen, period, options)
     chosen.known = reader.authors(wrote.keys()) if reader and options.author_counts == "dataset" else {}
     chosen.authors = _scientists(chosen, wrote, options)
+    if not wrote:
+        raise CorpusError(f"the past papers name no authors: {chosen.summary()}", hint=NAME_AUTHORS)
     if not chosen.authors:
         raise CorpusError(f"no authors left: {chosen.summary()}", hint=LOOSEN)
     if reader and options.author_counts == "past":
@@ -257,6 +260,10 @@ def _coauthors(chosen: Selection, able: Collection[str], least: int) -> tuple[se
 
 
 LOOSEN = "loosen the filter that removed the most"
+NAME_AUTHORS = (
+    "scientists are made from authors: name those of one past paper at least; of PDF and TEI in a papers.csv (file,authors) "
+    "beside them"
+)
 
 
 def _need_papers(chosen: Selection, period: Period, options: BuildOptions) -> None:

@@ -12,8 +12,9 @@ from manyheads.errors import ConfigError
 
 if TYPE_CHECKING:
     from manyheads.bank.building import Progress
-    from manyheads.bank.database import LiteratureDatabase, Source
+    from manyheads.bank.database import LiteratureDatabase
     from manyheads.bank.extraction import Extraction
+    from manyheads.bank.records import Source
     from manyheads.config import RunConfig
     from manyheads.engine.extraction import Extractor
 
@@ -44,7 +45,7 @@ def extract(
         typer.Option(
             metavar="texts|abstract",
             help="What papers are found by: texts embeds background, summary and main ideas; abstract takes the vector that "
-            "the corpus has of each paper for all three. [default: texts of a model, else abstract]",
+            "the corpus has of each paper for all three; earlier records are changed too. [default: texts of a model, else abstract]",
             show_default=False,
         ),
     ] = None,
@@ -83,16 +84,50 @@ def extract(
         )
         held.enter_context(extracting(ecosystem))
         database = LiteratureDatabase.of(ecosystem)
+        _restore(database, vectors, tell)
         if surveyor:
             line = _by_model(database, surveyor, vectors or "texts")
         else:
             line = _by_rules(database, tell, vectors or "abstract", anew=extractor == "lexical")
+        if vectors:
+            line += _found_by(database, vectors, tell)
         about = database.about()
     made = ", ".join(f"{count:,} by {recipe}" for recipe, count in about.recipes.items())
     say(f"corpus {ecosystem.meta.name}: {line}")
     say(
         f"records: {about.records:,} of {about.papers:,} papers ({made or 'none'}); {about.entities:,} entities"
     )
+
+
+def _found_by(database: "LiteratureDatabase", vectors: "Source", tell: "Progress") -> str:
+    """Have the records that were there before be found by what is asked for now."""
+    papers = database.found_by("abstract" if vectors == "texts" else "texts")
+    _embed(database, papers, vectors, tell)
+    return f"; {len(papers):,} of before are found by {vectors} from now on" if papers else ""
+
+
+def _restore(database: "LiteratureDatabase", vectors: "Source | None", tell: "Progress") -> None:
+    """Make vectors of records that have lost theirs: as is asked for, else as is usual for who has made the records."""
+    from manyheads.bank.extraction import LEXICAL
+
+    if papers := database.without_vectors():
+        lexical = {*database.graph.makers().values()} == {LEXICAL}
+        _embed(database, papers, vectors or ("abstract" if lexical else "texts"), tell)
+        say(f"the vectors of {len(papers):,} records were gone, and are made anew")
+
+
+def _embed(
+    database: "LiteratureDatabase", papers: Sequence[str], vectors: "Source", tell: "Progress"
+) -> None:
+    from manyheads.bank.digest import STEP
+
+    done = 0
+
+    def more(count: int) -> None:
+        nonlocal done
+        tell(STEP, done := done + count, len(papers))
+
+    database.embed(papers, vectors, more)
 
 
 def _extractor(config: "RunConfig", budget: Sequence[str], tell: "Progress") -> "Extractor":
@@ -145,7 +180,7 @@ def _by_rules(database: "LiteratureDatabase", tell: "Progress", vectors: "Source
     kept = sum(count for recipe, count in database.graph.recipes().items() if recipe != RECIPE)
     done = extract_papers(database, papers, tell, vectors)
     had = database.ecosystem.papers.count() - done
-    line = f"{done:,} papers extracted without a model; {had:,} had a record before"
+    line = f"{done:,} papers extracted without a model; {had:,} had {'such a' if anew else 'a'} record before"
     return (
         f"{line}, {kept:,} of them by a model or by earlier rules, which stay" if kept and not anew else line
     )

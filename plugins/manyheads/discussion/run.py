@@ -292,7 +292,14 @@ class Run(Generic[Result, C, M]):
             stage=stage,
             turn=turn,
         )
-        return Cited(paper, hit.score, self.evidence.cite(paper.id, paper.title, retrieval, year=paper.year))
+        ways = [
+            retrieval.model_copy(update={"channel": channel, "reason": reason})
+            for channel, reason in hit.channels
+        ]
+        [evidence, *_] = [
+            self.evidence.cite(paper.id, paper.title, way, year=paper.year) for way in ways or [retrieval]
+        ]
+        return Cited(paper, hit.score, evidence)
 
     def begin(
         self, stage: str, titles: Mapping[str, str], title: str | None = None, *, turns: int | None = None

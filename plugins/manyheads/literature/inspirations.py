@@ -65,15 +65,16 @@ class InspiredLiterature(Scientists):
         return [await self._hits(query, k) for query in queries]
 
     async def _hits(self, query: str, k: int) -> list[Hit]:
-        found = [one.paper for one in (await self._inspirer.retrieve(query, k)).papers]
+        found = (await self._inspirer.retrieve(query, k)).papers
 
         def scores() -> list[float]:
             [vector] = self._bank.queries.embed([query])
-            records = self._bank.store.get([paper.id for paper in found], vectors=True)
-            return [float(records[paper.id].vector @ vector) for paper in found]
+            records = self._bank.store.get([one.paper.id for one in found], vectors=True)
+            return [float(records[one.paper.id].vector @ vector) for one in found]
 
         return [
-            Hit(paper, score) for paper, score in zip(found, await asyncio.to_thread(scores), strict=True)
+            Hit(one.paper, score, channels=tuple((each.how, each.reason) for each in one.channels))
+            for one, score in zip(found, await asyncio.to_thread(scores), strict=True)
         ]
 
 

@@ -33,6 +33,7 @@ def test_reads_alike_and_goes_on_after_errors(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="stops a process by a signal")
+@pytest.mark.slow
 def test_crash_and_hang_cost_one_file(tmp_path: Path) -> None:
     path = paper(tmp_path / "paper.pdf")
     with Reader(Limits(seconds=-8)) as reader:

@@ -149,6 +149,7 @@ def test_caption_without_picture_is_a_fault(made: Callable[..., tuple[Path, Docu
     assert any("figure 7 on page 1" in fault for fault in document.faults)
 
 
+@pytest.mark.slow
 def test_plot_of_matplotlib_embedded_as_a_form(
     made: Callable[..., tuple[Path, Document]], tmp_path: Path
 ) -> None:

@@ -1,6 +1,5 @@
-"""Papers as they are: `MANYHEADS_PAPERS` names a folder with PDFs of two papers of ICLR 2020, and nothing is in the repository."""
+"""Papers as they are: two of ICLR 2020, where the folder of real data has them."""
 
-import os
 from io import BytesIO
 from pathlib import Path
 
@@ -8,9 +7,10 @@ import pytest
 from PIL import Image as Pixels
 
 from manyheads.literature.documents import Document, read_document, render
+from support.papers import REAL_DATA
 
-FOLDER = Path(os.environ.get("MANYHEADS_PAPERS", "none"))
-pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="MANYHEADS_PAPERS names no folder")
+FOLDER = REAL_DATA / "pdfs"
+pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="needs real papers")
 
 
 def read(name: str) -> tuple[Path, Document]:

@@ -1,11 +1,12 @@
 """Full texts as a corpus: GROBID's TEI and PDF, a paper a file, and what stands beside them."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
 import pytest
-from reportlab.platypus import Paragraph
+from reportlab.platypus import PageBreak, Paragraph
 
 from manyheads.bank.building import build_corpus
 from manyheads.bank.corpus import RawPaper, Rejects
@@ -15,10 +16,9 @@ from manyheads.bank.meta import BuildOptions, read_meta
 from manyheads.errors import CorpusError
 from manyheads.literature.documents.dates import year_told
 from manyheads.literature.readers.formats import Opening, detect, name_of, open_corpus
-from support.papers import NAMES
-from support.pdfs import AUTHORS, ENTRY, TITLE, body, heading, typeset
+from support.papers import NAMES, REAL_DATA
+from support.pdfs import AUTHORS, ENTRY, TITLE, body, heading, raster, typeset
 
-DATA = Path("/work/shared/data")
 TITLES = (
     "Salt in motion at sea",
     "Tides that remember salt",
@@ -186,6 +186,25 @@ def test_a_document_that_cannot_be_read_is_rejected_with_its_reason(tmp_path: Pa
     assert "papers.csv" in undated.reason
 
 
+def test_what_could_not_be_read_of_a_document_is_told(tmp_path: Path) -> None:
+    folder = tmp_path / "papers"
+    folder.mkdir()
+    for year, title in zip((2017, 2018, 2019), TITLES, strict=False):
+        pdf(folder / f"{year}-a.pdf", title, "Salt")
+    front, story = [Paragraph(TITLES[3], TITLE)], [heading("1 Introduction"), body("Boats drift.", 9)]
+    picture = [PageBreak(), raster(500, 600)]
+    typeset(folder / "2016-b.pdf", front, [heading("Abstract"), body("Boats."), *story, *picture], high=60)
+    build_corpus(
+        open_corpus(folder), tmp_path / "corpus", BuildOptions(bound=2019), load_embedder("lexical")
+    ).close()
+    meta = read_meta(tmp_path / "corpus")
+    assert (meta.counts.rejected, meta.counts.faulty, meta.counts.past) == (0, 1, 3)
+    assert ("read in part", "1, told in rejects.jsonl") in meta.rows()
+    [told] = (tmp_path / "corpus" / "rejects.jsonl").read_text(encoding="utf-8").splitlines()
+    assert json.loads(told)["file"] == "2016-b.pdf"
+    assert "page 2 is a picture without text: nothing of it was read" in json.loads(told)["faults"]
+
+
 def test_a_pdf_that_cannot_be_read_does_not_take_the_others_with_it(tmp_path: Path) -> None:
     pdf(tmp_path / "2018-a.pdf", TITLES[0])
     for name in ("2019-b.pdf", "2019-c.pdf", "2019-d.pdf"):
@@ -226,14 +245,15 @@ def test_a_corpus_of_documents_knows_who_cites_whom(tmp_path: Path) -> None:
     assert (counts.full_texts, counts.with_references, counts.citations_within) == (4, 3, 6)
 
 
-@pytest.mark.skipif(not (DATA / "pdfs").is_dir(), reason="needs real papers")
+@pytest.mark.skipif(not (REAL_DATA / "pdfs").is_dir(), reason="needs real papers")
+@pytest.mark.slow
 def test_real_papers_are_read() -> None:
-    found, rejects = read(DATA / "pdfs")
+    found, rejects = read(REAL_DATA / "pdfs")
     assert rejects.total == 0
     assert {one.id: one.year for one in found} == {"automated-relational-metadata": 2020, "carpe-diem": 2020}
     for one in found:
         assert len(one.introduction) > 2000
         assert len(one.method) > 2000
         assert 0 < len(one.core_references) < len(one.references)
-    [grid], _ = read(DATA / "s2-hits", Opening("tei"))
+    [grid], _ = read(REAL_DATA / "s2-hits", Opening("tei"))
     assert (grid.id, grid.title, grid.year) == ("subject", "LEARNING GRID CELLS BY PREDICTIVE CODING", 2025)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from manyheads.bank.corpus import RawPaper, Rejects
 from manyheads.literature.readers.formats import Opening, detect, open_corpus
+from support.papers import REAL_DATA
 
 
 def row(**changes: Any) -> dict[str, Any]:
@@ -88,7 +89,7 @@ def test_a_paper_is_read_with_its_text_and_what_it_cites_there(tmp_path: Path) -
     assert len(found.references) == 4
 
 
-REAL = Path("/work/shared/data/unarxive/unarxive_ccby_fulltext_refs.jsonl")
+REAL = REAL_DATA / "unarxive" / "unarxive_ccby_fulltext_refs.jsonl"
 
 
 @pytest.mark.skipif(not REAL.is_file(), reason="needs the unarXive sample")

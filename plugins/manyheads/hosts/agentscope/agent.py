@@ -49,7 +49,8 @@ def role_agent(
         tools: what it may call.
         library: gives it those of the literature tools that its card lists; stays open.
         corpus: an open one or its name; gives a `scientist` or `leader`, who may be `scientist="Scientist3"` of it, the
-            tools to find other scientists and to ask one of them a turn, who answers as another agent of the same model.
+            tools to find other scientists and to ask one of them a turn, who answers as another agent of the same model. Any role
+            whose card lists `retrieve_inspirations` asks its literature database by it.
         knowledge: papers that are looked up for each question and shown beside it.
         paths: your own folders of roles and prompts, before ours.
         variables: of the role's system prompt; the card has defaults.

@@ -1,15 +1,12 @@
 """The full text of a paper: sections, references, figures and tables, each with the pages where it stands."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-Kind = Literal[
-    "introduction", "related", "method", "experiments", "results", "conclusion", "appendix", "other"
-]
-"""What a section is about, in the order in which papers have it."""
-KINDS: tuple[Kind, ...] = get_args(Kind)
+from manyheads.bank.sections import Kind
+
 Box = tuple[float, float, float, float]
 """Left, top, right, bottom in points, from the upper left corner of the page as it is read."""
 CORE: frozenset[Kind] = frozenset(("introduction", "method"))

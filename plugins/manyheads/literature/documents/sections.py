@@ -4,24 +4,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from manyheads.literature.documents.document import Kind
+from manyheads.bank.sections import Kind, kind_of
 from manyheads.literature.documents.layout import Line, joined, spacing, wordy
 
 NUMBERED = re.compile(
     r"^(?:(?:section|appendix)\s+)?((?:\d{1,2}|[A-Z])(?:\.\d{1,2}){0,3}|[IVX]{1,5})(?:[.:)]\s*|\s+)(\S.*)$",
     re.I,
 )
-NAMES: dict[str, Kind] = {
-    r"problem (?:statement|setup|setting|formulation|definition)|theor|convergence|proof": "method",
-    r"introduction|motivation": "introduction",
-    r"(?:related|prior|previous) (?:works?|literature|research|studies|approaches)|background|literature review|state of the art": "related",
-    r"(?:experiment|evaluation|empirical|implementation detail|dataset|setup|benchmark|ablation|case stud)": "experiments",
-    r"result|findings|performance|analys[ie]s": "results",
-    r"conclu|discussion|future work|summary|limitation|broader impact|ethic|outlook": "conclusion",
-    r"method|approach|model|algorithm|architecture|framework|preliminar|formulation|notation|proposed|system|materials|design": "method",
-    r"appendix|appendices|supplement|annex": "appendix",
-}
-"""What the titles of sections say, the first that fits."""
 LETTER = re.compile(r"[A-HJ-UWYZ](?:\.|$)")
 """The number of an appendix, and of no section: I, V and X are Roman."""
 ASIDE = re.compile(
@@ -224,7 +213,7 @@ def _in_order(line: Line, made: Sequence[Passage]) -> bool:
     if lettered and before and not any(one.references for one in made):
         # A section of an appendix, or of a Roman one; else `A` is the first word of a title.
         dotted = re.match(r"[A-Z][.:)]", line.text) is not None
-        last = made[-1].kind if made[-1].kind != "other" else kind_of(made[-1].title)
+        last = made[-1].kind if made[-1].kind != "other" else _kind(made[-1].title)
         if (
             not dotted
             and before[-1][0][0] == ""
@@ -264,7 +253,7 @@ def set_kinds(made: list[Passage]) -> None:
     roman = any(one.number == "II" for one in made)
     parent: Kind = "other"
     for one in made:
-        own = kind_of(one.title)
+        own = _kind(one.title)
         after = after or one.references
         letter = LETTER.match(one.number) and not roman
         if (after and not one.references) or letter or own == "appendix":
@@ -291,14 +280,11 @@ def set_kinds(made: list[Passage]) -> None:
             last = one.kind
 
 
-def kind_of(title: str) -> Kind:
-    """What a section of this title is about; `other` where the title does not tell."""
-    if ASIDE.search(title):
-        return "other"
-    for pattern, kind in NAMES.items():
-        if re.search(rf"\b(?:{pattern})", title, re.I):
-            return kind
-    return "other"
+def _kind(title: str) -> Kind:
+    """What a section of this title is about; what stands aside of a paper's matter is `other`."""
+    return (
+        "other" if ASIDE.search(title) or REFERENCES.match(title) or ABSTRACT.match(title) else kind_of(title)
+    )
 
 
 def paragraphs(lines: Sequence[Line], words: Mapping[str, int]) -> str:

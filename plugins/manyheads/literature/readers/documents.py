@@ -27,6 +27,8 @@ _ARXIV = re.compile(r"(\d\d)\d\d\.\d{4,5}(?:v\d+)?")
 _FILES = ("file", "filename", "pdf", "path")
 """Columns of a table that may say which file a row is about; so may its id."""
 _TOLD = ("title", "abstract", "authors", "year", "venue", "citations", "keywords", "affiliations")
+_FLOATS = ("figure", "table")
+"""How faults of what a corpus does not keep begin."""
 _YEAR = (
     "none in its name or on its first page: call the file 2019-NAME, or tell file and year in papers.csv, or title and year in "
     "a .bib, beside it"
@@ -63,6 +65,7 @@ class Documents(Reader):
                 yield number, ("file", "; ".join(filter(None, (reason, document.hint))))
             else:
                 name = self._name(file)
+                rejects.remark(number, [one for one in document.faults if not one.startswith(_FLOATS)])
                 yield number, _paper(document, name, told.of(name, document.title) if told else {})
 
     def _name(self, file: Path) -> str:

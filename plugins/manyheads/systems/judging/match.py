@@ -8,9 +8,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from manyheads.bank.database import BACKGROUND, IDEAS, LiteratureDatabase, Scope
+from manyheads.bank.database import LiteratureDatabase, Scope
 from manyheads.bank.digest import open_database
 from manyheads.bank.ecosystem import Ecosystem
+from manyheads.bank.records import BACKGROUND, IDEAS
 from manyheads.config import RunConfig
 from manyheads.core import together
 from manyheads.core.events import Judged

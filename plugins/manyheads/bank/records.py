@@ -1,0 +1,286 @@
+"""Records of a corpus's papers with their vectors: kept in its folder, read and written by several (SciPIP, §3.1)."""
+
+import threading
+import time
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+from manyheads.bank.ecosystem import Ecosystem
+from manyheads.bank.extraction import Extraction
+from manyheads.bank.graph import GRAPH, Graph
+from manyheads.bank.knowledge import CHUNK
+from manyheads.bank.knowledge import Collection as Bank
+from manyheads.bank.network import Network
+from manyheads.bank.qdrant import META
+from manyheads.bank.store import Closing, Filter
+from manyheads.disk import LockedError
+from manyheads.errors import CorpusError
+
+if TYPE_CHECKING:
+    from manyheads.bank.vectors import Vectors
+
+RECORDS, VECTORS = "records", "vectors"
+"""The folder of records' vectors in a corpus's folder, and the bank in it."""
+BACKGROUND, SUMMARY, IDEAS = "background", "summary", "main_ideas"
+Source: TypeAlias = Literal["texts", "abstract"]
+"""What a record is found and compared by: vectors of its own three texts, or the bank's vector of the paper for all three."""
+PATIENCE = 20.0
+"""Seconds for which the vectors are waited for while another process has them."""
+
+
+class Records(Bank):
+    """Vectors of records, by paper."""
+
+    integers = ("year",)
+    keywords = ("period", "recipe", "vectors")
+    names = (BACKGROUND, SUMMARY, IDEAS)
+
+
+class About(NamedTuple):
+    """What a database says of itself."""
+
+    papers: int
+    records: int
+    recipes: Mapping[str, int]
+    """Records by maker and recipe."""
+    vectors: Mapping[Source, int]
+    """Records by what stands for them when they are compared."""
+    model: str
+    """Of the vectors."""
+    citing: int
+    """Papers of which is known what they cite in the corpus."""
+    citations: int
+    entities: int
+
+
+class RecordBook(Closing):
+    """The records of a corpus, beside its graph.
+
+    Files are opened when they are needed. One process may write the vectors, and does so only inside `put`; others wait for
+    it a little while, as it does for those that read them. One that reads them keeps them until `close`.
+
+    Raises from its calls:
+        CorpusError: a file cannot be read or written, or there are no records.
+        EmbeddingError: the vectors are another model's than the corpus's.
+    """
+
+    def __init__(self, ecosystem: Ecosystem) -> None:
+        self.ecosystem = ecosystem
+        self._lock = threading.RLock()
+        self._graph: Graph | None = None
+        self._records: Records | None = None
+        self._network: Network | None = None
+        self._recipes: dict[str, int] = {}
+
+    @property
+    def folder(self) -> Path:
+        return self.ecosystem.folder / RECORDS
+
+    def close(self) -> None:
+        """Free files and memory, until it is used again."""
+        with self._lock:
+            for part in (self._graph, self._records):
+                if part is not None:
+                    part.close()
+            self._graph = self._records = self._network = None
+
+    @property
+    def graph(self) -> Graph:
+        """Who cites whom, and the records. A corpus built without one gets one with its papers alone."""
+        with self._lock:
+            if self._graph is None:
+                graph = Graph(self.ecosystem.folder / GRAPH)
+                if graph.counts().papers < self.ecosystem.papers.count():
+                    graph.add_papers((paper.id, paper.year) for paper in self.ecosystem.papers.papers())
+                self._graph = graph
+            return self._graph
+
+    def put(
+        self,
+        extractions: Iterable[Extraction],
+        vectors: Source = "texts",
+        progress: Callable[[int], None] | None = None,
+    ) -> int:
+        """Keep records, each in the place of its paper's last; the number of them. What is stored when this is ended stays.
+
+        Args:
+            vectors: `texts` embeds background, summary and main ideas; `abstract` embeds nothing: the paper's own vector in
+                the bank stands for all three.
+            progress: told how many more are safely stored, after each portion: 256, or 1024 that need no embedding.
+        """
+        # what is stored is written out at each portion's end, which takes longer than to store it
+        count, size = 0, CHUNK if vectors == "texts" else 4 * CHUNK
+        with self._lock:
+            self._free_vectors()
+            bank: Records | None = None
+            try:
+                stream = iter(extractions)
+                while chunk := [*islice(stream, size)]:
+                    records = {one.paper: one for one in chunk}
+                    known = self.ecosystem.papers.store.get([*records], vectors=vectors == "abstract")
+                    if unknown := [paper for paper in records if paper not in known]:
+                        raise CorpusError(
+                            f"{self.ecosystem.folder}: no paper {unknown[0]!r}",
+                            hint="extract papers of this corpus only",
+                        )
+                    bank = bank or self._writable()
+                    payloads = [
+                        {
+                            **{key: known[paper].payload.get(key) for key in ("year", "period")},
+                            "recipe": one.recipe,
+                            "vectors": vectors,
+                        }
+                        for paper, one in records.items()
+                    ]
+                    own = [known[paper].vector for paper in records] if vectors == "abstract" else None
+                    bank.store.upsert([*records], self._vectors([*records.values()], own), payloads)
+                    self.graph.add_extractions(records.values())
+                    count += len(records)
+                    if progress is not None:
+                        progress(len(records))
+            finally:
+                self._network = None
+                if bank is not None:
+                    bank.close()
+        return count
+
+    def _vectors(self, records: Sequence[Extraction], own: "Sequence[Any] | None") -> "dict[str, Vectors]":
+        import numpy as np
+
+        shape = (len(records), self.ecosystem.embedder.dim)
+        rows = {name: np.zeros(shape, dtype=np.float32) for name in Records.names}
+        if own is not None:
+            rows[BACKGROUND] = np.stack(own)
+            return rows
+        texts = {
+            BACKGROUND: [one.background for one in records],
+            SUMMARY: [one.summary for one in records],
+            IDEAS: [" ".join(one.main_ideas) for one in records],
+        }
+        places = [
+            (name, row) for name, some in texts.items() for row, text in enumerate(some) if text.strip()
+        ]
+        embedded = self.ecosystem.embedder.embed([texts[name][row] for name, row in places])
+        for (name, row), vector in zip(places, embedded, strict=True):
+            rows[name][row] = vector
+        return rows
+
+    def missing(self, recipe: str | None = None) -> list[str]:
+        """Ids of papers without a record of this recipe, or without any, in the order of the corpus."""
+        return self.graph.missing(recipe)
+
+    def records(self, papers: Collection[str]) -> dict[str, Extraction]:
+        """The records of papers; those without are not in the result."""
+        return self.graph.extraction(papers)
+
+    def found_by(self, vectors: Source) -> list[str]:
+        """Ids of the papers whose records are found by this source."""
+        if not self._has_vectors:
+            return []
+        with self._open_records() as bank:
+            return [one.id for one in bank.store.scroll(Filter({"vectors": vectors}))]
+
+    def without_vectors(self) -> list[str]:
+        """Ids of the papers whose records have lost their vectors."""
+        recorded = [one.paper for one in self.graph.extractions()]
+        if not recorded or not self._has_vectors:
+            return recorded
+        with self._open_records() as bank:
+            there = {one.id for one in bank.store.scroll()}
+        return [one for one in recorded if one not in there]
+
+    def embed(
+        self, papers: Sequence[str], vectors: Source, progress: Callable[[int], None] | None = None
+    ) -> None:
+        """Make the vectors of papers' records anew, see `put`; the records stay as they are."""
+        chunks = (papers[start : start + CHUNK] for start in range(0, len(papers), CHUNK))
+        self.put((one for chunk in chunks for one in self.records(chunk).values()), vectors, progress)
+
+    def about(self) -> About:
+        """What there is."""
+        counts = self.graph.counts()
+        sources: dict[Source, int] = {}
+        if counts.extractions:
+            with self._open_records() as bank:
+                some: tuple[Source, ...] = ("texts", "abstract")
+                sources = {one: n for one in some if (n := bank.store.count(Filter({"vectors": one})))}
+        return About(
+            papers=counts.papers,
+            records=counts.extractions,
+            recipes=_recipes(self.graph),
+            vectors=sources,
+            model=self.ecosystem.embedder.name,
+            citing=counts.citing,
+            citations=counts.citations,
+            entities=counts.entities,
+        )
+
+    # What is held open.
+
+    @property
+    def network(self) -> Network:
+        """The graph in memory, as it was when it was first asked for after the last `put`."""
+        with self._lock:
+            if self._network is None:
+                self._network, self._recipes = Network(self.graph), _recipes(self.graph)
+            return self._network
+
+    @contextmanager
+    def _open_records(self) -> Generator[Records]:
+        """The vectors for reading, held by nobody else meanwhile."""
+        with self._lock:
+            if self._records is None:
+                if not self._has_vectors:
+                    gone = self.graph.counts().extractions
+                    raise CorpusError(
+                        f"{self.ecosystem.folder}: "
+                        + (
+                            "the vectors of its records are gone"
+                            if gone
+                            else "its papers have no records yet"
+                        ),
+                        hint=f"manyheads corpus extract {self.ecosystem.folder}",
+                    )
+                self._records = self._when_free(
+                    lambda: Records.open(self.folder, self.ecosystem.embedder, name=VECTORS, read_only=True)
+                )
+            yield self._records
+
+    def _writable(self) -> Records:
+        make = Records.open if self._has_vectors else Records.create
+        return self._when_free(lambda: make(self.folder, self.ecosystem.embedder, name=VECTORS))
+
+    def _when_free(self, make: Callable[[], Records]) -> Records:
+        """What opens the vectors, tried again while another process has them for a moment: to write some, or to look one up."""
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return make()
+            except CorpusError as error:
+                if not isinstance(error.__cause__, LockedError):
+                    error.hint = (
+                        f"{error.hint}; or remove {self.folder}: manyheads corpus extract {self.ecosystem.folder} makes it anew, "
+                        "and asks no model"
+                    )
+                    raise
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.05)
+
+    @property
+    def _has_vectors(self) -> bool:
+        return (self.folder / VECTORS / META).is_file()
+
+    def _free_vectors(self) -> None:
+        if self._records is not None:
+            self._records.close()
+            self._records = None
+
+
+def _recipes(graph: Graph) -> dict[str, int]:
+    """Records by maker and recipe, the commonest first."""
+    makers = graph.makers()
+    return {f"{makers[one]} {one}".strip(): count for one, count in graph.recipes().items()}

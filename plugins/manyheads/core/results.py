@@ -294,6 +294,10 @@ class Figure(Part):
     interval: str | None = None
     """How: BCa (bootstrap), or Student's t where there are fewer than ten values."""
 
+    def ends(self, digits: int = 2, sign: str = "") -> str:
+        """The ends of its interval in brackets, with a space before; empty where there is none."""
+        return "" if self.low is None else f" ({self.low:{sign}.{digits}f} to {self.high:{sign}.{digits}f})"
+
 
 class Interval(Part):
     low: float

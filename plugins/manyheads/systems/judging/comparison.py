@@ -32,10 +32,10 @@ from manyheads.systems.judging.shared import (
     bench_of,
     entries_of,
     figure,
+    figure_words,
     ideas_of,
     invalid,
     need_one,
-    told,
     view,
 )
 from manyheads.systems.ranking.judging import Bench, need_all
@@ -251,7 +251,7 @@ async def comparison(run: ComparisonRun) -> None:
     result.ties = fmean(pairs) if pairs else None
     result.first_place = fmean(won(each, "overall", each.shown[0], each.shown[1:]) for each in orders)
     for each in result.standings:
-        outcome = f"wins {told(each.wins.get('overall'))} overall"
+        outcome = f"wins {figure_words(each.wins.get('overall'))} overall"
         run.emit(Judged(stage=STAGE, turn=1, subject=each.contender, outcome=outcome))
 
 
@@ -293,7 +293,7 @@ def essence(result: ComparisonResult) -> Iterator[tuple[str, str]]:
     for each in result.standings:
         yield (
             names[each.contender],
-            f"wins {told(each.wins.get('overall'))} overall, {count(each.ideas, 'idea')}",
+            f"wins {figure_words(each.wins.get('overall'))} overall, {count(each.ideas, 'idea')}",
         )
     total = sum(len(bout.orders) for bout in result.bouts)
     yield (
@@ -318,7 +318,7 @@ def report(record: Record) -> View:
     heads = ["Contender", *map(label, CRITERIA)]
     tables = [
         Table(title=title, lead=text, head=heads, rows=[
-            [contenders[each.contender], *(told(getattr(each, part).get(name)) for name in CRITERIA)] for each in result.standings
+            [contenders[each.contender], *(figure_words(getattr(each, part).get(name)) for name in CRITERIA)] for each in result.standings
         ])
         for title, part, text in (
             ("Wins", "wins", lead),
@@ -341,8 +341,7 @@ def report(record: Record) -> View:
         for bout in result.bouts
         for order in bout.orders
     ]
-    facts = [*essence(result)] if record.result.finished else []
-    return view(record, "Ideas compared", facts, tables, steps)
+    return view(record, "Ideas compared", essence(result), tables, steps)
 
 
 def path(parts: Sequence[str]) -> tuple[str, ...]:

@@ -34,10 +34,13 @@ from manyheads.systems.judging.shared import (
     bench_of,
     entries_of,
     figure,
+    figure_words,
     histogram,
     ideas_of,
     need_one,
-    told,
+    score_path,
+    score_table,
+    score_words,
     view,
 )
 from manyheads.systems.ranking.judging import Bench
@@ -198,8 +201,8 @@ async def _compare_scores(run: MatchRun, bench: Bench) -> None:
 def essence(result: MatchResult) -> Iterator[tuple[str, str]]:
     """The mean score, the histogram and what has none."""
     scored = len(result.ideas) - (result.failed or 0)
-    yield "Similarity", f"{told(result.score)} of 5, {count(scored, 'idea')} matched"
-    yield "Scores", ", ".join(f"{score}: {n}" for score, n in result.histogram.items() if n) or "none"
+    yield "Similarity", f"{figure_words(result.score)} of 5, {count(scored, 'idea')} matched"
+    yield "Scores", score_words(result.histogram)
     if result.failed:
         yield "No score", count(result.failed, "idea")
 
@@ -208,12 +211,12 @@ def report(record: Record) -> View:
     """The report of a run."""
     result: MatchResult = record.result.result
     tables = [
-        Table(
-            title="Scores",
-            lead="How many ideas have each score, 0 for unrelated to the closest published idea, 5 for nearly the same. Ideas without "
+        score_table(
+            "How many ideas have each score, 0 for unrelated to the closest published idea, 5 for nearly the same. Ideas without "
             "a valid answer are in none of them. A low score says that no published idea of this corpus is like it, no more.",
-            head=["Score", *result.histogram, "none"],
-            rows=[["Ideas", *map(str, result.histogram.values()), str(result.failed)]],
+            result.histogram,
+            "none",
+            result.failed,
         ),
         Table(
             title="Ideas",
@@ -236,7 +239,10 @@ def report(record: Record) -> View:
                 title="First ranks by score",
                 lead="How often an idea of the score ranks first among one of each score, with the interval over the rounds.",
                 head=["Score", "Novelty", "Feasibility"],
-                rows=[[str(one.score), told(one.novelty), told(one.feasibility)] for one in result.standings],
+                rows=[
+                    [str(one.score), figure_words(one.novelty), figure_words(one.feasibility)]
+                    for one in result.standings
+                ],
             )
         )
     steps = [
@@ -254,8 +260,9 @@ def report(record: Record) -> View:
         )
         for each in result.ideas
     ]
-    facts = [*essence(result)] if record.result.finished else []
-    return view(record, "Ideas beside published ones", facts, tables if result.histogram else [], steps)
+    return view(
+        record, "Ideas beside published ones", essence(result), tables if result.histogram else [], steps
+    )
 
 
 def needs(config: RunConfig) -> dict[tuple[str, str], type[Closest | IdeaLikeness | Comparison]]:
@@ -278,9 +285,7 @@ IDEA_MATCH = System(
     report=report,
     corpus=lambda config: True,
     read=lambda config: entries_of(config.inputs.ideas),
-    judge=Judge(
-        "ideas", "idea-match.score", lambda path: ("score", "mean") if path[0] == "score" else tuple(path)
-    ),
+    judge=Judge("ideas", "idea-match.score", score_path),
     numbers={
         "idea-match.score": Number("similarity to published ideas", (0, 5)),
         "idea-match.failed": Number("ideas without a score"),

@@ -26,11 +26,14 @@ from manyheads.systems.judging.shared import (
     bench_of,
     entries_of,
     figure,
+    figure_words,
     histogram,
     ideas_of,
     invalid,
     need_one,
-    told,
+    score_path,
+    score_table,
+    score_words,
     view,
 )
 from manyheads.systems.ranking.judging import Bench
@@ -132,8 +135,8 @@ async def _look_into(
 
 def essence(result: NoveltyResult) -> Iterator[tuple[str, str]]:
     """The mean score, the histogram and what was not assessed."""
-    yield "Novelty", f"{told(result.score)} of 10, {count(result.assessed or 0, 'idea')} assessed"
-    yield "Scores", ", ".join(f"{score}: {n}" for score, n in result.histogram.items() if n) or "none"
+    yield "Novelty", f"{figure_words(result.score)} of 10, {count(result.assessed or 0, 'idea')} assessed"
+    yield "Scores", score_words(result.histogram)
     if result.not_assessed:
         yield "Not assessed", f"{count(result.not_assessed, 'idea')}, which have no score"
 
@@ -142,12 +145,10 @@ def report(record: Record) -> View:
     """The report of a run."""
     result: NoveltyResult = record.result.result
     tables = [
-        Table(
-            title="Scores",
-            lead="How many ideas have each score: 0 is published already, 10 is unlike anything published. Ideas that were not "
+        score_table(
+            "How many ideas have each score: 0 is published already, 10 is unlike anything published. Ideas that were not "
             "assessed are in none of them.",
-            head=["Score", *result.histogram, "not assessed"],
-            rows=[["Ideas", *map(str, result.histogram.values()), str(result.not_assessed)]],
+            result.histogram, "not assessed", result.not_assessed,
         ),
         Table(
             title="Ideas",
@@ -184,8 +185,7 @@ def report(record: Record) -> View:
         )
         for each in result.ideas
     ]
-    facts = [*essence(result)] if record.result.finished else []
-    return view(record, "Novelty of ideas", facts, tables if result.histogram else [], steps)
+    return view(record, "Novelty of ideas", essence(result), tables if result.histogram else [], steps)
 
 
 def uses_corpus(config: RunConfig) -> bool:
@@ -207,9 +207,7 @@ IDEA_NOVELTY = System(
     corpus=uses_corpus,
     searches=lambda config, roles: True,
     read=lambda config: entries_of(config.inputs.ideas),
-    judge=Judge(
-        "ideas", "idea-novelty.score", lambda path: ("score", "mean") if path[0] == "score" else tuple(path)
-    ),
+    judge=Judge("ideas", "idea-novelty.score", score_path),
     numbers={
         "idea-novelty.score": Number("novelty of ideas", (0, 10)),
         "idea-novelty.not_assessed": Number("ideas without a score"),

@@ -1,7 +1,7 @@
 """What judges of ideas share: the ideas they are given, how they are asked, and what scores come to."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import Field, model_validator
@@ -117,21 +117,35 @@ class Step(Part):
     """What stands over each text, and the text."""
 
 
-def told(value: Figure | None, digits: int = 2) -> str:
+def figure_words(value: Figure | None) -> str:
     """A figure with the ends of its interval."""
-    if value is None:
-        return "–"
-    ends = "" if value.low is None else f" ({value.low:.{digits}f} to {value.high:.{digits}f})"
-    return f"{value.mean:.{digits}f}{ends}"
+    return "–" if value is None else f"{value.mean:.2f}{value.ends()}"
+
+
+def score_words(histogram: Mapping[str, int]) -> str:
+    """How many ideas have each score that one has."""
+    return ", ".join(f"{score}: {n}" for score, n in histogram.items() if n) or "none"
+
+
+def score_table(lead: str, histogram: Mapping[str, int], without: str, number: int | None) -> Table:
+    """How many ideas have each score, and the `number` of those `without` one."""
+    rows = [["Ideas", *map(str, histogram.values()), str(number)]]
+    return Table(title="Scores", lead=lead, head=["Score", *histogram, without], rows=rows)
+
+
+def score_path(path: Sequence[str]) -> tuple[str, ...]:
+    """Where a measure stands in the result: the score is a mean."""
+    return ("score", "mean") if path[0] == "score" else tuple(path)
 
 
 def view(
     record: Record,
     title: str,
-    facts: Sequence[tuple[str, str]],
+    essence: Iterable[tuple[str, str]],
     tables: Sequence[Table],
     steps: Sequence[Step],
 ) -> View:
-    """A report of a title, facts, tables and what can be unfolded."""
+    """A report of a title, of a finished run's essence, of tables and what can be unfolded."""
+    facts = [*essence] if record.result.finished else []
     shown = {"title": title, "facts": facts, "tables": tables, "steps": steps}
     return View(__package__ or "", Page(record), shown)

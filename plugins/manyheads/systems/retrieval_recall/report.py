@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from manyheads.core.results import Figure
 from manyheads.report.page import Page, View
 from manyheads.report.record import Record, count
 from manyheads.systems.retrieval_recall.config import WAYS
@@ -16,7 +15,7 @@ def report(record: Record) -> View:
     return View(
         __package__ or "",
         Page(record),
-        {"share": share, "ends": ends, "found": found, "first": first, "ways": WAYS},
+        {"share": share, "hits_of": hits_of, "first": first, "ways": WAYS},
     )
 
 
@@ -30,7 +29,7 @@ def essence(result: RecallResult) -> Iterator[tuple[str, str]]:
     for row in result.rows:
         yield (
             row.title,
-            ", ".join(f"@{depth} {share(one.mean)}{ends(one)}" for depth, one in row.recall.items()),
+            ", ".join(f"@{depth} {share(one.mean)}{one.ends(3)}" for depth, one in row.recall.items()),
         )
 
 
@@ -39,13 +38,7 @@ def share(value: float) -> str:
     return f"{value:.3f}"
 
 
-def ends(figure: Figure, sign: bool = False) -> str:
-    """The ends of its interval, where there is one."""
-    plus = "+" if sign else ""
-    return "" if figure.low is None else f" ({figure.low:{plus}.3f} to {figure.high:{plus}.3f})"
-
-
-def found(target: Target, method: str) -> str:
+def hits_of(target: Target, method: str) -> str:
     """How many of a paper's references a method has found at its deepest."""
     hits = target.hits.get(method)
     return "–" if not hits else f"{hits[-1]:.0f} of {len(target.truth)}"

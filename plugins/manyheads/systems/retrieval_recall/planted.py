@@ -25,6 +25,10 @@ class Field(NamedTuple):
     name: str
     words: tuple[str, str, str, str]
 
+    def order(self, n: int) -> tuple[str, ...]:
+        """Its words, each first in turn."""
+        return self.words[n % 4 :] + self.words[: n % 4]
+
 
 class Group(NamedTuple):
     """What the papers under test of one subject build on.
@@ -102,19 +106,19 @@ def _paper(paper: str, title: str, text: str, year: int, cites: list[str] | None
 
 
 def _plain(field: Field, n: int) -> tuple[str, str]:
-    one, two, three, four = (field.words[(n + step) % 4] for step in range(4))
+    one, two, three, four = field.order(n)
     text = f"The {one} and the {two} make {field.name} difficult. We present a study of the {three} beside the {four}."
     return f"{field.name.capitalize()} by {one} and {two}", text
 
 
 def _holding(field: Field, entity: str, n: int) -> tuple[str, str]:
-    one, two, three, four = (field.words[(n + step) % 4] for step in range(4))
+    one, two, three, four = field.order(n)
     text = f"The {one} and the {two} call for {entity}. We present {entity} of the {three} and the {four}."
     return f"{entity.capitalize()} for the {one}", text
 
 
 def _tested(group: Group, test: int) -> tuple[str, str]:
-    one, two, three, four = (group.near.words[(test + step) % 4] for step in range(4))
+    one, two, three, four = group.near.order(test)
     title = f"{group.near.name.capitalize()} beyond the {one}"
     return (
         title,

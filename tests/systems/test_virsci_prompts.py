@@ -204,8 +204,11 @@ class TestNovelty:
     def test_a_vote_is_for_the_idea_that_the_voter_saw_there(self, played: Played):
         kept = kept_ideas(played)
         votes = {request.system.split()[2].rstrip(","): request for request in asked_to_vote(played)}
-        for said, vote in zip(played.said("vote"), played.result["votes"], strict=True):
-            shown = parts(votes[said.speaker])
+        # votes are cast at once, so that any may be said first
+        ballots = {(vote["voter"], vote["turn"]): vote for vote in played.result["votes"]}
+        assert len(ballots) == len(played.said("vote")) == len(played.result["votes"])
+        for said in played.said("vote"):
+            shown, vote = parts(votes[said.speaker]), ballots[said.speaker, said.turn]
             assert kept[vote["choice"] - 1]["idea"] in shown[said.data["choice"] - 1]
             assert vote["idea"] == kept[vote["choice"] - 1]["title"]
             assert [

@@ -43,8 +43,10 @@ def server() -> Iterator[Misbehaving]:
     [
         ("silent", {}, (), 3),  # one request
         pytest.param("drip", {}, (), 3, marks=pytest.mark.slow),  # one answer without end
-        ("s500", {"retries": 10**6, "max_wait": 0.01}, (), 3),  # one request sent again and again
-        ("prose", {}, (), 10**6),  # one question asked again and again
+        pytest.param(
+            "s500", {"retries": 10**6, "max_wait": 0.01}, (), 3, marks=pytest.mark.slow
+        ),  # one request sent again and again
+        pytest.param("prose", {}, (), 10**6, marks=pytest.mark.slow),  # one question asked again and again
         ("once:tool_object", {}, (NEVER,), 3),  # one tool call
     ],
 )

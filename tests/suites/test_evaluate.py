@@ -103,6 +103,7 @@ def test_finished_cells_stay_and_more_repeats_are_added_to_them(tmp_path: Path) 
     assert [entry.n for entry in found.results.entries] == [2, 2]
 
 
+@pytest.mark.slow
 def test_all_cells_go_by_what_was_known_of_a_server_when_the_first_began(tmp_path: Path) -> None:
     suite = write_suite(tmp_path, "mine", measures=["usage.calls"], plot=None, grid={"team.size": [2]})
     with LLM() as llm:

@@ -437,6 +437,7 @@ def test_a_folder_of_another_version_is_refused_for_that_alone(tmp_path: Path) -
     }
 
 
+@pytest.mark.slow
 def test_a_corpus_or_a_background_that_has_changed_is_named(tmp_path: Path) -> None:
     (tmp_path / "old.md").write_text("Graphs are old.")
     suite = write_ranking(tmp_path, cases=[{**TARGETS[0], "background": "../old.md"}], ideas=1, grid={})
@@ -473,6 +474,7 @@ def test_reviews_that_are_made_in_several_ways_share_their_runs(tmp_path: Path) 
     assert titles(llm)["ConferenceReview"] == 2 * (1 + 2)
 
 
+@pytest.mark.slow
 def test_variants_that_are_only_judged_otherwise_share_their_runs(tmp_path: Path) -> None:
     variants = {name: {"ranking.indicator": name} for name in ("novelty", "feasibility")}
     suite = write_ranking(tmp_path, cases=TARGETS[:1], variants=variants, begin_with={}, grid={}, ideas=1)

@@ -60,9 +60,9 @@ def test_the_figures_hold_for_a_model_that_says_as_much(home: Path, llm: LLM) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("system", ["virsci", "scipip", "discussion", "single"])
+@pytest.mark.parametrize("system", ["virsci", "scipip", "single"])
 def test_every_system_is_estimated(system: str, home: Path) -> None:
-    small = SMALL if system in ("virsci", "discussion") else SMALL[-2:]
+    small = SMALL if system == "virsci" else SMALL[-2:]
     data = estimate("run", system, *small, cwd=home)
     assert data["total"]["calls"] == sum(stage["calls"] for stage in data["stages"]) > 0
     assert not (home / "runs").exists()

@@ -60,7 +60,7 @@ def test_the_figures_hold_for_a_model_that_says_as_much(home: Path, llm: LLM) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("system", ["virsci", "scipip", "single"])
+@pytest.mark.parametrize("system", ["virsci", "scipip"])
 def test_every_system_is_estimated(system: str, home: Path) -> None:
     small = SMALL if system == "virsci" else SMALL[-2:]
     data = estimate("run", system, *small, cwd=home)

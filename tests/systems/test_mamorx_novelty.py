@@ -197,7 +197,7 @@ async def test_the_paper_itself_and_what_it_cites_are_dropped(assess: Review, sc
 
 
 async def test_what_is_dropped_does_not_count(assess: Review, scholar: Scholar) -> None:
-    cited = [held(n, f"Tactile fingers feel soft fruit, volume {n} of nine") for n in range(3)]
+    cited = [held(n, f"Tactile fingers feel soft fruit, volume {n} of nine", "Fruit") for n in range(3)]
     scholar.papers = [
         *cited,
         *(held(10 + n, f"Accounts of the late harvest, volume {n} of nine") for n in range(3)),

@@ -96,6 +96,7 @@ class Library:
         record: an SQLite file for what this run has found, whatever its age: a resumed run sees what it saw.
         paces: other paces than the services ask for, of mirrors that allow it.
         rest: seconds for which a source that failed for good is left alone.
+        sources: asked in place of the config's, of which nothing is then kept but the run's own record.
     """
 
     def __init__(
@@ -109,8 +110,10 @@ class Library:
         record: Path | None = None,
         paces: Mapping[SourceName, Pace] | None = None,
         rest: float = REST,
+        sources: Sequence[Source] | None = None,
     ) -> None:
         self._config, self._bank, self._bound, self.note = config, bank, bound, note
+        self._sources = sources
         self._paces, self._rest = paces or {}, rest
         self._cache = LookupCache(cache, dt.timedelta(days=config.max_age)) if cache else None
         self._record = LookupCache(record, record=True) if record else None
@@ -202,6 +205,8 @@ class Library:
 
     @cached_property
     def _members(self) -> tuple[Member, ...]:
+        if self._sources is not None:
+            return tuple(Member(each, rest=self._rest) for each in self._sources)
         config, members = self._config, list[Member]()
         for name in config.cascade:
             if name != "local":

@@ -108,7 +108,12 @@ class Related(Part):
 
     name: str
     """`N1`, `N2`, …"""
-    evidence: str
+    evidence: str = ""
+    """Empty before the run has cited it."""
+    paper: str = ""
+    """Its id at its source."""
+    phrases: list[int] = []
+    """The phrases that have found it, counted from 1; 0 is title and abstract, by which a local corpus is asked."""
     title: str
     year: int | None = None
     abstract: str = ""
@@ -131,6 +136,10 @@ class Novelty(Part):
     related: list[Related] = []
     conflicts: list[str] = []
     """Titles of the papers beside which it is not novel."""
+    before: str = ""
+    """Nothing from this day on was looked for; empty where nothing bounds it."""
+    missing: list[str] = []
+    """What could not be asked, a sentence each: where there is any, the paper is never called novel."""
 
 
 class FigureNote(Part):
@@ -163,6 +172,8 @@ class CitedWork(Part):
     details: list[str] = []
     retracted: bool | None = None
     """None where no source tells."""
+    paper: str = ""
+    """The id, at its source, of the work that it means."""
     found: str = ""
     """The title as a source has it."""
     abstract: str = ""

@@ -12,7 +12,7 @@ from manyheads.literature.documents.document import (
     Section,
     Table,
 )
-from manyheads.literature.documents.pages import render
+from manyheads.literature.documents.pages import page_size, render
 from manyheads.literature.documents.reading import read_document
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "Reference",
     "Section",
     "Table",
+    "page_size",
     "read_document",
     "render",
 ]

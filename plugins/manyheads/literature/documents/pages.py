@@ -188,6 +188,14 @@ def render(
     return png.getvalue()
 
 
+def page_size(path: Path, page: int) -> tuple[float, float]:
+    """Width and height of a page, in points; raises `DocumentError` where there is none."""
+    with opened(path) as document:
+        if not 1 <= page <= len(document):
+            raise DocumentError(f"{path} has no page {page}", tried=f"it has {len(document)} pages")
+        return document[page - 1].get_size()
+
+
 def _page(raw: Any, number: int, limits: Limits) -> Page:
     """What stands on a page that PDFium has opened."""
     textpage = raw.get_textpage()

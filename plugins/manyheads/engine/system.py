@@ -9,7 +9,7 @@ from typing import Any, Generic, Literal, cast
 from pydantic import BaseModel, Field, create_model
 from typing_extensions import TypeVar
 
-from manyheads.config import Inputs, RunConfig, Section, Slot
+from manyheads.config import Inputs, RunConfig, Section, Slot, Strict
 from manyheads.config.files import merge
 from manyheads.core.results import Figure, Idea
 from manyheads.discussion.run import DiscussionSettings, Run
@@ -22,7 +22,7 @@ from manyheads.resources import Resources
 from manyheads.roles import Roles
 
 __all__ = [
-    "Inputs", "Judge", "Needs", "Number", "Reviews", "Revisions", "Section", "Slot", "System", "system_of",
+    "Inputs", "Judge", "Needs", "Number", "Reviews", "Revisions", "Section", "Service", "Slot", "System", "system_of",
 ]  # fmt: skip
 
 C = TypeVar("C", bound=Section, default=Any)
@@ -99,6 +99,22 @@ class Revisions:
 
 
 @dataclass(frozen=True)
+class Service:
+    """A part of a system's work that an agent of another app has done by one tool call.
+
+    Attributes:
+        name: of the tool, whose words stand in `prompts/tools/NAME.yaml`.
+        arguments: of the tool.
+        run: does the work; what it returns is the tool's answer. The run has the system's config and roles, but no
+            inputs, no folder and no journal.
+    """
+
+    name: str
+    arguments: type[Strict]
+    run: Callable[[Run, Any], Awaitable[str]]
+
+
+@dataclass(frozen=True)
 class System(Generic[C, N, R]):
     """A system: what runs it, what it is given and needs, and what others read about it.
 
@@ -152,6 +168,8 @@ class System(Generic[C, N, R]):
     """How it reviews texts that a user names, where it does."""
     judge: Judge | None = None
     """How it judges what other runs came to, where it does."""
+    services: tuple[Service, ...] = ()
+    """What of it hosts make single tools of."""
     numbers: Mapping[str, Number] = field(default_factory=dict[str, Number])
     """What suites tell of its numbers and settings, by the names that they have in suites."""
     aliases: Mapping[str, str] = field(default_factory=dict[str, str])

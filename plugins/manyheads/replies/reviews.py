@@ -127,6 +127,19 @@ class IdeaLikeness(ReplyModel):
         return f"similarity {self.similarity} of 5. {self.reason}"
 
 
+class FaultFound(ReplyModel):
+    """Which points of a review name a fault that is known to stand in a paper."""
+
+    verb = "looks for a fault"
+
+    reason: Text
+    points: list[Choice]
+
+    def spoken(self) -> str:
+        named = ", ".join(map(str, self.points))
+        return f"{f'named by {named}' if named else 'not named'}. {self.reason}"
+
+
 class NoveltyRound(ReplyModel):
     """One round of a search for what is like an idea: how novel it seems by now, and what to look for next (Table 17)."""
 

@@ -12,8 +12,7 @@ from typing import Literal
 
 from manyheads.core.results import Figure
 from manyheads.errors import DocumentError
-from manyheads.literature import documents
-from manyheads.literature.documents import page_size, render
+from manyheads.literature.documents import page_size, places, render
 from manyheads.report.page import Page, View
 from manyheads.report.record import Record, count
 from manyheads.systems.mamorx.result import (
@@ -288,9 +287,7 @@ class ReviewPage(Page):
                 if source.page == page and source.state in ("exact", "close") and source.kind in IN_PAGES:
                     lines = [box for box in source.boxes if box.page == page] or [
                         Box(page=page, left=left, top=top, right=right, bottom=bottom)
-                        for left, top, right, bottom in documents.places(
-                            path, page, source.found or source.quote
-                        )
+                        for left, top, right, bottom in places(path, page, source.found or source.quote)
                     ]
                     for place, box in enumerate(lines):
                         anchor, size = _anchor(claim, source), (box.right - box.left, box.bottom - box.top)

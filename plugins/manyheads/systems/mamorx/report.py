@@ -55,7 +55,7 @@ def essence(result: MamorxResult) -> Iterator[tuple[str, str]]:
     if result.references:
         yield "References", states(result)
     if result.review and result.review.claims:
-        yield "Claims", claims(result.review)
+        yield "Points", claims(result.review)
 
 
 def value(entry: Entry) -> str:
@@ -257,7 +257,7 @@ class ReviewPage(Page):
             return None
 
     @cached_property
-    def cited(self) -> list[int]:
+    def pages(self) -> list[int]:
         """The pages that claims rest on, in order; figures have pictures of their own."""
         sources = (source for claim in self.review.claims for source in claim.sources)
         return sorted({s.page for s in sources if s.page and s.state != "absent" and s.kind in IN_PAGES})
@@ -266,7 +266,7 @@ class ReviewPage(Page):
     def sheets(self) -> list[Sheet]:
         """The pages that claims rest on, as far as there is room for them beside the figures."""
         sheets, room = list[Sheet](), LARGEST - sum(len(crop.address) for crop in self.crops.values())
-        for page in self.cited if self.file else ():
+        for page in self.pages if self.file else ():
             assert self.file
             try:
                 picture = _picture(render(self.file, page, width=WIDTH, margin=0), "JPEG")

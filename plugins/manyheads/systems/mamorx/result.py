@@ -59,6 +59,7 @@ class Entry(Part):
 
     name: str
     title: str
+    kind: Literal["text", "points", "flag", "score", "choice"] = "text"
     value: str | int | bool | None = None
     """None for a list of points."""
     claims: list[int] = []
@@ -204,6 +205,8 @@ class Exchange(Part):
 class MamorxResult(Part):
     """A review of a paper with all that it rests on."""
 
+    maker: str = "committee"
+    """Who wrote it, see `MamorxConfig.maker`."""
     title: str = ""
     paper: Anchor | None = None
     team: list[Person] = []

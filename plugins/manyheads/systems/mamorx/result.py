@@ -2,6 +2,8 @@
 
 from typing import Literal, TypeAlias
 
+from pydantic import computed_field
+
 from manyheads.core.results import Part, Person
 
 SourceKind: TypeAlias = Literal["passage", "figure", "table", "reference", "paper"]
@@ -77,6 +79,12 @@ class PaperReview(Part):
     claims: list[Claim] = []
     text: str = ""
     """All of it in Markdown, as an author reads it; claims without a source that is there stand apart."""
+
+    @computed_field
+    @property
+    def scores(self) -> dict[str, int]:
+        """What stands in the fields that have a scale, by their names."""
+        return {each.name: each.value for each in self.entries if each.scale and isinstance(each.value, int)}
 
 
 class Anchor(Part):

@@ -1,5 +1,6 @@
 """Where vectors live: one small interface, so that a folder, a server and memory can stand for each other."""
 
+import hashlib
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -207,7 +208,10 @@ def _by_record(vectors: "Mapping[str, Vectors]") -> list[dict[str, list[float]]]
 
 def point_id(record_id: str) -> str:
     """Qdrant takes integers and UUIDs only: the UUID (version 5) that stands for a record's id."""
-    return str(uuid.uuid5(_NAMESPACE, record_id))
+    # as `uuid.uuid5` writes it, in a quarter of its time: a look-up reads some hundred records
+    digits = hashlib.sha1(_NAMESPACE.bytes + record_id.encode(), usedforsecurity=False).hexdigest()
+    variant = "89ab"[int(digits[16], 16) & 3]
+    return f"{digits[:8]}-{digits[8:12]}-5{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"
 
 
 def _record(point: Any) -> Record:

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from manyheads.bank.ecosystem import Ecosystem
-from manyheads.bank.extraction import Extraction
+from manyheads.bank.extraction import LEXICAL, Extraction
 from manyheads.bank.graph import GRAPH, Graph
 from manyheads.bank.knowledge import CHUNK
 from manyheads.bank.knowledge import Collection as Bank
@@ -18,6 +19,7 @@ from manyheads.bank.qdrant import META
 from manyheads.bank.store import Closing, Filter
 from manyheads.disk import LockedError
 from manyheads.errors import CorpusError
+from manyheads.texts import count
 
 if TYPE_CHECKING:
     from manyheads.bank.vectors import Vectors
@@ -278,6 +280,22 @@ class RecordBook(Closing):
         if self._records is not None:
             self._records.close()
             self._records = None
+
+
+def records_in_short(folder: Path, name: str) -> str:
+    """How many records a corpus has, and who has made them, in words; `name` is what a user calls it. Raises `CorpusError`."""
+    with Graph(folder / GRAPH) as graph:
+        counts, recipes, makers = graph.counts(), graph.recipes(), graph.makers()
+    by: Counter[str] = Counter()
+    for recipe, number in recipes.items():
+        by["rules" if makers[recipe] == LEXICAL else makers[recipe]] += number
+    if not by:
+        return f"no records yet: rules make them at first use, a model by manyheads corpus extract {name} --model …"
+    made = ", ".join(f"{count(number, 'record')} by {maker}" for maker, number in by.most_common())
+    rest = counts.papers - counts.extractions
+    return made + (
+        f", {count(rest, 'paper')} without one yet, which rules make at first use" if rest > 0 else ""
+    )
 
 
 def _recipes(graph: Graph) -> dict[str, int]:

@@ -16,6 +16,7 @@ from manyheads.bank.meta import BuildOptions
 from manyheads.errors import MeasureError
 from manyheads.resources import shipped
 from manyheads.systems import systems
+from manyheads.systems.results import closing_lines, load, write_report
 from manyheads.systems.retrieval_recall.planted import planted
 from manyheads.systems.retrieval_recall.recall import hits
 from support.llm import LLM
@@ -216,6 +217,15 @@ async def test_entities_find_what_holds_them(tested: Any, tmp_path: Path) -> Non
     assert recall(played, "entity", 4) == pytest.approx(2 / 3) or recall(played, "entity", 4) == 1
     assert recall(played, "semantic", 4) == pytest.approx(1 / 3)
     assert recall(played, "semantic+entity", 4) == 1
+
+
+async def test_where_no_model_is_asked_none_is_said_to_have_written(
+    tested: Any, alone: Path, tmp_path: Path
+) -> None:
+    await tested(alone, "method=cosine")
+    assert not load(tmp_path / "run").offline
+    assert "language model" not in closing_lines(tmp_path / "run")
+    assert "Not written by" not in write_report(tmp_path / "run").read_text(encoding="utf-8")
 
 
 async def test_chance_is_what_a_random_order_would_find(tested: Any, alone: Path) -> None:

@@ -10,12 +10,14 @@ import pytest
 from manyheads.bank.building import build_corpus
 from manyheads.bank.database import LiteratureDatabase
 from manyheads.bank.embedding import load_embedder
+from manyheads.bank.extraction import Extraction
 from manyheads.bank.graph import Citations
 from manyheads.bank.meta import BuildOptions
 from manyheads.core.events import Judged, Stage
-from manyheads.engine.readiness import prepare
+from manyheads.engine.readiness import findings, prepare
 from manyheads.errors import BudgetError, ChangedError, ConfigError, SubjectError
 from manyheads.systems import systems
+from manyheads.systems.loading import load
 from manyheads.systems.scipip.config import ScipipConfig
 from manyheads.systems.scipip.result import Candidate
 from manyheads.systems.scipip.selection import merge
@@ -225,6 +227,37 @@ async def test_what_papers_are_cited_with_is_told_by_its_title(run: Play, tmp_pa
         "literature.retrieval.how=[semantic,cocitation]",
     )  # fmt: skip
     assert channels(played, "cited 2× together with “Study 2”") == ["Study 9"]
+
+
+def test_the_shipped_background_belongs_to_the_shipped_corpus(llm: LLM) -> None:
+    with pytest.raises(ConfigError, match=r"corpora/mine.*sample") as refused:
+        prepare(load(["scipip"], ["corpus=corpora/mine"]))
+    assert "--background" in str(refused.value.hint)
+    prepare(load(["scipip"]))
+    prepare(load(["scipip"], ["corpus=corpora/mine", f"inputs.background={BACKGROUND}"]))
+
+
+async def test_check_tells_whose_the_records_are(llm: LLM, tmp_path: Path) -> None:
+    source = write_corpus(tmp_path / "papers.jsonl", [paper(n, year=2005 + n) for n in range(12)])
+    config = config_for(
+        llm, "system=scipip", f"corpus={tmp_path / 'corpus'}", f"inputs.background={BACKGROUND}"
+    )
+
+    def records() -> str:
+        [line] = [each.message for each in findings(config, ask_models=False) if each.subject == "corpus"]
+        return line.partition("1 scientist, ")[2] or line.partition("2 scientists, ")[2]
+
+    options = BuildOptions(bound=2015)
+    with build_corpus(source, tmp_path / "corpus", options, load_embedder("lexical")) as ecosystem:
+        assert records().startswith("no records yet")
+        LiteratureDatabase.of(ecosystem).put(
+            Extraction(paper=f"p{n}", made_by="openai/m" if n else "lexical", recipe=f"{n > 0}")
+            for n in range(4)
+        )
+    assert (
+        records()
+        == "3 records by openai/m, 1 record by rules, 8 papers without one yet, which rules make at first use"
+    )
 
 
 async def test_sentences_are_no_entities(run: Play) -> None:

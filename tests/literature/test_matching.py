@@ -72,10 +72,10 @@ def test_a_preprint_is_known_by_its_number_however_it_is_written() -> None:
 
 def test_a_title_that_many_bear_needs_authors_and_year() -> None:
     editorial = PAPER.model_copy(update={"title": "Editorial", "doi": None})
-    known = {"text": "", "title": "Editorial", "authors": ("Berg",), "year": 2011}
-    assert Cited([Reference(**known)]).means(editorial)
-    assert not Cited([Reference(**{**known, "year": 2009})]).means(editorial)
-    assert not Cited([Reference(**{**known, "authors": ("Moe",)})]).means(editorial)
+    known = Reference(text="", title="Editorial", authors=("Berg",), year=2011)
+    assert Cited([known]).means(editorial)
+    assert not Cited([known.model_copy(update={"year": 2009})]).means(editorial)
+    assert not Cited([known.model_copy(update={"authors": ("Moe",)})]).means(editorial)
 
 
 def test_details_that_differ_are_told_and_those_that_nobody_knows_are_not() -> None:

@@ -180,7 +180,7 @@ async def test_a_retraction_is_told_by_the_source_that_knows(
         "authorships": authors,
         "abstract": "It feels.",
     }
-    second = first == "openalex" and "semantic_scholar" or "openalex"
+    second = "semantic_scholar" if first == "openalex" else "openalex"
     with OpenAlexServer(papers=[work(1, HAND["title"], is_retracted=True, **known)]) as openalex:
         endpoints = {"openalex": openalex.url, "semantic_scholar": scholar.url}
         played = await look_up(cited(), literature={"cascade": [first, second], "endpoints": endpoints})

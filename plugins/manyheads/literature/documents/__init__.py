@@ -14,7 +14,7 @@ from manyheads.literature.documents.document import (
     Speech,
     Table,
 )
-from manyheads.literature.documents.pdfium import render
+from manyheads.literature.documents.pdfium import page_size, render
 from manyheads.literature.documents.pictures import picture
 from manyheads.literature.documents.places import places
 from manyheads.literature.documents.quotes import Passage, find_quote
@@ -37,6 +37,7 @@ __all__ = [
     "Speech",
     "Table",
     "find_quote",
+    "page_size",
     "picture",
     "places",
     "read_document",

@@ -20,6 +20,8 @@ class Limits:
 
     bytes: int = 100_000_000
     """A larger file is refused."""
+    text: int = 10_000_000
+    """Bytes; a larger text (LaTeX, HTML, Markdown, JSON) is refused."""
     pages: int = 200
     characters: int = 60_000
     """On one page."""

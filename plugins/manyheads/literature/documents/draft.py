@@ -50,7 +50,7 @@ class Draft:
                 cites=citations.of(one.text) if one.cites is None else one.cites,
             )
             for one in self.divisions
-            if one.title or one.text
+            if (one.title or one.text) and not one.references
         )
         faults = [
             *self.faults,

@@ -106,6 +106,14 @@ def drawn(
             raise DocumentError(f"page {page} of {path} cannot be rendered", tried=str(error)) from error
 
 
+def page_size(path: Path, page: int) -> tuple[float, float]:
+    """Width and height of a page as it is shown, in points; raises `DocumentError` where there is none."""
+    with opened(path) as document:
+        if not 1 <= page <= len(document):
+            raise DocumentError(f"{path} has no page {page}", tried=f"it has {len(document)} pages")
+        return document[page - 1].get_size()
+
+
 def png(image: "Image") -> bytes:
     """A picture as a file."""
     file = BytesIO()

@@ -1,13 +1,23 @@
 """A paper's full text from a file: a PDF, or the TEI that GROBID makes of one."""
 
+import re
 from pathlib import Path
 
 from manyheads.errors import DocumentError
 from manyheads.literature.documents.document import Document, Limits
+from manyheads.literature.documents.latex import read_latex
 from manyheads.literature.documents.pdf import read_pdf
+from manyheads.literature.documents.plain import read_markdown, read_plain
+from manyheads.literature.documents.structured import read_json
 from manyheads.literature.documents.tei import read_tei
+from manyheads.literature.documents.webpage import read_html
 
 LIMITS = Limits()
+PLAIN = (".txt", ".text")
+LATEX = (".tex", ".latex", ".ltx")
+HTML = (".html", ".htm", ".xhtml")
+TEXTS = (*PLAIN, ".md", ".markdown", ".json")
+KINDS = "a PDF, GROBID's TEI, LaTeX, HTML, Markdown, plain text or JSON"
 
 
 def read_document(path: Path, limits: Limits = LIMITS) -> Document:
@@ -23,7 +33,7 @@ def read_document(path: Path, limits: Limits = LIMITS) -> Document:
     except OSError as error:
         raise DocumentError(
             f"{path} cannot be read: {error.strerror or error}",
-            hint="give the path of a PDF or of a TEI file",
+            hint=f"give {KINDS}",
         ) from error
     if size > limits.bytes:
         raise DocumentError(
@@ -35,14 +45,42 @@ def read_document(path: Path, limits: Limits = LIMITS) -> Document:
         raise DocumentError(f"{path} is empty", hint="fetch or copy it again")
     if b"%PDF-" in head[:1024]:
         return read_pdf(path, limits)
-    if (
-        b"<TEI" in head
-        or b"tei-c.org" in head
-        or (path.suffix == ".xml" and head.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] == b"<")
-    ):
+    start = head.lstrip(b"\xef\xbb\xbf \r\n\t")
+    kind = path.suffix.lower()
+    if b"<TEI" in head or b"tei-c.org" in head or (kind == ".xml" and start[:1] == b"<"):
         return read_tei(path)
+    if kind in HTML or re.match(rb"(?i)<!doctype html|<html", start):
+        return read_html(path, _text(path, size, limits))
+    if kind in LATEX or (kind in PLAIN and b"\\documentclass" in head):
+        return read_latex(path, _text(path, size, limits))
+    if kind in TEXTS:
+        text = _text(path, size, limits)
+        if kind == ".json":
+            return read_json(path, text)
+        return read_plain(text) if kind in PLAIN else read_markdown(path, text)
     raise DocumentError(
-        f"{path} is neither a PDF nor TEI",
-        tried="the file's first bytes",
-        hint="give a PDF, or the TEI that GROBID makes of one",
+        f"{path} is none of the papers that are read",
+        tried=f"its first bytes, and its ending `{path.suffix}`",
+        hint=f"give {KINDS}",
     )
+
+
+def _text(path: Path, size: int, limits: Limits) -> str:
+    """A text file in UTF-8, or in the code of old files."""
+    if size > limits.text:
+        raise DocumentError(
+            f"{path} is too large: {size:,} bytes",
+            tried=f"texts of up to {limits.text:,} bytes are read",
+            hint="is it a paper? give a part of it",
+        )
+    data = path.read_bytes()
+    if b"\0" in data:
+        raise DocumentError(f"{path} is no text: it holds null bytes", hint=f"give {KINDS}")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = data.decode("cp1252", "replace")
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if not text.strip():
+        raise DocumentError(f"{path} is blank", hint=f"give {KINDS}")
+    return text

@@ -53,12 +53,14 @@ class Division:
     """Of its references; None where the text is to be searched for them."""
     pages: tuple[int, ...] = ()
     references: bool = False
+    depth: int = 0
+    """1 for a section, 2 for a part of it; 0 where its number tells."""
     lines: list[Line] = field(default_factory=list[Line])
     heading: Line | None = None
 
     @property
     def level(self) -> int:
-        return self.number.count(".") + 1
+        return self.depth or self.number.count(".") + 1
 
 
 def title_and_authors(lines: Sequence[Line], body: float) -> tuple[str, tuple[str, ...], int]:

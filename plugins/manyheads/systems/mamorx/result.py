@@ -2,6 +2,8 @@
 
 from typing import Literal, TypeAlias
 
+from pydantic import computed_field
+
 from manyheads.core.results import Part, Person
 
 SourceKind: TypeAlias = Literal["passage", "figure", "table", "reference", "paper"]
@@ -59,6 +61,7 @@ class Entry(Part):
 
     name: str
     title: str
+    kind: Literal["text", "points", "flag", "score", "choice"] = "text"
     value: str | int | bool | None = None
     """None for a list of points."""
     claims: list[int] = []
@@ -76,6 +79,12 @@ class PaperReview(Part):
     claims: list[Claim] = []
     text: str = ""
     """All of it in Markdown, as an author reads it; claims without a source that is there stand apart."""
+
+    @computed_field
+    @property
+    def scores(self) -> dict[str, int]:
+        """What stands in the fields that have a scale, by their names."""
+        return {each.name: each.value for each in self.entries if each.scale and isinstance(each.value, int)}
 
 
 class Anchor(Part):
@@ -204,6 +213,8 @@ class Exchange(Part):
 class MamorxResult(Part):
     """A review of a paper with all that it rests on."""
 
+    maker: str = "committee"
+    """Who wrote it, see `MamorxConfig.maker`."""
     title: str = ""
     paper: Anchor | None = None
     team: list[Person] = []

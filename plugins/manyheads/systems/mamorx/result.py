@@ -193,6 +193,8 @@ class Exchange(Part):
 class MamorxResult(Part):
     """A review of a paper with all that it rests on."""
 
+    maker: str = "committee"
+    """Who wrote it, see `MamorxConfig.maker`."""
     title: str = ""
     paper: Anchor | None = None
     team: list[Person] = []

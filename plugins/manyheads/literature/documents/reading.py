@@ -1,16 +1,21 @@
 """A paper's full text from a file: a PDF, or the TEI that GROBID makes of one."""
 
+import re
 from pathlib import Path
 
 from manyheads.errors import DocumentError
 from manyheads.literature.documents.document import Document, Limits
+from manyheads.literature.documents.latex import read_latex
 from manyheads.literature.documents.pdf import read_pdf
 from manyheads.literature.documents.plain import read_markdown, read_plain
 from manyheads.literature.documents.structured import read_json
 from manyheads.literature.documents.tei import read_tei
+from manyheads.literature.documents.webpage import read_html
 
 LIMITS = Limits()
 PLAIN = (".txt", ".text")
+LATEX = (".tex", ".latex", ".ltx")
+HTML = (".html", ".htm", ".xhtml")
 TEXTS = (*PLAIN, ".md", ".markdown", ".json")
 KINDS = "a PDF, GROBID's TEI, LaTeX, HTML, Markdown, plain text or JSON"
 
@@ -44,6 +49,10 @@ def read_document(path: Path, limits: Limits = LIMITS) -> Document:
     kind = path.suffix.lower()
     if b"<TEI" in head or b"tei-c.org" in head or (kind == ".xml" and start[:1] == b"<"):
         return read_tei(path)
+    if kind in HTML or re.match(rb"(?i)<!doctype html|<html", start):
+        return read_html(path, _text(path, size, limits))
+    if kind in LATEX or (kind in PLAIN and b"\\documentclass" in head):
+        return read_latex(path, _text(path, size, limits))
     if kind in TEXTS:
         text = _text(path, size, limits)
         if kind == ".json":

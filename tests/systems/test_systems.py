@@ -32,7 +32,7 @@ ALLOWED = {
     "cli/evaluate.py": "the command that plants errors",
     "cli/inspect.py": "a config by default, and an example",
     "cli/progress.py": "the field of a reply",
-    "cli/review.py": "the commands of the two systems that judge",
+    "cli/review.py": "the command `ranking judge`",
     "literature/targets.py": "targets are written for rankings",
     "measures/alignment.py": "how people's rankings are counted",
     "replies/proposals.py": "the field of a reply",

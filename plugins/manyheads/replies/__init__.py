@@ -23,8 +23,9 @@ from manyheads.replies.proposals import (
     Review, RevisedProposal, TraitVerdict, Verdict, ranking_of, review_on,
 )  # fmt: skip
 from manyheads.replies.reviews import (
-    CRITERIA, Closest, Comparison, ConferenceReview, FaultFound, FigureCritique, IdeaLikeness, IdeaRating, NoveltyReport,
-    NoveltyRound, Placing, closest_of, comparison_of,
+    CRITERIA, Closest, Comparison, ConferenceReview, FaultFound, FigureCritique, IdeaLikeness, IdeaRating,
+    NoveltyDecision, NoveltyReport, NoveltyRound, NoveltySummary, Placing, Relevance, SearchPhrase, closest_of,
+    comparison_of,
 )  # fmt: skip
 from manyheads.replies.team import (
     Abstract, Advice, Analysis, Consensus, Critique, Decision, Doubts, Idea, IdeaNote, IdeaNotes, Interest,
@@ -42,6 +43,7 @@ REPLIES: dict[str, type[ReplyModel]] = {
         Extract, DetailedIdeas, FullExtract,
         Entities, Synonyms, Brainstorm, Problem, InspiredIdeas, Screening, Refinement,
         Comparison, Closest, IdeaLikeness, NoveltyRound, FaultFound,
+        SearchPhrase, Relevance, NoveltyDecision, NoveltySummary,
     )
 }  # fmt: skip
 """Those that ship, by name."""

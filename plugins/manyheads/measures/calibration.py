@@ -63,6 +63,8 @@ def read_people(path: Path, on: str = "score") -> Ratings:
         RatingError: the file cannot be read, lacks a column, a cell is no number or no decision, a rater rated a paper
             twice, or rows of one paper tell different decisions.
     """
+    if not path.is_file():
+        raise RatingError(f"{path}: no such file", hint=HINT)
     problems, seen = list[str](), set[tuple[str, str]]()
     scores, decisions = dict[str, list[float]](), dict[str, bool]()
     for row in read_table(path, [("paper",), (on.lower(),)], HINT):

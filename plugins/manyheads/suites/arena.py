@@ -107,10 +107,14 @@ def nameless(text: str, names: Iterable[str], cut: Sequence[str] = ()) -> tuple[
         named = re.compile(
             rf"(?:\b(?:the|our|a)\s+)?(?<![\w-])(?:{'|'.join(words)})s?(?![\w-])", re.IGNORECASE
         )
-        text, replaced = named.subn(
-            lambda found: NEUTRAL.capitalize() if found[0][:1].isupper() else NEUTRAL, text
-        )
+        text, replaced = named.subn(_neutral, text)
     return re.sub(r"\n{3,}", "\n\n", text).strip(), sections + sentences + replaced
+
+
+def _neutral(found: re.Match[str]) -> str:
+    """What stands in the place of a name, with a capital where a sentence begins."""
+    begins = re.search(r"(?:^|\n|[.!?])[\s>#*+•\d.)-]*$", found.string[: found.start()])
+    return NEUTRAL.capitalize() if begins else NEUTRAL
 
 
 def _without(text: str, headings: Sequence[str]) -> tuple[str, int]:

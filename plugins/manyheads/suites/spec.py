@@ -484,8 +484,9 @@ def read_suite(name: str, resources: Resources, cases: Path | None = None) -> Su
     if not file:
         return Suite(name, spec)
     calibration, beside = spec.calibration, file if file.is_dir() else file.parent
+    keys = read_cases(file, spec.files)
     people = read_people(beside / calibration.people, calibration.on) if calibration else None
-    return Suite(name, spec, read_cases(file, spec.files), people)
+    return Suite(name, spec, keys, people)
 
 
 def suite_names(resources: Resources) -> list[str]:

@@ -158,7 +158,7 @@ class Session:
                     shown = self._shown(literature, library, lambda line: run.warn("references", line))
                     run = Run(
                         config, guarded, roles, shown, emit, system.result(), recall.insiders,
-                        library=library, material=material,
+                        library=library, material=material, folder=self.folder,
                     )  # fmt: skip
                     for line in switched_off(config, roles):
                         run.warn("", line)

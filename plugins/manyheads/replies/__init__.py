@@ -23,7 +23,7 @@ from manyheads.replies.proposals import (
     Review, RevisedProposal, TraitVerdict, Verdict, ranking_of, review_on,
 )  # fmt: skip
 from manyheads.replies.reviews import (
-    CRITERIA, Closest, Comparison, ConferenceReview, FigureCritique, IdeaLikeness, IdeaRating, NoveltyReport,
+    CRITERIA, CaptionCritique, Closest, Colours, Comparison, ConferenceReview, FigureCritique, FigureDescription, IdeaLikeness, IdeaRating, NoveltyReport,
     NoveltyRound, Placing, closest_of, comparison_of,
 )  # fmt: skip
 from manyheads.replies.team import (
@@ -37,7 +37,8 @@ REPLIES: dict[str, type[ReplyModel]] = {
     kind.__name__: kind
     for kind in (
         Decision, Remark, Summary, Progress, Consensus, Topic, Interest, Advice, Idea, Vote, Abstract, Revision,
-        SelfReview, ConferenceReview, IdeaRating, Interests, Proposal, Review, Verdict, NoveltyReport, FigureCritique,
+        SelfReview, ConferenceReview, IdeaRating, Interests, Proposal, Review, Verdict, NoveltyReport,
+        Colours, FigureDescription, FigureCritique, CaptionCritique,
         Reflection, Analysis, Reading, Critique, FirstIdea, RevisedProposal, Rethought, Condensed, Ranking,
         Extract, DetailedIdeas, FullExtract,
         Entities, Synonyms, Brainstorm, Problem, InspiredIdeas, Screening, Refinement,

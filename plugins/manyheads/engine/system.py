@@ -11,27 +11,19 @@ from typing_extensions import TypeVar
 
 from manyheads.config import Inputs, RunConfig, Section, Slot, Strict
 from manyheads.config.files import merge
-from manyheads.core.results import Idea
+from manyheads.core.results import Figure, Idea
 from manyheads.discussion.run import DiscussionSettings, Run
 from manyheads.engine.folder import writing
 from manyheads.errors import ConfigError
 from manyheads.replies import ReplyModel
 from manyheads.report.page import Page, View, write_page
 from manyheads.report.record import Record, read_run
+from manyheads.resources import Resources
 from manyheads.roles import Roles
 
 __all__ = [
-    "Inputs",
-    "Judge",
-    "Needs",
-    "Number",
-    "Revisions",
-    "Section",
-    "Service",
-    "Slot",
-    "System",
-    "system_of",
-]
+    "Inputs", "Judge", "Needs", "Number", "Reviews", "Revisions", "Section", "Service", "Slot", "System", "system_of",
+]  # fmt: skip
 
 C = TypeVar("C", bound=Section, default=Any)
 N = TypeVar("N", bound=Inputs, default=Any)
@@ -62,6 +54,23 @@ class Judge:
     def name(self) -> str:
         """What measures and settings of suites begin with."""
         return self.measure.partition(".")[0]
+
+
+@dataclass(frozen=True)
+class Reviews:
+    """How `manyheads review` has a system review texts.
+
+    Attributes:
+        input: its input that takes the file of a text, or a run's folder.
+        of: what it reviews where no form is named: whole papers, or abstracts.
+        forms: its settings for each form of review that it offers, by the form's name.
+        scores: by name, the scores that a result of it gives.
+    """
+
+    input: str
+    of: Literal["papers", "abstracts"]
+    forms: Callable[[Resources], Mapping[str, Mapping[str, object]]]
+    scores: Callable[[Any], Mapping[str, Figure]]
 
 
 @dataclass(frozen=True)
@@ -155,6 +164,8 @@ class System(Generic[C, N, R]):
     """What was written, in full, in Markdown: it stands for the essence where others go on with it."""
     revisions: Callable[[R], Revisions | None] = lambda result: None
     """How `result.idea` came about, where it was revised."""
+    reviews: Reviews | None = None
+    """How it reviews texts that a user names, where it does."""
     judge: Judge | None = None
     """How it judges what other runs came to, where it does."""
     services: tuple[Service, ...] = ()

@@ -23,8 +23,9 @@ from manyheads.replies.proposals import (
     Review, RevisedProposal, TraitVerdict, Verdict, ranking_of, review_on,
 )  # fmt: skip
 from manyheads.replies.reviews import (
-    CRITERIA, CaptionCritique, Closest, Colours, Comparison, ConferenceReview, FigureCritique, FigureDescription, IdeaLikeness, IdeaRating, NoveltyReport,
-    NoveltyRound, Placing, closest_of, comparison_of,
+    CRITERIA, CaptionCritique, Closest, Colours, Comparison, ConferenceReview, FaultFound, FigureCritique,
+    FigureDescription, IdeaLikeness, IdeaRating, NoveltyDecision, NoveltyReport, NoveltyRound, NoveltySummary, Placing,
+    Relevance, SearchPhrase, closest_of, comparison_of,
 )  # fmt: skip
 from manyheads.replies.team import (
     Abstract, Advice, Analysis, Consensus, Critique, Decision, Doubts, Idea, IdeaNote, IdeaNotes, Interest,
@@ -42,7 +43,8 @@ REPLIES: dict[str, type[ReplyModel]] = {
         Reflection, Analysis, Reading, Critique, FirstIdea, RevisedProposal, Rethought, Condensed, Ranking,
         Extract, DetailedIdeas, FullExtract,
         Entities, Synonyms, Brainstorm, Problem, InspiredIdeas, Screening, Refinement,
-        Comparison, Closest, IdeaLikeness, NoveltyRound,
+        Comparison, Closest, IdeaLikeness, NoveltyRound, FaultFound,
+        SearchPhrase, Relevance, NoveltyDecision, NoveltySummary,
     )
 }  # fmt: skip
 """Those that ship, by name."""

@@ -2,9 +2,7 @@
 
 import json
 import re
-import struct
-import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -22,7 +20,6 @@ from manyheads.hosts import FRAMEWORKS
 from manyheads.literature.documents import Document, Figure, Section, read_document
 from manyheads.systems.mamorx.config import MamorxConfig, MamorxInputs
 from manyheads.systems.mamorx.figures import BANDS, NEEDS, critique
-from manyheads.systems.mamorx.pictures import NoPictureError, scaled
 from manyheads.systems.mamorx.result import FigureNote, MamorxResult
 from support.faults import Fault
 from support.llm import LLM
@@ -265,73 +262,3 @@ async def test_a_spent_budget_keeps_what_is_done_and_resume_shows_the_same_bytes
     (tmp_path / "figures/figure-1.png").write_bytes((tmp_path / "figures/figure-2.png").read_bytes())
     with pytest.raises(ChangedError):
         await play(config_of(seeing, gone), tmp_path, seeing)
-
-
-# Pictures in files.
-
-
-def png_of(wide: int, high: int) -> bytes:
-    """A PNG that says it has this size, and holds next to nothing."""
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    head = struct.pack(">IIBBBBB", wide, high, 8, 2, 0, 0, 0)
-    parts = chunk(b"IHDR", head), chunk(b"IDAT", zlib.compress(b"\0" * 100)), chunk(b"IEND", b"")
-    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
-
-
-@pytest.mark.filterwarnings("ignore:Image size")
-@pytest.mark.parametrize(
-    ("data", "why"),
-    [
-        (png_of(20_000, 20_000), "large"),
-        (png_of(9_000, 9_000), "large"),
-        (png_of(11_000, 9_000), "large"),
-        (png_of(0, 0), "small unreadable"),
-        (png_of(3, 800), "small"),
-        (png_of(300, 300), "unreadable"),
-        (b"", "unreadable"),
-        (b"%PDF-1.7 no picture", "unreadable"),
-        (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "unreadable"),
-    ],
-)
-def test_what_is_no_picture_to_look_at(data: bytes, why: str) -> None:
-    with pytest.raises(NoPictureError) as caught:
-        scaled(data, PIXELS)
-    assert caught.value.why in why.split()
-
-
-def encoded(image: Image.Image, kind: str, **more: Any) -> bytes:
-    out = BytesIO()
-    image.save(out, kind, **more)
-    return out.getvalue()
-
-
-def turned(image: Image.Image) -> bytes:
-    tags = Image.Exif()
-    tags[0x0112] = 6
-    return encoded(image, "JPEG", exif=tags)
-
-
-@pytest.mark.parametrize(
-    ("make", "expected"),
-    [
-        (lambda: encoded(Image.new("RGB", (100, 80), "navy"), "PNG"), (100, 80)),
-        (lambda: encoded(Image.new("RGBA", (400, 400), (0, 0, 0, 0)), "PNG"), (200, 200)),
-        (lambda: encoded(Image.new("P", (400, 400)), "GIF"), (200, 200)),
-        (lambda: encoded(Image.new("CMYK", (400, 400)), "JPEG"), (200, 200)),
-        (lambda: encoded(Image.linear_gradient("L").convert("I;16"), "PNG"), (200, 200)),
-        (lambda: turned(Image.new("RGB", (800, 200))), (100, 400)),
-        (lambda: encoded(Image.new("1", (2_500, 2_500)), "TIFF", compression="group4"), (200, 200)),
-    ],
-)  # fmt: skip
-def test_pictures_of_many_kinds_are_scaled(make: Callable[[], bytes], expected: tuple[int, int]) -> None:
-    made = scaled(make(), PIXELS)
-    assert size(made) == expected
-    assert Image.open(BytesIO(made)).mode == "RGB"
-
-
-def test_what_shines_through_is_white() -> None:
-    made = scaled(encoded(Image.new("RGBA", (64, 64), (0, 0, 0, 0)), "PNG"), PIXELS)
-    assert Image.open(BytesIO(made)).getpixel((5, 5)) == (255, 255, 255)

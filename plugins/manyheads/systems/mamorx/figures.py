@@ -22,11 +22,10 @@ from manyheads.disk import expanded, replace_bytes
 from manyheads.engine.folder import writing
 from manyheads.engine.system import Needs, Service
 from manyheads.errors import DocumentError, ModelError
-from manyheads.literature.documents import Box, Figure, render
+from manyheads.literature.documents import Figure, PictureError, picture, picture_in
 from manyheads.literature.documents.figures import LABEL
 from manyheads.replies import CaptionCritique, Colours, FigureCritique, FigureDescription, ReplyModel
 from manyheads.systems.mamorx.config import MamorxConfig
-from manyheads.systems.mamorx.pictures import NoPictureError, scaled
 from manyheads.systems.mamorx.result import FigureNote, MamorxResult
 from manyheads.tools import ToolRefusedError
 
@@ -239,45 +238,32 @@ def _files(figures: Sequence[Figure]) -> list[str]:
 
 def _exhibit(run: MamorxRun, at: int, note: FigureNote, file: str) -> Exhibit:
     """A figure with its picture, which the run's folder keeps: a resumed run shows the same bytes."""
-    figure = run.material.document.figures[at]
-    number, speaking = (
-        at + 1,
-        re.compile(rf"(?i)\bfig(?:ure|\.)?s?\.?\s*{re.escape(figure.number)}(?![\d.]*\d)"),
-    )
-    mentions = tuple(one.text for one in run.material.passages if speaking.search(one.text))
+    paper, figure = run.material, run.material.document.figures[at]
+    number = rf"(?i)\bfig(?:ure|\.)?s?\.?\s*{re.escape(figure.number)}(?![\d.]*\d)"
+    mentions = tuple(one.text for one in paper.passages if re.search(number, one.text))
+    if not figure.files and not _stands(figure):
+        figure = figure.model_copy(update={"box": None})
     path = run.folder and run.folder / file
     try:
         if path and path.is_file():
-            picture = path.read_bytes()
+            shown = path.read_bytes()
         else:
-            picture = _drawn(run, figure)
+            shown = picture(paper.path, figure, run.settings.figures.pixels)
             if path:
                 with writing(path.parent):
                     path.parent.mkdir(exist_ok=True)
-                    replace_bytes(path, picture)
-    except NoPictureError as error:
-        problem = f"its picture cannot be looked at: {error}" if error.why != "missing" else ""
-        return Exhibit(number, note, None, error.why, problem, mentions)
+                    replace_bytes(path, shown)
+    except DocumentError as error:
+        why = error.why if isinstance(error, PictureError) else "unreadable"
+        return Exhibit(at + 1, note, None, why, "" if why == "missing" else error.message, mentions)
     note = note.model_copy(update={"image": file if path else None})
-    return Exhibit(number, note, picture, "" if _box(figure) else "page", "", mentions)
+    return Exhibit(at + 1, note, shown, "" if figure.files or figure.box else "page", "", mentions)
 
 
-def _box(figure: Figure) -> Box | None:
-    """Where it stands, unless nothing could be seen there."""
+def _stands(figure: Figure) -> bool:
+    """Whether its place on the page is one where something can be seen."""
     left, top, right, bottom = figure.box or (0, 0, 0, 0)
-    return figure.box if min(right - left, bottom - top) >= SMALL else None
-
-
-def _drawn(run: MamorxRun, figure: Figure) -> bytes:
-    """The crop of a figure, or the page on which its caption stands; raises `NoPictureError` where there is no page."""
-    path: Path = run.material.path
-    if not figure.page or path.suffix.lower() != ".pdf":
-        raise NoPictureError("missing", "the file has no pictures")
-    pixels, box = run.settings.figures.pixels, _box(figure)
-    try:
-        return scaled(render(path, figure.page, box, turn=figure.turn, width=1000), pixels)
-    except (DocumentError, OSError) as error:
-        raise NoPictureError("unreadable", str(error).splitlines()[0]) from error
+    return min(right - left, bottom - top) >= SMALL
 
 
 # One figure, for agents of other apps.
@@ -300,9 +286,10 @@ async def critique_figure(run: MamorxRun, asked: FigureArguments) -> str:
     note = FigureNote(name=f"Figure {label[2] if label else 1}", caption=label[4] if label else caption)
     try:
         pixels = run.settings.figures.pixels
-        exhibit = Exhibit(1, note, await asyncio.to_thread(scaled, expanded(asked.image), pixels), "")
-    except NoPictureError as error:
-        exhibit = Exhibit(1, note, None, error.why)
+        shown = await asyncio.to_thread(picture_in, expanded(asked.image), pixels)
+        exhibit = Exhibit(1, note, shown, "")
+    except DocumentError as error:
+        exhibit = Exhibit(1, note, None, error.why if isinstance(error, PictureError) else "unreadable")
     critic = await critic_of(run, asked.title.strip(), asked.abstract.strip(), (note,), bool(exhibit.picture))
     found = await critic.judge(exhibit)
     told = run.roles.prompts.render("tools/critique_figure.md.j2", {"figure": found}).strip()

@@ -66,8 +66,8 @@ BARE = {
     "cited": [],
 }
 SAMPLES: dict[str, list[Any]] = {
-    "paper": [MANUSCRIPT, BARE], "chapters": [CHAPTERS, []], "left_out": [[EVIL], []], "exchange": [EXCHANGE, {**EXCHANGE, "kind": "delegate"}],
-    "exchanges": [[EXCHANGE, {**EXCHANGE, "failed": "x"}], []], "former": [[EXCHANGE], []], "left": [3, 1], "purpose": [EVIL, "write", "mend", "draft"],
+    "manuscript": [MANUSCRIPT, BARE], "chapters": [CHAPTERS, []], "left_out": [[EVIL], []], "exchange": [EXCHANGE, {**EXCHANGE, "kind": "delegate"}],
+    "exchanges": [[EXCHANGE, {**EXCHANGE, "failed": "x"}], []], "asked_before": [[EXCHANGE], []], "left": [3, 1], "purpose": [EVIL, "write", "mend", "draft"],
     "plan": [[{"expert": "clarity", "task": EVIL, "expects": EVIL}], []], "form": [form_of("neurips", SHIPPED.prompts)],
     "claims": [[{"number": 1, "text": EVIL, "sources": [SOURCE], "grounded": False}], [{"number": 2, "text": EVIL, "sources": [], "grounded": False}]],
     "scientist": [ADA, BOB], "leader": [ADA], "team": [[ADA, BOB]],
@@ -79,12 +79,14 @@ SAMPLES: dict[str, list[Any]] = {
     "found": [[], [{"name": "search_papers", "arguments": {"query": EVIL}, "result": EVIL}]], "version_a": [EVIL], "version_b": [EVIL],
     "ideas": [[{"text": EVIL, "references": HITS}]], "abstract": [dict.fromkeys(Abstract.model_fields, EVIL)],
     "asker": ["Scientist1"], "question": [EVIL, ""], "context": [EVIL, ""], "remark": [EVIL, ""], "abstracts": [[{"title": EVIL, "text": EVIL}], []], "review": [EVIL, None],
-    "start": [EVIL, None], "threshold": [70], "overlaps": [OVERLAPS],
+    "start": [EVIL, None], "threshold": [70], "overlaps": [OVERLAPS], "fault": [EVIL], "passages": [[EVIL], []], "points": [[EVIL, EVIL]],
     "discarded": [[{"idea": {"text": EVIL}, "overlaps": OVERLAPS}], []],
     "background": [EVIL], "problem": [EVIL], "rationale": [EVIL], "least": [3, 4], "most": [4], "count": [10],
     "papers": [[{"title": EVIL, "background": EVIL, "summary": EVIL, "main_ideas": [EVIL]}], []],
     "published": [[EVIL, EVIL]], "match": [EVIL], "query": ["", EVIL], "terms": [[EVIL]], "traits": ["- sharp", ""], "proposals": [[EVIL, EVIL]],
     "introduction": [EVIL, ""], "method": [EVIL, ""], "contributions": [[EVIL], []],
+    "number": [1, 3], "phrases": [3], "former": [[], [EVIL]], "related": [{"title": EVIL, "year": 2020, "abstract": EVIL}],
+    "verdict": ["NOVEL", "NOT NOVEL"], "decisions": [[{"title": EVIL, "novel": novel, "why": EVIL} for novel in (True, False)]],
     "title": [EVIL, ""], "text": [EVIL], "captions": [[EVIL]], "figure": ["2"], "area": ["physics"], "indicator": ["novelty"],
 }  # fmt: skip
 """Every variable that some prompt is given, each in the shapes that a run gives it, full of trouble."""

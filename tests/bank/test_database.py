@@ -8,17 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.bank.building import build_corpus
 from manyheads.bank.corpora import verify_corpus
 from manyheads.bank.database import LiteratureDatabase, Scope
 from manyheads.bank.ecosystem import Ecosystem
-from manyheads.bank.embedding import load_embedder
 from manyheads.bank.extraction import Extraction
 from manyheads.bank.graph import Citations
 from manyheads.bank.meta import BuildOptions
 from manyheads.bank.retrieval import Channel, Inspirations, RetrievalConfig
 from manyheads.errors import CorpusError, EmbeddingError
-from support.papers import SUBJECTS, paper, write_corpus
+from support import corpora
+from support.papers import SUBJECTS, paper
 
 PAST_PAPERS, LATER = 24, 6
 BOUND = 2014
@@ -36,8 +35,7 @@ def built(folder: Path) -> Ecosystem:
         )
         for number in range(PAST_PAPERS + LATER)
     ]
-    source = write_corpus(folder / "papers.jsonl", records)
-    return build_corpus(source, folder / "corpus", BuildOptions(bound=BOUND), load_embedder("lexical"))
+    return Ecosystem.open(corpora.built(folder / "corpus", records, BuildOptions(bound=BOUND)))
 
 
 def record(number: int, *entities: str, recipe: str = "rule-1") -> Extraction:
@@ -108,7 +106,7 @@ async def test_the_three_ways_and_their_reasons(database: LiteratureDatabase) ->
     assert {one.paper.id for one in found.papers if "entity" in one.how} == {"p0", "p1", "p4", "p8"}
     reasons = by_id(found)
     assert reasons["p1"] == ["holds “slip detection”, as 3 papers do"]
-    assert reasons["p2"] == ["cited 3× together with p0"]
+    assert reasons["p2"] == ["cited 3× together with “Study 0”"]
     assert "p7" not in reasons  # which only papers after the bound cite with p0
     assert found.total == len(found.papers)
     assert found.notes == ()
@@ -149,7 +147,7 @@ async def test_only_past_papers_unless_asked_otherwise(database: LiteratureDatab
     past = by_id(await database.retrieve(GRASP, options))
     assert {int(one[1:]) < PAST_PAPERS for one in past} == {True}
     every = by_id(await database.retrieve(GRASP, options, scope=Scope(period=None)))
-    assert "cited 4× together with p0" in every["p7"]
+    assert "cited 4× together with “Study 0”" in every["p7"]
     assert "holds “slip detection”, as 4 papers do" in every["p28"]
     assert by_id(await database.retrieve(GRASP, options, scope=Scope(years=(2011, None)))) == {}
 

@@ -111,6 +111,28 @@ def test_what_is_found_is_exact(store: VectorStore) -> None:
     assert [[one.id for one in some] for some in found] == [[f"paper {n}" for n in some] for some in best]
 
 
+@pytest.mark.parametrize("place", ["folder", MEMORY])
+def test_of_equals_the_first_by_id_are_found(place: str, tmp_path: Path) -> None:
+    rows = np.repeat(vectors(2, seed=5), 30, axis=0)
+    ids = [f"paper {n:02}" for n in range(60)]
+    for attempt in range(4):  # a folder's files come to lie otherwise each time
+        store = (
+            EdgeStore.create(tmp_path / str(attempt), SCHEMA)
+            if place == "folder"
+            else ClientStore.create(place, "papers", SCHEMA)
+        )
+        with store:
+            for start in range(0, 60, 7):
+                some = slice(start, start + 7)
+                store.upsert(ids[some], rows[some], [{}] * len(ids[some]))
+            for k in (1, 5, 30, 33, 60, 99):
+                found = store.query(rows[[0, 59]], k)
+                assert [[one.id for one in each] for each in found] == [
+                    ids[:k],
+                    [*ids[30:], *ids[:30]][:k],
+                ]
+
+
 def test_records_come_back_whole(store: VectorStore) -> None:
     found = store.get(["paper 7", "no such paper", "paper 3"], vectors=True)
     assert list(found) == ["paper 7", "paper 3"]

@@ -17,13 +17,15 @@ from manyheads.bank.extraction import Extraction
 from manyheads.bank.graph import GRAPH, Text
 from manyheads.bank.knowledge import KnowledgeBank
 from manyheads.bank.lexical import LexicalEmbedder
+from manyheads.bank.meta import BuildOptions
 from manyheads.disk import CHECKSUMS, FileLock
 from manyheads.errors import CorpusError
 from manyheads.papers import Paper
 from support.command import Done, finish, manyheads_command, manyheads_process, served_by, start
+from support.corpora import built
 from support.faults import Fault
 from support.llm import LLM
-from support.papers import papers, write_corpus
+from support.papers import papers
 from support.requests import Request
 
 COUNT = 40
@@ -38,13 +40,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
-    source = write_corpus(tmp_path / "mine.jsonl", papers(COUNT))
-    made = manyheads_command(
-        *("corpus", "build", source, "--bound", "2014", "--embedding", "lexical", "--out", "mine"),
-        cwd=tmp_path,
-    )
-    assert made.code == 0, made.err
-    return tmp_path / "mine"
+    return built(tmp_path / "mine", papers(COUNT), BuildOptions(bound=2014))
 
 
 @pytest.fixture

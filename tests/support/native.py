@@ -42,6 +42,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "idea-novelty": {"idea-novelty": {"rounds": 2}, "literature": {"cascade": ["local"]}},
     "idea-match": {},
     "retrieval-recall": {},
+    "planted-error": {},
 }
 """Each system with as few questions as show how it goes."""
 TOPIC = "How retrieval fails on long documents"
@@ -51,7 +52,11 @@ ASKED = {
     if system.startswith("idea-") or system in ("conference-review", "ranking", "mamorx")
     else TOPIC
     for system in SMALL
-    if system != "retrieval-recall"  # it is given nothing, and asks nobody
+    if system
+    not in (
+        "retrieval-recall",
+        "planted-error",
+    )  # given nothing, or reviews of certain papers; they ask nobody
 }
 """What each is given: the text to review or to rank ideas beside, a topic, or an abstract to start from."""
 ANSWERS: dict[str, Any] = {

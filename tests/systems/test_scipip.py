@@ -217,7 +217,7 @@ async def test_what_papers_are_cited_with_is_told_by_its_title(run: Play, tmp_pa
         )
     near = "inputs.background=We study federated learning in hospitals, part 2."
     played = await run(
-        "scipip.path=A", near, f"corpus={tmp_path / 'corpus'}", "literature.retrieval.semantic=1",
+        "scipip.path=A", near, f"corpus={tmp_path / 'corpus'}", "literature.retrieval.semantic=3",
         "literature.retrieval.how=[semantic,cocitation]",
     )  # fmt: skip
     assert channels(played, "cited 2× together with “Study 2”") == ["Study 9"]

@@ -12,7 +12,8 @@ import re
 from collections import Counter
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from manyheads.bank import clusters as clustering
 from manyheads.bank.clusters import Cluster
@@ -61,27 +62,28 @@ class Scope:
 PAST = Scope()
 
 
-class _View(NamedTuple):
+class _View:
     """What one look-up sees; what comes into the graph meanwhile, it does not."""
 
-    network: Network
-    known: "Mask"
-    """Papers whose citations and entities count."""
-    wanted: "Mask"
-    """Papers that may be found."""
+    def __init__(self, network: Network, known: "Mask", wanted: "Mask") -> None:
+        self.network, self.known, self.wanted = network, known, wanted
+        """`known` has the papers whose citations and entities count, `wanted` those that may be found."""
 
-    def papers(self, numbers: Mapping[str, int]) -> "Numbers":
-        return _below(self.network.size, numbers.values())
+    @cached_property
+    def frequencies(self) -> "Numbers":
+        """How many papers hold each entity."""
+        return self.network.frequencies(self.known)
+
+    @cached_property
+    def unrecorded(self) -> int:
+        """Papers that may be found and have no record."""
+        return int((self.wanted & ~self.network.recorded).sum())
 
     def entities(self, numbers: Iterable[int]) -> "Numbers":
-        return _below(self.network.entities, numbers)
+        """Those of which the network knows."""
+        import numpy as np
 
-
-class _Kept(NamedTuple):
-    names: dict[int, str]
-    """Entities by number."""
-    papers: list[int]
-    """How many hold each."""
+        return np.fromiter((one for one in numbers if one < self.network.entities), dtype=np.int64)
 
 
 class LiteratureDatabase(RecordBook):
@@ -90,6 +92,7 @@ class LiteratureDatabase(RecordBook):
     def __init__(self, ecosystem: Ecosystem) -> None:
         super().__init__(ecosystem)
         self._words: tuple[WordIndex, Numbers] | None = None
+        self._last_view: tuple[Scope, _View] | None = None
 
     @classmethod
     def of(cls, ecosystem: Ecosystem) -> "LiteratureDatabase":
@@ -99,7 +102,7 @@ class LiteratureDatabase(RecordBook):
     def close(self) -> None:
         with self._lock:
             super().close()
-            self._words = None
+            self._words = self._last_view = None
 
     # Three ways to find papers, each by itself (SciPIP, §3.2.1).
 
@@ -110,7 +113,7 @@ class LiteratureDatabase(RecordBook):
         first (Eq. 2)."""
 
         def look_up() -> list[list[Hit]]:
-            found = [self._semantic(query, k, scope, using) for query in queries]
+            found = self._semantic(queries, k, scope, using)
             papers = self.papers({one for some in found for one in some})
             return [[Hit(papers[one], score) for one, score in some.items()] for some in found]
 
@@ -124,17 +127,17 @@ class LiteratureDatabase(RecordBook):
         view = self._view(scope)
         numbers = view.entities(self.graph.entity_numbers(entities).values())
         options = RetrievalConfig(together=together, rarest=rarest, held=1)
-        return [*self._rarest(numbers, numbers, {}, options, view).names.values()]
+        return [*self._rarest(numbers, numbers, {}, options, view).values()]
 
     def with_entities(self, entities: Iterable[str], scope: Scope = PAST) -> dict[str, list[str]]:
         """The papers that hold one of the entities, by entity as it is written here (Eq. 3)."""
         view, numbers = self._view(scope), self.graph.entity_numbers(entities)
         numbers = {name: number for name, number in numbers.items() if number < view.network.entities}
         places, papers = view.network.with_entities(view.entities(numbers.values()), view.wanted)
-        ids, names = self.graph.paper_ids(set(papers.tolist())), [*numbers]
+        names = [*numbers]
         held: dict[str, list[str]] = {name: [] for name in names}
         for place, paper in zip(places.tolist(), papers.tolist(), strict=True):
-            held[names[place]].append(ids[paper])
+            held[names[place]].append(view.network.ids[paper])
         return {name: sorted(some) for name, some in held.items()}
 
     def cited_with(
@@ -142,9 +145,8 @@ class LiteratureDatabase(RecordBook):
     ) -> dict[str, dict[str, int]]:
         """For each paper the `count` papers that are cited together with it most often, and how often (Eq. 4)."""
         view = self._view(scope)
-        numbers = view.papers(self.graph.paper_numbers(papers))
-        together = view.network.cited_with(numbers, count, view.known, view.wanted)
-        ids = self.graph.paper_ids({*together.paper.tolist(), *together.other.tolist()})
+        ids = view.network.ids
+        together = view.network.cited_with(view.network.numbers(papers), count, view.known, view.wanted)
         found: dict[str, dict[str, int]] = {}
         for paper, other, times in sorted(
             zip(*(part.tolist() for part in together), strict=True), key=lambda row: -row[2]
@@ -214,17 +216,18 @@ class LiteratureDatabase(RecordBook):
 
         similar: dict[str, float] = {}
         if "semantic" in options.how:
-            similar = self._semantic(background, options.semantic, scope)
-            found({one: [Channel(how="semantic", similarity=score)] for one, score in similar.items()})
+            [similar] = self._semantic([background], options.semantic, scope)
+            found({one: [Channel("semantic", similarity=score)] for one, score in similar.items()})
         if "bm25" in options.how:
             scores = self._by_words(background, options.bm25, view)
-            found({one: [Channel(how="bm25", score=score)] for one, score in scores.items()})
+            found({one: [Channel("bm25", score=score)] for one, score in scores.items()})
         kept: list[str] = []
         if "entity" in options.how:
-            if entities is None:
-                entities = [*self.entities_in(background)]
-            kept, holding = self._by_entity([*entities, *synonyms], [*similar], options, view)
-            if not self.graph.entity_numbers(entities):
+            own = self._entity_numbers(background, entities)
+            kept, holding = self._by_entity(
+                {*own, *self.graph.entity_numbers(synonyms).values()}, [*similar], options, view
+            )
+            if not own:
                 notes.append(
                     "no entity of the database stands in the background: entities are those of similar papers alone"
                 )
@@ -234,10 +237,14 @@ class LiteratureDatabase(RecordBook):
         scores = fused(rankings, options.fusion)
         order = sorted(channels, key=lambda one: (-scores[one], -similar.get(one, -2.0), one))
         best = order[: options.papers]
-        papers = self.papers(best)
+        # the papers that these are cited with were found too, but may come after the last of them
+        beside = {each.cited_with: None for one in best for each in channels[one] if each.cited_with}
+        papers = self.papers([*dict.fromkeys((*best, *beside))])
         return Inspirations(
             papers=tuple(
-                Inspiration(papers[one], tuple(channels[one]), scores[one]) for one in best if one in papers
+                Inspiration(papers[one], tuple(_titled(channels[one], papers)), scores[one])
+                for one in best
+                if one in papers
             ),
             entities=tuple(kept),
             notes=tuple(notes),
@@ -246,13 +253,7 @@ class LiteratureDatabase(RecordBook):
 
     def entities_in(self, text: str) -> dict[str, int]:
         """The entities of the database that stand in a text, with how many papers hold each; of one within another, both."""
-        words = _WORD.findall(text)
-        phrases = {
-            " ".join(words[start : start + length])
-            for length in range(1, _PHRASE + 1)
-            for start in range(len(words) - length + 1)
-        }
-        return self.graph.entity_counts(sorted(phrases))
+        return self.graph.entity_counts(_phrases(text))
 
     def papers(self, ids: Collection[str]) -> dict[str, Paper]:
         """Papers of the corpus by id."""
@@ -260,49 +261,51 @@ class LiteratureDatabase(RecordBook):
 
     # The ways, by number.
 
-    def _semantic(self, query: str, k: int, scope: Scope, using: str = BACKGROUND) -> dict[str, float]:
-        vector = self.ecosystem.papers.queries.embed([query])
+    def _semantic(
+        self, queries: Sequence[str], k: int, scope: Scope, using: str = BACKGROUND
+    ) -> list[dict[str, float]]:
+        vectors = self.ecosystem.papers.queries.embed(queries)
         period = {"period": scope.period} if scope.period else {}
         where = Filter(period, {} if scope.years is None else {"year": scope.years}, scope.exclude)
         with self._open_records() as bank:
-            [records] = bank.store.query(vector, k, where, using=using)
-        return {one.id: one.score for one in records}
+            answers = bank.store.query(vectors, k, where, using=using)
+        return [{one.id: one.score for one in records} for records in answers]
 
     def _by_words(self, query: str, k: int, view: _View) -> dict[str, float]:
-        import numpy as np
-
         with self._lock:
             if self._words is None:
                 papers = self.ecosystem.papers.papers()
                 index = WordIndex.of(self.folder / "bm25", self.ecosystem.meta.fingerprint, papers)
-                numbers = self.graph.paper_numbers(index.ids)
-                self._words = index, np.array([numbers[one] for one in index.ids], dtype=np.int64)
+                self._words = index, view.network.numbers(index.ids)
             index, rows = self._words
         return index.nearest(query, k, view.wanted[rows])
 
+    def _entity_numbers(self, background: str, entities: Sequence[str] | None) -> set[int]:
+        """The numbers of entities; where none are given, of those that stand in the background."""
+        return {*self.graph.entity_numbers(_phrases(background) if entities is None else entities).values()}
+
     def _by_entity(
-        self, entities: Sequence[str], similar: Sequence[str], options: RetrievalConfig, view: _View
+        self, entities: Collection[int], similar: Sequence[str], options: RetrievalConfig, view: _View
     ) -> tuple[list[str], dict[str, list[Channel]]]:
         import numpy as np
 
-        own = view.entities(self.graph.entity_numbers(entities).values())
-        hits = view.papers(self.graph.paper_numbers(similar))
-        beside = Counter(view.network.entities_by_paper(hits).tolist())
-        kept = self._rarest(np.union1d(own, view.entities(beside)), own, beside, options, view)
-        places, holding = view.network.with_entities(view.entities(kept.names), view.wanted)
-        ids, names, counts = (
-            self.graph.paper_ids(set(holding.tolist())),
-            [*kept.names.values()],
-            [*kept.papers],
-        )
+        network, own = view.network, view.entities(entities)
+        beside, times = np.unique(network.entities_by_paper(network.numbers(similar)), return_counts=True)
+        similars = dict(zip(beside.tolist(), times.tolist(), strict=True))
+        names = self._rarest(np.union1d(own, beside), own, similars, options, view)
+        rarest = view.entities(names)
+        places, holding = network.with_entities(rarest, view.wanted)
+        reasons = [
+            Channel("entity", entity=name, papers=count)
+            for name, count in zip(names.values(), view.frequencies[rarest].tolist(), strict=True)
+        ]
         held: dict[str, list[Channel]] = {}
-        weights: dict[str, float] = {}
         for place, paper in zip(places.tolist(), holding.tolist(), strict=True):
-            one, count = ids[paper], counts[place]
-            held.setdefault(one, []).append(Channel(how="entity", entity=names[place], papers=count))
-            weights[one] = weights.get(one, 0.0) + 1 / count
-        order = sorted(held, key=lambda one: (-weights[one], one))
-        return names, {one: held[one] for one in order}
+            held.setdefault(network.ids[paper], []).append(reasons[place])
+        weights = {one: sum(1 / (each.papers or 1) for each in some) for one, some in held.items()}
+        return [*names.values()], {
+            one: held[one] for one in sorted(held, key=lambda one: (-weights[one], one))
+        }
 
     def _rarest(
         self,
@@ -311,46 +314,58 @@ class LiteratureDatabase(RecordBook):
         beside: Mapping[int, int],
         options: RetrievalConfig,
         view: _View,
-    ) -> "_Kept":
-        """Of entities and their neighbours those to keep, the rarest first. Of equals, the background's own come first, then
-        those of most similar papers, then the first by name."""
+    ) -> dict[int, str]:
+        """Of entities and their neighbours those to keep by number, the rarest first. Of equals, the background's own come
+        first, then those of most similar papers, then the first by name."""
         import numpy as np
 
-        candidates = np.concatenate([entities, view.network.near(entities, options.together, view.known)])
-        papers = view.network.frequencies(candidates, view.known)
-        candidates, papers = candidates[papers >= options.held], papers[papers >= options.held]
-        similar = np.array([beside.get(one, 0) for one in candidates.tolist()], dtype=np.int64)
-        keys = [*zip(papers.tolist(), (~np.isin(candidates, own)).tolist(), (-similar).tolist(), strict=True)]
+        papers = view.frequencies
+        common = entities[papers[entities] >= options.held]
+        wanted = papers >= options.held
+        if len(common) >= options.rarest:
+            # neighbours that more papers hold than any of these few do come too late
+            wanted &= papers <= np.partition(papers[common], options.rarest - 1)[options.rarest - 1]
+        wanted[entities] = False
+        near = view.network.near(entities, options.together, view.known, wanted)
+        candidates = np.concatenate([common, near])
+        similar = (beside.get(one, 0) for one in candidates.tolist())
+        keys = [
+            *zip(
+                papers[candidates].tolist(),
+                (~np.isin(candidates, own)).tolist(),
+                (-one for one in similar),
+                strict=True,
+            )
+        ]
         if not keys:
-            return _Kept({}, [])
+            return {}
         last = sorted(keys)[: options.rarest][-1]
         best = {one: key for one, key in zip(candidates.tolist(), keys, strict=True) if key <= last}
         # one that has gone out of the graph meanwhile has no name
         names = self.graph.entity_names(best)
         kept = sorted(names, key=lambda one: (best[one], fold(names[one])))[: options.rarest]
-        return _Kept({one: names[one] for one in kept}, [best[one][0] for one in kept])
+        return {one: names[one] for one in kept}
 
     def _by_citation(self, found: Sequence[str], count: int, view: _View) -> dict[str, list[Channel]]:
-        numbers = view.papers(self.graph.paper_numbers(found))
-        together = view.network.cited_with(numbers, count, view.known, view.wanted)
+        network = view.network
+        together = network.cited_with(network.numbers(found), count, view.known, view.wanted)
         rows = sorted(
             zip(*(part.tolist() for part in together), strict=True), key=lambda row: (-row[2], row[0])
         )
-        ids = self.graph.paper_ids({number for paper, other, _ in rows for number in (paper, other)})
         reasons: dict[str, list[Channel]] = {}
         sums: Counter[str] = Counter()
         for paper, other, times in rows:
-            sums[ids[other]] += times
-            some = reasons.setdefault(ids[other], [])
+            one = network.ids[other]
+            sums[one] += times
+            some = reasons.setdefault(one, [])
             if len(some) < MOST_REASONS:
-                some.append(Channel(how="cocitation", cited_with=ids[paper], times=times))
+                some.append(Channel("cocitation", cited_with=network.ids[paper], times=times))
         return {one: reasons[one] for one in sorted(reasons, key=lambda one: (-sums[one], one))}
 
     def _notes(self, background: str, options: RetrievalConfig, view: _View) -> Generator[str]:
-        recorded = int((view.wanted & view.network.recorded).sum())
-        if recorded < (every := int(view.wanted.sum())):
+        if view.unrecorded:
             yield (
-                f"{every - recorded:,} of {every:,} papers have no record yet: only citations and BM25 can find them; "
+                f"{view.unrecorded:,} of {int(view.wanted.sum()):,} papers have no record yet: only citations and BM25 can find them; "
                 f"manyheads corpus extract {self.ecosystem.folder} makes them"
             )
         if len(self._recipes) > 1:
@@ -380,22 +395,39 @@ class LiteratureDatabase(RecordBook):
     # What is looked at.
 
     def _view(self, scope: Scope) -> _View:
+        network, last = self.network, self._last_view
+        if last and last[0] == scope and last[1].network is network:
+            return last[1]
         bound = self.ecosystem.meta.options.bound
-        network = self.network
         known = network.mask(
             before=bound if scope.period == "past" else None,
             since=bound if scope.period == "contemporary" else None,
         )
-        known[_below(network.size, self.graph.paper_numbers(scope.exclude).values())] = False
-        if scope.years is None:
-            return _View(network, known, known)
-        since, before = scope.years
-        if before is not None:
-            known &= network.mask(before)
-        return _View(network, known, known & network.mask(since=since))
+        known[network.numbers(scope.exclude)] = False
+        wanted = known
+        if scope.years is not None:
+            since, before = scope.years
+            if before is not None:
+                known &= network.mask(before)
+            wanted = known & network.mask(since=since)
+        view = _View(network, known, wanted)
+        self._last_view = scope, view
+        return view
 
 
-def _below(limit: int, numbers: Iterable[int]) -> "Numbers":
-    import numpy as np
+def _phrases(text: str) -> list[str]:
+    """What may be an entity in a text."""
+    words = _WORD.findall(text)
+    every = {
+        " ".join(words[start : start + length])
+        for length in range(1, _PHRASE + 1)
+        for start in range(len(words) - length + 1)
+    }
+    return sorted(every)
 
-    return np.fromiter((one for one in numbers if one < limit), dtype=np.int64)
+
+def _titled(channels: Iterable[Channel], papers: Mapping[str, Paper]) -> Generator[Channel]:
+    """Reasons with the titles of the papers that they speak of."""
+    for one in channels:
+        paper = papers.get(one.cited_with) if one.cited_with else None
+        yield one._replace(title=paper.title) if paper else one

@@ -294,14 +294,9 @@ class Graph(Closing):
         """Numbers of the paper and of the entity, of each mention."""
         return self._each("SELECT paper, entity FROM mention ORDER BY paper, entity")
 
-    def paper_numbers(self, ids: Iterable[str]) -> dict[str, int]:
-        """The numbers of papers of the corpus."""
-        with self._errors():
-            return self._numbers(ids, "held")
-
-    def paper_ids(self, numbers: Iterable[int]) -> dict[int, str]:
-        """The ids of papers by number."""
-        return dict(self._rows(f"SELECT number, id FROM paper WHERE number IN {_GIVEN}", numbers))
+    def paper_ids(self) -> Iterator[tuple[Any, ...]]:
+        """Number and id of each paper."""
+        return self._each("SELECT number, id FROM paper")
 
     def entity_numbers(self, names: Iterable[str]) -> dict[str, int]:
         """The numbers of entities, however they are written; those of no paper are not in the result."""

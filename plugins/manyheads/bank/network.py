@@ -1,9 +1,9 @@
-"""What retrieval looks up of a graph, in memory: years, citations and mentions as sparse matrices.
+"""What retrieval looks up of a graph, in memory: ids, years, citations and mentions, the latter two as sparse matrices.
 
-Some 300 bytes a paper with 20 citations and 5 entities; names and ids stay in the graph's file.
+Some 500 bytes a paper with 20 citations and 5 entities; the names of entities stay in the graph's file.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -35,17 +35,27 @@ class Network:
         import numpy as np
 
         papers = _rows(graph.paper_rows(), 4)
+        ids = dict(graph.paper_ids())
         self.size = int(papers[:, 0].max(initial=0)) + 1
         self.years = np.full(self.size, -1, dtype=np.int32)
         self.held = np.zeros(self.size, dtype=bool)
         self.recorded = np.zeros(self.size, dtype=bool)
         self.years[papers[:, 0]] = papers[:, 1]
         self.held[papers[:, 0]], self.recorded[papers[:, 0]] = papers[:, 2] > 0, papers[:, 3] > 0
+        self.ids = [ids.get(number, "") for number in range(self.size)]
+        self._numbers = {ids[number]: number for number in np.flatnonzero(self.held).tolist()}
         cites, mentions = _rows(graph.citation_rows(), 2), _rows(graph.mention_rows(), 2)
         self.citations = int(self.held[cites].all(axis=1).sum())
         self._cites, self._cited = _matrices(cites, self.size, self.size)
         self.entities = int(mentions[:, 1].max(initial=0)) + 1
         self._mentions, self._holding = _matrices(mentions, self.size, self.entities)
+
+    def numbers(self, ids: Iterable[str]) -> "Numbers":
+        """The numbers of papers of the corpus; of others there are none."""
+        import numpy as np
+
+        known = (self._numbers.get(one) for one in ids)
+        return np.fromiter((one for one in known if one is not None), dtype=np.int64)
 
     def mask(self, before: int | None = None, since: int | None = None) -> "Mask":
         """The papers of the corpus of these years; those of unknown year only where no year bounds them."""
@@ -77,30 +87,35 @@ class Network:
             keys[chosen] = 0
         return Together(papers[rows[chosen]], others[chosen], times[chosen])
 
-    def near(self, entities: "Numbers", least: int, counted: "Mask") -> "Numbers":
-        """The other entities that stand beside one of these in at least so many papers (SciPIP, §3.2.1)."""
+    def near(
+        self, entities: "Numbers", least: int, counted: "Mask", candidates: "NDArray[np.bool_]"
+    ) -> "Numbers":
+        """Those candidates, a place for each entity, that stand beside one of these entities in at least so many papers
+        (SciPIP, §3.2.1)."""
         import numpy as np
 
-        beside = (_masked(self._holding[entities], counted) @ self._mentions).tocoo()
-        return np.setdiff1d(beside.col[beside.data >= least], entities)
+        places, papers = _columns(self._holding, entities)
+        keep = counted[papers]
+        places, papers = places[keep], papers[keep]
+        rows, beside = _columns(self._mentions, papers)
+        keep = candidates[beside]
+        pairs, times = np.unique(places[rows[keep]] * self.entities + beside[keep], return_counts=True)
+        return np.unique(pairs[times >= least] % self.entities)
 
-    def frequencies(self, entities: "Numbers", counted: "Mask") -> "Numbers":
+    def frequencies(self, counted: "Mask") -> "Numbers":
         """How many of the papers hold each entity."""
-        return _masked(self._holding[entities], counted).sum(axis=1).A1
+        return self._holding @ counted.astype("int64")
 
     def with_entities(self, entities: "Numbers", wanted: "Mask") -> "tuple[Numbers, Numbers]":
         """The wanted papers that hold one of the entities, a row for each that they hold: places in `entities`, papers
         (SciPIP, §3.2.1, Eq. 3)."""
-        import numpy as np
-
-        holding = self._holding[entities]
-        places, papers = np.repeat(np.arange(len(entities)), np.diff(holding.indptr)), holding.indices
+        places, papers = _columns(self._holding, entities)
         keep = wanted[papers]
-        return places[keep], papers[keep].astype(np.int64)
+        return places[keep], papers[keep]
 
     def entities_by_paper(self, papers: "Numbers") -> "Numbers":
         """The entities of these papers, one after the other; an entity of several of them as often."""
-        return self._mentions[papers].indices
+        return _columns(self._mentions, papers)[1]
 
 
 def _rows(rows: Iterator[tuple[Any, ...]], width: int) -> "Numbers":
@@ -118,6 +133,17 @@ def _matrices(pairs: "Numbers", height: int, width: int) -> tuple[Any, Any]:
     ones = np.ones(len(pairs), dtype=np.int32)
     matrix = csr_matrix((ones, (pairs[:, 0], pairs[:, 1])), shape=(height, width))
     return matrix, matrix.T.tocsr()
+
+
+def _columns(matrix: Any, rows: "Numbers") -> "tuple[Numbers, Numbers]":
+    """The columns that these rows of a sparse matrix have, one row after the other: places in `rows`, columns."""
+    import numpy as np
+
+    starts = matrix.indptr[rows].astype(np.int64)
+    lengths = matrix.indptr[rows + 1] - starts
+    places = np.repeat(np.arange(len(rows)), lengths)
+    steps = np.arange(len(places)) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+    return places, matrix.indices[steps].astype(np.int64)
 
 
 def _masked(rows: Any, mask: "Mask") -> Any:

@@ -3,18 +3,14 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict
-
 from manyheads.config import How, RetrievalConfig
 from manyheads.papers import Paper
 
 __all__ = ["Channel", "How", "Inspiration", "Inspirations", "RetrievalConfig", "fused"]
 
 
-class Channel(BaseModel):
+class Channel(NamedTuple):
     """One way in which a paper was found, and why."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     how: How
     similarity: float | None = None
@@ -25,6 +21,8 @@ class Channel(BaseModel):
     """How many papers hold that entity."""
     cited_with: str | None = None
     """The id of a paper found before, which others cite together with it; of `cocitation`."""
+    title: str | None = None
+    """Of that paper."""
     times: int | None = None
     """How many papers cite both."""
     score: float | None = None
@@ -40,7 +38,7 @@ class Channel(BaseModel):
                 others = "1 paper does" if self.papers == 1 else f"{self.papers} papers do"
                 return f"holds “{self.entity}”, as {others}"
             case "cocitation":
-                return f"cited {self.times}× together with {self.cited_with}"
+                return f"cited {self.times}× together with “{self.title or self.cited_with}”"
             case "bm25":
                 return f"words in common: {self.score:.1f}"
 

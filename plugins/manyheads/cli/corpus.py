@@ -301,6 +301,8 @@ def _show(meta: "Meta", folder: Path) -> None:
         table.add_row(label, value)
     table.add_row("folder", str(folder))
     safe_console().print(table, markup=False)
+    if meta.uses:
+        say(meta.uses)
     if meta.rejects:
         which = "all" if meta.counts.rejected <= LOGGED else f"{LOGGED:,}"
         rejected = f"{meta.counts.rejected:,} records rejected, {which} in {folder / REJECTS}; the first:"

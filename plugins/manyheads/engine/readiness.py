@@ -223,4 +223,5 @@ def misfits(config: RunConfig, roles: Roles) -> list[str]:
             lines.append(
                 f"role {role}: task {task!r} must reply with {kind.__name__}, not {tasks[task].reply}"
             )
-    return [*lines, *tool_problems(roles.prompts), *system.check(config, roles)]
+    own = {service.name: service.arguments for service in system.services}
+    return [*lines, *tool_problems(roles.prompts, own), *system.check(config, roles)]

@@ -27,8 +27,9 @@ from manyheads.replies.proposals import (
     Review, RevisedProposal, TraitVerdict, Verdict, ranking_of, review_on,
 )  # fmt: skip
 from manyheads.replies.reviews import (
-    CRITERIA, Closest, Comparison, ConferenceReview, FigureCritique, IdeaLikeness, IdeaRating, NoveltyReport,
-    NoveltyRound, Placing, closest_of, comparison_of,
+    CRITERIA, Closest, Comparison, ConferenceReview, FaultFound, FigureCritique, IdeaLikeness, IdeaRating,
+    NoveltyDecision, NoveltyReport, NoveltyRound, NoveltySummary, Placing, Relevance, SearchPhrase, closest_of,
+    comparison_of,
 )  # fmt: skip
 from manyheads.replies.team import (
     Abstract, Advice, Analysis, Consensus, Critique, Decision, Doubts, Idea, IdeaNote, IdeaNotes, Interest,
@@ -45,7 +46,8 @@ REPLIES: dict[str, type[ReplyModel]] = {
         Reflection, Analysis, Reading, Critique, FirstIdea, RevisedProposal, Rethought, Condensed, Ranking,
         Extract, DetailedIdeas, FullExtract,
         Entities, Synonyms, Brainstorm, Problem, InspiredIdeas, Screening, Refinement,
-        Comparison, Closest, IdeaLikeness, NoveltyRound,
+        Comparison, Closest, IdeaLikeness, NoveltyRound, FaultFound,
+        SearchPhrase, Relevance, NoveltyDecision, NoveltySummary,
         Plan, Assessment, Inquiries, SectionChoice, ExpertAnswer, WrittenReview, Mending,
     )
 }  # fmt: skip

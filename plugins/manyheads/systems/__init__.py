@@ -29,6 +29,7 @@ BUILT_IN = {
     "idea-novelty": "manyheads.systems.judging.novelty:IDEA_NOVELTY",
     "idea-match": "manyheads.systems.judging.match:IDEA_MATCH",
     "retrieval-recall": "manyheads.systems.retrieval_recall:RETRIEVAL_RECALL",
+    "planted-error": "manyheads.systems.planted_error:PLANTED_ERROR",
 }
 
 

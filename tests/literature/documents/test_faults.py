@@ -72,7 +72,7 @@ def without_pages(path: Path) -> None:
     ("make", "word"),
     [
         (empty, "empty"),
-        (text, "neither a PDF nor TEI"),
+        (text, "none of the papers"),
         (garbage, "broken"),
         (cut, "broken"),
         (encrypted, "encrypted"),

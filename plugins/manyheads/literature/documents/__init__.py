@@ -8,12 +8,18 @@ from manyheads.literature.documents.document import (
     Hidden,
     Kind,
     Limits,
+    Note,
     Reference,
     Section,
+    Speech,
     Table,
 )
-from manyheads.literature.documents.pages import render
+from manyheads.literature.documents.pdfium import page_size, render
+from manyheads.literature.documents.pictures import picture
+from manyheads.literature.documents.places import places
+from manyheads.literature.documents.quotes import Passage, find_quote
 from manyheads.literature.documents.reading import read_document
+from manyheads.literature.documents.speech import Span, speech
 
 __all__ = [
     "Box",
@@ -22,10 +28,19 @@ __all__ = [
     "Hidden",
     "Kind",
     "Limits",
+    "Note",
+    "Passage",
     "Reader",
     "Reference",
     "Section",
+    "Span",
+    "Speech",
     "Table",
+    "find_quote",
+    "page_size",
+    "picture",
+    "places",
     "read_document",
     "render",
+    "speech",
 ]

@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 from manyheads.literature.documents.document import Box, Figure, Table
 from manyheads.literature.documents.layout import Line, Sheet, joined, wordy
-from manyheads.literature.documents.pages import Drawing, Word
+from manyheads.literature.documents.letters import Word
+from manyheads.literature.documents.pages import Drawing
 from manyheads.literature.documents.sections import heading, small_capitals
 
 LABEL = re.compile(
@@ -341,15 +342,15 @@ def _place(sheet: Sheet, captions: Sequence[Caption], body: float, tables_below:
                 continue
             one.words = _grown(band, one)
             boxes = [*map(_extent, one.words)]
-            hull = _hull(boxes) if boxes else _hull(each.box for each in band.drawings)
-            near = [each for each in band.drawings if _inside(each.box, _wider(hull, 14))]
-            one.box = _trimmed(sheet, _hull((hull, *(each.box for each in near))), band.box)
+            around = hull(boxes) if boxes else hull(each.box for each in band.drawings)
+            near = [each for each in band.drawings if _inside(each.box, _wider(around, 14))]
+            one.box = _trimmed(sheet, hull((around, *(each.box for each in near))), band.box)
         else:
             band = above if above.drawn > 200 or below.drawn <= 200 else below
             near = _connected(band, one)
             if near:
                 boxes = [each.box for each in near]
-                one.box = _trimmed(sheet, _with_letters(_hull(boxes), band, one), band.box)
+                one.box = _trimmed(sheet, _with_letters(hull(boxes), band, one), band.box)
                 one.source = "raster" if all(each.kind == "image" for each in near) else "vector"
             elif (box := _trimmed(sheet, band.box, band.box)) and box[3] - box[1] > SMALL:
                 one.box, one.source = box, "space"
@@ -364,10 +365,10 @@ def _connected(band: Band, caption: Caption) -> list[Drawing]:
         solid = band.drawings if len(band.drawings) > 3 else []
     if not solid:
         return []
-    hull = _hull(one.box for one in solid)
-    if hull[3] - hull[1] < SMALL / 2:
+    around = hull(one.box for one in solid)
+    if around[3] - around[1] < SMALL / 2:
         return []
-    return [one for one in band.drawings if _inside(one.box, _wider(hull, NEAR))]
+    return [one for one in band.drawings if _inside(one.box, _wider(around, NEAR))]
 
 
 def _with_letters(box: Box, band: Band, caption: Caption) -> Box:
@@ -377,7 +378,7 @@ def _with_letters(box: Box, band: Band, caption: Caption) -> Box:
             (NEAR, caption.top - box[3]) if caption.top > box[3] - 4 else (box[1] - caption.bottom, NEAR)
         )
         reach = box[0] - ASIDE, box[1] - up, box[2] + ASIDE, box[3] + max(NEAR, down)
-        wider = _hull((box, *(extent for one in band.words if _touches(extent := _extent(one), reach))))
+        wider = hull((box, *(extent for one in band.words if _touches(extent := _extent(one), reach))))
         if wider == box:
             break
         box = wider
@@ -470,6 +471,7 @@ def _wider(box: Box, by: float) -> Box:
     return box[0] - by, box[1] - by, box[2] + by, box[3] + by
 
 
-def _hull(boxes: Iterable[Box]) -> Box:
+def hull(boxes: Iterable[Box]) -> Box:
+    """The box around boxes."""
     lefts, tops, rights, bottoms = zip(*boxes, strict=True)
     return min(lefts), min(tops), max(rights), max(bottoms)

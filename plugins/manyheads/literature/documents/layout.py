@@ -11,7 +11,8 @@ from statistics import median
 from types import MappingProxyType
 
 from manyheads.literature.documents.document import Box
-from manyheads.literature.documents.pages import Page, Word
+from manyheads.literature.documents.letters import Word
+from manyheads.literature.documents.pages import Page
 
 GAP = 1.6
 """Widths of an em by which neighbours in one line may be apart at most."""

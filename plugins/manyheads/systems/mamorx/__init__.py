@@ -1,9 +1,9 @@
 """MAMORX: a committee reviews a real paper, with its figures, what it cites and what others have published."""
 
-from manyheads.engine.system import System
+from manyheads.engine.system import Reviews, System
 from manyheads.systems.mamorx import config, report
 from manyheads.systems.mamorx.course import mamorx
-from manyheads.systems.mamorx.forms import check
+from manyheads.systems.mamorx.forms import check, offered
 from manyheads.systems.mamorx.paper import read_paper
 from manyheads.systems.mamorx.result import MamorxResult
 
@@ -21,9 +21,10 @@ MAMORX = System(
     essence=report.essence,
     details=report.details,
     work=report.work,
-    report=__name__,
+    report=report.report,
     needs=config.needs,
     searches=config.searches,
     check=check,
     read=read_paper,
+    reviews=Reviews("paper", "papers", offered, report.scores),
 )

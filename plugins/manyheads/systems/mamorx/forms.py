@@ -11,6 +11,7 @@ from manyheads.config import RunConfig, Strict
 from manyheads.errors import ConfigError
 from manyheads.prompts import Prompts
 from manyheads.replies import Point, ReplyModel, Text, WrittenReview, whole_number, written_on
+from manyheads.resources import Resources
 from manyheads.roles import Roles
 
 FORMS, ENDING = "review_leader/forms/", ".yaml"
@@ -140,6 +141,15 @@ def form_of(name: str, prompts: Prompts) -> ReviewForm:
         tried=f"forms: {', '.join(names)}",
         hint=f"name one of these, or write prompts/{FORMS}{name}{ENDING} in a folder of your own (--path)",
     )
+
+
+def offered(resources: Resources) -> Mapping[str, Mapping[str, object]]:
+    """Every form of a search path by its name, with the settings that choose it."""
+    names = (each for each in resources.names("prompts", ENDING) if each.startswith(FORMS))
+    return {
+        name: {"form": name}
+        for name in sorted(each.removeprefix(FORMS).removesuffix(ENDING) for each in names)
+    }
 
 
 def check(config: RunConfig, roles: Roles) -> Iterator[str]:

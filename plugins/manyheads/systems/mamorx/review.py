@@ -30,7 +30,10 @@ def review_from(name: str, form: ReviewForm, reply: WrittenReview) -> PaperRevie
     """The entries of a form as a reply fills them in, and its points as claims, numbered over all fields."""
     entries, claims = list[Entry](), list[Claim]()
     for key, field in form.fields.items():
-        value, entry = getattr(reply, key), Entry(name=key, title=field.title, scale=field.scale)
+        value, entry = (
+            getattr(reply, key),
+            Entry(name=key, title=field.title, kind=field.kind, scale=field.scale),
+        )
         if field.kind == "points":
             for point in cast(Sequence[Point | str], value):
                 text = point if isinstance(point, str) else point.text

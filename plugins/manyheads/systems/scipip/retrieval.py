@@ -1,13 +1,13 @@
 """From the background to the papers that ideas are drawn from: entities, look-ups, clusters (SciPIP, §3.2)."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from manyheads.bank.digest import open_database
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.extraction import Extraction
-from manyheads.bank.retrieval import Channel, Inspiration
+from manyheads.bank.retrieval import Inspiration
 from manyheads.core import together
 from manyheads.core.events import Retrieved
 from manyheads.core.results import Retrieval
@@ -68,8 +68,7 @@ async def retrieve(desk: Desk, brainstormed: Sequence[Candidate]) -> list[Shown]
         {"id": each.paper.id, "title": each.paper.title, "year": each.paper.year} for each in found.papers
     )
     run.emit(Retrieved(stage=RETRIEVAL, query=background, hits=tuple(rows)))
-    titles = {each.paper.id: each.paper.title for each in found.papers}
-    ids = {each.paper.id: _cite(run, each, titles) for each in found.papers}
+    ids = {each.paper.id: _cite(run, each) for each in found.papers}
     clusters = await asyncio.to_thread(database.clusters, [*ids], options.weights, options.threshold)
     result.clusters = [
         Cluster(number=n, members=[ids[paper] for paper in each.members], shown=n <= run.settings.papers)
@@ -125,8 +124,8 @@ def _terms(run: ScipipRun, names: Sequence[str]) -> list[str]:
     return short
 
 
-def _cite(run: ScipipRun, found: Inspiration, titles: Mapping[str, str]) -> str:
-    """The id of a paper in the evidence, with each way in which it was found; other papers go by their titles there."""
+def _cite(run: ScipipRun, found: Inspiration) -> str:
+    """The id of a paper in the evidence, with each way in which it was found."""
     paper = found.paper
     ids = [
         run.evidence.cite(
@@ -137,15 +136,10 @@ def _cite(run: ScipipRun, found: Inspiration, titles: Mapping[str, str]) -> str:
                 score=None if each.similarity is None else round(each.similarity, 4),
                 stage=RETRIEVAL,
                 channel=each.how,
-                reason=_reason(each, titles),
+                reason=each.reason,
             ),
             year=paper.year,
         )
         for each in found.channels
     ]
     return ids[0]
-
-
-def _reason(channel: Channel, titles: Mapping[str, str]) -> str:
-    title = titles.get(channel.cited_with or "")
-    return (channel.model_copy(update={"cited_with": f"“{title}”"}) if title else channel).reason

@@ -68,7 +68,13 @@ async def plan(desk: Desk) -> None:
     """The leader's plan, drafted once and never again."""
     desk.begin(PLAN)
     reply = await desk.ask(
-        PLAN, LEADER, "plan", Plan, manuscript=desk.overview(), most=desk.run.settings.exchanges, form=desk.form
+        PLAN,
+        LEADER,
+        "plan",
+        Plan,
+        manuscript=desk.overview(),
+        most=desk.run.settings.exchanges,
+        form=desk.form,
     )
     desk.run.result.plan = [Step(**step.model_dump()) for step in reply.value.steps]
 

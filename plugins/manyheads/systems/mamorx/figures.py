@@ -8,11 +8,8 @@ import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from manyheads import models
 from manyheads.core import Image, Speaker, together
 from manyheads.discussion.run import Question, Run
 from manyheads.disk import replace_bytes
@@ -20,6 +17,7 @@ from manyheads.engine.folder import writing
 from manyheads.engine.system import Needs
 from manyheads.errors import DocumentError, ModelError
 from manyheads.literature.documents import Figure, PictureError, picture
+from manyheads.models import sight
 from manyheads.replies import CaptionCritique, Colours, FigureCritique, FigureDescription, ReplyModel
 from manyheads.systems.mamorx.config import MamorxConfig
 from manyheads.systems.mamorx.result import FigureNote, MamorxResult
@@ -33,8 +31,6 @@ NEEDS: Needs = {
     (ROLE, "critique"): FigureCritique,
     (ROLE, "captions"): CaptionCritique,
 }
-BANDS = {"left": "yellow", "middle": "blue", "right": "green"}
-"""The colours of `models/colours.png`; no flag has them, which is what a model would guess."""
 FOLDER = "figures"
 """Where in a run's folder the pictures are kept."""
 MENTIONS = 12
@@ -158,25 +154,18 @@ async def sees(run: MamorxRun, speaker: Speaker) -> bool:
     config = run.config.models[speaker.model]
     if config.provider == "offline" or not config.sees:
         return bool(config.vision)
-    question = Question(STAGE, 1, speaker, ROLE, "look", {}, images=(Image(_bands()),))
+    question = Question(STAGE, 1, speaker, ROLE, "look", {}, images=(Image(sight.picture()),))
     try:
         said = (await run.ask(question, Colours)).value
     except ModelError as error:
         run.warn(STAGE, f"{config.name} is shown no figures: {error.message}")
         return False
-    named = all(_colours(getattr(said, band)) == {colour} for band, colour in BANDS.items())
-    if not named:
+    seen = [sight.named(band) for band in (said.left, said.middle, said.right)] == [
+        (one,) for one in sight.COLOURS
+    ]
+    if not seen:
         run.warn(STAGE, f"{config.name} is shown no figures: it did not see the colours of a picture")
-    return named
-
-
-@cache
-def _bands() -> bytes:
-    return (Path(models.__path__[0]) / "colours.png").read_bytes()
-
-
-def _colours(said: str) -> set[str]:
-    return {*re.findall(r"red|green|blue|yellow|black|white|none", said.casefold())}
+    return seen
 
 
 # The figures of a paper.

@@ -69,7 +69,8 @@ async def test_a_client_of_the_users(name: str, server: Misbehaving, behaviour: 
             await host.ask(turn(tools=(LOOK_UP,)))
     await (client.close() if name == "autogen" else client.client.close())
     assert words in told.value.message
-    assert not any(foreign in str(told.value) for foreign in FOREIGN)
+    said = str(told.value).replace(server.url, "")  # whose port may be anything
+    assert not any(foreign in said for foreign in FOREIGN)
 
 
 @pytest.mark.parametrize("behaviour", ["usagenull", "usagestr", "usagefloat", "tool_null", "idnum"])
@@ -138,7 +139,8 @@ async def test_a_server_that_fails_is_told_in_plain_words(
         with pytest.raises(ModelError) as told:
             await on.ask(turn())
     assert words in told.value.message
-    assert not any(foreign in str(told.value) for foreign in FOREIGN)
+    said = str(told.value).replace(server.url, "")  # whose port may be anything
+    assert not any(foreign in said for foreign in FOREIGN)
 
 
 @pytest.mark.parametrize("behaviour", ["tool_bigint", "tool_deep"])

@@ -18,6 +18,10 @@ from manyheads.replies.literature import (
     Brainstorm, DetailedIdea, DetailedIdeas, Entities, Extract, FullExtract, InspiredIdea, InspiredIdeas,
     OtherNames, Problem, RefinedIdea, Refinement, RoughIdea, Screening, Synonyms, ideas_of,
 )  # fmt: skip
+from manyheads.replies.papers import (
+    Assessment, Doubted, Expert, ExpertAnswer, Finding, Inquiries, Inquiry, MendedPoint, Mending, Plan, PlanStep, Point,
+    SectionChoice, Support, Weighed, WrittenReview, inquiries_of, mending_of, written_on,
+)  # fmt: skip
 from manyheads.replies.proposals import (
     ABSENT, AROUND, Answer, Answers, Condensed, FirstIdea, Note, Proposal, Ranked, Ranking, Rethought,
     Review, RevisedProposal, TraitVerdict, Verdict, ranking_of, review_on,
@@ -44,6 +48,7 @@ REPLIES: dict[str, type[ReplyModel]] = {
         Extract, DetailedIdeas, FullExtract,
         Entities, Synonyms, Brainstorm, Problem, InspiredIdeas, Screening, Refinement,
         Comparison, Closest, IdeaLikeness, NoveltyRound, FaultFound,
+        Plan, Assessment, Inquiries, SectionChoice, ExpertAnswer, WrittenReview, Mending,
         SearchPhrase, Relevance, NoveltyDecision, NoveltySummary,
     )
 }  # fmt: skip

@@ -11,7 +11,7 @@ from manyheads.disk import expanded
 from manyheads.engine.system import Service
 from manyheads.errors import DocumentError
 from manyheads.literature.documents import PictureError, picture_in
-from manyheads.literature.documents.figures import LABEL
+from manyheads.literature.documents.captions import LABEL
 from manyheads.systems.mamorx.config import MamorxConfig
 from manyheads.systems.mamorx.figures import Exhibit, critic_of
 from manyheads.systems.mamorx.novelty import assess_text

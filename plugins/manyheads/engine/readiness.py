@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from manyheads.bank.corpora import resolve_corpus
 from manyheads.bank.ecosystem import Ecosystem
+from manyheads.bank.records import records_in_short
 from manyheads.config import FRAMEWORKS, ModelConfig, RunConfig
 from manyheads.discussion.team import need_members
 from manyheads.engine.journal import ReplayModel
@@ -114,7 +115,10 @@ def _literature(config: RunConfig, roles: Roles | None) -> Iterator[Finding]:
             return
         with Ecosystem.open(resolve_corpus(config.corpus, embedding=config.embedding)) as ecosystem:
             need_team(config, ecosystem)
-            yield Finding("corpus", f"{config.corpus}: {count(len(ecosystem.scientists), 'scientist')}")
+            parts = [count(ecosystem.papers.count(), "paper"), count(len(ecosystem.scientists), "scientist")]
+            if config.literature.references == "inspirations" or config.settings.retrieves:
+                parts.append(records_in_short(ecosystem.folder, config.corpus))
+            yield Finding("corpus", f"{config.corpus}: {', '.join(parts)}")
             yield from _sources(config, roles, ecosystem)
     except UserError as error:
         yield _wrong("corpus", error)

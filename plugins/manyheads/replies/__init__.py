@@ -27,9 +27,9 @@ from manyheads.replies.proposals import (
     Review, RevisedProposal, TraitVerdict, Verdict, ranking_of, review_on,
 )  # fmt: skip
 from manyheads.replies.reviews import (
-    CRITERIA, Closest, Comparison, ConferenceReview, FaultFound, FigureCritique, IdeaLikeness, IdeaRating,
-    NoveltyDecision, NoveltyReport, NoveltyRound, NoveltySummary, Placing, Relevance, SearchPhrase, closest_of,
-    comparison_of,
+    CRITERIA, CaptionCritique, Closest, Colours, Comparison, ConferenceReview, FaultFound, FigureCritique,
+    FigureDescription, IdeaLikeness, IdeaRating, NoveltyDecision, NoveltyReport, NoveltyRound, NoveltySummary, Placing,
+    Relevance, SearchPhrase, closest_of, comparison_of,
 )  # fmt: skip
 from manyheads.replies.team import (
     Abstract, Advice, Analysis, Consensus, Critique, Decision, Doubts, Idea, IdeaNote, IdeaNotes, Interest,
@@ -42,7 +42,8 @@ REPLIES: dict[str, type[ReplyModel]] = {
     kind.__name__: kind
     for kind in (
         Decision, Remark, Summary, Progress, Consensus, Topic, Interest, Advice, Idea, Vote, Abstract, Revision,
-        SelfReview, ConferenceReview, IdeaRating, Interests, Proposal, Review, Verdict, NoveltyReport, FigureCritique,
+        SelfReview, ConferenceReview, IdeaRating, Interests, Proposal, Review, Verdict, NoveltyReport,
+        Colours, FigureDescription, FigureCritique, CaptionCritique,
         Reflection, Analysis, Reading, Critique, FirstIdea, RevisedProposal, Rethought, Condensed, Ranking,
         Extract, DetailedIdeas, FullExtract,
         Entities, Synonyms, Brainstorm, Problem, InspiredIdeas, Screening, Refinement,

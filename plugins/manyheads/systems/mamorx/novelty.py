@@ -166,7 +166,7 @@ class _Assessment:
 
     async def _phrase(self, number: int) -> str | None:
         """The next phrase, which is none that finds no more than those before."""
-        earlier, most = [*self.novelty.phrases], MOST_WORDS
+        former, most = [*self.novelty.phrases], MOST_WORDS
 
         def check(reply: SearchPhrase) -> str | None:
             words = _telling(reply.phrase)
@@ -174,10 +174,10 @@ class _Assessment:
                 return self._invalid("wordless")
             if (count := word_count(reply.phrase)) > most:
                 return self._invalid("long", words=count, most=most)
-            narrower = any(words >= _telling(phrase) for phrase in earlier)
+            narrower = any(words >= _telling(phrase) for phrase in former)
             return self._invalid("narrower") if narrower else None
 
-        variables = {"number": number, "phrases": self.config.phrases, "earlier": earlier}
+        variables = {"number": number, "phrases": self.config.phrases, "former": former}
         reply = await self._ask(
             "phrase", number, SearchPhrase, check, abstract=self.subject.abstract, **variables
         )
@@ -286,7 +286,7 @@ class _Assessment:
         one, paper = named
         shown = {
             "abstract": self.subject.abstract,
-            "paper": {"title": one.title, "year": one.year, "abstract": paper.abstract},
+            "related": {"title": one.title, "year": one.year, "abstract": paper.abstract},
         }
         relevance = await self._ask("relevance", number, Relevance, None, **shown)
         if isinstance(relevance, ModelError):

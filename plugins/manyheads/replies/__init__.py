@@ -48,13 +48,8 @@ REPLIES: dict[str, type[ReplyModel]] = {
         Extract, DetailedIdeas, FullExtract,
         Entities, Synonyms, Brainstorm, Problem, InspiredIdeas, Screening, Refinement,
         Comparison, Closest, IdeaLikeness, NoveltyRound, FaultFound,
-<<<<<<< HEAD
-        SearchPhrase, Relevance, NoveltyDecision, NoveltySummary,
-        Plan, Assessment, Inquiries, SectionChoice, ExpertAnswer, WrittenReview, Mending,
-=======
         Plan, Assessment, Inquiries, SectionChoice, ExpertAnswer, WrittenReview, Mending,
         SearchPhrase, Relevance, NoveltyDecision, NoveltySummary,
->>>>>>> main
     )
 }  # fmt: skip
 """Those that ship, by name."""

@@ -3,11 +3,7 @@
 from manyheads.engine.system import Reviews, System
 from manyheads.systems.mamorx import config, report
 from manyheads.systems.mamorx.course import mamorx
-<<<<<<< HEAD
-from manyheads.systems.mamorx.forms import check, offered
-=======
 from manyheads.systems.mamorx.forms import check, form_names
->>>>>>> main
 from manyheads.systems.mamorx.paper import read_paper
 from manyheads.systems.mamorx.result import MamorxResult
 
@@ -30,14 +26,10 @@ MAMORX = System(
     searches=config.searches,
     check=check,
     read=read_paper,
-<<<<<<< HEAD
-    reviews=Reviews("paper", "papers", offered, report.scores),
-=======
     reviews=Reviews(
         "paper",
         "papers",
         lambda resources: {form: {"form": form} for form in form_names(resources)},
         report.scores,
     ),
->>>>>>> main
 )

@@ -143,20 +143,10 @@ def form_of(name: str, prompts: Prompts) -> ReviewForm:
     )
 
 
-<<<<<<< HEAD
-def offered(resources: Resources) -> Mapping[str, Mapping[str, object]]:
-    """Every form of a search path by its name, with the settings that choose it."""
-    names = (each for each in resources.names("prompts", ENDING) if each.startswith(FORMS))
-    return {
-        name: {"form": name}
-        for name in sorted(each.removeprefix(FORMS).removesuffix(ENDING) for each in names)
-    }
-=======
 def form_names(resources: Resources) -> list[str]:
     """The forms that there are, the user's own too."""
     names = (name for name in resources.names("prompts", ENDING) if name.startswith(FORMS))
     return sorted(name.removeprefix(FORMS).removesuffix(ENDING) for name in names)
->>>>>>> main
 
 
 def check(config: RunConfig, roles: Roles) -> Iterator[str]:

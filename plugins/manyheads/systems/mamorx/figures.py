@@ -23,7 +23,7 @@ from manyheads.engine.folder import writing
 from manyheads.engine.system import Needs, Service
 from manyheads.errors import DocumentError, ModelError
 from manyheads.literature.documents import Figure, PictureError, picture, picture_in
-from manyheads.literature.documents.figures import LABEL
+from manyheads.literature.documents.captions import LABEL
 from manyheads.replies import CaptionCritique, Colours, FigureCritique, FigureDescription, ReplyModel
 from manyheads.systems.mamorx.config import MamorxConfig
 from manyheads.systems.mamorx.result import FigureNote, MamorxResult

@@ -70,7 +70,7 @@ def title(request: Request) -> str:
 
 
 def test_without_a_model_records_are_lexical_and_made_once(corpus: Path) -> None:
-    first = manyheads_process("corpus", "extract", corpus, cwd=corpus.parent)
+    first = extract(corpus)
     assert first.code == 0, first.err
     assert f"{COUNT} papers extracted without a model; 0 had a record before" in first.out
     made = records(corpus)
@@ -103,7 +103,10 @@ def test_info_of_a_corpus_whose_records_cannot_be_read(corpus: Path) -> None:
     assert GRAPH in extract(corpus).message
 
 
-@pytest.mark.parametrize(("flags", "source"), [((), "abstract"), (("--vectors", "texts"), "texts")])
+@pytest.mark.parametrize(
+    ("flags", "source"),
+    [((), "abstract"), pytest.param(("--vectors", "texts"), "texts", marks=pytest.mark.slow)],
+)
 def test_what_papers_are_found_by(corpus: Path, flags: tuple[str, ...], source: str) -> None:
     extract(corpus, *flags)
     with Ecosystem.open(corpus) as ecosystem:
@@ -122,7 +125,7 @@ def test_what_papers_are_found_by_may_change_without_extracting_them_again(corpu
         assert records(corpus) == made
 
 
-@pytest.mark.parametrize("damage", ["gone", "broken"])
+@pytest.mark.parametrize("damage", ["gone", pytest.param("broken", marks=pytest.mark.slow)])
 def test_vectors_of_records_are_made_anew_without_asking_anybody(corpus: Path, llm: LLM, damage: str) -> None:
     extract(corpus, *served_by(llm))
     made, calls = records(corpus), llm.calls
@@ -264,6 +267,7 @@ def test_several_who_need_a_database_at_once_extract_it_once(corpus: Path) -> No
     assert len(lines) == 1
 
 
+@pytest.mark.slow
 def test_the_offline_model_is_asked_on_demand_alone(corpus: Path) -> None:
     made = extract(corpus, "--extractor", "model")
     assert made.code == 0, made.err
@@ -321,6 +325,7 @@ def test_whoever_needs_a_database_gets_lexical_records_first(corpus: Path, llm: 
     assert {one.made_by for one in records(corpus).values()} == {"openai/test"}
 
 
+@pytest.mark.slow
 def test_a_database_that_cannot_be_written_is_said_so(corpus: Path) -> None:
     (corpus / LOCK).mkdir()
     with Ecosystem.open(corpus) as ecosystem, pytest.raises(CorpusError, match="cannot be written"):

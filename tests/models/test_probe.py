@@ -303,7 +303,10 @@ def test_a_run_asks_for_guests_by_a_field_where_tools_are_not_called(tmp_path: P
 
 def test_look_ups_that_no_tool_can_make_are_told(tmp_path: Path, llm: LLM) -> None:
     server = f"models.default={{provider: openai, name: test, base_url: {llm.base_url}, tools: false}}"
-    sets = (server, "baseline.rounds=1", "literature.references=services", "literature.cascade=[local]")
+    sets = (
+        *(server, "baseline.rounds=1", "embedding=lexical"),
+        *("literature.references=services", "literature.cascade=[local]"),
+    )
     flags = [part for each in sets for part in ("--set", each)]
     ran = manyheads_command(
         "run", "self-reflection", "--topic", "Owls", *flags, "--out", "runs", cwd=tmp_path

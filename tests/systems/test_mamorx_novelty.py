@@ -371,9 +371,9 @@ async def test_what_is_compared_with_nothing_is_not_called_new(assess: Review, s
     assert "no proof" in novelty.reason
 
 
-@pytest.mark.parametrize("lacks", ["title", "abstract"])
-async def test_without_title_or_abstract_nothing_is_asked(assess: Review, llm: LLM, lacks: str) -> None:
-    novelty = found(await assess(paper(**{lacks: " "})))
+@pytest.mark.parametrize("read", [paper(title=" "), paper(abstract="?")])
+async def test_without_title_or_abstract_nothing_is_asked(assess: Review, llm: LLM, read: Read) -> None:
+    novelty = found(await assess(read))
     assert novelty.verdict == "not assessed"
     assert llm.calls == 0
 

@@ -21,7 +21,7 @@ from manyheads.literature.lookup import REST, Findings, LookUp, Member, Note
 from manyheads.literature.matching import same_title
 from manyheads.literature.merging import Merged
 from manyheads.literature.openalex import OpenAlex
-from manyheads.literature.queries import salient, widen, words_of
+from manyheads.literature.queries import MOST_LETTERS, salient, widen, words_of
 from manyheads.literature.semantic_scholar import SemanticScholar
 from manyheads.literature.source import ALL, Operation, Part, Request, Source
 from manyheads.papers import (
@@ -46,8 +46,6 @@ ENOUGH = 3
 """With so many papers a source's query is wide enough; to fill up the rest, the next source is asked."""
 SAME_TITLE = 10
 """How many papers are looked at for one that bears a title."""
-WORDS_OF_TITLE = 5
-"""So many salient words stand for a title that finds nothing as it is."""
 _FOR_MERGING: frozenset[Part] = frozenset(("doi",))
 _FINDINGS = TypeAdapter(Findings)
 _Work = Callable[[LookUp], Coroutine[Any, Any, Findings]]
@@ -160,7 +158,7 @@ class Library:
     ) -> Findings:
         """Papers of a title, but for a few letters; where no source has one, what its words have found beside.
 
-        Few of its words are asked for too: a title that was misread or misquoted holds some that are none of its own.
+        Half of its telling words are asked for too: a title that was misread or misquoted holds some that are none of its own.
         Raises `LiteratureError` when no source could be asked.
         """
         return await self._findings(self._titled, "paper", title, SAME_TITLE, parts, window)
@@ -281,9 +279,11 @@ class Library:
 
     async def _titled(self, look_up: LookUp) -> Findings:
         merged, title = Merged(), look_up.request.query
+        telling = salient(title, MOST_LETTERS)
+        half = salient(title, max(ENOUGH, len(telling) // 2))
         for member in self._members:
             until = member.source.deadline()
-            for form in dict.fromkeys((" ".join(words_of(title)), " ".join(salient(title, WORDS_OF_TITLE)))):
+            for form in dict.fromkeys((" ".join(words_of(title)), " ".join(half))):
                 papers = await look_up.ask(member, "search", form, until) if form else ()
                 if papers is None:
                     break

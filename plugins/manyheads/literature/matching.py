@@ -114,7 +114,8 @@ def near(reference: Reference, paper: Paper) -> bool:
 def differences(reference: Reference, paper: Paper) -> list[str]:
     """What an entry says otherwise than the source of the paper that it means, a detail each."""
     told = list[str]()
-    if not _Entry.of(reference).means(paper) and not same_title(reference.title, paper.title):
+    titled = same_title(reference.title, paper.title) or _Entry.of(reference).means(paper)
+    if reference.title and not titled:
         told.append(f"title: “{reference.title}” in the paper, “{paper.title}” at {paper.source}")
     if not _close(reference.year, paper.year):
         told.append(f"year: {reference.year} in the paper, {paper.year} at {paper.source}")

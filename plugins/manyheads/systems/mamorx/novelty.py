@@ -25,7 +25,7 @@ from manyheads.literature.queries import words_of
 from manyheads.literature.source import Part
 from manyheads.papers import ANY_TIME, Paper, Window, fold, identify
 from manyheads.replies import NoveltyDecision, NoveltySummary, Relevance, ReplyModel, SearchPhrase
-from manyheads.systems.mamorx.config import MamorxConfig, NoveltyConfig
+from manyheads.systems.mamorx.config import MamorxConfig, NoveltySearchConfig
 from manyheads.systems.mamorx.result import MamorxResult, Novelty, Related
 
 R = TypeVar("R", bound=ReplyModel)
@@ -109,9 +109,9 @@ class _Assessment:
     silent: set[str] = field(default_factory=set[str])
 
     @property
-    def config(self) -> NoveltyConfig:
+    def config(self) -> NoveltySearchConfig:
         settings = self.run.settings
-        return settings.novelty if isinstance(settings, MamorxConfig) else NoveltyConfig()
+        return settings.novelty if isinstance(settings, MamorxConfig) else NoveltySearchConfig()
 
     async def run_through(self) -> None:
         novelty, run = self.novelty, self.run
@@ -166,7 +166,7 @@ class _Assessment:
 
     async def _phrase(self, number: int) -> str | None:
         """The next phrase, which is none that finds no more than those before."""
-        earlier, most = [*self.novelty.phrases], MOST_WORDS
+        former, most = [*self.novelty.phrases], MOST_WORDS
 
         def check(reply: SearchPhrase) -> str | None:
             words = _telling(reply.phrase)
@@ -174,10 +174,10 @@ class _Assessment:
                 return self._invalid("wordless")
             if (count := word_count(reply.phrase)) > most:
                 return self._invalid("long", words=count, most=most)
-            narrower = any(words >= _telling(phrase) for phrase in earlier)
+            narrower = any(words >= _telling(phrase) for phrase in former)
             return self._invalid("narrower") if narrower else None
 
-        variables = {"number": number, "phrases": self.config.phrases, "earlier": earlier}
+        variables = {"number": number, "phrases": self.config.phrases, "former": former}
         reply = await self._ask(
             "phrase", number, SearchPhrase, check, abstract=self.subject.abstract, **variables
         )
@@ -286,7 +286,7 @@ class _Assessment:
         one, paper = named
         shown = {
             "abstract": self.subject.abstract,
-            "paper": {"title": one.title, "year": one.year, "abstract": paper.abstract},
+            "related": {"title": one.title, "year": one.year, "abstract": paper.abstract},
         }
         relevance = await self._ask("relevance", number, Relevance, None, **shown)
         if isinstance(relevance, ModelError):

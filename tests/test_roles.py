@@ -66,8 +66,8 @@ BARE = {
     "cited": [],
 }
 SAMPLES: dict[str, list[Any]] = {
-    "paper": [MANUSCRIPT, BARE], "chapters": [CHAPTERS, []], "left_out": [[EVIL], []], "exchange": [EXCHANGE, {**EXCHANGE, "kind": "delegate"}],
-    "exchanges": [[EXCHANGE, {**EXCHANGE, "failed": "x"}], []], "former": [[EXCHANGE], []], "left": [3, 1], "purpose": [EVIL, "write", "mend", "draft"],
+    "manuscript": [MANUSCRIPT, BARE], "chapters": [CHAPTERS, []], "left_out": [[EVIL], []], "exchange": [EXCHANGE, {**EXCHANGE, "kind": "delegate"}],
+    "exchanges": [[EXCHANGE, {**EXCHANGE, "failed": "x"}], []], "asked_before": [[EXCHANGE], []], "left": [3, 1], "purpose": [EVIL, "write", "mend", "draft"],
     "plan": [[{"expert": "clarity", "task": EVIL, "expects": EVIL}], []], "form": [form_of("neurips", SHIPPED.prompts)],
     "claims": [[{"number": 1, "text": EVIL, "sources": [SOURCE], "grounded": False}], [{"number": 2, "text": EVIL, "sources": [], "grounded": False}]],
     "scientist": [ADA, BOB], "leader": [ADA], "team": [[ADA, BOB]],

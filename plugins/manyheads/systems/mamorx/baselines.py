@@ -43,7 +43,7 @@ async def alone(run: MamorxRun) -> None:
         kind = desk.form.reply(run.reply_type(REVIEWER, task, WrittenReview), first)
         reply = await desk.ask(
             WRITING, REVIEWER, task, kind, turn=turn, tools=desk.tools(REVIEWER),
-            paper=desk.overview(), form=desk.form, **given, **shown,
+            manuscript=desk.overview(), form=desk.form, **given, **shown,
         )  # fmt: skip
         review = review_from(settings.form, desk.form, reply.value)
         await look_up(run, review.claims)

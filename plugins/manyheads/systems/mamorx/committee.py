@@ -56,6 +56,8 @@ async def committee(run: MamorxRun) -> None:
     for stage in stages:
         desk.begin(stage)
     await together(*(found_out[stage][0](run) for stage in stages))
+    novelty.cite(run)
+    references.cite(run)
     await plan(desk)
     await Exchanges(desk).hold()
     await write(desk)
@@ -66,7 +68,13 @@ async def plan(desk: Desk) -> None:
     """The leader's plan, drafted once and never again."""
     desk.begin(PLAN)
     reply = await desk.ask(
-        PLAN, LEADER, "plan", Plan, paper=desk.overview(), most=desk.run.settings.exchanges, form=desk.form
+        PLAN,
+        LEADER,
+        "plan",
+        Plan,
+        manuscript=desk.overview(),
+        most=desk.run.settings.exchanges,
+        form=desk.form,
     )
     desk.run.result.plan = [Step(**step.model_dump()) for step in reply.value.steps]
 
@@ -79,7 +87,7 @@ async def write(desk: Desk) -> None:
     kind = desk.form.reply(run.reply_type(LEADER, "write", WrittenReview), Weighed)
     reply = await desk.ask(
         WRITING, LEADER, "write", kind, tools=desk.tools(LEADER),
-        paper=desk.overview(), exchanges=run.result.exchanges, form=desk.form, **shown,
+        manuscript=desk.overview(), exchanges=run.result.exchanges, form=desk.form, **shown,
     )  # fmt: skip
     run.result.review = review_from(run.settings.form, desk.form, reply.value)
 
@@ -127,7 +135,7 @@ class Exchanges:
     def _shown(self) -> dict[str, Any]:
         run = self.desk.run
         return {
-            "paper": self.desk.overview(),
+            "manuscript": self.desk.overview(),
             "plan": run.result.plan,
             "exchanges": run.result.exchanges,
         }
@@ -223,6 +231,6 @@ class Exchanges:
         reply = await desk.ask(
             EXCHANGES, role, "answer", ExpertAnswer,
             turn=turn, tools=desk.tools(role), asker=NAMES[LEADER], nested=nested,
-            paper=desk.overview(), exchange=exchange, former=former, **shown,
+            manuscript=desk.overview(), exchange=exchange, asked_before=former, **shown,
         )  # fmt: skip
         return reply.value

@@ -99,7 +99,7 @@ class Desk:
         if not self.whole(role):
             reply = await self.ask(
                 stage, role, "choose", SectionChoice,
-                turn=turn, nested=nested, purpose=purpose, paper=self.overview(),
+                turn=turn, nested=nested, purpose=purpose, manuscript=self.overview(),
             )  # fmt: skip
             found = (self.run.material.chapter(name) for name in reply.value.sections)
             wanted = list({one.name: one for one in found if one}.values()) or chapters

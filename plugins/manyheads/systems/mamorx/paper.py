@@ -15,10 +15,11 @@ from manyheads.literature.documents import Document, Figure, Reader, Reference, 
 from manyheads.papers import fold
 from manyheads.systems.mamorx.config import MamorxConfig
 from manyheads.systems.mamorx.result import Anchor, HiddenText, MamorxResult
-from manyheads.texts import TEXTS, count, read_subject
+from manyheads.texts import count, read_subject
 
 F = TypeVar("F", Figure, Table)
 ABSTRACT = "Abstract"
+ALONE = "this is an abstract alone: there are no sections, figures, tables or references"
 PASSAGE = 90
 """Words of a passage that a search gives, at most, where a sentence ends before them."""
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z(\[“\"])")
@@ -88,7 +89,13 @@ class Manuscript:
             year=document.year,
             sections=[*map(section_name, document.sections)],
             faults=[*document.faults],
-            hidden=[HiddenText(text=one.text, page=one.page, why=one.why) for one in document.hidden],
+            hidden=[
+                *(HiddenText(text=one.text, page=one.page or None, why=one.why) for one in document.hidden),
+                *(
+                    HiddenText(text=one.text, page=one.page, why=one.why, shown=True)
+                    for one in document.speech
+                ),
+            ],
         )
 
     # Its parts, by the names that agents have for them.
@@ -169,7 +176,7 @@ FIGURE, TABLE = re.compile(r"(?i)^\s*fig(ure|\.)?s?\s*"), re.compile(r"(?i)^\s*t
 
 def section_name(section: Section) -> str:
     """Such as `4.2 Results`."""
-    return f"{section.number} {section.title}".strip() or "Text without a heading"
+    return section.name or "Text without a heading"
 
 
 def _numbered(parts: Sequence[F], name: str, word: re.Pattern[str]) -> F | None:
@@ -226,13 +233,9 @@ def read_paper(config: RunConfig) -> Manuscript | None:
     if named is None:
         return None
     path = Path(named)
-    if path.is_dir() or path.suffix.lower() in (*TEXTS, ".json"):
+    if path.is_dir():
         subject = read_subject(path)
-        document = Document(
-            title=subject.title,
-            abstract=subject.text,
-            faults=("this is an abstract alone: there are no sections, figures, tables or references",),
-        )
+        document = Document(title=subject.title, abstract=subject.text, faults=(ALONE,))
         return Manuscript(document, path, named, subject.sha256)
     document = _read(path)
     with path.open("rb") as file:

@@ -4,11 +4,10 @@ import asyncio
 from collections.abc import Sequence
 
 from manyheads.core.events import Judged
-from manyheads.literature.documents import Document
+from manyheads.literature.documents import Document, Passage, find_quote
 from manyheads.replies import Mending, mending_of
 from manyheads.systems.mamorx.desk import VERIFICATION, Desk
 from manyheads.systems.mamorx.paper import MamorxRun, section_name
-from manyheads.systems.mamorx.quotes import find_quote
 from manyheads.systems.mamorx.result import Claim, PaperReview, Source
 from manyheads.systems.mamorx.review import markdown, source_of
 
@@ -75,8 +74,16 @@ def find(run: MamorxRun, source: Source) -> None:
     source.state = "exact" if passage.exact else "close"
     if outside is paper.document:
         source.page = passage.page or page
-    if source.kind == "passage" and passage.section is not None:
-        source.name = f"Section {section_name(paper.document.sections[passage.section])}"
+    if source.kind == "passage":
+        source.name = place_name(passage, paper.document)
+
+
+def place_name(passage: Passage, document: Document) -> str:
+    """Where a passage stands, such as `Section 4.2 Results`, `Abstract` or `Figure 2`."""
+    if passage.section is None:
+        return passage.where[:1].upper() + passage.where[1:]
+    section = document.sections[passage.section]
+    return f"{'Section ' * bool(section.number)}{section_name(section)}"
 
 
 async def _mend(desk: Desk, role: str, review: PaperReview, astray: Sequence[Claim]) -> None:
@@ -90,7 +97,7 @@ async def _mend(desk: Desk, role: str, review: PaperReview, astray: Sequence[Cla
         "mend",
         kind,
         tools=desk.tools(role),
-        paper=desk.overview(),
+        manuscript=desk.overview(),
         claims=astray,
         **shown,
     )

@@ -86,13 +86,15 @@ def test_an_empty_result_says_which_filter_removed_how_many(options: dict[str, i
         selected(records, **options)
 
 
-def test_papers_that_name_no_authors_are_no_filters_fault() -> None:
+def test_papers_without_authors_or_contemporary_ones_are_a_corpus() -> None:
     records = [paper(1, authors=[]), paper(2, year=2015)]
-    with pytest.raises(CorpusError, match=r"name no authors: 2 papers read") as told:
-        selected(records)
-    assert "papers.csv" in str(told.value)
-    with pytest.raises(CorpusError, match=r"contemporary papers .*: 1 paper read"):
-        selected(records[:1])
+    assert selected(records).authors == []
+    assert selected(records[:1]).spool.years == {"past": {2010: 1}, "contemporary": {}}
+    with pytest.raises(
+        CorpusError, match=r"no past papers .*: 1 paper read; they are of 2015 alone"
+    ) as refused:
+        selected(records[1:])
+    assert "--bound 2016" in str(refused.value)
 
 
 @given(

@@ -11,12 +11,18 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import manyheads
+from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.meta import PRESETS, PUBLISHED
 from manyheads.cli.corpus import app
+from manyheads.discussion.run import TeamConfig
+from manyheads.discussion.team import need_members
+from manyheads.engine.readiness import findings
 from manyheads.errors import CorpusError, EmbeddingError, LiteratureError
+from manyheads.measures.corpus import MeasuringCorpus
+from manyheads.systems.loading import load
 from support.invoked import mistake
 from support.llm import LLM
-from support.papers import papers, write_corpus
+from support.papers import paper, papers, write_corpus
 from support.scholar import Scholar, Trouble, record
 
 RUN = CliRunner()
@@ -38,6 +44,7 @@ def test_build_then_info(tmp_path: Path) -> None:
     )  # fmt: skip
     assert made.exit_code == 0, made.output
     assert "corpus [mine/]" in made.stdout
+    assert "1 record rejected" in made.stderr
     assert "line 81, json" in made.stderr
     shown = RUN.invoke(app, ["info", "corpora/mine"])
     assert shown.exit_code == 0
@@ -110,7 +117,11 @@ def test_a_model_that_is_nowhere_names_the_option_that_helps(
 @pytest.mark.parametrize(
     ("flags", "said", "hint"),
     [
-        (("--bound", "2030"), "no contemporary papers (from 2030 on): 80 papers read; they are of the years", "from 20"),
+        (
+            ("--bound", "2014", "--min-contemporary-citations", "9999"),
+            "no contemporary papers (from 2014 on) left: 80 papers read; contemporary citations ≥ 9999 removed",
+            "loosen the filter that removed the most",
+        ),
         (("--bound", "1990"), "no past papers (before 1990): 80 papers read; they are of the years", "from 20"),
         (
             ("--bound", "2014", "--min-past-citations", "9999"),
@@ -124,6 +135,27 @@ def test_what_left_nothing_is_to_blame(tmp_path: Path, flags: tuple[str, ...], s
     refused = mistake(RUN.invoke(app, ["build", "mine.jsonl", "--embedding", "lexical", *flags]))
     assert said in refused.message
     assert hint in str(refused.hint)
+
+
+def test_past_papers_without_authors_serve_search_and_scipip_alone(tmp_path: Path) -> None:
+    write_corpus(tmp_path / "mine.jsonl", [paper(n, authors=[]) for n in range(9)])
+    made = RUN.invoke(
+        app, ["build", "mine.jsonl", "--bound", "2030", "--embedding", "lexical", "--out", "corpora/one"]
+    )
+    for shown in (made, RUN.invoke(app, ["info", "corpora/one"])):
+        assert "corpus one" in shown.stdout
+        [line] = [each for each in shown.stdout.splitlines() if "scipip" in each]
+        assert all(each in line for each in ("search", "virsci", "measure", "authors", "2030"))
+    folder = tmp_path / "corpora/one"
+    with pytest.raises(CorpusError, match="no contemporary papers") as refused:
+        MeasuringCorpus.open(folder)
+    assert "--against services" in str(refused.value.hint)
+    with Ecosystem.open(folder) as ecosystem, pytest.raises(CorpusError, match="no scientists") as refused:
+        need_members(TeamConfig(), ecosystem)
+    assert "scipip" in str(refused.value.hint)
+    virsci = load(["virsci"], [f"corpus={folder}"])
+    [wrong] = [each for each in findings(virsci) if not each.ok]
+    assert (wrong.subject, "no scientists" in wrong.message) == ("corpus", True)
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:

@@ -260,7 +260,7 @@ def build_corpus(
         progress: told the step, how much of it is done and, where known, of how many.
 
     Raises:
-        CorpusError: the source is no corpus, a filter left nothing, or `target` is there or unwritable.
+        CorpusError: the source is no corpus, it has no past papers, a filter left nothing, or `target` is there or unwritable.
         EmbeddingError: texts cannot be embedded, or the vectors do not fit.
     """
     started = time.monotonic()
@@ -290,16 +290,17 @@ def build_corpus(
         imported = fill_papers(partial, spool, model, vectors, tell)
         fill_scientists(partial, profiles.scientists, model, tell)
         with (partial / SCIENTISTS).open("w", encoding="utf-8") as lines:
+            lines.write("[")
             for number, one in enumerate(profiles.scientists):
-                lines.write(f"{',' if number else '['}\n {one.model_dump_json()}")
+                lines.write(f"{',' if number else ''}\n {one.model_dump_json()}")
             lines.write("\n]\n")
         _write_json(partial / NAMES, names)
         meta = Meta(
-            name=name or target.name,
+            name=name or target.resolve().name,
             source=reader.name,
             options=options,
             past_years=(min(spool.years["past"]), max(spool.years["past"])),
-            contemporary_years=(min(spool.years["contemporary"]), max(spool.years["contemporary"])),
+            contemporary_years=(min(later), max(later)) if (later := spool.years["contemporary"]) else None,
             counts=_counts(selection, rejects, profiles, imported, graph),
             embedding=EmbeddingMeta(name=model.name, dim=model.dim),
             fingerprint=_fingerprint(spool, profiles, model.name, digest),
@@ -389,7 +390,7 @@ def _counts(
         past=selection.spool.years["past"].total(),
         contemporary=selection.spool.years["contemporary"].total(),
         scientists=len(profiles.scientists),
-        mean_coauthors=round(sum(coauthors) / len(coauthors), 2),
+        mean_coauthors=round(sum(coauthors) / len(coauthors), 2) if coauthors else 0,
         without_citations=selection.spool.without_citations,
         interests_by=dict(profiles.interests_by),
         vectors_imported=imported,

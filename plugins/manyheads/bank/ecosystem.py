@@ -17,6 +17,7 @@ from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import Collection, KnowledgeBank
 from manyheads.bank.meta import (
     AUTHORS,
+    NO_SCIENTISTS,
     SCIENTISTS,
     Meta,
     damaged,
@@ -82,7 +83,9 @@ class Ecosystem(Closing):
         try:
             return self._scientists[name]
         except KeyError as unknown:
-            known = f"Scientist0 … Scientist{len(self._scientists) - 1}"
+            known = (
+                f"Scientist0 … Scientist{len(self._scientists) - 1}" if self._scientists else NO_SCIENTISTS
+            )
             raise CorpusError(f"{name!r}: no such scientist in {self.folder}", tried=known) from unknown
 
     def names(self) -> dict[str, str]:

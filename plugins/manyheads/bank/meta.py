@@ -103,6 +103,8 @@ META, SCIENTISTS, NAMES, REJECTS = "meta.json", "scientists.json", "names.json",
 AUTHORS = "authors"
 """The folder of the author knowledge bank, beside that of the papers."""
 FORMAT = "manyheads-corpus-1"
+NO_SCIENTISTS = "its past papers name no authors"
+"""Why a corpus has no scientists."""
 TOLD_FIELDS = 8
 """Fields at fault that the summary names; `rejected_by_field` has them all."""
 
@@ -164,7 +166,8 @@ class Meta(Frozen):
     """What it was built from: the name of a file or a folder."""
     options: BuildOptions
     past_years: tuple[int, int]
-    contemporary_years: tuple[int, int]
+    contemporary_years: tuple[int, int] | None
+    """None without contemporary papers."""
     counts: Counts
     embedding: EmbeddingMeta
     fingerprint: str
@@ -174,9 +177,20 @@ class Meta(Frozen):
     seconds: float = Field(ge=0)
     """How long the build took."""
 
+    @property
+    def uses(self) -> str:
+        """What a corpus without scientists or contemporary papers can and cannot be used for; empty for a whole one."""
+        lacks = list[str]()
+        if not self.counts.scientists:
+            lacks.append(f"for virsci (no scientists: {NO_SCIENTISTS})")
+        if not self.counts.contemporary:
+            lacks.append(f"for measure (no papers of {self.options.bound} or later, its contemporary ones)")
+        return f"of use for search and scipip, but not {' nor '.join(lacks)}" if lacks else ""
+
     def rows(self) -> list[tuple[str, str]]:
         """The summary, as label and value."""
-        counts, past, contemporary = self.counts, self.past_years, self.contemporary_years
+        counts, past = self.counts, self.past_years
+        span = "" if (years := self.contemporary_years) is None else f" ({years[0]}–{years[1]})"
         published = PUBLISHED.get(self.options.preset or "", {})
 
         def beside(key: str) -> str:
@@ -195,15 +209,21 @@ class Meta(Frozen):
             ("past papers", f"{counts.past:,} ({past[0]}–{past[1]}){beside('past')}"),
             (
                 "contemporary papers",
-                f"{counts.contemporary:,} ({contemporary[0]}–{contemporary[1]}){beside('contemporary')}",
+                f"{counts.contemporary:,}{span}{beside('contemporary')}",
             ),
             *((("without citation counts", f"{n:,}"),) if (n := counts.without_citations) else ()),
             *((("with full text", of_all(n)),) if (n := counts.full_texts) else ()),
             *((("with references", of_all(n)),) if (n := counts.with_references) else ()),
             *((("citations within", f"{counts.citations_within:,}"),) if counts.with_references else ()),
             ("scientists", f"{counts.scientists:,}{beside('scientists')}"),
-            ("mean co-authors among them", f"{counts.mean_coauthors:g}"),
-            ("interests by", ", ".join(f"{by} for {n:,}" for by, n in counts.interests_by.items())),
+            *(
+                (
+                    ("mean co-authors among them", f"{counts.mean_coauthors:g}"),
+                    ("interests by", ", ".join(f"{by} for {n:,}" for by, n in counts.interests_by.items())),
+                )
+                if counts.scientists
+                else ()
+            ),
             ("embedding", f"{self.embedding.name}, {self.embedding.dim} numbers a text"),
             *((("embedding; the paper", PUBLISHED_MODEL),) if published else ()),
             ("vectors imported", f"{counts.vectors_imported:,}"),

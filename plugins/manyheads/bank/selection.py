@@ -171,7 +171,8 @@ def select(
         reader: asked what the dataset itself knows of authors.
 
     Raises:
-        CorpusError: no past paper, no contemporary paper or no author is left; says what removed how many.
+        CorpusError: no past paper is left, or a filter has removed every contemporary paper or author; says what removed how
+            many. Papers that are all past, or name no authors, are a corpus of fewer uses, see `Meta.uses`.
     """
     chosen, wrote = Selection(spool or Spool()), Counter[str]()
     for number, paper in papers:
@@ -190,9 +191,7 @@ def select(
         _need_papers(chosen, period, options)
     chosen.known = reader.authors(wrote.keys()) if reader and options.author_counts == "dataset" else {}
     chosen.authors = _scientists(chosen, wrote, options)
-    if not wrote:
-        raise CorpusError(f"the past papers name no authors: {chosen.summary()}", hint=NAME_AUTHORS)
-    if not chosen.authors:
+    if wrote and not chosen.authors:
         raise CorpusError(f"no authors left: {chosen.summary()}", hint=LOOSEN)
     if reader and options.author_counts == "past":
         # Who they are and what they work on alone: a dataset's counts reach past the bound.
@@ -260,27 +259,32 @@ def _coauthors(chosen: Selection, able: Collection[str], least: int) -> tuple[se
 
 
 LOOSEN = "loosen the filter that removed the most"
-NAME_AUTHORS = (
-    "scientists are made from authors: name those of one past paper at least; of PDF and TEI in a papers.csv (file,authors) "
-    "beside them"
-)
 
 
 def _need_papers(chosen: Selection, period: Period, options: BuildOptions) -> None:
-    """Refuse a period without papers; of years that no paper is of, no filter is to blame."""
-    if chosen.spool.years[period]:
+    """Refuse a corpus without past papers, or whose contemporary ones a filter has removed: those that were never there are
+    not missed."""
+    none_read = not any(year >= options.bound for year in chosen.years)
+    if chosen.spool.years[period] or (period == "contemporary" and chosen.years and none_read):
         return
     if period == "past":
         span = f"before {options.bound}" + ("" if options.start is None else f", from {options.start} on")
     else:
         span = f"from {options.bound} on" + ("" if options.end is None else f", up to {options.end}")
-    if not chosen.years or any(period_of(year, options) == period for year in chosen.years):
+    if (
+        period == "contemporary"
+        or not chosen.years
+        or any(period_of(year, options) == period for year in chosen.years)
+    ):
         raise CorpusError(f"no {period} papers ({span}) left: {chosen.summary()}", hint=LOOSEN)
     first, last = min(chosen.years), max(chosen.years)
     years = f"the years {first} to {last}" if first < last else f"{first} alone"
-    raise CorpusError(
-        f"no {period} papers ({span}): {chosen.summary()}; they are of {years}",
-        hint=f"choose a --bound from {first + 1} to {last}, and --start and --end, if any, around it"
+    some = (
+        f"a --bound from {first + 1} to {last}, and --start and --end, if any, around it, or "
         if first < last
-        else "add papers of other years: past ones are of years before the bound, contemporary ones not",
+        else ""
+    )
+    raise CorpusError(
+        f"no past papers ({span}): {chosen.summary()}; they are of {years}",
+        hint=f"choose {some}--bound {last + 1}, which makes all of them past papers: search and scipip need no others",
     )

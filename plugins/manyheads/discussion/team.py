@@ -74,6 +74,12 @@ class Thread:
 def need_members(team: TeamConfig, literature: Literature) -> None:
     """Raises `CorpusError` when a corpus cannot fill a team: too few scientists, or none of its leader's name."""
     scientists = len(literature.scientists)
+    if not scientists:
+        raise CorpusError(
+            "the corpus has no scientists, whom a team is made of: its past papers name no authors",
+            hint="build a corpus of papers with authors (of PDF and TEI in a papers.csv (file,authors) beside them), or run "
+            "scipip, which needs none",
+        )
     if team.size > scientists:
         raise CorpusError(
             f"team.size is {team.size}, but the corpus has {scientists} scientists",

@@ -16,17 +16,15 @@ from typing import Any, cast
 
 from manyheads.bank.corpora import open_corpus
 from manyheads.bank.ecosystem import Ecosystem
-from manyheads.bank.embedding import load_embedder
 from manyheads.config import ModelConfig, RunConfig, SourceName
 from manyheads.core import Message, Raw, Recall, Tally, Turn
 from manyheads.core.events import AnyEvent, Stage
 from manyheads.discussion.run import Run
 from manyheads.engine.readiness import need_team, prepare, roles_of
 from manyheads.engine.replying import StructuredHost, UnusableReplyError, forms_of, parse, with_passage
-from manyheads.engine.session import AuthorRecall
+from manyheads.engine.session import AuthorRecall, shown_with_ideas
 from manyheads.engine.system import system_of
-from manyheads.literature.inspirations import InspiredLiterature
-from manyheads.literature.library import Library, ServiceLiterature
+from manyheads.literature.library import Library
 from manyheads.literature.source import Request, Source
 from manyheads.models.abilities import settled
 from manyheads.models.fitting import IMAGE, size_of
@@ -68,8 +66,9 @@ async def estimate(config: RunConfig) -> Tally:
         team = system.team(config)
         recall = AuthorRecall(literature, roles.prompts, team.invitation.suggestions if team else 0)
         host = DryHost(models, config.seed, recall, config.attempts)
+        shown = shown_with_ideas(config, literature, library, lambda line: None)
         run = Run(
-            config, host, roles, _shown(literature, library, config), emit, system.result(), recall.insiders,
+            config, host, roles, shown, emit, system.result(), recall.insiders,
             library=library, material=material,
         )  # fmt: skip
         await system.run(run)
@@ -90,18 +89,6 @@ def _offline(model: ModelConfig) -> ModelConfig:
             "vision": model.sees,
         }
     )
-
-
-def _shown(literature: Literature, library: Library, config: RunConfig) -> Literature:
-    match config.literature.references:
-        case "inspirations" if isinstance(literature, Ecosystem):
-            return InspiredLiterature(literature, config.literature.retrieval, lambda line: None)
-        case "services" if isinstance(literature, Ecosystem):
-            return ServiceLiterature(literature, library, lambda: literature.embedder)
-        case "services":
-            return ServiceLiterature(literature, library, lambda: load_embedder(config.embedding))
-        case _:
-            return literature
 
 
 class DryHost(StructuredHost):

@@ -155,10 +155,12 @@ class Session:
                 async with _library(config, literature, note, self.folder / RECORD) as library:
                     if system.searches(config, roles):
                         library.open()  # what is wrong with it is said before anything is paid for
-                    shown = self._shown(literature, library, lambda line: run.warn("references", line))
+                    shown = shown_with_ideas(
+                        config, literature, library, lambda line: run.warn("references", line)
+                    )
                     run = Run(
                         config, guarded, roles, shown, emit, system.result(), recall.insiders,
-                        library=library, material=material,
+                        library=library, material=material, folder=self.folder,
                     )  # fmt: skip
                     for line in switched_off(config, roles):
                         run.warn("", line)
@@ -222,17 +224,20 @@ class Session:
         )
         return recorded
 
-    def _shown(self, literature: Literature, library: Library, tell: Callable[[str], None]) -> Literature:
-        """Whose papers are shown with ideas: B_past, what its literature database finds, or what the services know (App. C.3)."""
-        if self.config.literature.references == "corpus":
-            return literature
-        if self.config.literature.references == "inspirations":
-            if isinstance(literature, Ecosystem):
-                return InspiredLiterature(literature, self.config.literature.retrieval, tell)
-            return literature
+
+def shown_with_ideas(
+    config: RunConfig, literature: Literature, library: Library, tell: Callable[[str], None]
+) -> Literature:
+    """Whose papers are shown with ideas: B_past, what its literature database finds, or what the services know (App. C.3)."""
+    if config.literature.references == "corpus":
+        return literature
+    if config.literature.references == "inspirations":
         if isinstance(literature, Ecosystem):
-            return ServiceLiterature(literature, library, lambda: literature.embedder)
-        return ServiceLiterature(literature, library, cache(lambda: load_embedder(self.config.embedding)))
+            return InspiredLiterature(literature, config.literature.retrieval, tell)
+        return literature
+    if isinstance(literature, Ecosystem):
+        return ServiceLiterature(literature, library, lambda: literature.embedder)
+    return ServiceLiterature(literature, library, cache(lambda: load_embedder(config.embedding)))
 
 
 @asynccontextmanager

@@ -37,9 +37,10 @@ if TYPE_CHECKING:
 
     import httpx
 
-Part = Literal["abstract", "authors", "venue", "citations", "date", "doi", "url"]
-"""What may be asked of a paper beside its id, title and year."""
+Part = Literal["abstract", "authors", "venue", "citations", "date", "doi", "url", "retracted"]
+"""What may be asked of a paper beside its id, title and year; few sources tell whether it is retracted."""
 ALL: frozenset[Part] = frozenset(("abstract", "authors", "venue", "citations", "date", "doi", "url"))
+"""What is asked of a paper where nothing is said of it."""
 Operation = Literal["search", "paper", "references", "citations", "recommendations"]
 
 
@@ -76,6 +77,7 @@ class Source:
     name: SourceName
     lacking: ClassVar[Mapping[str, str]] = {}
     """Operations that it has not, each with the reason; known beforehand, so that nobody is asked in vain."""
+    tells_retractions: ClassVar[bool] = False
 
     def deadline(self) -> float:
         """When a look-up that begins now is given up, in seconds of `time.monotonic`."""

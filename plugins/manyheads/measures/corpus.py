@@ -12,7 +12,7 @@ from manyheads.bank.vectors import Embedder
 from manyheads.config import LiteratureConfig
 from manyheads.config.files import common
 from manyheads.core.results import Part, read_result
-from manyheads.errors import ConfigError, EmbeddingError, MeasureError
+from manyheads.errors import ConfigError, CorpusError, EmbeddingError, MeasureError
 from manyheads.measures.novelty import Normalise
 from manyheads.measures.papers import Floats, Papers, load_papers
 from manyheads.papers import Period, fold
@@ -38,10 +38,17 @@ class MeasuringCorpus:
         """Open a built corpus; without an embedder, the model that it was built with is looked for.
 
         Raises:
-            CorpusError: the folder holds no built corpus, or another process is writing to it.
+            CorpusError: the folder holds no built corpus, or one without contemporary papers, or another process is writing
+                to it.
             EmbeddingError: `embedder` is not its model, or its model is not to be had here.
         """
         meta = read_meta(folder)
+        if not meta.counts.contemporary:
+            raise CorpusError(
+                f"{folder}: no contemporary papers, of {meta.options.bound} or later, which novelty is measured by",
+                hint="build a corpus of papers before and after a --bound, or measure by what services know: "
+                "--against services",
+            )
         model = embedder or load_embedder(meta.embedding.name)
         own = (meta.embedding.name, meta.embedding.dim)
         if (model.name, model.dim) != own:

@@ -22,18 +22,17 @@ from manyheads.engine.folder import JOURNAL, new_folder, writing
 from manyheads.engine.jobs import Failure, Job, Listener, Local, Scheduler, finished_jobs
 from manyheads.engine.jobtable import JobTable
 from manyheads.engine.system import System, system_of
-from manyheads.errors import ConfigError, SubjectError
+from manyheads.errors import ConfigError, DocumentError, SubjectError
 from manyheads.hosts import host_factory
+from manyheads.literature.documents import read_document
 from manyheads.resources import Resources
 from manyheads.suites.folder import locked
 from manyheads.systems import systems
-from manyheads.texts import read_subjects
+from manyheads.texts import KINDS, is_there, read_subjects
 
 FOLDERS = "folders.json"
 PAPERS = {".pdf", ".tei", ".xml", ".tex", ".html", ".htm"}
 """Endings of files that hold papers, and never an abstract alone."""
-ABSTRACT = 600
-"""Words of an abstract, at most; what is longer, in a file that may be either, is a paper."""
 
 
 @dataclass(frozen=True)
@@ -51,31 +50,23 @@ def texts_of(path: Path) -> list[Text]:
     Raises:
         SubjectError: it is not there, cannot be read, or holds no text.
     """
+    if not is_there(path):
+        raise SubjectError(f"{path}: No such file or directory", hint=f"name a paper in PDF, or {KINDS}")
+    if path.is_file() and _holds_paper(path):
+        with path.open("rb") as file:
+            return [Text(str(path), hashlib.file_digest(file, "sha256").hexdigest(), "papers")]
+    return [Text(each.source, each.sha256, "abstracts") for each in read_subjects(path)]
+
+
+def _holds_paper(path: Path) -> bool:
+    """Whether a file holds a paper: text in sections, or of a kind that never holds an abstract alone, whatever is in it."""
+    kind = path.suffix.lower()
+    if kind in PAPERS or kind == ".jsonl":
+        return kind in PAPERS
     try:
-        if not path.is_dir() and path.suffix.lower() in PAPERS:
-            with path.open("rb") as file:
-                return [Text(str(path), hashlib.file_digest(file, "sha256").hexdigest(), "papers")]
-        if path.suffix.lower() == ".json" and (mark := _sections(path)):
-            return [Text(str(path), mark, "papers")]
-    except OSError as error:
-        raise SubjectError(
-            f"{path}: {error.strerror}", hint="name a paper, a text, or a run's folder"
-        ) from error
-    one = not path.is_dir() and path.suffix.lower() != ".jsonl"
-    return [
-        Text(each.source, each.sha256, "papers" if one and len(each.text.split()) > ABSTRACT else "abstracts")
-        for each in read_subjects(path)
-    ]
-
-
-def _sections(path: Path) -> str:
-    """What marks the content of a JSON file that holds a paper with sections; empty for any other file."""
-    content = path.read_bytes()
-    with suppress(ValueError, RecursionError):
-        data = json.loads(content)
-        if isinstance(data, dict) and {"sections", "body_text"} & data.keys():
-            return hashlib.sha256(content).hexdigest()
-    return ""
+        return bool(read_document(path).sections)
+    except DocumentError:
+        return False
 
 
 def reviewer_of(

@@ -14,8 +14,8 @@ from manyheads.literature.documents.document import (
     Speech,
     Table,
 )
-from manyheads.literature.documents.pdfium import render
-from manyheads.literature.documents.pictures import picture
+from manyheads.literature.documents.pdfium import page_size, render
+from manyheads.literature.documents.pictures import PictureError, picture, picture_in
 from manyheads.literature.documents.places import places
 from manyheads.literature.documents.quotes import Passage, find_quote
 from manyheads.literature.documents.reading import read_document
@@ -30,6 +30,7 @@ __all__ = [
     "Limits",
     "Note",
     "Passage",
+    "PictureError",
     "Reader",
     "Reference",
     "Section",
@@ -37,7 +38,9 @@ __all__ = [
     "Speech",
     "Table",
     "find_quote",
+    "page_size",
     "picture",
+    "picture_in",
     "places",
     "read_document",
     "render",

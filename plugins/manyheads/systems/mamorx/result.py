@@ -2,6 +2,8 @@
 
 from typing import Literal, TypeAlias
 
+from pydantic import computed_field
+
 from manyheads.core.results import Part, Person
 
 SourceKind: TypeAlias = Literal["passage", "figure", "table", "reference", "paper"]
@@ -59,6 +61,7 @@ class Entry(Part):
 
     name: str
     title: str
+    kind: Literal["text", "points", "flag", "score", "choice"] = "text"
     value: str | int | bool | None = None
     """None for a list of points."""
     claims: list[int] = []
@@ -76,6 +79,12 @@ class PaperReview(Part):
     claims: list[Claim] = []
     text: str = ""
     """All of it in Markdown, as an author reads it; claims without a source that is there stand apart."""
+
+    @computed_field
+    @property
+    def scores(self) -> dict[str, int]:
+        """What stands in the fields that have a scale, by their names."""
+        return {each.name: each.value for each in self.entries if each.scale and isinstance(each.value, int)}
 
 
 class Anchor(Part):
@@ -108,7 +117,12 @@ class Related(Part):
 
     name: str
     """`N1`, `N2`, …"""
-    evidence: str
+    evidence: str = ""
+    """Empty before the run has cited it."""
+    paper: str = ""
+    """Its id at its source."""
+    phrases: list[int] = []
+    """The phrases that have found it, counted from 1; 0 is title and abstract, by which a local corpus is asked."""
     title: str
     year: int | None = None
     abstract: str = ""
@@ -131,6 +145,10 @@ class Novelty(Part):
     related: list[Related] = []
     conflicts: list[str] = []
     """Titles of the papers beside which it is not novel."""
+    before: str = ""
+    """Nothing from this day on was looked for; empty where nothing bounds it."""
+    missing: list[str] = []
+    """What could not be asked, a sentence each: where there is any, the paper is never called novel."""
 
 
 class FigureNote(Part):
@@ -163,6 +181,8 @@ class CitedWork(Part):
     details: list[str] = []
     retracted: bool | None = None
     """None where no source tells."""
+    paper: str = ""
+    """The id, at its source, of the work that it means."""
     found: str = ""
     """The title as a source has it."""
     abstract: str = ""
@@ -193,6 +213,8 @@ class Exchange(Part):
 class MamorxResult(Part):
     """A review of a paper with all that it rests on."""
 
+    maker: str = "committee"
+    """Who wrote it, see `MamorxConfig.maker`."""
     title: str = ""
     paper: Anchor | None = None
     team: list[Person] = []

@@ -41,7 +41,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # How long an example takes says more of who else uses the machine. On top of what Hypothesis takes up by itself: in CI,
 # examples that are the same in every run. `make test-slow` tries a hundred of each.
 settings.register_profile("thorough", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("quick", settings.get_profile("thorough"), max_examples=25)
+settings.register_profile("quick", settings.get_profile("thorough"), max_examples=15)
 settings.load_profile("quick")
 
 

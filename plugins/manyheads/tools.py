@@ -19,6 +19,7 @@ from manyheads.literature.lookup import Findings
 from manyheads.literature.source import Part
 from manyheads.papers import Literature, Paper, Scientist, fold
 from manyheads.prompts import Prompts
+from manyheads.replies import Expert, Text
 
 
 class ToolRefusedError(ValueError):
@@ -52,6 +53,37 @@ class InspireArguments(Strict):
     limit: int = Field(default=8, ge=1, le=20)
 
 
+class SectionArguments(Strict):
+    name: str = Field(min_length=1)
+    part: int = Field(default=1, ge=1)
+
+
+class PassageArguments(Strict):
+    words: str = Field(min_length=1)
+    limit: int = Field(default=5, ge=1, le=20)
+
+
+class NameArguments(Strict):
+    name: str = Field(min_length=1)
+
+
+class CitedArguments(Strict):
+    words: str = Field(min_length=1)
+    limit: int = Field(default=8, ge=1, le=20)
+
+
+class AskArguments(Strict):
+    expert: Expert
+    question: Text
+    expects: Text
+
+
+class DelegateArguments(Strict):
+    expert: Expert
+    task: Text
+    expects: Text
+
+
 class FindArguments(Strict):
     interest: str
     limit: int = Field(default=5, ge=1, le=10)
@@ -64,12 +96,22 @@ class InviteArguments(Strict):
 
 SEARCH, PAPER, REFERENCES = "search_papers", "get_paper", "get_references"
 INSPIRE = "retrieve_inspirations"
+READ, FIND_PASSAGES, READ_TABLE = "read_section", "search_paper", "read_table"
+LOOK, FIND_CITED = "look_at_figure", "search_cited"
+ASK, DELEGATE = "ask", "delegate"
 FIND, INVITE = "find_scientists", "invite_scientist"
 ARGUMENTS: dict[str, type[Strict]] = {
     SEARCH: SearchArguments,
     PAPER: PaperArguments,
     REFERENCES: ReferencesArguments,
     INSPIRE: InspireArguments,
+    READ: SectionArguments,
+    FIND_PASSAGES: PassageArguments,
+    READ_TABLE: NameArguments,
+    LOOK: NameArguments,
+    FIND_CITED: CitedArguments,
+    ASK: AskArguments,
+    DELEGATE: DelegateArguments,
     FIND: FindArguments,
     INVITE: InviteArguments,
 }

@@ -14,7 +14,9 @@ from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.extraction import Extraction
 from manyheads.bank.graph import Citations
 from manyheads.bank.meta import BuildOptions
+from manyheads.bank.records import RECORDS, VECTORS
 from manyheads.bank.retrieval import Channel, Inspirations, RetrievalConfig
+from manyheads.bank.store import lock_folder
 from manyheads.errors import CorpusError, EmbeddingError
 from support import corpora
 from support.papers import SUBJECTS, paper
@@ -326,15 +328,22 @@ async def test_who_writes_waits_for_who_reads_and_the_other_way_round(
         reader, writer = LiteratureDatabase.of(one), LiteratureDatabase.of(other)
         writer.put(records()[:5])
         assert (await reader.retrieve(GRASP)).papers
-        putting = asyncio.create_task(asyncio.to_thread(writer.put, records()[5:10]))
-        await asyncio.sleep(0.3)
-        assert not putting.done()
-        reader.close()
-        assert await putting == 5
-        monkeypatch.setattr("manyheads.bank.records.PATIENCE", 0.1)
+        # who has read, and is about something else, lets go
+        assert await asyncio.wait_for(asyncio.to_thread(writer.put, records()[5:10]), 5) == 5
         assert len((await reader.retrieve(GRASP)).papers) == 10
-        with pytest.raises(CorpusError, match="in use"):
-            writer.put(records()[10:])
+        # who reads without a pause lets go too, and sees what came in
+        putting = asyncio.create_task(asyncio.to_thread(writer.put, records()[10:12]))
+        while not putting.done():
+            assert len((await reader.retrieve(GRASP)).papers) in (10, 12)
+        assert await putting == 2
+        assert len((await reader.retrieve(GRASP)).papers) == 12
+        reader.close()
+        monkeypatch.setattr("manyheads.bank.records.PATIENCE", 0.1)
+        with (
+            lock_folder(tmp_path / "corpus" / RECORDS / VECTORS, shared=True),
+            pytest.raises(CorpusError, match="in use"),
+        ):
+            writer.put(records()[12:])
 
 
 @pytest.mark.slow

@@ -109,6 +109,7 @@ def test_the_same_source_and_options_give_the_same_fingerprint(tmp_path: Path, e
     assert prints[0] == prints[1] != prints[2]
 
 
+@pytest.mark.slow
 def test_several_readers_share_a_corpus_also_across_processes(built: Path, ecosystem: Ecosystem) -> None:
     code = (
         "import sys; from pathlib import Path; from manyheads.bank.ecosystem import Ecosystem\n"
@@ -214,6 +215,7 @@ def test_a_killed_build_goes_on(tmp_path: Path, embedder: Embedder) -> None:
     assert going_on.asked == total - 64
 
 
+@pytest.mark.slow
 def test_what_a_killed_build_left_broken_is_no_hindrance(tmp_path: Path, embedder: Embedder) -> None:
     source, target = write_corpus(tmp_path / "papers.jsonl", papers(60)), tmp_path / "corpus"
     partial = tmp_path / "corpus.partial"

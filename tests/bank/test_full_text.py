@@ -256,7 +256,10 @@ def _no_database(path: Path) -> None:
     path.write_text("no database")
 
 
-@pytest.mark.parametrize("spoil", [_empty, _torn, _no_database])
+@pytest.mark.parametrize(
+    "spoil",
+    [pytest.param(_empty, marks=pytest.mark.slow), _torn, pytest.param(_no_database, marks=pytest.mark.slow)],
+)
 def test_a_graph_that_is_damaged_is_told(
     linked: Path, tmp_path: Path, spoil: Callable[[Path], object]
 ) -> None:

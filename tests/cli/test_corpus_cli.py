@@ -44,6 +44,7 @@ def test_build_then_info(tmp_path: Path) -> None:
     )  # fmt: skip
     assert made.exit_code == 0, made.output
     assert "corpus [mine/]" in made.stdout
+    assert "1 record rejected" in made.stderr
     assert "line 81, json" in made.stderr
     shown = RUN.invoke(app, ["info", "corpora/mine"])
     assert shown.exit_code == 0
@@ -138,11 +139,14 @@ def test_what_left_nothing_is_to_blame(tmp_path: Path, flags: tuple[str, ...], s
 
 def test_past_papers_without_authors_serve_search_and_scipip_alone(tmp_path: Path) -> None:
     write_corpus(tmp_path / "mine.jsonl", [paper(n, authors=[]) for n in range(9)])
-    made = RUN.invoke(app, ["build", "mine.jsonl", "--bound", "2030", "--embedding", "lexical"])
-    for shown in (made, RUN.invoke(app, ["info", "corpora/mine"])):
+    made = RUN.invoke(
+        app, ["build", "mine.jsonl", "--bound", "2030", "--embedding", "lexical", "--out", "corpora/one"]
+    )
+    for shown in (made, RUN.invoke(app, ["info", "corpora/one"])):
+        assert "corpus one" in shown.stdout
         [line] = [each for each in shown.stdout.splitlines() if "scipip" in each]
         assert all(each in line for each in ("search", "virsci", "measure", "authors", "2030"))
-    folder = tmp_path / "corpora/mine"
+    folder = tmp_path / "corpora/one"
     with pytest.raises(CorpusError, match="no contemporary papers") as refused:
         MeasuringCorpus.open(folder)
     assert "--against services" in str(refused.value.hint)

@@ -77,6 +77,7 @@ def test_progress_is_told_while_the_bank_is_read(corpus: Path) -> None:
     assert len(told) == 2
 
 
+@pytest.mark.slow
 def test_several_at_once_leave_one_whole_copy(corpus: Path) -> None:
     meta = read_meta(corpus)
     with ThreadPoolExecutor(4) as pool:

@@ -37,6 +37,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "rebuttal": {"rebuttal": {"max_iters": 2}},
     "ranking": {"ranking": {"ideas": ["We plan with bats.", "We plan with moles."], "orders": 2}},
     "scipip": {"scipip": {"ideas": 5, "brainstorm": [2, 3], "papers": 4}},
+    "mamorx": {"mamorx": {"exchanges": 3, "novelty": {"enabled": False}}},
     "idea-comparison": {"inputs": {"rivals": ["We plan with moles."]}},
     "idea-novelty": {"idea-novelty": {"rounds": 2}, "literature": {"cascade": ["local"]}},
     "idea-match": {},
@@ -47,7 +48,9 @@ SMALL: dict[str, dict[str, Any]] = {
 TOPIC = "How retrieval fails on long documents"
 PAPER = "# Owls for planning\n\nWe plan with owls. We expect fewer collisions than with drones."
 ASKED = {
-    system: PAPER if system.startswith("idea-") or system in ("conference-review", "ranking") else TOPIC
+    system: PAPER
+    if system.startswith("idea-") or system in ("conference-review", "ranking", "mamorx")
+    else TOPIC
     for system in SMALL
     if system
     not in (

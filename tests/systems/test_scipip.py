@@ -10,12 +10,14 @@ import pytest
 from manyheads.bank.building import build_corpus
 from manyheads.bank.database import LiteratureDatabase
 from manyheads.bank.embedding import load_embedder
+from manyheads.bank.extraction import Extraction
 from manyheads.bank.graph import Citations
 from manyheads.bank.meta import BuildOptions
 from manyheads.core.events import Judged, Stage
-from manyheads.engine.readiness import prepare
+from manyheads.engine.readiness import findings, prepare
 from manyheads.errors import BudgetError, ChangedError, ConfigError, SubjectError
 from manyheads.systems import systems
+from manyheads.systems.loading import load
 from manyheads.systems.scipip.config import ScipipConfig
 from manyheads.systems.scipip.result import Candidate
 from manyheads.systems.scipip.selection import merge
@@ -127,7 +129,10 @@ def channels(played: Played, reason: str) -> list[str]:
 # The paths.
 
 
-@pytest.mark.parametrize(("path", "brainstorms", "indexed"), [("A", 0, 1), ("B", 1, 1), ("C", 1, 2)])
+@pytest.mark.parametrize(
+    ("path", "brainstorms", "indexed"),
+    [pytest.param("A", 0, 1, marks=pytest.mark.slow), ("B", 1, 1), ("C", 1, 2)],
+)
 async def test_a_path_asks_what_it_must_and_no_more(
     run: Play, path: str, brainstorms: int, indexed: int
 ) -> None:
@@ -197,6 +202,7 @@ async def test_how_papers_are_found_is_one_setting_under_either_of_its_names(llm
     assert own.literature.retrieval.semantic == 7
 
 
+@pytest.mark.slow
 async def test_how_papers_are_found_is_not_changed_within_a_run(run: Play, llm: LLM) -> None:
     with pytest.raises(BudgetError):
         await run("scipip.path=A", "budget.calls=9")
@@ -221,6 +227,37 @@ async def test_what_papers_are_cited_with_is_told_by_its_title(run: Play, tmp_pa
         "literature.retrieval.how=[semantic,cocitation]",
     )  # fmt: skip
     assert channels(played, "cited 2× together with “Study 2”") == ["Study 9"]
+
+
+def test_the_shipped_background_belongs_to_the_shipped_corpus(llm: LLM) -> None:
+    with pytest.raises(ConfigError, match=r"corpora/mine.*sample") as refused:
+        prepare(load(["scipip"], ["corpus=corpora/mine"]))
+    assert "--background" in str(refused.value.hint)
+    prepare(load(["scipip"]))
+    prepare(load(["scipip"], ["corpus=corpora/mine", f"inputs.background={BACKGROUND}"]))
+
+
+async def test_check_tells_whose_the_records_are(llm: LLM, tmp_path: Path) -> None:
+    source = write_corpus(tmp_path / "papers.jsonl", [paper(n, year=2005 + n) for n in range(12)])
+    config = config_for(
+        llm, "system=scipip", f"corpus={tmp_path / 'corpus'}", f"inputs.background={BACKGROUND}"
+    )
+
+    def records() -> str:
+        [line] = [each.message for each in findings(config, ask_models=False) if each.subject == "corpus"]
+        return line.partition("1 scientist, ")[2] or line.partition("2 scientists, ")[2]
+
+    options = BuildOptions(bound=2015)
+    with build_corpus(source, tmp_path / "corpus", options, load_embedder("lexical")) as ecosystem:
+        assert records().startswith("no records yet")
+        LiteratureDatabase.of(ecosystem).put(
+            Extraction(paper=f"p{n}", made_by="openai/m" if n else "lexical", recipe=f"{n > 0}")
+            for n in range(4)
+        )
+    assert (
+        records()
+        == "3 records by openai/m, 1 record by rules, 8 papers without one yet, which rules make at first use"
+    )
 
 
 async def test_sentences_are_no_entities(run: Play) -> None:
@@ -270,7 +307,7 @@ async def test_who_sees_what(run: Play) -> None:
 
 
 async def test_each_idea_is_judged_by_itself_and_all_at_once(run: Play, llm: LLM, script: Script) -> None:
-    llm.delay = 0.2
+    llm.faults.append(Fault("slow", times=None, seconds=0.2, when=lambda request: bool(judged(request))))
     played = await run()
     asked = played.asked("Does the idea solve the problem?")
     assert sorted(judged(each) for each in asked) == sorted((*LITERATURE, *ROUGH))
@@ -372,6 +409,7 @@ def test_either_embedding_model_tells_a_near_copy_from_another_idea(embedding: s
     ]
 
 
+@pytest.mark.slow
 async def test_ideas_that_differ_are_not_merged(run: Play) -> None:
     played = await run()
     assert all(each["merged"] == [] for each in played.result["ideas"])
@@ -417,7 +455,7 @@ async def test_a_final_idea_has_the_papers_of_its_sources(run: Play, script: Scr
 
 
 @pytest.mark.parametrize(("sets", "least", "most"), [
-    ((), 3, 4), (("scipip.final=[2,2]",), 2, 2), (("scipip.final=[6,9]", "scipip.keep=1"), 6, 8),
+    pytest.param((), 3, 4, marks=pytest.mark.slow), (("scipip.final=[2,2]",), 2, 2), pytest.param(("scipip.final=[6,9]", "scipip.keep=1"), 6, 8, marks=pytest.mark.slow),
 ])  # fmt: skip
 async def test_as_many_final_ideas_are_asked_for_as_there_can_be(
     run: Play, sets: Sequence[str], least: int, most: int, script: Script

@@ -296,7 +296,7 @@ def build_corpus(
             lines.write("\n]\n")
         _write_json(partial / NAMES, names)
         meta = Meta(
-            name=name or target.name,
+            name=name or target.resolve().name,
             source=reader.name,
             options=options,
             past_years=(min(spool.years["past"]), max(spool.years["past"])),

@@ -2,25 +2,30 @@
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
+from weakref import ref
 
 from manyheads.bank.ecosystem import Ecosystem
-from manyheads.bank.extraction import Extraction
+from manyheads.bank.extraction import LEXICAL, Extraction
 from manyheads.bank.graph import GRAPH, Graph
 from manyheads.bank.knowledge import CHUNK
 from manyheads.bank.knowledge import Collection as Bank
 from manyheads.bank.network import Network
 from manyheads.bank.qdrant import META
 from manyheads.bank.store import Closing, Filter
-from manyheads.disk import LockedError
+from manyheads.disk import FileLock, LockedError
 from manyheads.errors import CorpusError
+from manyheads.texts import count
 
 if TYPE_CHECKING:
     from manyheads.bank.vectors import Vectors
+
+T = TypeVar("T")
 
 RECORDS, VECTORS = "records", "vectors"
 """The folder of records' vectors in a corpus's folder, and the bank in it."""
@@ -29,6 +34,10 @@ Source: TypeAlias = Literal["texts", "abstract"]
 """What a record is found and compared by: vectors of its own three texts, or the bank's vector of the paper for all three."""
 PATIENCE = 20.0
 """Seconds for which the vectors are waited for while another process has them."""
+WRITING = "writing.lock"
+"""Held in the folder of records' vectors by who writes them, or waits to: who reads them lets go, and waits in turn."""
+LOOK = 0.1
+"""Seconds after which who reads the vectors looks again whether somebody waits to write."""
 
 
 class Records(Bank):
@@ -60,7 +69,8 @@ class RecordBook(Closing):
     """The records of a corpus, beside its graph.
 
     Files are opened when they are needed. One process may write the vectors, and does so only inside `put`; others wait for
-    it a little while, as it does for those that read them. One that reads them keeps them until `close`.
+    it a little while. One that reads them keeps them open, as to open them takes longer than ten look-ups, until `close` or
+    until another waits to write: a thread looks for that ten times a second.
 
     Raises from its calls:
         CorpusError: a file cannot be read or written, or there are no records.
@@ -113,15 +123,15 @@ class RecordBook(Closing):
         """
         # what is stored is written out at each portion's end, which takes longer than to store it
         count, size = 0, CHUNK if vectors == "texts" else 4 * CHUNK
-        with self._lock:
+        with self._lock, self._when_free(lambda: self._gate(shared=False)):
             self._free_vectors()
             bank: Records | None = None
             try:
                 stream = iter(extractions)
                 while chunk := [*islice(stream, size)]:
                     records = {one.paper: one for one in chunk}
-                    known = self.ecosystem.papers.store.get([*records], vectors=vectors == "abstract")
-                    if unknown := [paper for paper in records if paper not in known]:
+                    papers = self.ecosystem.papers.store.get([*records], vectors=vectors == "abstract")
+                    if unknown := [paper for paper in records if paper not in papers]:
                         raise CorpusError(
                             f"{self.ecosystem.folder}: no paper {unknown[0]!r}",
                             hint="extract papers of this corpus only",
@@ -129,13 +139,13 @@ class RecordBook(Closing):
                     bank = bank or self._writable()
                     payloads = [
                         {
-                            **{key: known[paper].payload.get(key) for key in ("year", "period")},
+                            **{key: papers[paper].payload.get(key) for key in ("year", "period")},
                             "recipe": one.recipe,
                             "vectors": vectors,
                         }
                         for paper, one in records.items()
                     ]
-                    own = [known[paper].vector for paper in records] if vectors == "abstract" else None
+                    own = [papers[paper].vector for paper in records] if vectors == "abstract" else None
                     bank.store.upsert([*records], self._vectors([*records.values()], own), payloads)
                     self.graph.add_extractions(records.values())
                     count += len(records)
@@ -163,8 +173,8 @@ class RecordBook(Closing):
         places = [
             (name, row) for name, some in texts.items() for row, text in enumerate(some) if text.strip()
         ]
-        embedded = self.ecosystem.embedder.embed([texts[name][row] for name, row in places])
-        for (name, row), vector in zip(places, embedded, strict=True):
+        embeddings = self.ecosystem.embedder.embed([texts[name][row] for name, row in places])
+        for (name, row), vector in zip(places, embeddings, strict=True):
             rows[name][row] = vector
         return rows
 
@@ -185,12 +195,12 @@ class RecordBook(Closing):
 
     def without_vectors(self) -> list[str]:
         """Ids of the papers whose records have lost their vectors."""
-        recorded = [one.paper for one in self.graph.extractions()]
-        if not recorded or not self._has_vectors:
-            return recorded
+        papers = [one.paper for one in self.graph.extractions()]
+        if not papers or not self._has_vectors:
+            return papers
         with self._open_records() as bank:
             there = {one.id for one in bank.store.scroll()}
-        return [one for one in recorded if one not in there]
+        return [one for one in papers if one not in there]
 
     def embed(
         self, papers: Sequence[str], vectors: Source, progress: Callable[[int], None] | None = None
@@ -244,16 +254,51 @@ class RecordBook(Closing):
                         ),
                         hint=f"manyheads corpus extract {self.ecosystem.folder}",
                     )
-                self._records = self._when_free(
-                    lambda: Records.open(self.folder, self.ecosystem.embedder, name=VECTORS, read_only=True)
-                )
+                with self._when_free(lambda: self._gate(shared=True)):
+                    bank = self._when_free(
+                        lambda: Records.open(
+                            self.folder, self.ecosystem.embedder, name=VECTORS, read_only=True
+                        )
+                    )
+                self._records = bank
+                watch = (ref(self), ref(bank))
+                threading.Thread(
+                    target=_let_writers_in, args=watch, name="manyheads-records", daemon=True
+                ).start()
             yield self._records
 
     def _writable(self) -> Records:
         make = Records.open if self._has_vectors else Records.create
         return self._when_free(lambda: make(self.folder, self.ecosystem.embedder, name=VECTORS))
 
-    def _when_free(self, make: Callable[[], Records]) -> Records:
+    def _gate(self, *, shared: bool) -> FileLock:
+        """What who writes the vectors holds, and who opens them to read passes."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            return FileLock(self.folder / WRITING, shared=shared)
+        except LockedError as error:
+            raise CorpusError(
+                f"{self.folder} is in use by another process, which writes records",
+                hint="wait for it or end it",
+            ) from error
+        except OSError as error:
+            raise CorpusError(
+                f"{self.folder} cannot be opened: {error.strerror}",
+                hint="copy the corpus to where you may write",
+            ) from error
+
+    def let_writers_in(self, bank: Records) -> bool:
+        """Close the vectors where another waits to write them; False once they are closed."""
+        try:
+            self._gate(shared=True).release()
+        except CorpusError:
+            with self._lock:
+                if self._records is bank:
+                    self._free_vectors()
+                    self._network = None  # what comes in is looked at again
+        return self._records is bank
+
+    def _when_free(self, make: Callable[[], T]) -> T:
         """What opens the vectors, tried again while another process has them for a moment: to write some, or to look one up."""
         until = time.monotonic() + PATIENCE
         while True:
@@ -278,6 +323,32 @@ class RecordBook(Closing):
         if self._records is not None:
             self._records.close()
             self._records = None
+
+
+def _let_writers_in(book: "ref[RecordBook]", bank: "ref[Records]") -> None:
+    """Look after open vectors, until they are closed or nobody has them any more."""
+    while True:
+        time.sleep(LOOK)
+        owner, vectors = book(), bank()
+        if owner is None or vectors is None or not owner.let_writers_in(vectors):
+            return
+        del owner, vectors
+
+
+def records_in_short(folder: Path, name: str) -> str:
+    """How many records a corpus has, and who has made them, in words; `name` is what a user calls it. Raises `CorpusError`."""
+    with Graph(folder / GRAPH) as graph:
+        counts, recipes, makers = graph.counts(), graph.recipes(), graph.makers()
+    by: Counter[str] = Counter()
+    for recipe, number in recipes.items():
+        by["rules" if makers[recipe] == LEXICAL else makers[recipe]] += number
+    if not by:
+        return f"no records yet: rules make them at first use, a model by manyheads corpus extract {name} --model …"
+    made = ", ".join(f"{count(number, 'record')} by {maker}" for maker, number in by.most_common())
+    rest = counts.papers - counts.extractions
+    return made + (
+        f", {count(rest, 'paper')} without one yet, which rules make at first use" if rest > 0 else ""
+    )
 
 
 def _recipes(graph: Graph) -> dict[str, int]:

@@ -175,7 +175,7 @@ def build(
             help="The folder to make. [default: corpora/ and the source's name]", show_default=False
         ),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="[default: the source's name]", show_default=False)] = None,
+    name: Annotated[str | None, typer.Option(help="[default: the folder's name]", show_default=False)] = None,
     format: Format = "auto",  # noqa: A002
     columns: Columns = None,
     interests: Annotated[
@@ -216,7 +216,7 @@ def build(
         librarian = _librarian(interests, changes.model, config, tell, held)
         made = build_corpus(
             reader, target, options, load_embedder(embedding),
-            name=name or name_of(sources[0]), vectors=pair, interests=librarian, progress=tell,
+            name=name, vectors=pair, interests=librarian, progress=tell,
         )  # fmt: skip
     with made:
         _show(made.meta, target)
@@ -291,6 +291,7 @@ def _show(meta: "Meta", folder: Path) -> None:
 
     from manyheads.bank.corpus import LOGGED
     from manyheads.bank.meta import REJECTS
+    from manyheads.texts import count
 
     table = Table(
         title=Text(f"corpus {meta.name}", style="table.title"), title_justify="left", show_header=False
@@ -305,7 +306,9 @@ def _show(meta: "Meta", folder: Path) -> None:
         say(meta.uses)
     if meta.rejects:
         which = "all" if meta.counts.rejected <= LOGGED else f"{LOGGED:,}"
-        rejected = f"{meta.counts.rejected:,} records rejected, {which} in {folder / REJECTS}; the first:"
+        rejected = (
+            f"{count(meta.counts.rejected, 'record')} rejected, {which} in {folder / REJECTS}; the first:"
+        )
         safe_console(stderr=True).print("\n  ".join((rejected, *meta.rejects)), markup=False, highlight=False)
 
 

@@ -37,7 +37,9 @@ def evaluate(
     cases: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Other cases: JSON Lines like the suite's own.", show_default=False
+            metavar="FILE|FOLDER",
+            help="Other cases: JSON Lines like the suite's own; of suites about papers, a folder of these too.",
+            show_default=False,
         ),
     ] = None,
     budget: Budget = None,
@@ -92,6 +94,8 @@ def _show(suite: "Suite", evaluation: "Evaluation") -> None:
         say(f"{OFFLINE_NOTE}.")
     for picture in evaluation.pictures:
         say(f"Plot      {picture}")
+    if evaluation.arena:
+        say(f"Arena     {evaluation.arena}  (its key.csv is not for those who compare)")
     say(f"Report    {evaluation.report}")
 
 

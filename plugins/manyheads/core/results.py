@@ -340,6 +340,11 @@ class RunResult(Part, Generic[R]):
     evidence: list[Evidence] = []
     result: R
 
+    @property
+    def offline(self) -> bool:
+        """Whether a model was asked, and none of them a language model."""
+        return self.usage.calls > 0 and not self.written_by_language_model
+
     def cited(self, ids: Iterable[str]) -> list[Evidence]:
         """The evidence of these ids."""
         entries = {each.id: each for each in self.evidence}

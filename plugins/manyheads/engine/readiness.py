@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from manyheads.bank.corpora import resolve_corpus
 from manyheads.bank.ecosystem import Ecosystem
+from manyheads.bank.records import records_in_short
 from manyheads.config import FRAMEWORKS, ModelConfig, RunConfig
 from manyheads.discussion.team import need_members
 from manyheads.engine.journal import ReplayModel
@@ -22,7 +23,7 @@ from manyheads.papers import Literature
 from manyheads.report.record import count
 from manyheads.resources import Resources
 from manyheads.roles import Roles
-from manyheads.tools import FIND, INVITE, TOOLS
+from manyheads.tools import INSPIRE, LOOK_UPS, TOOLS
 from manyheads.tools import problems as tool_problems
 
 
@@ -114,7 +115,10 @@ def _literature(config: RunConfig, roles: Roles | None) -> Iterator[Finding]:
             return
         with Ecosystem.open(resolve_corpus(config.corpus, embedding=config.embedding)) as ecosystem:
             need_team(config, ecosystem)
-            yield Finding("corpus", f"{config.corpus}: {count(len(ecosystem.scientists), 'scientist')}")
+            parts = [count(ecosystem.papers.count(), "paper"), count(len(ecosystem.scientists), "scientist")]
+            if config.literature.references == "inspirations" or config.settings.retrieves:
+                parts.append(records_in_short(ecosystem.folder, config.corpus))
+            yield Finding("corpus", f"{config.corpus}: {', '.join(parts)}")
             yield from _sources(config, roles, ecosystem)
     except UserError as error:
         yield _wrong("corpus", error)
@@ -188,7 +192,7 @@ def switched_off(config: RunConfig, roles: Roles) -> Iterator[str]:
     for role in sorted({role for role, _ in system.needs(config)}):
         card, changes = roles.card(role), config.roles.get(role)
         alias = changes.model if changes else card.model
-        model, own = config.models[alias], set(card.tools) - {FIND, INVITE}
+        model, own = config.models[alias], set(card.tools) & {*LOOK_UPS, INSPIRE}
         if own and not model.calls_tools and model.provider not in ("offline", "replay"):
             yield (
                 f"models.{alias} ({model.provider}/{model.name}) calls no tools: {role} cannot look papers up itself, "

@@ -160,7 +160,7 @@ class Session:
                     )
                     run = Run(
                         config, guarded, roles, shown, emit, system.result(), recall.insiders,
-                        library=library, material=material,
+                        library=library, material=material, folder=self.folder,
                     )  # fmt: skip
                     for line in switched_off(config, roles):
                         run.warn("", line)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from manyheads.errors import RatingError
 from manyheads.measures.forms import read_table
-from manyheads.measures.statistics import LEAST, LEVEL, Interval
+from manyheads.measures.statistics import FEW, LEAST, LEVEL, Interval
 from manyheads.texts import count
 
 if TYPE_CHECKING:
@@ -63,6 +63,8 @@ def read_people(path: Path, on: str = "score") -> Ratings:
         RatingError: the file cannot be read, lacks a column, a cell is no number or no decision, a rater rated a paper
             twice, or rows of one paper tell different decisions.
     """
+    if not path.is_file():
+        raise RatingError(f"{path}: no such file", hint=HINT)
     problems, seen = list[str](), set[tuple[str, str]]()
     scores, decisions = dict[str, list[float]](), dict[str, bool]()
     for row in read_table(path, [("paper",), (on.lower(),)], HINT):
@@ -376,11 +378,9 @@ def as_lines(found: Calibration) -> Iterator[str]:
     for name, title in FIGURES.items():
         yield f"{title:18}  {figure(found.scores, name):28}  {figure(found.people, name)}"
     yield ""
-    yield f"In brackets {LEVEL:.0%} intervals over papers." + (
-        f" Of {found.people.papers} papers there are several ratings."
-        if found.people.papers < found.papers
-        else ""
-    )
+    yield f"In brackets {LEVEL:.0%} intervals over papers{', too narrow for so few' * (found.papers < FEW)}."
+    if found.people.papers < found.papers:
+        yield f"Of {found.people.papers} papers there are several ratings."
 
 
 def figure(side: Side, name: str) -> str:

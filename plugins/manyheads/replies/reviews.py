@@ -96,10 +96,41 @@ class NoveltySummary(ReplyModel):
     summary: Text
 
 
-class FigureCritique(ReplyModel):
-    """A figure critic's findings (MAMORX, App. A.3)."""
+class Colours(ReplyModel):
+    """The colours of three bands of a picture, by which a model shows that it sees."""
+
+    verb = "looks"
+
+    left: Text
+    middle: Text
+    right: Text
+
+
+class FigureDescription(ReplyModel):
+    """What a figure shows, and what follows from it (MAMORX, App. A.3)."""
+
+    verb = "describes"
 
     description: Text
+    implications: Text
+
+
+class CaptionCritique(ReplyModel):
+    """A figure critic's findings about a figure that it has not seen."""
+
+    verb = "criticises"
+
+    inconsistencies: list[Text]
+    critique: Text
+
+
+class FigureCritique(ReplyModel):
+    """A figure critic's findings: clarity, consistency, and what to improve (MAMORX, App. A.3)."""
+
+    verb = "criticises"
+
+    clarity: Text
+    inconsistencies: list[Text]
     critique: Text
 
 

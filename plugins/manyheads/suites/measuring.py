@@ -128,7 +128,12 @@ def _row(spec: SuiteSpec, cell: Cell, failures: Mapping[str, Failure], novelty: 
             values[measure.name] = fmean(numbers)
             each |= {measure.name: numbers} if numbers[1:] else {}
             shares += [measure.name] if all(isinstance(one, bool) for one in numbers) else []
-    writers = [result.get("written_by_language_model") for result in results.values()]
+    # of a run that asks no model, nobody wrote
+    writers = [
+        result.get("written_by_language_model")
+        for result in results.values()
+        if result.get("usage", {}).get("calls", 1)
+    ]
     warned = (str(one) for result in results.values() for one in result.get("warnings", ()))
     return Row(
         **known,
@@ -137,7 +142,7 @@ def _row(spec: SuiteSpec, cell: Cell, failures: Mapping[str, Failure], novelty: 
         shares=tuple(shares),
         unknown=tuple(unknown),
         missing=missing,
-        by_language_model=None if None in writers else all(writers),
+        by_language_model=None if None in writers or not writers else all(writers),
         warnings=tuple(dict.fromkeys(warned)),
     )
 

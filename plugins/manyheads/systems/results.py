@@ -82,7 +82,7 @@ def closing_lines(folder: Path) -> str:
     if run.degraded:
         silent = ", ".join(run.degraded)
         lines.append(f"Degraded  {silent} could not be asked everything; see the report")
-    if not run.written_by_language_model:
+    if run.offline:
         lines.append(LABEL)
     return "\n".join([*lines, f"Report    {folder / 'report.html'}"])
 

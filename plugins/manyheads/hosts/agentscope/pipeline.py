@@ -94,7 +94,7 @@ class Story:
 def closing(data: Mapping[str, Any]) -> Iterator[str]:
     """The last paragraphs of a run's reply: its reviews in full, its essence, an abstract at the end."""
     run = typed(data)
-    if not run.written_by_language_model:
+    if run.offline:
         yield LABEL
     yield from details(run)
     told = essence(run)

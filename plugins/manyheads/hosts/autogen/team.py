@@ -60,7 +60,7 @@ def as_message(event: AnyEvent, team: str) -> TextMessage | None:
             run, data = typed(event.data), event.data
             told = in_full(run)
             content = "\n\n".join(told) or f"```json\n{json.dumps(data, ensure_ascii=False, indent=1)}\n```"
-            if told and not run.written_by_language_model:
+            if told and run.offline:
                 content = f"> {LABEL}\n\n{content}"
         case _:
             pass

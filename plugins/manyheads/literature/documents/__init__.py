@@ -15,7 +15,7 @@ from manyheads.literature.documents.document import (
     Table,
 )
 from manyheads.literature.documents.pdfium import page_size, render
-from manyheads.literature.documents.pictures import picture
+from manyheads.literature.documents.pictures import PictureError, picture, picture_in
 from manyheads.literature.documents.places import places
 from manyheads.literature.documents.quotes import Passage, find_quote
 from manyheads.literature.documents.reading import read_document
@@ -30,6 +30,7 @@ __all__ = [
     "Limits",
     "Note",
     "Passage",
+    "PictureError",
     "Reader",
     "Reference",
     "Section",
@@ -39,6 +40,7 @@ __all__ = [
     "find_quote",
     "page_size",
     "picture",
+    "picture_in",
     "places",
     "read_document",
     "render",

@@ -16,7 +16,7 @@ HYPHENS = {0x02: "-", 0xFFFE: "-", 0xAD: "-", 0x2010: "-"}
 WHITE = 245
 """A level of each colour from which on letters are white."""
 BOLD = ("bold", "black", "heavy", "cmbx", "-medi", "demi")
-ITALIC = ("italic", "oblique", "slanted", "cmti", "-ital", "regularital")
+ITALIC = ("italic", "oblique", "slanted", "cmti", "-ital", "regularital", "reguital", "mediital", "boldital")
 """In the names of fonts."""
 
 

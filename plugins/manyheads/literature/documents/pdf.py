@@ -44,11 +44,11 @@ def read_pdf(path: Path, limits: Limits) -> Document:
     figures, tables, missing = floats(made, body, words)
     faults += missing
     lines = [line for sheet in made for line in sheet.lines]
-    title, authors, begin = title_and_authors(lines, body)
+    title, authors, text = title_and_authors(lines, body)
     if not title and named.strip():
         title = " ".join(named.split())
         faults.append("the title is that of the file's own description: none stands out on the first page")
-    parts = divisions(lines[begin:], body)
+    parts = divisions(text, body)
     for part in parts:
         part.text, part.starts = paragraphs(part.lines, words)
         stood = {one.page for one in part.lines} | ({part.heading.page} if part.heading else set())

@@ -37,6 +37,8 @@ def opened(path: Path) -> Generator[Any]:
     with LOCK:
         try:
             document = pdfium.PdfDocument(path)
+        except OSError as error:
+            raise DocumentError(f"{path} cannot be read: {error.strerror or 'no such file'}") from error
         except pdfium.PdfiumError as error:
             if "password" in str(error).casefold():
                 raise DocumentError(
@@ -100,6 +102,8 @@ def drawn(
             right, bottom = min(across, right + margin), min(down, bottom + margin)
             wide, high = max(1.0, right - left), max(1.0, bottom - top)
             scale = min(width / wide if width < math.inf else SHARP, math.sqrt(pixels / (wide * high)))
+            while (int(wide * scale) + 1) * (int(high * scale) + 1) > max(pixels, 4):  # sides are rounded up
+                scale *= 0.998
             crop = (left, down - bottom, across - right, top)
             return raw.render(scale=scale, rotation=turn, crop=crop).to_pil()
         except pdfium.PdfiumError as error:

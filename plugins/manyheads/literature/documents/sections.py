@@ -63,17 +63,31 @@ class Division:
         return self.depth or self.number.count(".") + 1
 
 
-def title_and_authors(lines: Sequence[Line], body: float) -> tuple[str, tuple[str, ...], int]:
-    """The title (the largest letters above the abstract), the authors below it, and the line at which the text begins."""
+def title_and_authors(lines: Sequence[Line], body: float) -> tuple[str, tuple[str, ...], list[Line]]:
+    """The title (the largest letters above the abstract), the authors below it, and the lines of the text."""
     first = [one for one in lines if one.page == lines[0].page] if lines else []
     end = next((number for number, one in enumerate(first) if _opens(one, body)), len(first))
+    if end < len(first):
+        # Authors may stand in two columns above the abstract.
+        opening = first[end]
+        beside = [
+            one
+            for one in first[end:]
+            if one.column != opening.column
+            and one.base < opening.base - 1.5 * opening.size
+            and not _running(one)
+        ]
+        apart = set(map(id, beside))
+        first = [*first[:end], *beside, *(one for one in first[end:] if id(one) not in apart)]
+        lines = [*first, *lines[len(first) :]]
+        end += len(beside)
     head = first[:end]
     if not head:
-        return "", (), 0
+        return "", (), [*lines]
     size = max(one.largest for one in head)
     start = next(number for number, one in enumerate(head) if one.largest > size - 0.3)
     if size < body + 1:
-        return "", (), 0
+        return "", (), [*lines]
     stop = start + 1
     while stop < len(head) and head[stop].largest > size - 0.3:
         stop += 1
@@ -82,7 +96,7 @@ def title_and_authors(lines: Sequence[Line], body: float) -> tuple[str, tuple[st
     begin = next(
         (number for number in range(stop, end - 2) if all(map(_running, first[number : number + 3]))), end
     )
-    return title, _authors(first[stop:begin]), begin
+    return title, _authors(first[stop:begin]), [*lines[begin:]]
 
 
 def _opens(line: Line, body: float) -> bool:

@@ -25,7 +25,7 @@ from manyheads.literature.queries import words_of
 from manyheads.literature.source import Part
 from manyheads.papers import ANY_TIME, Paper, Window, fold, identify
 from manyheads.replies import NoveltyDecision, NoveltySummary, Relevance, ReplyModel, SearchPhrase
-from manyheads.systems.mamorx.config import MamorxConfig, NoveltyConfig
+from manyheads.systems.mamorx.config import MamorxConfig, NoveltySearchConfig
 from manyheads.systems.mamorx.result import MamorxResult, Novelty, Related
 
 R = TypeVar("R", bound=ReplyModel)
@@ -109,9 +109,9 @@ class _Assessment:
     silent: set[str] = field(default_factory=set[str])
 
     @property
-    def config(self) -> NoveltyConfig:
+    def config(self) -> NoveltySearchConfig:
         settings = self.run.settings
-        return settings.novelty if isinstance(settings, MamorxConfig) else NoveltyConfig()
+        return settings.novelty if isinstance(settings, MamorxConfig) else NoveltySearchConfig()
 
     async def run_through(self) -> None:
         novelty, run = self.novelty, self.run

@@ -246,7 +246,7 @@ def _missing_baseline(document: Document, rng: random.Random) -> Planting | None
         if len(table.rows) > 3
         for row, cells in enumerate(table.rows)
         if row and re.search(r"[^\W\d_]{3}", cells[0]) and not re.search(r"\bours?\b", cells[0], re.IGNORECASE)
-        if not _holds(own, cells[0])
+        if not _holds(own, cells[0]) and any(NUMBER.fullmatch(cell.strip()) for cell in cells[1:])
         for said in _said(document)
         if COMPARED.search(said.text) and (_holds(said.text, cells[0]) or _holds(said.text, f"{cells[0]}s"))
         if not any(_holds(body, match[1]) for cell in cells[1:] if (match := NUMBER.fullmatch(cell.strip())) and len(match[1]) > 2)

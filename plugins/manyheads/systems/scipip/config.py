@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from manyheads.config import Inputs, RunConfig, Section, Slot
+from manyheads.config.files import read_yaml
 from manyheads.errors import ConfigError
 from manyheads.forms import word_count
 from manyheads.replies import (
@@ -24,6 +25,7 @@ from manyheads.replies import (
     Synonyms,
     Text,
 )
+from manyheads.resources import data_file
 from manyheads.texts import FileOrText, Subject, is_there, subject_of, text_of
 
 
@@ -115,11 +117,19 @@ def needs(config: RunConfig) -> Mapping[tuple[str, str], type[ReplyModel]]:
 
 
 def need_corpus(config: RunConfig) -> RunConfig:
-    """The config as it is; raises `ConfigError` where papers are to come from services, which have no such database."""
+    """The config as it is; raises `ConfigError` where papers are to come from services, which have no such database, or where
+    the shipped background is to be worked on with the papers of another corpus than its own."""
     if config.literature.references != "corpus":
         raise ConfigError(
             f"{config.system}: literature.references={config.literature.references}: its papers come from a corpus",
             hint="leave the key out, and name a corpus: --set corpus=…",
+        )
+    example = read_yaml(data_file("configs/scipip.yaml"))
+    if config.corpus != example["corpus"] and config.inputs.background == example["inputs"]["background"]:
+        raise ConfigError(
+            f"{config.system}: needs a background for the corpus {config.corpus}: the one of the shipped config, about "
+            f"household robots, belongs to the corpus {example['corpus']}",
+            hint=BACKGROUND.hint,
         )
     return config
 
@@ -173,11 +183,13 @@ def read_background(config: RunConfig) -> Background | None:
     Raises:
         SubjectError: the file is not there, cannot be read, or holds no text, or more than one.
     """
-    named: str | None = config.inputs.background
-    if named is None:
+    background: str | None = config.inputs.background
+    if background is None:
         return None
-    word = re.fullmatch(r"[\w-]+", named.strip()) and not is_there(Path(named))
+    word = re.fullmatch(r"[\w-]+", background.strip()) and not is_there(Path(background))
     subject: Subject = (
-        text_of(named, "the background", KINDS) if word else subject_of(named, "the background", KINDS)
+        text_of(background, "the background", KINDS)
+        if word
+        else subject_of(background, "the background", KINDS)
     )
     return Background(subject.source, "\n\n".join(filter(None, (subject.title, subject.text))))

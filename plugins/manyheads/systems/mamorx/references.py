@@ -92,7 +92,7 @@ class _Check:
         work.details += differences(self.reference, paper)
         work.state = "differs" if work.details else "exists"
         work.paper, work.found, work.abstract = paper.id, paper.title, paper.abstract
-        work.retracted = paper.retracted
+        work.retracted = await self.library.retracted(paper)
 
     async def _by_name(self, silent: list[str]) -> Paper | None:
         """The work that its DOI or arXiv number names; where that is another one, it is told."""

@@ -321,11 +321,11 @@ async def test_a_key_makes_semantic_scholar_faster(
 
 
 async def test_a_look_up_that_nobody_waits_for_any_more_ends(services: Services) -> None:
-    services.openalex.troubles.append(Trouble("slow", 1, seconds=0.3))
+    services.openalex.troubles.append(Trouble("slow", 1, seconds=0.2))
     seen: list[Searched] = []
     async with services.library("openalex", note=seen.append) as library:
         alone = asyncio.create_task(library.search("tactile fruit washing", 1))
         await asyncio.sleep(0.1)
         alone.cancel()
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(0.3)
     assert seen == []

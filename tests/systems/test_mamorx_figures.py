@@ -18,8 +18,9 @@ from manyheads.engine.system import System
 from manyheads.errors import BudgetError, ChangedError
 from manyheads.hosts import FRAMEWORKS
 from manyheads.literature.documents import Document, Figure, Section, read_document
+from manyheads.replies import Colours
 from manyheads.systems.mamorx.config import MamorxConfig, MamorxInputs
-from manyheads.systems.mamorx.figures import BANDS, NEEDS, critique
+from manyheads.systems.mamorx.figures import NEEDS, critique
 from manyheads.systems.mamorx.result import FigureNote, MamorxResult
 from support.faults import Fault
 from support.llm import LLM
@@ -148,6 +149,7 @@ def shows_picture(request: Request) -> bool:
     return bool(request.pictures)
 
 
+BANDS = tuple(Colours.model_fields)
 BLIND: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "said so": ({"vision": False}, {"answers": SEEING}),
     "refused": ({}, {"faults": [Fault("status", status=400, times=None, when=shows_picture)]}),

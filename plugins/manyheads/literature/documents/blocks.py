@@ -172,7 +172,8 @@ def _names(text: str) -> list[str]:
 
 def _front(draft: Draft, paragraphs: list[str]) -> None:
     """What stands above the first heading: authors, the abstract; of a text without headings, all of it."""
-    if paragraphs and not draft.title and len(paragraphs) > 1 and _short(paragraphs[0]):
+    others = len(paragraphs) > 1 or draft.divisions or draft.abstract
+    if paragraphs and not draft.title and others and _short(paragraphs[0]):
         draft.title = re.sub(r"^Title:\s+", "", " ".join(paragraphs.pop(0).split()))
     if paragraphs and not draft.authors and (names := _names(paragraphs[0])):
         draft.authors = tuple(names)

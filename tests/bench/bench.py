@@ -18,6 +18,7 @@ from bench import (  # noqa: E402
     literature,
     measures,
     memory,
+    novelty,
     overhead,
     retrieval,
     startup,
@@ -40,6 +41,7 @@ BENCHES: dict[str, Bench] = {
     "ledger": ledger.bench,
     "literature": literature.bench,
     "measures": measures.bench,
+    "novelty": novelty.bench,
 }
 
 

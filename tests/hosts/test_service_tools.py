@@ -54,7 +54,7 @@ def make(name: str) -> Callable[..., Any]:
 @pytest.fixture
 def figure(tmp_path: Path) -> Path:
     path = tmp_path / "plot.jpg"
-    Image.effect_noise((1800, 1200), 60).convert("RGB").save(path)
+    Image.linear_gradient("L").resize((1800, 1200)).convert("RGB").save(path)
     return path
 
 

@@ -87,6 +87,16 @@ class PaperReview(Part):
         return {each.name: each.value for each in self.entries if each.scale and isinstance(each.value, int)}
 
 
+class HiddenText(Part):
+    """Text that a reader does not see, or that speaks to whoever reviews; agents are not shown what is hidden."""
+
+    text: str
+    page: int | None = None
+    why: str
+    shown: bool = False
+    """Whether the agents have it: what stands visibly in the paper does, marked as a quotation."""
+
+
 class Anchor(Part):
     """The paper as it was read."""
 
@@ -99,17 +109,7 @@ class Anchor(Part):
     sections: list[str] = []
     faults: list[str] = []
     """What could not be read, was cut or is in doubt."""
-    hidden: list["HiddenText"] = []
-
-
-class HiddenText(Part):
-    """Text that a reader does not see, or that speaks to whoever reviews; agents are not shown what is hidden."""
-
-    text: str
-    page: int | None = None
-    why: str
-    shown: bool = False
-    """Whether the agents have it: what stands visibly in the paper does, marked as a quotation."""
+    hidden: list[HiddenText] = []
 
 
 class Related(Part):

@@ -131,6 +131,7 @@ class Critic:
         except ModelError as error:
             run.warn(STAGE, f"{exhibit.note.name}: {error.message}")
             return ""
+        run.result.count(STAGE)
         return run.wording(reply.value)
 
     def reason(self, why: Why) -> str:

@@ -87,6 +87,16 @@ class PaperReview(Part):
         return {each.name: each.value for each in self.entries if each.scale and isinstance(each.value, int)}
 
 
+class HiddenText(Part):
+    """Text that a reader does not see, or that speaks to whoever reviews; agents are not shown what is hidden."""
+
+    text: str
+    page: int | None = None
+    why: str
+    shown: bool = False
+    """Whether the agents have it: what stands visibly in the paper does, marked as a quotation."""
+
+
 class Anchor(Part):
     """The paper as it was read."""
 
@@ -99,17 +109,7 @@ class Anchor(Part):
     sections: list[str] = []
     faults: list[str] = []
     """What could not be read, was cut or is in doubt."""
-    hidden: list["HiddenText"] = []
-
-
-class HiddenText(Part):
-    """Text that a reader does not see, or that speaks to whoever reviews; agents are not shown what is hidden."""
-
-    text: str
-    page: int | None = None
-    why: str
-    shown: bool = False
-    """Whether the agents have it: what stands visibly in the paper does, marked as a quotation."""
+    hidden: list[HiddenText] = []
 
 
 class Related(Part):
@@ -228,3 +228,8 @@ class MamorxResult(Part):
     """Why the review is not whole, such as a spent budget; empty for a whole one."""
     turns: dict[str, int] = {}
     inference_cost: int = 0
+
+    def count(self, stage: str) -> None:
+        """Another reply of a stage."""
+        self.turns[stage] = self.turns.get(stage, 0) + 1
+        self.inference_cost = sum(self.turns.values())

@@ -358,9 +358,7 @@ class _Assessment:
         except ModelError as error:
             return error
         if isinstance(run.result, MamorxResult):
-            turns = run.result.turns
-            turns[STAGE] = turns.get(STAGE, 0) + 1
-            run.result.inference_cost = sum(turns.values())
+            run.result.count(STAGE)
         return reply.value
 
     def _miss(self, line: str) -> None:

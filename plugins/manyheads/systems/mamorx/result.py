@@ -230,3 +230,8 @@ class MamorxResult(Part):
     """Why the review is not whole, such as a spent budget; empty for a whole one."""
     turns: dict[str, int] = {}
     inference_cost: int = 0
+
+    def count(self, stage: str) -> None:
+        """Another reply of a stage."""
+        self.turns[stage] = self.turns.get(stage, 0) + 1
+        self.inference_cost = sum(self.turns.values())

@@ -111,7 +111,7 @@ def test_a_page_on_its_side(tmp_path: Path) -> None:
     canvas.save()
     (box,) = places(path, 1, "A sentence on a page that is shown")
     assert box[3] - box[1] > box[2] - box[0]
-    assert dark(render(path, 1, width=612, margin=0), box, 1)
+    assert dark(render(path, 1, width=792, margin=0), box, 1)
 
 
 def test_pixels_of_a_picture(paper: tuple[Path, Document]) -> None:

@@ -20,6 +20,7 @@ from bench import (  # noqa: E402
     memory,
     overhead,
     retrieval,
+    reviews,
     startup,
     turns,
 )
@@ -40,6 +41,7 @@ BENCHES: dict[str, Bench] = {
     "ledger": ledger.bench,
     "literature": literature.bench,
     "measures": measures.bench,
+    "reviews": reviews.bench,
 }
 
 

@@ -28,7 +28,8 @@ def _phrase(request: Request) -> str:
 
 async def bench(size: Size) -> AsyncIterator[Figure]:
     papers = [
-        record(f"{n:040x}", f"{PHRASES[n % 3]}, volume {n}", abstract="Berries.", year=2015) for n in range(PAPERS)
+        record(f"{n:040x}", f"{PHRASES[n % 3]}, volume {n}", abstract="Berries.", year=2015)
+        for n in range(PAPERS)
     ]
     answers = {"phrase": _phrase, "verdict": "RELEVANT", "decision": "NOVEL", "summary": "NOVEL: all of it."}
     with (

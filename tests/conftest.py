@@ -6,7 +6,7 @@ import signal
 import socket
 import sqlite3
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,11 @@ import typer.main
 import typer.testing
 from hypothesis import HealthCheck, settings
 
+from manyheads.bank import corpora
+from manyheads.bank.ecosystem import Ecosystem
+from manyheads.disk import cache_folder
 from manyheads.models import abilities, governor
+from manyheads.pool import Pool
 from support.llm import LLM
 
 OURS = (
@@ -37,7 +41,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # How long an example takes says more of who else uses the machine. On top of what Hypothesis takes up by itself: in CI,
 # examples that are the same in every run. `make test-slow` tries a hundred of each.
 settings.register_profile("thorough", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("quick", settings.get_profile("thorough"), max_examples=25)
+settings.register_profile("quick", settings.get_profile("thorough"), max_examples=15)
 settings.load_profile("quick")
 
 
@@ -80,6 +84,36 @@ def commands_put_together_once() -> Iterator[None]:
     patch.setattr(typer.testing, "_get_command", once)
     yield
     patch.undo()
+
+
+class Kept(Pool[Ecosystem]):
+    """Closes no corpus that ships before the end, unless it lies in a cache of a test's own."""
+
+    def __init__(self, cache: Path) -> None:
+        super().__init__(Ecosystem.close)
+        self._cache, self._kept = cache, set[Any]()
+
+    def take(self, key: Any, make: Callable[[], Ecosystem]) -> Ecosystem:
+        corpus = super().take(key, make)
+        name, _, cache = key
+        if name in corpora.SHIPPED and cache == self._cache and key not in self._kept:
+            self._kept.add(key)
+            super().take(key, make)
+        return corpus
+
+    def close(self) -> None:
+        for key in self._kept:
+            self.give_back(key)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shipped_corpora_opened_once(shared_cache: None) -> Iterator[None]:
+    """Each of hundreds of runs would open the sample again for 50 ms."""
+    patch, kept = pytest.MonkeyPatch(), Kept(cache_folder())
+    patch.setattr(corpora, "_open", kept)
+    yield
+    patch.undo()
+    kept.close()
 
 
 class Unsynced(sqlite3.Connection):

@@ -32,7 +32,6 @@ TINY = Size(
 LINE = re.compile(r"^\s*\S.* +[\d.]+ \S+ +baseline +[\d.]+ \S+ +ratio +[\d.]+ .*\(.+\)$")
 IN_PROCESS: list[Bench] = [
     retrieval.bench,
-    documents.bench,
     embedding.bench,
     extraction.bench,
     ledger.bench,
@@ -40,7 +39,7 @@ IN_PROCESS: list[Bench] = [
     measures.bench,
 ]
 OF_MANY_RUNS: list[Bench] = [turns.bench, overhead.bench, crowd.bench]
-OF_PROCESSES: list[Bench] = [startup.bench, memory.bench, corpus.bench, database.bench]
+OF_PROCESSES: list[Bench] = [documents.bench, startup.bench, memory.bench, corpus.bench, database.bench]
 SLOW = [pytest.param(bench, marks=pytest.mark.slow) for bench in (*OF_MANY_RUNS, *OF_PROCESSES)]
 BENCHES = [*IN_PROCESS, *SLOW]
 

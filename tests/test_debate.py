@@ -48,6 +48,21 @@ said = asyncio.run(reply())
 """,
 }
 """What a user of each framework writes."""
+TOOL = {
+    "autogen": """
+from autogen_core import CancellationToken
+from manyheads.hosts.autogen import service_tool
+tool = service_tool("find_objection", "offline")
+said = asyncio.run(tool.run_json({"claim": claim}, CancellationToken()))
+arguments = tool.schema["parameters"]["properties"]
+""",
+    "agentscope": """
+from manyheads.hosts.agentscope import service_tool
+tool = service_tool("find_objection", "offline")
+said = asyncio.run(tool(claim=claim)).content[0].text
+arguments = tool.input_schema["properties"]
+""",
+}
 LOAD = """
 import json, sys
 import manyheads
@@ -102,6 +117,17 @@ def test_a_run_is_kept_reported_and_loaded(site: Path, run: Path) -> None:
     module, *loaded = json.loads(run_python("-c", LOAD, str(run), path=[site, SOURCE], folder=run))
     assert module.startswith("manyheads_debate")
     assert loaded == [ruling["verdict"], "against", ruling["confidence"]]
+
+
+@pytest.mark.parametrize("host", ["agentscope", pytest.param("autogen", marks=pytest.mark.slow)])
+def test_a_service_of_its_is_a_tool_of_a_host(site: Path, tmp_path: Path, host: str) -> None:
+    code = f"import asyncio, json\nclaim = {CLAIM!r}\n{TOOL[host]}print(json.dumps([tool.name, tool.description, arguments, said]))"
+    shown = run_python("-c", code, path=[site, SOURCE], folder=tmp_path)
+    name, description, arguments, said = json.loads(shown)
+    assert (name, "objection" in description) == ("find_objection", True)
+    assert "one sentence" in arguments["claim"]["description"]
+    assert len(said.split()) > 5
+    assert not list(tmp_path.iterdir()), "it leaves nothing behind"
 
 
 @pytest.mark.slow

@@ -52,8 +52,13 @@ def look(installed: Path, folder: Path, *mine: Path) -> dict[str, Any]:
     return json.loads(run_python("-c", LOOK, *map(str, mine), path=[installed, SOURCE], folder=folder))
 
 
-def test_packs_add_roles_with_replies_of_their_own(installed: Path, tmp_path: Path) -> None:
-    seen = look(installed, tmp_path)
+@pytest.fixture(scope="module")
+def seen(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What a process sees in a folder without roles of its own."""
+    return look(installed, tmp_path_factory.mktemp("bare"))
+
+
+def test_packs_add_roles_with_replies_of_their_own(seen: dict[str, Any]) -> None:
     assert {"advocate", "arbiter", "reader", "leader", "scientist"} <= set(seen["roles"])
     assert seen["problems"] == []
     assert seen["reply"] == "Argument"
@@ -61,17 +66,16 @@ def test_packs_add_roles_with_replies_of_their_own(installed: Path, tmp_path: Pa
     assert "{%" not in seen["advocate"]
 
 
-def test_a_pack_of_data_is_never_imported(installed: Path, tmp_path: Path) -> None:
-    assert not look(installed, tmp_path)["imported"]
+def test_a_pack_of_data_is_never_imported(seen: dict[str, Any]) -> None:
+    assert not seen["imported"]
 
 
-@pytest.mark.slow
-def test_a_pack_takes_the_place_of_one_prompt_and_leaves_the_others(installed: Path, tmp_path: Path) -> None:
-    seen = look(installed, tmp_path)
+def test_a_pack_takes_the_place_of_one_prompt_and_leaves_the_others(seen: dict[str, Any]) -> None:
     assert seen["reviewer"] == "You review as the pack wants it: novelty in computer science.\n"
     assert "<idea>\nAn idea.\n</idea>" in seen["review"]
 
 
+@pytest.mark.slow
 def test_the_users_folder_is_stronger_than_a_pack(installed: Path, folder: Path) -> None:
     (folder / "prompts/advocate").mkdir()
     (folder / "prompts/advocate/system.md.j2").write_text("My advocate {{ side }}.")
@@ -80,6 +84,7 @@ def test_the_users_folder_is_stronger_than_a_pack(installed: Path, folder: Path)
     assert seen["reviewer"].startswith("You review as the pack wants it")
 
 
+@pytest.mark.slow
 def test_the_command_lists_a_packs_roles(installed: Path, tmp_path: Path) -> None:
     listed = run_python("-m", "manyheads", "roles", path=[installed, SOURCE], folder=tmp_path)
     assert {"advocate", "arbiter"} <= set(listed.split())
@@ -89,7 +94,7 @@ def test_the_command_lists_a_packs_roles(installed: Path, tmp_path: Path) -> Non
     ("reply", "replies", "words"),
     [
         pytest.param("own.Note", "", "own brings: none", marks=pytest.mark.slow),
-        ("own.Note", "from manyheads.replies import ReplyModel\nclass Letter(ReplyModel): ...", "own brings: Letter"),
+        pytest.param("own.Note", "from manyheads.replies import ReplyModel\nclass Letter(ReplyModel): ...", "own brings: Letter", marks=pytest.mark.slow),
         pytest.param("other.Note", "", "no pack 'other' is installed", marks=pytest.mark.slow),
         ("Note", "", "unknown reply type 'Note'"),
     ],

@@ -23,7 +23,13 @@ def title(block: str) -> str:
     return next(line for line in block.splitlines() if "manyheads" in line).strip()
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=title)
+@pytest.mark.parametrize(
+    "block",
+    [
+        pytest.param(block, id=title(block), marks=[pytest.mark.slow] if "VirSciPipeline" in block else [])
+        for block in BLOCKS
+    ],
+)
 async def test_block_runs(
     block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):

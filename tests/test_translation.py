@@ -176,7 +176,10 @@ RUNS: Mapping[str, tuple[Sets, Mapping[str, Any]]] = {
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[pytest.mark.slow] if name == "virsci with tools" else []) for name in RUNS],
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name.startswith("virsci with tools") else [])
+        for name in RUNS
+    ],
 )
 async def test_no_english_reaches_a_model(abroad: Path, tmp_path: Path, name: str) -> None:
     sets, answers = RUNS[name]

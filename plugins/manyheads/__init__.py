@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from manyheads.core.results import Evidence, Part, RunResult
     from manyheads.discussion.run import Question, Run
     from manyheads.engine.replying import parse as parse_reply
-    from manyheads.engine.system import Judge, System
+    from manyheads.engine.system import Judge, Service, System
     from manyheads.errors import ConfigError, UserError
     from manyheads.forms import form as reply_form
     from manyheads.hosts import role_agent
@@ -46,6 +46,7 @@ __all__ = [
     "RunConfig",
     "RunResult",
     "Section",
+    "Service",
     "Slot",
     "Stage",
     "System",
@@ -79,6 +80,7 @@ _HOMES = {
     "RunConfig": "config",
     "RunResult": "core.results",
     "Section": "config",
+    "Service": "engine.system",
     "Slot": "config",
     "Stage": "core.events",
     "System": "engine.system",

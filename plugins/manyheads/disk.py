@@ -374,6 +374,13 @@ def replace_text(path: Path, text: str, *, newline: str | None = None) -> None:
     os.replace(beside, path)
 
 
+def replace_bytes(path: Path, data: bytes) -> None:
+    """As `replace_text`, of a file that is no text. Raises OSError."""
+    beside = path.with_name(f"{path.name}.part")
+    beside.write_bytes(data)
+    os.replace(beside, path)
+
+
 @contextmanager
 def folder_beside(target: Path) -> Generator[Path]:
     """A new folder to fill; at the end of the block it is moved to `target`, whole.

@@ -46,6 +46,8 @@ class Paper(BaseModel):
     affiliations: tuple[str, ...] = ()
     doi: str | None = None
     url: str | None = None
+    retracted: bool | None = Field(default=None, exclude_if=lambda value: value is None)
+    """None where nobody has asked, or no source tells; left out then."""
 
     @property
     def key(self) -> str:

@@ -1,7 +1,7 @@
 """The tool functions, host-neutral. What a model reads of them, and what they answer, stands in `prompts/tools/`."""
 
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import PurePosixPath
 from typing import Annotated, Any
@@ -19,6 +19,7 @@ from manyheads.literature.lookup import Findings
 from manyheads.literature.source import Part
 from manyheads.papers import Literature, Paper, Scientist, fold
 from manyheads.prompts import Prompts
+from manyheads.replies import Expert, Text
 
 
 class ToolRefusedError(ValueError):
@@ -52,6 +53,37 @@ class InspireArguments(Strict):
     limit: int = Field(default=8, ge=1, le=20)
 
 
+class SectionArguments(Strict):
+    name: str = Field(min_length=1)
+    part: int = Field(default=1, ge=1)
+
+
+class PassageArguments(Strict):
+    words: str = Field(min_length=1)
+    limit: int = Field(default=5, ge=1, le=20)
+
+
+class NameArguments(Strict):
+    name: str = Field(min_length=1)
+
+
+class CitedArguments(Strict):
+    words: str = Field(min_length=1)
+    limit: int = Field(default=8, ge=1, le=20)
+
+
+class AskArguments(Strict):
+    expert: Expert
+    question: Text
+    expects: Text
+
+
+class DelegateArguments(Strict):
+    expert: Expert
+    task: Text
+    expects: Text
+
+
 class FindArguments(Strict):
     interest: str
     limit: int = Field(default=5, ge=1, le=10)
@@ -64,12 +96,22 @@ class InviteArguments(Strict):
 
 SEARCH, PAPER, REFERENCES = "search_papers", "get_paper", "get_references"
 INSPIRE = "retrieve_inspirations"
+READ, FIND_PASSAGES, READ_TABLE = "read_section", "search_paper", "read_table"
+LOOK, FIND_CITED = "look_at_figure", "search_cited"
+ASK, DELEGATE = "ask", "delegate"
 FIND, INVITE = "find_scientists", "invite_scientist"
 ARGUMENTS: dict[str, type[Strict]] = {
     SEARCH: SearchArguments,
     PAPER: PaperArguments,
     REFERENCES: ReferencesArguments,
     INSPIRE: InspireArguments,
+    READ: SectionArguments,
+    FIND_PASSAGES: PassageArguments,
+    READ_TABLE: NameArguments,
+    LOOK: NameArguments,
+    FIND_CITED: CitedArguments,
+    ASK: AskArguments,
+    DELEGATE: DelegateArguments,
     FIND: FindArguments,
     INVITE: InviteArguments,
 }
@@ -77,21 +119,28 @@ LOOK_UPS = frozenset({SEARCH, PAPER, REFERENCES})
 """Those over the literature."""
 TOOLS = frozenset(ARGUMENTS)
 """What a role card may list."""
+NONE: Mapping[str, type[Strict]] = {}
 SHOWN: frozenset[Part] = frozenset(("abstract", "venue", "citations", "date"))
 
 
-def tool(name: str, prompts: Prompts, run: Callable[[Any], Awaitable[str]]) -> Tool:
+def tool(
+    name: str, prompts: Prompts, run: Callable[[Any], Awaitable[str]], arguments: type[Strict] | None = None
+) -> Tool:
     """A tool in the words of its file.
+
+    Args:
+        arguments: of a tool that a system brings; those of `ARGUMENTS` when None.
 
     Raises:
         ConfigError: the file is not valid, or describes an argument that the tool does not have.
     """
-    words = _words(name, prompts)
-    arguments = _described(ARGUMENTS[name], tuple(words.arguments.items()))
+    kind = arguments or ARGUMENTS[name]
+    words = _words(name, prompts, kind)
+    described = _described(kind, tuple(words.arguments.items()))
 
     def explain(error: ValidationError) -> str:
         """What is wrong with arguments, for the model."""
-        asked = slots(arguments)
+        asked = slots(described)
         faults = [
             {
                 "name": (argument := str(item["loc"][0]) if item["loc"] else ""),
@@ -103,11 +152,11 @@ def tool(name: str, prompts: Prompts, run: Callable[[Any], Awaitable[str]]) -> T
         ]
         return prompts.render("tools/arguments.md.j2", {"faults": faults}).strip()
 
-    return Tool(name, words.description, arguments, run, explain)
+    return Tool(name, words.description, described, run, explain)
 
 
-def _words(name: str, prompts: Prompts) -> Words:
-    path, fields = f"tools/{name}.yaml", ARGUMENTS[name].model_fields
+def _words(name: str, prompts: Prompts, arguments: type[Strict]) -> Words:
+    path, fields = f"tools/{name}.yaml", arguments.model_fields
     words = prompts.words(path, Words) or Words(description=name)
     if unknown := words.arguments.keys() - fields:
         raise ConfigError(
@@ -117,16 +166,23 @@ def _words(name: str, prompts: Prompts) -> Words:
     return words
 
 
-def problems(prompts: Prompts) -> Iterator[str]:
-    """What is wrong with the files of words for tools, a line each."""
+def problems(prompts: Prompts, own: Mapping[str, type[Strict]] = NONE) -> Iterator[str]:
+    """What is wrong with the files of words for tools, a line each.
+
+    Args:
+        own: arguments of tools that the system brings; of those that others bring, the files that ship stay unread.
+    """
+    known, shipped = {**ARGUMENTS, **own}, shipped_forms().prompts.names("tools/")
     for path in prompts.names("tools/"):
-        if (name := PurePosixPath(path).stem) not in TOOLS:
-            yield f"{prompts.find(path)}: there is no tool {name}, but {', '.join(ARGUMENTS)}"
-            continue
-        try:
-            _words(name, prompts)
-        except ConfigError as error:
-            yield error.message
+        name = PurePosixPath(path).stem
+        if arguments := known.get(name):
+            try:
+                _words(name, prompts, arguments)
+            except ConfigError as error:
+                yield error.message
+        elif path not in shipped:
+            names = sorted({*known, *(PurePosixPath(each).stem for each in shipped)})
+            yield f"{prompts.find(path)}: there is no tool {name}, but {', '.join(names)}"
 
 
 @cache

@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.bank.building import build_corpus
 from manyheads.bank.corpora import verify_corpus
 from manyheads.bank.database import LiteratureDatabase, Scope
 from manyheads.bank.ecosystem import Ecosystem
-from manyheads.bank.embedding import load_embedder
 from manyheads.bank.extraction import Extraction
 from manyheads.bank.graph import Citations
 from manyheads.bank.meta import BuildOptions
@@ -20,7 +18,8 @@ from manyheads.bank.records import RECORDS, VECTORS
 from manyheads.bank.retrieval import Channel, Inspirations, RetrievalConfig
 from manyheads.bank.store import lock_folder
 from manyheads.errors import CorpusError, EmbeddingError
-from support.papers import SUBJECTS, paper, write_corpus
+from support import corpora
+from support.papers import SUBJECTS, paper
 
 PAST_PAPERS, LATER = 24, 6
 BOUND = 2014
@@ -38,8 +37,7 @@ def built(folder: Path) -> Ecosystem:
         )
         for number in range(PAST_PAPERS + LATER)
     ]
-    source = write_corpus(folder / "papers.jsonl", records)
-    return build_corpus(source, folder / "corpus", BuildOptions(bound=BOUND), load_embedder("lexical"))
+    return Ecosystem.open(corpora.built(folder / "corpus", records, BuildOptions(bound=BOUND)))
 
 
 def record(number: int, *entities: str, recipe: str = "rule-1") -> Extraction:

@@ -143,6 +143,7 @@ OTHERS = "import manyheads.bank.qdrant, qdrant_client"
 """What opens an onnxruntime of its own."""
 
 
+@pytest.mark.slow
 @needs_package
 @pytest.mark.parametrize(
     ("choice", "first"),
@@ -179,7 +180,14 @@ def test_weights_that_are_not_the_published_ones_are_refused(tmp_path: Path) -> 
 
 
 @needs_package
-@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json", "tokenizer_config.json"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "model.onnx",
+        pytest.param("tokenizer.json", marks=pytest.mark.slow),
+        pytest.param("tokenizer_config.json", marks=pytest.mark.slow),
+    ],
+)
 def test_a_broken_file_is_named_without_a_traceback(name: str, cache: Path, tmp_path: Path) -> None:
     folder = tmp_path / name.replace(".", "-")
     shutil.copytree(minilm.onnx_folder(minilm.package_folder(), cache=cache), folder)

@@ -7,14 +7,14 @@ import pytest
 
 from manyheads.resources import Resources
 from manyheads.roles import Roles
-from support.command import manyheads_command, manyheads_process, served_by
+from support.command import manyheads_command, served_by
 from support.faults import Fault
 from support.llm import LLM
 
 
 def test_all_is_well(tmp_path: Path, llm: LLM) -> None:
     flags = (*served_by(llm), "--set", "embedding=lexical", "--host", "agentscope", "--no-probe")
-    checked = manyheads_process("check", "virsci", *flags, cwd=tmp_path)
+    checked = manyheads_command("check", "virsci", *flags, cwd=tmp_path)
     assert (checked.code, checked.err) == (0, "")
     assert [line.split()[:2] for line in checked.out.splitlines()] == [
         ["ok", "host:"],

@@ -17,16 +17,18 @@ from manyheads.bank.extraction import Extraction
 from manyheads.bank.graph import GRAPH, Text
 from manyheads.bank.knowledge import KnowledgeBank
 from manyheads.bank.lexical import LexicalEmbedder
+from manyheads.bank.meta import BuildOptions
 from manyheads.disk import CHECKSUMS, FileLock
 from manyheads.errors import CorpusError
 from manyheads.papers import Paper
 from support.command import Done, finish, manyheads_command, manyheads_process, served_by, start
+from support.corpora import built
 from support.faults import Fault
 from support.llm import LLM
-from support.papers import papers, write_corpus
+from support.papers import papers
 from support.requests import Request
 
-COUNT = 40
+COUNT = 24
 ANSWERS = {"entities": ["soft grippers", "rare languages"]}
 BUDGET = re.compile(r"budget is spent: calls 12, used are 12")
 
@@ -38,13 +40,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
-    source = write_corpus(tmp_path / "mine.jsonl", papers(COUNT))
-    made = manyheads_command(
-        *("corpus", "build", source, "--bound", "2014", "--embedding", "lexical", "--out", "mine"),
-        cwd=tmp_path,
-    )
-    assert made.code == 0, made.err
-    return tmp_path / "mine"
+    return built(tmp_path / "mine", papers(COUNT), BuildOptions(bound=2014))
 
 
 @pytest.fixture
@@ -74,7 +70,7 @@ def title(request: Request) -> str:
 
 
 def test_without_a_model_records_are_lexical_and_made_once(corpus: Path) -> None:
-    first = manyheads_process("corpus", "extract", corpus, cwd=corpus.parent)
+    first = extract(corpus)
     assert first.code == 0, first.err
     assert f"{COUNT} papers extracted without a model; 0 had a record before" in first.out
     made = records(corpus)
@@ -107,7 +103,10 @@ def test_info_of_a_corpus_whose_records_cannot_be_read(corpus: Path) -> None:
     assert GRAPH in extract(corpus).message
 
 
-@pytest.mark.parametrize(("flags", "source"), [((), "abstract"), (("--vectors", "texts"), "texts")])
+@pytest.mark.parametrize(
+    ("flags", "source"),
+    [((), "abstract"), pytest.param(("--vectors", "texts"), "texts", marks=pytest.mark.slow)],
+)
 def test_what_papers_are_found_by(corpus: Path, flags: tuple[str, ...], source: str) -> None:
     extract(corpus, *flags)
     with Ecosystem.open(corpus) as ecosystem:
@@ -126,7 +125,7 @@ def test_what_papers_are_found_by_may_change_without_extracting_them_again(corpu
         assert records(corpus) == made
 
 
-@pytest.mark.parametrize("damage", ["gone", "broken"])
+@pytest.mark.parametrize("damage", ["gone", pytest.param("broken", marks=pytest.mark.slow)])
 def test_vectors_of_records_are_made_anew_without_asking_anybody(corpus: Path, llm: LLM, damage: str) -> None:
     extract(corpus, *served_by(llm))
     made, calls = records(corpus), llm.calls
@@ -204,7 +203,7 @@ def test_a_budget_that_ends_keeps_what_is_done(corpus: Path, llm: LLM) -> None:
     served = (*served_by(llm), "--budget", "calls=12")
     stopped = extract(corpus, *served)
     assert BUDGET.search(stopped.err)
-    assert "12 of 40 papers are done, and kept" in stopped.err
+    assert f"12 of {COUNT} papers are done, and kept" in stopped.err
     assert "the same command with --budget calls=<larger>" in stopped.err
     assert stopped.code == 2
     assert len(records(corpus)) == llm.calls == 12
@@ -218,7 +217,7 @@ def test_papers_that_no_reply_is_of_use_for_are_told(corpus: Path, llm: LLM) -> 
     llm.faults.append(Fault("prose", times=None, when=lambda request: title(request) == bad))
     told = extract(corpus, *served_by(llm))
     assert told.code == 2
-    assert "1 of 40 papers have no record by openai/test" in told.err
+    assert f"1 of {COUNT} papers have no record by openai/test" in told.err
     assert "passed over: p3: " in told.err
     assert len(records(corpus)) == COUNT - 1
     llm.faults.clear()
@@ -235,7 +234,7 @@ def test_papers_that_come_later_are_the_only_ones_extracted(corpus: Path, llm: L
         bank.add([new], period="past")
     (corpus / CHECKSUMS).unlink(missing_ok=True)  # it has changed since it was built
     assert (
-        "1 papers extracted by openai/test; 40 had such a record before"
+        f"1 papers extracted by openai/test; {COUNT} had such a record before"
         in extract(corpus, *served_by(llm)).out
     )
     assert asked(llm)["Late pears"] == 1
@@ -268,6 +267,7 @@ def test_several_who_need_a_database_at_once_extract_it_once(corpus: Path) -> No
     assert len(lines) == 1
 
 
+@pytest.mark.slow
 def test_the_offline_model_is_asked_on_demand_alone(corpus: Path) -> None:
     made = extract(corpus, "--extractor", "model")
     assert made.code == 0, made.err
@@ -325,6 +325,7 @@ def test_whoever_needs_a_database_gets_lexical_records_first(corpus: Path, llm: 
     assert {one.made_by for one in records(corpus).values()} == {"openai/test"}
 
 
+@pytest.mark.slow
 def test_a_database_that_cannot_be_written_is_said_so(corpus: Path) -> None:
     (corpus / LOCK).mkdir()
     with Ecosystem.open(corpus) as ecosystem, pytest.raises(CorpusError, match="cannot be written"):

@@ -82,7 +82,14 @@ def test_a_secret_is_refused_and_not_repeated(home: Path, setting: str) -> None:
     assert not (home / "run").exists()
 
 
-@pytest.mark.parametrize("more", [(), ("--json",), ("--show-neighbours",)])
+@pytest.mark.parametrize(
+    "more",
+    [
+        (),
+        pytest.param(("--json",), marks=pytest.mark.slow),
+        pytest.param(("--show-neighbours",), marks=pytest.mark.slow),
+    ],
+)
 def test_a_title_commands_no_terminal(home: Path, more: tuple[str, ...]) -> None:
     done = manyheads_command("measure", "idea.md", "--corpus", "sample", *more, cwd=home)
     assert done.code == 0

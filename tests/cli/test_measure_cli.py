@@ -15,7 +15,7 @@ from manyheads.measures.corpus import MeasuringCorpus
 from manyheads.measures.scores import Score, mean_score
 from manyheads.measures.scores import scores as scores_of
 from manyheads.texts import Subject
-from support.command import manyheads_command, manyheads_process
+from support.command import manyheads_command
 from support.invoked import mistake, scores
 from support.papers import papers, write_corpus
 from support.records import read_lines
@@ -199,7 +199,7 @@ def test_a_paper_of_the_corpus_is_told_from_its_neighbours_and_left_out(here: Pa
 
 
 def test_as_users_run_it(here: Path, corpus: Path) -> None:
-    done = manyheads_process("measure", "idea.txt", "--corpus", corpus, "--json", cwd=here)
+    done = manyheads_command("measure", "idea.txt", "--corpus", corpus, "--json", cwd=here)
     assert done.code == 0, done.err
     assert json.loads(done.out)["name"] == "idea"
     refused = manyheads_command("measure", "nowhere.txt", "--corpus", corpus, cwd=here)

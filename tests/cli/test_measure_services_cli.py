@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 
 from manyheads.cli import app
 from manyheads.errors import ConfigError, LiteratureError, MeasureError, RatingError, UserError
-from support.command import manyheads_command, manyheads_process
+from support.command import manyheads_command
 from support.invoked import mistake, scores
 from support.results import idea
 from support.results import write as write_result
@@ -175,7 +175,7 @@ def test_what_does_not_go_together_is_refused(scholar: Scholar, here: Path) -> N
 
 def test_as_users_run_it(scholar: Scholar, here: Path) -> None:
     given = ("measure", "run", "--against", "services", "--retrieve", "6", "--json")
-    done = manyheads_process(*given, cwd=here)
+    done = manyheads_command(*given, cwd=here)
     assert done.code == 0, done.err
     assert json.loads(done.out)["retrieval"]["found"] == 6
     again = manyheads_command(*given, cwd=here)

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from manyheads.cli.forms import ratings as app
-from support.command import Done, manyheads_command, manyheads_process
+from support.command import Done, manyheads_command
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def made(home: Path) -> Done:
     """The form, filled in by two raters who see the same order with a difference of one."""
-    done = manyheads_process("rating", "form", "ideas.jsonl", "--raters", "2", cwd=home)
+    done = manyheads_command("rating", "form", "ideas.jsonl", "--raters", "2", cwd=home)
     for rater in (1, 2):
         path = home / f"form-{rater}.csv"
         with path.open(encoding="utf-8-sig", newline="") as file:

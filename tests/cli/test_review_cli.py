@@ -57,7 +57,7 @@ def test_a_text_that_fails_does_not_keep_the_others(home: Path, llm: LLM) -> Non
     assert done.code == 2
     assert "3 of 3 reviews failed" in done.err
     assert "manyheads resume runs/" in done.err
-    assert "1 of 2 texts have no score" in done.err
+    assert "1 of 2 texts have no review" in done.err
     assert "bats.txt" in done.out
     assert "Traceback" not in done.err
 
@@ -103,7 +103,7 @@ def test_reviews_go_side_by_side_under_one_budget(home: Path) -> None:
         done = manyheads_command(*command, "calls=3", cwd=home)
         assert (done.code, llm.calls, llm.peak) == (2, 3, 2)
         assert "calls 3, used are 3" in done.err
-        assert "1 of 4 texts have no score" in done.err
+        assert "1 of 4 texts have no review" in done.err
         assert manyheads_command(*command, "calls=3", cwd=home).code == 2
         assert llm.calls == 3
         assert manyheads_command(*command, "calls=4", cwd=home).code == 0

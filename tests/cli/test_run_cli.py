@@ -1,4 +1,4 @@
-"""`manyheads run` as users run it, in a folder of its own; one of the first in a process of its own."""
+"""`manyheads run` as users run it, in a folder of its own."""
 
 import base64
 from pathlib import Path
@@ -26,12 +26,19 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def finished(home: Path) -> dict[str, Done]:
-    """The same small run on each host, in the folders of these names; one of them as users run it."""
-    started = {"autogen": manyheads_command, "agentscope": manyheads_process}
+    """The same small run on each host, in the folders of these names."""
     return {
-        host: started[host]("run", "virsci", "--host", host, *SMALL, "--out", host, cwd=home)
+        host: manyheads_command("run", "virsci", "--host", host, *SMALL, "--out", host, cwd=home)
         for host in HOSTS
     }
+
+
+@pytest.mark.slow
+def test_a_process_of_its_own_does_the_same(finished: dict[str, Done], home: Path) -> None:
+    done = manyheads_process("run", "virsci", "--host", "agentscope", *SMALL, "--out", "alone", cwd=home)
+    assert (done.code, done.err) == (0, "")
+    assert finished
+    assert but_for_the_host(home / "alone") == but_for_the_host(home / "agentscope")
 
 
 @pytest.mark.parametrize("host", HOSTS)

@@ -8,7 +8,7 @@ import pytest
 
 from manyheads.literature import semantic_scholar
 from manyheads.retry import Pace
-from support.command import Done, manyheads_command, manyheads_process
+from support.command import Done, manyheads_command
 from support.scholar import Scholar, Trouble, record
 
 Command = Callable[..., Done]
@@ -40,7 +40,7 @@ def search(
 def test_papers_go_to_standard_output_and_the_look_ups_to_standard_error(tmp_path: Path) -> None:
     chosen = ("--source", "semantic_scholar", "--before", "2015", "--json")
     with Scholar(PAPERS) as scholar:
-        done = search(tmp_path, scholar, *chosen, command=manyheads_process)
+        done = search(tmp_path, scholar, *chosen)
         again = search(tmp_path, scholar, *chosen)
         asked = len(scholar.requests)
     assert [json.loads(line)["title"] for line in done.out.splitlines()] == ["Tactile grips"]

@@ -76,7 +76,7 @@ def extract(extractor: Extractor, given: list[Reading]) -> Kept:
     return kept
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("host", ["autogen", pytest.param("agentscope", marks=pytest.mark.slow)])
 def test_a_paper_is_one_request_and_is_paid_once(cache: LookupCache, host: str) -> None:
     with LLM(answers=GOOD, delay=0.02) as llm:
         first = Extractor(config(llm), ROLES, host_factory(host), cache)

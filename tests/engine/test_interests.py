@@ -49,7 +49,7 @@ def with_host(host: ClosingHost) -> Callable[[Mapping[str, ModelConfig], Recall,
     return lambda models, recall, attempts: host
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("host", ["autogen", pytest.param("agentscope", marks=pytest.mark.slow)])
 def test_a_native_agent_is_asked_for_each_author_and_answers_are_kept(cache: LookupCache, host: str) -> None:
     with LLM(answers={"interests": ["Soft  grippers", "pears", "soft grippers"]}, delay=0.02) as llm:
         first = Librarian(config(llm), ROLES, host_factory(host), cache)

@@ -83,6 +83,7 @@ def tables(tmp_path: Path) -> Iterator[tuple[JobTable, JobTable]]:
         yield both
 
 
+@pytest.mark.slow
 def test_two_engines_do_every_job_once_and_come_to_the_same(tmp_path: Path) -> None:
     jobs = graph(tmp_path, 12, {"job3": ("job9",), "job10": ("job3", "job4")})
     left, right = Quick(), Quick()

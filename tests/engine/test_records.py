@@ -47,8 +47,8 @@ def edit(folder: Path, sql: str, *values: Any) -> None:
     "reply",
     [
         "{",
-        b"\xff",
-        "json_set(reply, '$.value', json('[]'))",
+        pytest.param(b"\xff", marks=pytest.mark.slow),
+        pytest.param("json_set(reply, '$.value', json('[]'))", marks=pytest.mark.slow),
         *(
             pytest.param(reply, marks=pytest.mark.slow)
             for reply in (
@@ -77,7 +77,14 @@ async def test_a_row_that_no_reply_can_be_read_from_is_named_and_set_aside_on_re
     assert json.loads((folder / "result.json").read_text())["result"] == whole
 
 
-@pytest.mark.parametrize("how", ["gone", pytest.param("empty", marks=pytest.mark.slow), "three turns lost"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param("gone", marks=pytest.mark.slow),
+        pytest.param("empty", marks=pytest.mark.slow),
+        "three turns lost",
+    ],
+)
 async def test_turns_that_are_lost_are_not_paid_again_in_silence(llm: LLM, tmp_path: Path, how: str) -> None:
     folder = tmp_path / "run"
     await go(llm, folder)

@@ -176,6 +176,7 @@ def test_interrupted_from_the_keyboard(llm: LLM, home: Path, undisturbed: Undist
     assert_repeats_nothing(llm, home)
 
 
+@pytest.mark.slow
 def test_what_is_resumed_here_has_every_stage_twice(undisturbed: Undisturbed) -> None:
     review = undisturbed(BY_FIELD).result["self_review"]
     assert (len(review["reviews"]), len(review["discarded"]), review["passed"]) == (4, 1, False)

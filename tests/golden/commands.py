@@ -1,53 +1,20 @@
 """The commands of the golden tests: where they run, and how they end."""
 
-import json
+import io
 import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+from unittest.mock import patch
 
-CHILD = Path(__file__).with_name("child.py")
-
-
-@dataclass(frozen=True)
-class Done:
-    """A command that has ended: exit code and what it printed."""
-
-    code: int
-    out: str
-    err: str
+from support.command import Done, manyheads_command
 
 
-class Commands(AbstractContextManager["Commands"]):
-    """Runs commands in one process beside this one, without the settings of the user's shell."""
-
-    def __enter__(self) -> Self:
-        pipe = subprocess.PIPE
-        self._child = subprocess.Popen(
-            [sys.executable, CHILD], stdin=pipe, stdout=pipe, text=True, env=environment()
-        )
-        return self
-
-    def __call__(self, *arguments: str | Path, cwd: Path) -> Done:
-        """Run a command to its end."""
-        assert self._child.stdin
-        assert self._child.stdout
-        self._child.stdin.write(json.dumps({"arguments": [*map(str, arguments)], "cwd": str(cwd)}) + "\n")
-        self._child.stdin.flush()
-        if not (end := self._child.stdout.readline()):
-            raise AssertionError(f"no end of: manyheads {' '.join(map(str, arguments))}; see standard error")
-        return Done(**json.loads(end))
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with self._child as child:
-            child.kill()
+def command(*arguments: str | Path, cwd: Path) -> Done:
+    """Run a command to its end in this process, without the settings of the user's shell, with nothing on standard input."""
+    with patch.dict(os.environ, environment(), clear=True), patch.object(sys, "stdin", io.StringIO()):
+        return manyheads_command(*arguments, cwd=cwd)
 
 
 def alone(arguments: Sequence[str], cwd: Path) -> Done:

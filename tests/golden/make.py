@@ -25,7 +25,6 @@ from typing import Any
 
 sys.path[0] = str(Path(__file__).parents[1])  # run as a file, Python looks for modules beside it only
 
-from golden.commands import Commands  # noqa: E402
 from golden.runs import CASES, FOLDERS, HOSTS, RECORDED, RESULTS, Runs, differences  # noqa: E402
 from support.llm import LLM  # noqa: E402
 from support.requests import Request  # noqa: E402
@@ -44,8 +43,8 @@ def main() -> None:
     given = parser.parse_args()
     if unknown := set(given.cases) - set(CASES):
         parser.error(f"no such case: {', '.join(sorted(unknown))}")
-    with tempfile.TemporaryDirectory() as base, Commands() as commands:
-        runs = Runs(Path(base), commands)
+    with tempfile.TemporaryDirectory() as base:
+        runs = Runs(Path(base))
         if given.recorded:
             record(runs)
         elif given.folders:

@@ -8,7 +8,8 @@ from typing import Any
 
 import yaml
 
-from golden.commands import Commands, Done
+from golden.commands import command
+from support.command import Done
 
 HERE = Path(__file__).parent
 HOSTS = ("autogen", "agentscope")
@@ -26,8 +27,8 @@ class Runs:
         base: an empty folder; the runs of a host go to a folder of its name.
     """
 
-    def __init__(self, base: Path, commands: Commands) -> None:
-        self.base, self.commands = base, commands
+    def __init__(self, base: Path) -> None:
+        self.base = base
         self._made: set[tuple[str, str]] = set()
 
     def home(self, host: str) -> Path:
@@ -51,8 +52,8 @@ class Runs:
     def run(self, name: str, host: str, *more: str, out: str) -> Done:
         """Run the command of a case."""
         added = ("--host", host, "--out", out, "--quiet", "--set", "embedding=lexical")
-        command = shlex.split(CASES[name]["command"])
-        return self.commands(*command, *added, *more, cwd=self.home(host))
+        given = shlex.split(CASES[name]["command"])
+        return command(*given, *added, *more, cwd=self.home(host))
 
     def result(self, name: str, host: str) -> Any:
         """The result of a case, as goldens are kept."""

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from golden.commands import Commands, Done, alone
+from golden.commands import alone
+from golden.commands import command as run
 from golden.runs import HERE
+from support.command import Done
 
 DATA: dict[str, Any] = yaml.safe_load((HERE / "mistakes.yaml").read_text(encoding="utf-8"))
 MISTAKES: Sequence[Sequence[Any]] = DATA["mistakes"]
@@ -28,19 +30,17 @@ def home(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=[each[0] for each in MISTAKES])
-def test_a_mistake_gets_its_code_and_its_facts(
-    commands: Commands, home: Path, mistake: Sequence[Any]
-) -> None:
+def test_a_mistake_gets_its_code_and_its_facts(home: Path, mistake: Sequence[Any]) -> None:
     command, facts, *rest = mistake
     more: Mapping[str, Any] = rest[0] if rest else {}
     before = files(home)
-    assert_says(commands(*shlex.split(command), cwd=home), facts, more.get("code", 2))
+    assert_says(run(*shlex.split(command), cwd=home), facts, more.get("code", 2))
     left = {path.split("/")[0] for path in files(home) - before}
     assert left == ({more["leaves"]} if "leaves" in more else set())
 
 
-def test_what_check_finds_stands_on_standard_output(commands: Commands, home: Path) -> None:
-    done = commands("check", "virsci", "--model", "openai/x", cwd=home)
+def test_what_check_finds_stands_on_standard_output(home: Path) -> None:
+    done = run("check", "virsci", "--model", "openai/x", cwd=home)
     assert done.code == 2
     assert all(fact in done.out for fact in ("models.default", "openai/x", "OPENAI_API_KEY"))
 
@@ -48,8 +48,8 @@ def test_what_check_finds_stands_on_standard_output(commands: Commands, home: Pa
 @pytest.mark.parametrize(
     "command", ["run key.yaml", pytest.param("run virsci --out done", marks=pytest.mark.slow)]
 )
-def test_a_process_of_its_own_says_the_same(commands: Commands, home: Path, command: str) -> None:
-    assert alone(command.split(), home) == commands(*command.split(), cwd=home)
+def test_a_process_of_its_own_says_the_same(home: Path, command: str) -> None:
+    assert alone(command.split(), home) == run(*command.split(), cwd=home)
 
 
 def assert_says(done: Done, facts: Sequence[str], code: int) -> None:

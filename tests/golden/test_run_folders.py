@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from golden.commands import Commands, Done
+from golden.commands import command
 from golden.runs import FOLDERS, HOSTS, differences, golden, result_of
+from support.command import Done
 
 FINISHED = sorted(path.name for path in FOLDERS.glob("*-finished"))
 STOPPED = sorted(path.name for path in FOLDERS.glob("*-stopped"))
@@ -40,18 +41,18 @@ def turns(folder: Path) -> list[tuple[Any, ...]]:
         ).fetchall()
 
 
-def resume(commands: Commands, home: Path, *more: str) -> Done:
-    return commands("resume", "run", "--quiet", *more, cwd=home)
+def resume(home: Path, *more: str) -> Done:
+    return command("resume", "run", "--quiet", *more, cwd=home)
 
 
 @pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.parametrize("name", [*FINISHED, *STOPPED])
-def test_a_run_goes_on_to_the_frozen_result(commands: Commands, home: Path, name: str, host: str) -> None:
+def test_a_run_goes_on_to_the_frozen_result(home: Path, name: str, host: str) -> None:
     run, result = copied(name, home), frozen(name)
     before, calls = turns(run), result["usage"]["calls"]
     (run / "result.json").unlink(missing_ok=True)
     # The budget counts recorded turns as well: with one more question than the whole run has, it would be spent.
-    done = resume(commands, home, "--host", host, "--set", f"budget.calls={calls}")
+    done = resume(home, "--host", host, "--set", f"budget.calls={calls}")
     assert done.code == 0, done
     assert differences(result_of(run, home), result) == []
     assert turns(run)[: len(before)] == before
@@ -60,31 +61,31 @@ def test_a_run_goes_on_to_the_frozen_result(commands: Commands, home: Path, name
 
 
 @pytest.mark.parametrize("name", STOPPED)
-def test_a_stopped_run_without_more_budget_stays_as_it_is(commands: Commands, home: Path, name: str) -> None:
+def test_a_stopped_run_without_more_budget_stays_as_it_is(home: Path, name: str) -> None:
     run = copied(name, home)
     before = turns(run)
-    done = resume(commands, home)
+    done = resume(home)
     assert done.code == 2
     assert all(fact in done.err for fact in ("budget.calls", str(len(before)), "manyheads resume run"))
     assert turns(run) == before
 
 
-def test_a_run_of_a_version_that_kept_no_inputs_is_refused(commands: Commands, home: Path) -> None:
+def test_a_run_of_a_version_that_kept_no_inputs_is_refused(home: Path) -> None:
     run = copied(STOPPED[0], home)
     (run / "config.yaml").write_text(
         "system: virsci\ntopic: Owls\nbaseline: {rounds: 50}\n", encoding="utf-8"
     )
     before = turns(run)
-    done = resume(commands, home)
+    done = resume(home)
     assert done.code == 2
     assert all(fact in done.err for fact in ("config.yaml", "manyheads run"))
     assert turns(run) == before
 
 
 @pytest.mark.parametrize("name", [*FINISHED, *STOPPED])
-def test_a_report_is_written_from_the_folder(commands: Commands, home: Path, name: str) -> None:
+def test_a_report_is_written_from_the_folder(home: Path, name: str) -> None:
     run = copied(name, home)
-    done = commands("report", "run", cwd=home)
+    done = command("report", "run", cwd=home)
     assert done.code == 0, done
     result = frozen(name)
     page = unescape((run / "report.html").read_text(encoding="utf-8"))
@@ -100,10 +101,10 @@ def test_each_folder_is_small_and_of_no_machine() -> None:
         assert not any(place in path.read_bytes() for place in (b"/tmp/", b"/home/", b"/root/")), path
 
 
-def test_a_finished_run_is_measured_as_before(commands: Commands, home: Path) -> None:
+def test_a_finished_run_is_measured_as_before(home: Path) -> None:
     copied("virsci-finished", home)
     flags = ("--rnd", "--rnd-papers", "10", "--rnd-neighbours", "5")
-    done = commands("measure", "run", "--json", *flags, cwd=home)
+    done = command("measure", "run", "--json", *flags, cwd=home)
     assert done.code == 0, done
     found = json.loads(done.out)
     measures = {key: found[key] for key in ("hd", "cd", "ci", "on", "rnd")}

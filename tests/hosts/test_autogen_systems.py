@@ -25,6 +25,9 @@ from support.command import result_of
 from support.llm import LLM
 from support.native import ANSWERS, ASKED, PAPER, SMALL, TOPIC, small
 
+NESTED = ("virsci", "rebuttal", "ranking")
+"""What the quick suite nests; the slow one nests every system."""
+
 
 @pytest.fixture
 def llm() -> Iterator[LLM]:
@@ -63,7 +66,9 @@ def test_nothing_else_ships_as_json() -> None:
     assert sorted(path.stem for path in shipped.iterdir()) == sorted(SMALL)
 
 
-@pytest.mark.parametrize("system", ASKED)
+@pytest.mark.parametrize(
+    "system", [pytest.param(name, marks=[] if name in NESTED else [pytest.mark.slow]) for name in ASKED]
+)
 async def test_it_nests_in_a_round_robin_from_json(llm: LLM, tmp_path: Path, system: str) -> None:
     team = team_of(system)(small(system, llm), out=tmp_path, emit="final", name="inner")
     chat = loaded(RoundRobinGroupChat([team], max_turns=1).dump_component())

@@ -34,7 +34,9 @@ async def stopped(research: Native, llm: LLM, text: str | None = TOPIC) -> Path:
 
 
 @quick_on("agentscope")
-@pytest.mark.parametrize("text", [None, pytest.param(" ", marks=pytest.mark.slow), TOPIC])
+@pytest.mark.parametrize(
+    "text", [pytest.param(None, marks=pytest.mark.slow), pytest.param(" ", marks=pytest.mark.slow), TOPIC]
+)
 async def test_a_stopped_run_goes_on(made: Made, llm: LLM, text: str | None) -> None:
     research = made()
     folder = await stopped(research, llm)

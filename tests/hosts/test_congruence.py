@@ -87,6 +87,7 @@ async def test_with_self_review(tmp_path: Path, embedding: str) -> None:
     assert len(played[0].result["self_review"]["reviews"]) > 1
 
 
+@pytest.mark.slow
 async def test_with_replies_that_are_asked_for_again(tmp_path: Path) -> None:
     def now_and_then(request: Request) -> bool:
         return (
@@ -100,6 +101,7 @@ async def test_with_replies_that_are_asked_for_again(tmp_path: Path) -> None:
     assert len(played[0].result["warnings"]) > 3
 
 
+@pytest.mark.slow
 async def test_with_guests_wished_for_in_replies(tmp_path: Path) -> None:
     played = await on_both(tmp_path, *INVITES, answers={"invite": guest, "question": "Why?"})
     assert_congruent(played)

@@ -43,9 +43,11 @@ def server() -> Iterator[Misbehaving]:
     [
         ("silent", {}, (), 3),  # one request
         pytest.param("drip", {}, (), 3, marks=pytest.mark.slow),  # one answer without end
-        ("s500", {"retries": 10**6, "max_wait": 0.01}, (), 3),  # one request sent again and again
-        ("prose", {}, (), 10**6),  # one question asked again and again
-        ("once:tool_object", {}, (NEVER,), 3),  # one tool call
+        pytest.param(
+            "s500", {"retries": 10**6, "max_wait": 0.01}, (), 3, marks=pytest.mark.slow
+        ),  # one request sent again and again
+        pytest.param("prose", {}, (), 10**6, marks=pytest.mark.slow),  # one question asked again and again
+        pytest.param("once:tool_object", {}, (NEVER,), 3, marks=pytest.mark.slow),  # one tool call
     ],
 )
 async def test_a_turn_ends_in_time(
@@ -60,6 +62,7 @@ async def test_a_turn_ends_in_time(
     assert "models.default.turn_timeout" in str(told.value.hint)
 
 
+@pytest.mark.slow
 @quick_on("autogen")
 async def test_thirty_requests_in_time_are_a_turn_in_time(host: Hosting, server: Misbehaving) -> None:
     async with host(model(server, name="drip", timeout=0.02, retries=10**6, max_wait=0.01)) as on:
@@ -85,6 +88,7 @@ def test_a_run_whose_turn_does_not_end_says_so_and_goes_on_later(
     assert done.code == 0, done.err
 
 
+@pytest.mark.slow
 @quick_on("autogen")
 async def test_a_turn_that_waits_for_others_loses_no_time(host: Hosting, llm: LLM) -> None:
     llm.delay = 0.3

@@ -460,6 +460,7 @@ async def test_a_wait_beyond_the_patience_is_given_up_at_once(scholar: Scholar) 
     assert len(scholar.requests) == 1
 
 
+@pytest.mark.slow
 async def test_a_slow_service_is_given_up_when_the_patience_ends(scholar: Scholar) -> None:
     source = asking(scholar.url, patience=0.4)
     scholar.troubles.append(Trouble("slow", times=None, seconds=1.0))
@@ -471,6 +472,7 @@ async def test_a_slow_service_is_given_up_when_the_patience_ends(scholar: Schola
     await source.close()
 
 
+@pytest.mark.slow
 async def test_the_patience_is_one_for_all_pages(scholar: Scholar) -> None:
     scholar.papers = many(900)
     scholar.troubles.append(Trouble("slow", times=None, seconds=0.15))

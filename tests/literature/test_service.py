@@ -48,6 +48,7 @@ def gaps(at: Sequence[float]) -> list[float]:
     return [later - earlier for earlier, later in pairwise(sorted(at))]
 
 
+@pytest.mark.slow
 async def test_fifty_callers_at_once_start_one_after_the_other() -> None:
     at, send = starts()
     asked = service(0.01)
@@ -188,6 +189,7 @@ async def test_a_pause_moves_all_who_wait_and_they_keep_their_distance() -> None
     assert min(gaps(at)) >= 0.05 - EARLY
 
 
+@pytest.mark.slow
 async def test_a_pause_counts_for_an_idle_service_too() -> None:
     turns = Limiter(Pace(0.01))
     async with turns.turn(math.inf):

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from manyheads.bank.building import build_corpus
 from manyheads.bank.knowledge import KnowledgeBank
 from manyheads.bank.lexical import LexicalEmbedder
 from manyheads.bank.meta import BuildOptions, read_meta
@@ -17,7 +16,9 @@ from manyheads.measures.corpus import MeasuringCorpus
 from manyheads.measures.papers import FOLDER, load_papers
 from manyheads.measures.scores import scores
 from manyheads.texts import Subject
-from support.papers import papers, write_corpus
+from support.corpora import built as built_corpus
+from support.corpora import copied
+from support.papers import papers
 
 MODEL = LexicalEmbedder()
 
@@ -31,14 +32,12 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("built")
     records = papers(80)
     del records[7]["citations"]  # of 2017
-    source = write_corpus(folder / "papers.jsonl", records)
-    build_corpus(source, folder / "corpus", BuildOptions(bound=2014), MODEL).close()
-    return folder / "corpus"
+    return built_corpus(folder / "corpus", records, BuildOptions(bound=2014))
 
 
 @pytest.fixture
 def corpus(built: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(built, tmp_path / "corpus")
+    return copied(built, tmp_path / "corpus")
 
 
 def test_they_are_those_of_the_bank_by_year_and_id(corpus: Path) -> None:
@@ -78,6 +77,7 @@ def test_progress_is_told_while_the_bank_is_read(corpus: Path) -> None:
     assert len(told) == 2
 
 
+@pytest.mark.slow
 def test_several_at_once_leave_one_whole_copy(corpus: Path) -> None:
     meta = read_meta(corpus)
     with ThreadPoolExecutor(4) as pool:

@@ -38,8 +38,17 @@ async def send(kit: Any, body: bytes, packing: str, status: int = 200) -> Any:
 
 
 @pytest.mark.parametrize("kit", [httpx, httpx2])
-@pytest.mark.parametrize("packing", ["gzip", "deflate", "br", "zstd", "gzip, gzip"])
-@pytest.mark.parametrize("status", [200, 500])
+@pytest.mark.parametrize(
+    "packing",
+    [
+        "gzip",
+        "deflate",
+        pytest.param("br", marks=pytest.mark.slow),
+        "zstd",
+        pytest.param("gzip, gzip", marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.parametrize("status", [200, pytest.param(500, marks=pytest.mark.slow)])
 async def test_what_unpacks_to_much_takes_no_room(kit: Any, packing: str, status: int) -> None:
     body = PACKED.get(packing, gzip.compress)(LARGE)
     assert len(body) < 65536

@@ -10,7 +10,7 @@ from manyheads.resources import Resources
 
 TASK = {
     "abstract", "advice", "background", "caption", "context", "contribution", "discarded", "entity", "found",
-    "idea", "keywords", "problem", "profile", "progress", "published", "query", "question", "rationale", "reason", "remark", "review",
+    "idea", "keywords", "passage", "problem", "profile", "progress", "published", "query", "question", "rationale", "reason", "remark", "review",
     "scientists", "start", "team", "terms", "text", "title", "topic", "version_a", "version_b", "works",
 }  # fmt: skip
 """What a task is about, or what it cannot be done without."""

@@ -39,7 +39,7 @@ def names(word: str, *, always: bool = False) -> Callable[[Request], str | None]
 def able(llm: LLM) -> None:
     """Can do everything."""
     llm.tool_calls = TWICE
-    llm.reply = names("Red.")
+    llm.reply = names("Yellow, blue, green.")
 
 
 def held_to_a_grammar(llm: LLM) -> None:
@@ -136,9 +136,15 @@ async def test_the_window_of_another_model_is_not_taken(
 
 
 @pytest.mark.parametrize(
-    ("said", "sees"), [("RED", True), ("It is red.", True), ("It cannot be rendered.", None)]
+    ("said", "sees"),
+    [
+        ("YELLOW blue Green", True),
+        ("It is yellow, then blue, then green.", True),
+        ("Red, green, blue.", None),
+        ("A greenish one, blue.", None),
+    ],
 )
-async def test_the_colour_is_a_word_of_its_own(llm: LLM, said: str, sees: bool | None) -> None:
+async def test_it_sees_where_it_names_the_colours(llm: LLM, said: str, sees: bool | None) -> None:
     llm.reply = names(said)
     found, _ = await probe(model(llm), "default")
     assert found.vision is sees
@@ -303,7 +309,10 @@ def test_a_run_asks_for_guests_by_a_field_where_tools_are_not_called(tmp_path: P
 
 def test_look_ups_that_no_tool_can_make_are_told(tmp_path: Path, llm: LLM) -> None:
     server = f"models.default={{provider: openai, name: test, base_url: {llm.base_url}, tools: false}}"
-    sets = (server, "baseline.rounds=1", "literature.references=services", "literature.cascade=[local]")
+    sets = (
+        *(server, "baseline.rounds=1", "embedding=lexical"),
+        *("literature.references=services", "literature.cascade=[local]"),
+    )
     flags = [part for each in sets for part in ("--set", each)]
     ran = manyheads_command(
         "run", "self-reflection", "--topic", "Owls", *flags, "--out", "runs", cwd=tmp_path

@@ -18,7 +18,7 @@ from manyheads.systems.scipip.picture import Box, Entry, Picture, breadth, cut, 
 from support.browser import NEEDS_CHROMIUM, shown, width_of
 from support.faults import Fault
 from support.llm import LLM
-from support.play import Played, config_for, play
+from support.play import Played, config_for, play, play_now
 from support.requests import Request
 
 Play = Callable[..., Any]
@@ -51,22 +51,32 @@ def ideas(request: Request) -> list[dict[str, Any]]:
     return {"Brainstorm": rough, "InspiredIdeas": made, "Refinement": final}.get(request.title, [])
 
 
+ANSWERS = {"ideas": ideas, "fit": 7, "novelty": 5, "feasibility": 5}
+
+
 @pytest.fixture
 def run(llm: LLM, tmp_path: Path) -> Play:
     async def runner(*sets: str, **answers: object) -> Played:
-        llm.answers.update({"ideas": ideas, "fit": 7, "novelty": 5, "feasibility": 5, **answers})
+        llm.answers.update({**ANSWERS, **answers})
         return await play(config_for(llm, *SETS, *sets), tmp_path / "run", llm)
 
     return runner
+
+
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory: pytest.TempPathFactory) -> Played:
+    """A run in which all goes as it should."""
+    with LLM(answers=ANSWERS) as llm:
+        return play_now(tmp_path_factory.mktemp("usual"), llm, *SETS)
 
 
 def page_of(folder: Path) -> str:
     return (folder / "report.html").read_text(encoding="utf-8")
 
 
-async def test_what_a_reader_wants_stands_in_the_report(run: Play, tmp_path: Path) -> None:
-    result = (await run()).result
-    page = unescape(page_of(tmp_path / "run"))
+def test_what_a_reader_wants_stands_in_the_report(usual: Played) -> None:
+    result = usual.result
+    page = unescape(page_of(usual.folder))
     for final in result["final"]:
         assert final["title"] in page
         assert final["details"] in page
@@ -94,9 +104,9 @@ async def test_what_a_reader_wants_stands_in_the_report(run: Play, tmp_path: Pat
     assert order == sorted(order), "final ideas come first"
 
 
-async def test_brainstormed_ideas_are_marked(run: Play, tmp_path: Path) -> None:
-    result = (await run()).result
-    page = page_of(tmp_path / "run")
+def test_brainstormed_ideas_are_marked(usual: Played) -> None:
+    result = usual.result
+    page = page_of(usual.folder)
     for idea in result["ideas"]:
         [article] = re.findall(
             rf'<article class="idea[^>]*id="idea-{idea["number"]}">(.*?)</article>', page, re.DOTALL
@@ -105,9 +115,8 @@ async def test_brainstormed_ideas_are_marked(run: Play, tmp_path: Path) -> None:
     assert page.count('class="node brainstormed') == 2 * 2
 
 
-async def test_the_picture_is_well_formed_escaped_and_says_what_it_is(run: Play, tmp_path: Path) -> None:
-    await run()
-    page = page_of(tmp_path / "run")
+def test_the_picture_is_well_formed_escaped_and_says_what_it_is(usual: Played) -> None:
+    page = page_of(usual.folder)
     assert "<script" not in page
     assert EVIL in unescape(page), "no template of ours"
     pictures = {found[1]: found[0] for found in SVG.finditer(page)}
@@ -127,9 +136,9 @@ def test_nothing_but_our_own_markup_is_safe() -> None:
     assert re.findall(r"\S+ \| safe", template) == ['class="chosen"\' | safe']
 
 
-async def test_lines_lead_from_the_papers_that_an_idea_names(run: Play, tmp_path: Path) -> None:
-    result = (await run()).result
-    page = page_of(tmp_path / "run")
+def test_lines_lead_from_the_papers_that_an_idea_names(usual: Played) -> None:
+    result = usual.result
+    page = page_of(usual.folder)
     shown = {cluster["members"][0]: cluster["number"] for cluster in result["clusters"] if cluster["shown"]}
     rows = dict(re.findall(r'<a href="#idea-(\d+)">[^<]*</a></th> <td>.*?</td> <td>(.*?)</td>', page))
     for idea in result["ideas"]:
@@ -151,15 +160,15 @@ async def test_a_run_that_was_stopped_has_a_report_of_what_there_is(
         assert ("No ideas have been put forward yet." in page) is (title == "Brainstorm")
 
 
-async def test_a_run_in_words(run: Play, tmp_path: Path) -> None:
-    result = (await run()).result
-    told = dict(essence(load(tmp_path / "run")))
+def test_a_run_in_words(usual: Played) -> None:
+    result = usual.result
+    told = dict(essence(load(usual.folder)))
     assert told["Problem"] == result["problem"]
     assert [told[f"Idea {n}"] for n in (1, 2, 3)] == [each["title"] for each in result["final"]]
     assert "7 ideas, 0 merged into them, 4 kept" in told["Selection"]
-    whole = "\n".join(in_full(load(tmp_path / "run")))
+    whole = "\n".join(in_full(load(usual.folder)))
     assert all(each["details"] in whole for each in result["final"])
-    assert "Selection" in closing_lines(tmp_path / "run")
+    assert "Selection" in closing_lines(usual.folder)
 
 
 async def test_papers_of_one_cluster_are_shown_with_the_first(run: Play, tmp_path: Path) -> None:

@@ -103,6 +103,7 @@ def test_finished_cells_stay_and_more_repeats_are_added_to_them(tmp_path: Path) 
     assert [entry.n for entry in found.results.entries] == [2, 2]
 
 
+@pytest.mark.slow
 def test_all_cells_go_by_what_was_known_of_a_server_when_the_first_began(tmp_path: Path) -> None:
     suite = write_suite(tmp_path, "mine", measures=["usage.calls"], plot=None, grid={"team.size": [2]})
     with LLM() as llm:
@@ -256,9 +257,17 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("columns", "row"),
     [
         (110, r"^ 3 +2( +\S+ ± \S+){3} +[\d.]+ ± [\d.]+ $"),
-        (66, r"^ 3 +2( +\d\S+){3} +[\d.]+ *\n( +± \S+){3} +± [\d.]+ *$"),
-        (54, r"^  3 +2 +hd +\S+ ± \S+  \n +2 +cd +\S+ ± \S+  \n +2 +usage.calls +\S+ ± \S+  \n"),
-        (44, r"^ team. +\n size +n +measure +mean ± SE \n .*\n 2 +2 +hd +\S+ ± \S+ \n"),
+        pytest.param(66, r"^ 3 +2( +\d\S+){3} +[\d.]+ *\n( +± \S+){3} +± [\d.]+ *$", marks=pytest.mark.slow),
+        pytest.param(
+            54,
+            r"^  3 +2 +hd +\S+ ± \S+  \n +2 +cd +\S+ ± \S+  \n +2 +usage.calls +\S+ ± \S+  \n",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            44,
+            r"^ team. +\n size +n +measure +mean ± SE \n .*\n 2 +2 +hd +\S+ ± \S+ \n",
+            marks=pytest.mark.slow,
+        ),
         (44, r"^ 3 +2 +hd +\S+ ± \S+ \n +2 +cd +\S+ ± \S+ \n +2 +usage.calls +\S+ ± \S+ \n"),
         (34, r"^ 3 +2 +hd +\S+ ± \S+ ?\n +2 +cd +\S+ ± \S+ ?\n"),
     ],

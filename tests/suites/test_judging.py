@@ -318,6 +318,7 @@ def test_a_suites_budget_is_one_for_all_and_over_all_starts(tmp_path: Path) -> N
         assert llm.calls == sum(turns_in(tmp_path).values())
 
 
+@pytest.mark.slow
 def test_a_budget_counts_what_was_paid_for_runs_that_are_no_more(tmp_path: Path) -> None:
     suite = write_ranking(tmp_path, cases=TARGETS[:1], grid={}, measures=["usage.calls"])
     with judging() as llm:
@@ -413,6 +414,7 @@ def test_a_report_does_not_hide_that_changes_were_accepted(tmp_path: Path) -> No
         assert "what was finished before them is in the numbers" in report.read_text()
 
 
+@pytest.mark.slow
 def test_a_folder_of_another_version_is_refused_for_that_alone(tmp_path: Path) -> None:
     suite = write_ranking(tmp_path, cases=TARGETS[:1], grid={}, measures=["ranking.s"])
     with judging() as llm:
@@ -435,6 +437,7 @@ def test_a_folder_of_another_version_is_refused_for_that_alone(tmp_path: Path) -
     }
 
 
+@pytest.mark.slow
 def test_a_corpus_or_a_background_that_has_changed_is_named(tmp_path: Path) -> None:
     (tmp_path / "old.md").write_text("Graphs are old.")
     suite = write_ranking(tmp_path, cases=[{**TARGETS[0], "background": "../old.md"}], ideas=1, grid={})
@@ -455,6 +458,7 @@ def test_a_corpus_or_a_background_that_has_changed_is_named(tmp_path: Path) -> N
     assert 'corpora.sample (lexical) was "another", is ' in again.message
 
 
+@pytest.mark.slow
 def test_reviews_that_are_made_in_several_ways_share_their_runs(tmp_path: Path) -> None:
     suite = write_ranking(
         tmp_path, cases=TARGETS[:1], variants={}, begin_with={}, grid={"review.repeats": [1, 2]}, ideas=2,
@@ -470,6 +474,7 @@ def test_reviews_that_are_made_in_several_ways_share_their_runs(tmp_path: Path) 
     assert titles(llm)["ConferenceReview"] == 2 * (1 + 2)
 
 
+@pytest.mark.slow
 def test_variants_that_are_only_judged_otherwise_share_their_runs(tmp_path: Path) -> None:
     variants = {name: {"ranking.indicator": name} for name in ("novelty", "feasibility")}
     suite = write_ranking(tmp_path, cases=TARGETS[:1], variants=variants, begin_with={}, grid={}, ideas=1)

@@ -37,18 +37,26 @@ SMALL: dict[str, dict[str, Any]] = {
     "rebuttal": {"rebuttal": {"max_iters": 2}},
     "ranking": {"ranking": {"ideas": ["We plan with bats.", "We plan with moles."], "orders": 2}},
     "scipip": {"scipip": {"ideas": 5, "brainstorm": [2, 3], "papers": 4}},
+    "mamorx": {"mamorx": {"exchanges": 3, "novelty": {"enabled": False}}},
     "idea-comparison": {"inputs": {"rivals": ["We plan with moles."]}},
     "idea-novelty": {"idea-novelty": {"rounds": 2}, "literature": {"cascade": ["local"]}},
     "idea-match": {},
     "retrieval-recall": {},
+    "planted-error": {},
 }
 """Each system with as few questions as show how it goes."""
 TOPIC = "How retrieval fails on long documents"
 PAPER = "# Owls for planning\n\nWe plan with owls. We expect fewer collisions than with drones."
 ASKED = {
-    system: PAPER if system.startswith("idea-") or system in ("conference-review", "ranking") else TOPIC
+    system: PAPER
+    if system.startswith("idea-") or system in ("conference-review", "ranking", "mamorx")
+    else TOPIC
     for system in SMALL
-    if system != "retrieval-recall"  # it is given nothing, and asks nobody
+    if system
+    not in (
+        "retrieval-recall",
+        "planted-error",
+    )  # given nothing, or reviews of certain papers; they ask nobody
 }
 """What each is given: the text to review or to rank ideas beside, a topic, or an abstract to start from."""
 ANSWERS: dict[str, Any] = {

@@ -19,6 +19,7 @@ KNOWN = {
     "cited_by_count",
     "doi",
     "id",
+    "is_retracted",
     "primary_location",
     "publication_date",
     "publication_year",

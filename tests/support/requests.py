@@ -1,7 +1,8 @@
 """A request to a model server, read the same way whatever the wire format."""
 
 import re
-from collections.abc import Mapping
+from base64 import b64decode
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, cast
@@ -81,6 +82,11 @@ class Request:
         found = re.findall(rf"^<{label}>\n(.*?)\n</{label}>$", self.asking, re.DOTALL | re.MULTILINE)
         return found[-1] if found else None
 
+    @cached_property
+    def pictures(self) -> list[bytes]:
+        """The pictures in its messages, as their bytes."""
+        return [b64decode(data) for message in self.body.get("messages", []) for data in _pictures(message)]
+
     @property
     def form(self) -> dict[str, Any] | None:
         """The schema sent outside the prompt: `response_format`, or Ollama's `format`."""
@@ -137,6 +143,20 @@ def _said(message: Mapping[str, Any]) -> list[Said]:
     results = [Said("tool", _text(b.get("content", ""))) for b in blocks if b.get("type") == "tool_result"]
     text = _text(content)
     return results + ([Said(role, text)] if text or not results else [])
+
+
+def _pictures(message: Mapping[str, Any]) -> Iterator[str]:
+    """In base64, whatever the wire."""
+    yield from message.get("images") or ()
+    content = message.get("content")
+    for block in cast(list[dict[str, Any]], content if isinstance(content, list) else []):
+        match block:
+            case {"image_url": {"url": str(url)}}:
+                yield url.partition(",")[2]
+            case {"source": {"data": str(data)}}:
+                yield data
+            case _:
+                pass
 
 
 def _text(content: object) -> str:

@@ -96,8 +96,8 @@ async def test_self_review(run: Run, whole: Played):
     [
         ((), True, True),
         pytest.param(("ideas.references=0",), False, True, marks=pytest.mark.slow),
-        (("novelty.references=0",), True, False),
-        (("ideas.references=0", "novelty.references=0"), False, False),
+        pytest.param(("novelty.references=0",), True, False, marks=pytest.mark.slow),
+        pytest.param(("ideas.references=0", "novelty.references=0"), False, False, marks=pytest.mark.slow),
     ],
 )
 async def test_references(run: Run, off: tuple[str, ...], ideas: bool, votes: bool):

@@ -206,7 +206,10 @@ async def test_without_literature_there_is_no_engineer(run: Play) -> None:
     assert len(played.requests) == 7
 
 
-@pytest.mark.parametrize(("heeded", "turns", "cause"), [("false", 4, "turns"), ("true", 2, "done")])
+@pytest.mark.parametrize(
+    ("heeded", "turns", "cause"),
+    [("false", 4, "turns"), pytest.param("true", 2, "done", marks=pytest.mark.slow)],
+)
 async def test_the_critics_approval(run: Play, heeded: str, turns: int, cause: str) -> None:
     approve = after(2, "Judging the idea")
     sets = ("baseline.turns=4", f"baseline.until_done={heeded}")
@@ -264,7 +267,7 @@ async def test_without_novelty_assessment_the_most_confident_is_taken(run: Play)
     assert not played.asked("Which idea is the most novel?")
 
 
-@pytest.mark.parametrize("system", ["self-reflection", "discussion"])
+@pytest.mark.parametrize("system", [pytest.param("self-reflection", marks=pytest.mark.slow), "discussion"])
 async def test_tokens_end_rounds_and_turns(run: Play, system: str) -> None:
     played = await run(system, "baseline.tokens=18000")
     assert played.result["baseline"]["stopped_by"] == "tokens"

@@ -368,7 +368,16 @@ async def test_only_fields_that_all_tell_are_shown(rank: Play, llm: LLM) -> None
     ]
 
 
-@pytest.mark.parametrize("said", ["NONE", "**NONE**", '"none"', "(None.)", "- NONE"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        "NONE",
+        "**NONE**",
+        pytest.param('"none"', marks=pytest.mark.slow),
+        pytest.param("(None.)", marks=pytest.mark.slow),
+        pytest.param("- NONE", marks=pytest.mark.slow),
+    ],
+)
 async def test_a_field_that_is_not_told_is_known_however_it_says_so(rank: Play, llm: LLM, said: str) -> None:
     llm.answers["objective"] = lambda request: said if DOGS in request.asking else "An aim."
     found = (await rank()).result

@@ -150,7 +150,7 @@ async def test_the_chair_is_shown_a_and_b_in_an_order_that_the_seed_draws(run: P
 
 
 @pytest.mark.parametrize("better", ["A", "B"])
-@pytest.mark.parametrize("difference", ["none", "small", "significant"])
+@pytest.mark.parametrize("difference", ["none", pytest.param("small", marks=pytest.mark.slow), "significant"])
 async def test_what_the_chair_prefers_is_an_improvement_if_it_is_the_later_version(
     run: Play, better: str, difference: str
 ) -> None:

@@ -259,6 +259,7 @@ async def test_a_corpus_without_citations_cannot_be_tested(tested: Any, tmp_path
     assert "references" in (error.value.hint or "")
 
 
+@pytest.mark.slow
 async def test_contemporary_papers_alone(tested: Any, tmp_path: Path) -> None:
     cites = {**ALONE, "later": ("near0", "near1")}
     played = await tested(corpus(tmp_path, cites), "method=cosine", "period=contemporary", "least=2")

@@ -129,7 +129,10 @@ def channels(played: Played, reason: str) -> list[str]:
 # The paths.
 
 
-@pytest.mark.parametrize(("path", "brainstorms", "indexed"), [("A", 0, 1), ("B", 1, 1), ("C", 1, 2)])
+@pytest.mark.parametrize(
+    ("path", "brainstorms", "indexed"),
+    [pytest.param("A", 0, 1, marks=pytest.mark.slow), ("B", 1, 1), ("C", 1, 2)],
+)
 async def test_a_path_asks_what_it_must_and_no_more(
     run: Play, path: str, brainstorms: int, indexed: int
 ) -> None:
@@ -199,6 +202,7 @@ async def test_how_papers_are_found_is_one_setting_under_either_of_its_names(llm
     assert own.literature.retrieval.semantic == 7
 
 
+@pytest.mark.slow
 async def test_how_papers_are_found_is_not_changed_within_a_run(run: Play, llm: LLM) -> None:
     with pytest.raises(BudgetError):
         await run("scipip.path=A", "budget.calls=9")
@@ -303,7 +307,7 @@ async def test_who_sees_what(run: Play) -> None:
 
 
 async def test_each_idea_is_judged_by_itself_and_all_at_once(run: Play, llm: LLM, script: Script) -> None:
-    llm.delay = 0.2
+    llm.faults.append(Fault("slow", times=None, seconds=0.2, when=lambda request: bool(judged(request))))
     played = await run()
     asked = played.asked("Does the idea solve the problem?")
     assert sorted(judged(each) for each in asked) == sorted((*LITERATURE, *ROUGH))
@@ -405,6 +409,7 @@ def test_either_embedding_model_tells_a_near_copy_from_another_idea(embedding: s
     ]
 
 
+@pytest.mark.slow
 async def test_ideas_that_differ_are_not_merged(run: Play) -> None:
     played = await run()
     assert all(each["merged"] == [] for each in played.result["ideas"])
@@ -450,7 +455,7 @@ async def test_a_final_idea_has_the_papers_of_its_sources(run: Play, script: Scr
 
 
 @pytest.mark.parametrize(("sets", "least", "most"), [
-    ((), 3, 4), (("scipip.final=[2,2]",), 2, 2), (("scipip.final=[6,9]", "scipip.keep=1"), 6, 8),
+    pytest.param((), 3, 4, marks=pytest.mark.slow), (("scipip.final=[2,2]",), 2, 2), pytest.param(("scipip.final=[6,9]", "scipip.keep=1"), 6, 8, marks=pytest.mark.slow),
 ])  # fmt: skip
 async def test_as_many_final_ideas_are_asked_for_as_there_can_be(
     run: Play, sets: Sequence[str], least: int, most: int, script: Script

@@ -169,7 +169,8 @@ async def test_the_team_is_told_what_was_discarded_and_why(run: Run):
 
 
 @pytest.mark.parametrize(
-    ("discards", "reviews"), [(0, 2), (1, 4), pytest.param(2, 6, marks=pytest.mark.slow)]
+    ("discards", "reviews"),
+    [pytest.param(0, 2, marks=pytest.mark.slow), (1, 4), pytest.param(2, 6, marks=pytest.mark.slow)],
 )
 async def test_discards_are_bounded_and_then_the_abstract_stands(run: Run, discards: int, reviews: int):
     played = await run("topic=T", f"self_review.max_discards={discards}", alike=100)
@@ -235,6 +236,7 @@ async def test_inference_cost_leaves_out_what_self_review_causes(run: Run, llm: 
     assert played.result["inference_cost"] == 2 * (1 + 2 + 2 + 2)
 
 
+@pytest.mark.slow
 async def test_adaptive_turns_start_anew_in_each_round(run: Run):
     sets = ("turns.default=2", "turns.adaptive=true", "topic=T", "team.size=2")
     played = await run(*sets, alike=(90, 90, 20), another_turn=True)
@@ -250,6 +252,7 @@ async def test_without_novelty_assessment_the_last_idea_of_the_round_goes_on(run
     assert played.result["idea"]["number"] == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 async def test_random_order_keeps_to_its_rule_in_a_revision(run: Run, seed: int):
     sets = ("turns=2", "topic=T", "topology=random", f"seed={seed}")

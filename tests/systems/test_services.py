@@ -142,6 +142,7 @@ async def test_dates_are_bound_as_the_config_says(run: Run, scholar: Scholar):
     assert "of the future" not in "\n".join(request.text for request in played.requests)
 
 
+@pytest.mark.slow
 async def test_self_review_compares_with_what_the_service_knows(run: Run, llm: LLM):
     def overlaps(request: Any) -> Any:
         count = request.asking.count("<paper>")

@@ -92,6 +92,7 @@ async def test_a_team_has_the_freshness_and_diversity_that_are_asked_for(run: Pl
     assert not [each for each in played.of(Warned) if each.stage == "selection"]
 
 
+@pytest.mark.slow
 async def test_the_shares_hold_when_candidates_decline(run: Play):
     played = await run("topic=T", "team.size=4", "team.freshness=1", accept=in_order("accept", False, True))
     assert len(played.result["declined"]) == len(played.result["team"]) - 1 == 3
@@ -120,7 +121,7 @@ async def test_one_alone_is_neither_fresh_nor_diverse(run: Play):
     assert (played.result["freshness"], played.result["diversity"]) == (None, None)
 
 
-@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.slow)])
 async def test_ideas_are_looked_up_by_title_and_idea_or_as_a_whole(run: Play, whole: bool):
     played = await run("topic=T", *(("ideas.query=whole",) if whole else ()))
     ideas = {
@@ -155,6 +156,7 @@ async def test_texts_that_the_model_does_not_read_at_once_are_warned_of_once_a_s
     assert {each.message for each in warned} <= set(played.result["warnings"])
 
 
+@pytest.mark.slow
 async def test_texts_that_are_read_whole_are_not_warned_of(run: Play):
     assert not (await run("topic=T", idea="word " * 900, notes=NOTES)).of(Warned)
 
@@ -225,7 +227,10 @@ async def test_a_discussion_that_starts_over_leaves_the_words_of_the_failed_one_
     assert all(summaries[1] in request.asking for request in later[-4:])
 
 
-@pytest.mark.parametrize(("given", "agreed"), [((True, False), False), ((True, True, True, False), True)])
+@pytest.mark.parametrize(
+    ("given", "agreed"),
+    [((True, False), False), pytest.param((True, True, True, False), True, marks=pytest.mark.slow)],
+)
 async def test_half_of_a_team_is_no_majority(run: Play, given: tuple[bool, ...], agreed: bool):
     played = await run(
         "turns=1", "team.size=4", "topics.max_restarts=0", agree=in_order("agree", *given), stay=True
@@ -245,6 +250,7 @@ async def test_members_who_are_not_interested_leave_and_the_rest_go_on(run: Play
     assert played.result["inference_cost"] == 3 + 3 * 2
 
 
+@pytest.mark.slow
 async def test_who_has_left_can_be_asked_for_advice(run: Play):
     """The retrieval hook shows those outside the team: with suggestions enough, all of them."""
     played = await run(
@@ -263,6 +269,7 @@ async def test_who_has_left_can_be_asked_for_advice(run: Play):
     assert shown == {"Finding a research topic": [False] * 3, "Finding an idea": [True] * 2}
 
 
+@pytest.mark.slow
 async def test_nobody_is_asked_to_leave_when_members_must_stay(run: Play):
     played = await run("turns=1", "topics.may_leave=false", stay=False)
     assert played.result["left"] == []
@@ -349,6 +356,7 @@ async def test_of_equal_confidence_ideas_of_different_lineages_are_voted_on(run:
     assert [idea["number"] for idea in ideas if idea["kept"]] == [3, 5, 6]
 
 
+@pytest.mark.slow
 async def test_confidence_comes_before_lineage(run: Play):
     played = await run("topic=T", "ideas.keep=2", **{**rising(), "builds_on": in_order("builds_on", 0, 2)})
     assert [idea["number"] for idea in played.result["ideas"] if idea["kept"]] == [2, 3]
@@ -368,6 +376,7 @@ async def test_at_temperature_0_votes_that_would_be_copies_are_asked_once_and_sa
     assert played.result["inference_cost"] == 3 * (1 + 1 + 4 + 1)
 
 
+@pytest.mark.slow
 async def test_at_any_other_temperature_every_vote_is_asked(run: Play):
     played = await run("topic=T", "turns.novelty=2", "models.default.temperature=0.1")
     assert len(played.said("vote")) == 6
@@ -595,7 +604,7 @@ async def test_guests_come_by_tool_calls_where_the_model_can_make_them(llm: LLM,
     assert {guest["advice"] for guest in played.result["guests"]} <= {message.text for message in answered}
 
 
-@pytest.mark.parametrize("tools", [False, True])
+@pytest.mark.parametrize("tools", [False, pytest.param(True, marks=pytest.mark.slow)])
 async def test_who_may_ask_is_told_the_way_that_is_there(run: Play, tools: bool):
     played = await run(
         "turns=1", "topic=T", "invitation.enabled=true", f"models.default.tools={tools}".lower()

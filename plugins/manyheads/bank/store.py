@@ -122,9 +122,21 @@ class VectorStore(Closing):
             raise EmbeddingError(
                 f"no vectors {using!r} in the bank: {', '.join(self.names) or 'they have no names'}"
             )
-        with self._errors():
-            answers = self._nearest(vectors.tolist(), k, where, exact, using or None) if len(vectors) else []
-        return [sorted(map(_record, points), key=lambda one: (-one.score, one.id)) for points in answers]
+        rows, best = vectors.tolist(), dict[int, list[Record]]()
+        left, limit = [*range(len(rows))], k + 1
+        while left:
+            with self._errors():
+                answers = self._nearest([rows[one] for one in left], limit, where, exact, using or None)
+            for one, points in zip(left, answers, strict=True):
+                best[one] = sorted(map(_record, points), key=lambda record: (-record.score, record.id))
+            # which of equals the engine gives hangs on how its files lie: all of them are needed to cut by id
+            left = [
+                one
+                for one in left
+                if len(best[one]) == limit and best[one][-1].score == best[one][k - 1].score
+            ]
+            limit *= 4
+        return [best[one][:k] for one in range(len(rows))]
 
     def get(self, ids: Sequence[str], *, vectors: bool | Sequence[str] = False) -> dict[str, Record]:
         """The records of these ids, with their vectors, or those of some names; unknown ids are not in the result."""

@@ -1,4 +1,4 @@
-"""`manyheads eval`: a suite of runs, and what they come to."""
+"""`manyheads eval`: a suite of runs, and what they come to; `manyheads plant`: papers with known errors for one."""
 
 import asyncio
 from pathlib import Path
@@ -37,7 +37,9 @@ def evaluate(
     cases: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Other cases: JSON Lines like the suite's own.", show_default=False
+            metavar="FILE|FOLDER",
+            help="Other cases: JSON Lines like the suite's own; of suites about papers, a folder of these too.",
+            show_default=False,
         ),
     ] = None,
     budget: Budget = None,
@@ -92,6 +94,8 @@ def _show(suite: "Suite", evaluation: "Evaluation") -> None:
         say(f"{OFFLINE_NOTE}.")
     for picture in evaluation.pictures:
         say(f"Plot      {picture}")
+    if evaluation.arena:
+        say(f"Arena     {evaluation.arena}  (its key.csv is not for those who compare)")
     say(f"Report    {evaluation.report}")
 
 
@@ -166,3 +170,42 @@ def _table(results: "Results", *, wide: bool, narrow: bool, fold: bool = False) 
             shown = names if entry is entries[0] else [Text()] * len(axes)
             table.add_row(*shown, str(entry.n), Text(entry.measure), with_error(entry.mean, entry.se))
     return table
+
+
+def plant(
+    papers: Annotated[
+        list[Path],
+        typer.Argument(metavar="PAPER|FOLDER…", help="Papers of any form that is read, or folders of them."),
+    ],
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="wrong-number, caption, missing-baseline, broken-reference or swapped-columns. Repeatable. [default: all]",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(help="Of which number, caption, row, citation and columns are taken.")
+    ] = 0,
+    out: Annotated[Path, typer.Option(help="The folder to write.")] = Path("planted"),
+) -> None:
+    """Plant a known error of each kind into papers, a copy each, for `manyheads eval review-planted-errors`."""
+    from manyheads.systems.planted_error.key import CASES, KEY, plant_all
+    from manyheads.systems.planted_error.planted import KINDS
+    from manyheads.texts import count
+
+    if strange := set(kind or ()) - {*KINDS}:
+        raise typer.BadParameter(f"--kind {', '.join(sorted(strange))}: there are {', '.join(KINDS)}")
+    files = [file for path in papers for file in (sorted(path.iterdir()) if path.is_dir() else [path])]
+    key = plant_all(
+        [file for file in files if file.is_file()],
+        out,
+        [each for each in KINDS if not kind or each in kind],
+        seed,
+    )
+    clean = sum(each.planted is None for each in key.documents)
+    say(f"{count(clean, 'paper')}, {count(len(key.documents) - clean, 'planted error')}")
+    for paper, kinds in key.without.items():
+        say(f"{paper}: nothing in it would prove {', '.join(kinds)}")
+    say(f"Key       {out / KEY}  (keep it from reviewers)")
+    say(f"Cases     {out / CASES}  (manyheads eval review-planted-errors --cases {out / CASES})")

@@ -126,6 +126,51 @@ def rating_agreement(
         say(f"Plot        {plot}")
 
 
+@ratings.command("calibration")
+def rating_calibration(
+    people: Annotated[
+        Path, typer.Argument(metavar="PEOPLE.csv", help="A row a rating: paper,rater,score[,accepted].")
+    ],
+    scores: Annotated[
+        list[Path],
+        typer.Option(
+            help="Scores of the same papers: run folders of reviews, a CSV, or JSON Lines. Repeatable."
+        ),
+    ],
+    by: Annotated[str, typer.Option(help="The score's name.")] = "overall",
+    on: Annotated[str, typer.Option(help="The column with people's ratings.")] = "score",
+    threshold: Annotated[
+        float | None,
+        typer.Option(help="Mean rating from which on a paper is good, where no column `accepted` tells."),
+    ] = None,
+    score_threshold: Annotated[
+        float | None,
+        typer.Option(
+            help="Score from which on a paper is called good. [default: --threshold]", show_default=False
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap.")] = 0,
+    json: Json = False,
+) -> None:
+    """Hold scores of reviews against people's ratings of the papers, beside one person against the others."""
+    from manyheads.measures.calibration import as_data, as_lines, calibrate, read_people
+    from manyheads.measures.ratings import pair, read_scores
+
+    given = read_people(people, on)
+    pairs = pair(given.means(), read_scores(scores, by), {})
+    found = calibrate(
+        dict(zip(pairs.items, pairs.scores, strict=True)),
+        given,
+        threshold=threshold,
+        score_threshold=score_threshold,
+        seed=seed,
+    )
+    if json:
+        say_json(dumps(as_data(found), indent=2, ensure_ascii=False))
+    else:
+        say("\n".join(as_lines(found)))
+
+
 rankings = typer.Typer(
     help="Relative quality ranking: ideas beside a target idea, ranked blind.", no_args_is_help=True
 )

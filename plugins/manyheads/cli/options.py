@@ -63,7 +63,14 @@ Budget = Annotated[
     list[str] | None,
     typer.Option(
         metavar="KEY=VALUE",
-        help="What all runs together may cost: calls, tokens, money, or minutes of this start. Repeatable.",
+        help="What it may cost in all: calls, tokens, money, or minutes of this start. Repeatable.",
+    ),
+]
+Estimated = Annotated[
+    bool,
+    typer.Option(
+        "--estimate",
+        help="Only print what it would come to: calls and tokens by stage, cost where prices are set. Nobody is asked.",
     ),
 ]
 Seed = Annotated[int | None, typer.Option("--seed", help="Seed of the run's one random generator.")]

@@ -1,30 +1,33 @@
 """Judging what is written: `manyheads review`, many texts side by side, and `manyheads ranking judge`."""
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from manyheads.cli.options import Budget, Changes, Seed, going_on_later, settings
+from manyheads.cli.options import Budget, Changes, Estimated, Seed, going_on_later, settings
 from manyheads.cli.printing import safe_console, say
-from manyheads.cli.run import Out, Show, begin, closing, go
+from manyheads.cli.run import Out, Show, begin, closing, go, print_estimate, with_budget
 from manyheads.errors import ConfigError
 
 if TYPE_CHECKING:
-    from manyheads.config import RunConfig
-    from manyheads.engine.jobs import JobNews, Listener
+    from rich.table import Table
 
-CONFIG = "conference-review"
+    from manyheads.config import RunConfig
+    from manyheads.core.results import Figure
+    from manyheads.engine.jobs import Job, JobNews, Listener
+    from manyheads.report.record import Record
 
 
 def review(
     texts: Annotated[
         list[Path],
         typer.Argument(
-            metavar="TEXT|RUN…", help="Text, Markdown or JSON files, .jsonl of many texts, or run folders."
+            metavar="PAPER|TEXT|RUN…",
+            help="Papers (PDF, TEI, LaTeX, HTML), text, Markdown or JSON files, .jsonl of many texts, or run folders.",
         ),
     ],
     changes: Changes,
@@ -32,50 +35,56 @@ def review(
     form: Annotated[
         str | None,
         typer.Option(
-            help="conference, or rating: what people rate too. [default: conference]", show_default=False
+            help="The form of the review: mamorx, neurips, iclr, outline, or one of yours, for papers; conference, or rating, "
+            "which people fill in too, for abstracts. [default: mamorx for a paper, conference for an abstract]",
+            show_default=False,
         ),
     ] = None,
     repeats: Annotated[
         int | None,
-        typer.Option(min=1, help="Independent reviews of each text. [default: 3]", show_default=False),
+        typer.Option(min=1, help="Independent reviews of each abstract. [default: 3]", show_default=False),
     ] = None,
     seed: Seed = None,
     out: Annotated[Path, typer.Option(help="Where the run folders go, one for each text.")] = Path("runs"),
     budget: Budget = None,
     jobs: Annotated[int, typer.Option(min=1, help="Texts at a time.")] = 4,
+    estimate: Estimated = False,
 ) -> None:
-    """Review texts on a conference's form, each several times over, and score them from 1 to 10.
+    """Review papers by a committee that looks at figures, cited work and what others have published; or abstracts, each
+    several times over, with scores from 1 to 10.
 
     The same command again goes on with what was stopped or has failed.
     """
     from manyheads.engine.budget import JobsBudget
     from manyheads.engine.session import Session, new_folder
-    from manyheads.suites.reviews import review_all, review_of
-    from manyheads.texts import read_subjects
+    from manyheads.resources import Resources
+    from manyheads.suites.reviews import review_all, review_of, reviewer_of, texts_of
 
     limits = JobsBudget.parse(budget or (), whose="the reviews'")
-    # All are read before the first of them is paid for.
-    subjects = [subject for text in texts for subject in read_subjects(text)]
-    flags = settings({"form": form, "repeats": repeats}, CONFIG)
-    config = changes.config([CONFIG], flags, seed)
-    _need_system(config, CONFIG, "review")
-    if config.inputs.subject is not None:
+    # All are looked at before the first of them is paid for.
+    named = [each for text in texts for each in texts_of(text)]
+    system, own = reviewer_of(named, form, Resources.of(changes.path or ()))
+    config = changes.config([system.name], settings({**own, "repeats": repeats}, system.name), seed)
+    _need_system(config, system.name, "review")
+    if given := [name for name in system.slots if getattr(config.inputs, name)]:
         raise ConfigError(
-            f"subject: {config.inputs.subject} would be passed over", hint="name texts after manyheads review"
+            f"{given[0]}: {getattr(config.inputs, given[0])} would be passed over",
+            hint="name texts after manyheads review",
         )
-    if len(subjects) == 1 and not budget:
-        config = review_of(config, subjects[0])
+    if estimate:
+        print_estimate([review_of(config, each) for each in named], as_json=show.json)
+    elif len(named) == 1:
+        config = with_budget(review_of(config, named[0]), budget)
         go(Session(config, new_folder(config, out)), show)
-        return
-    with going_on_later(), _outcomes(len(subjects), show) as listener:
-        work = review_all(config, subjects, out, at_once=jobs, budget=limits, listener=listener)
-        done = asyncio.run(work)
-    finished = [job.folder for job, failure in done if failure is None]
-    if not show.json:
-        _show(finished)
-    if failed := len(done) - len(finished):
-        say(f"manyheads: {failed} of {len(done)} texts have no score, see above", err=True)
-        raise typer.Exit(2)
+    else:
+        with going_on_later(), _outcomes(len(named), show) as listener:
+            work = review_all(config, named, out, at_once=jobs, budget=limits, listener=listener)
+            done = asyncio.run(work)
+        if not show.json:
+            _show([job for job, failure in done if failure is None])
+        if failed := sum(failure is not None for _, failure in done):
+            say(f"manyheads: {failed} of {len(done)} texts have no review, see above", err=True)
+            raise typer.Exit(2)
 
 
 def _need_system(config: "RunConfig", system: str, what: str) -> None:
@@ -103,8 +112,7 @@ def _outcomes(texts: int, shows: Show) -> "Generator[Listener]":
                 if news.event:
                     show_json(news.event)
                 elif news.failure:
-                    text = f"manyheads: {news.job.config.inputs.subject}: {news.failure.reason}"
-                    say(text, err=True)
+                    say(f"manyheads: {news.job.label}: {news.failure.reason}", err=True)
                 elif news.state != "began" and not shows.json:
                     say(closing(news.job.folder))
 
@@ -125,23 +133,63 @@ def _outcomes(texts: int, shows: Show) -> "Generator[Listener]":
     show()
 
 
-def _show(folders: list[Path]) -> None:
+def _show(jobs: "Sequence[Job]") -> None:
+    """The scores of each text, and what a review has come to in tokens, time and cost."""
     from rich.table import Table
 
+    from manyheads.engine.system import system_of
     from manyheads.escaping import plain
-    from manyheads.systems.results import load
+    from manyheads.report.record import read_run
 
-    results = {folder: load(folder).result for folder in folders}
-    names = list(dict.fromkeys(name for each in results.values() for name in each.means))
-    table = Table(title="Mean scores, with their 95% intervals", title_justify="left")
+    if not jobs:
+        return
+    system = system_of(jobs[0].config)
+    assert system.reviews
+    records = [read_run(job.folder, system.result) for job in jobs]
+    scores = [system.reviews.scores(record.result.result) for record in records]
+    names = list(dict.fromkeys(name for each in scores for name in each))
+    intervals = any(score.low is not None for each in scores for score in each.values())
+    title = f"Mean scores{', with their 95% intervals' * intervals}" if names else "Reviews"
+    table = Table(title=title, title_justify="left")
     for heading in ("text", *names, "run"):
         table.add_column(heading, overflow="fold")
-    for folder, each in results.items():
-        title = plain(each.title or (Path(each.subject.source).name if each.subject else ""))
-        cells = [f"{mean.mean:.2f}" + ("" if mean.low is None else f"\n{mean.low:.2f} to {mean.high:.2f}")
-                 for mean in map(each.means.__getitem__, names)]  # fmt: skip
-        table.add_row(title, *cells, str(folder))
+    for job, record, each in zip(jobs, records, scores, strict=True):
+        cells = [_in_words(each[name]) if name in each else "–" for name in names]
+        table.add_row(plain(record.result.result.title or job.label), *cells, str(job.folder))
     safe_console().print(table, markup=False)
+    if len(records) > 1:
+        safe_console().print(_costs(records), markup=False)
+
+
+def _in_words(score: "Figure") -> str:
+    low, high = score.low, score.high
+    return f"{score.mean:.2f}" + ("" if low is None or high is None else f"\n{low:.2f} to {high:.2f}")
+
+
+def _costs(records: "Sequence[Record]") -> "Table":
+    """Calls, tokens, time and cost a review: mean, standard deviation, standard error, ends."""
+    from statistics import fmean, stdev
+
+    from rich.table import Table
+
+    usages = [record.result.usage for record in records]
+    rows: dict[str, list[float | None]] = {
+        "calls": [usage.calls for usage in usages],
+        "tokens in": [usage.input_tokens for usage in usages],
+        "tokens out": [usage.output_tokens for usage in usages],
+        "seconds": [record.seconds for record in records],
+        "cost": [usage.cost for usage in usages],
+    }
+    table = Table(title=f"What one of these {len(records)} reviews took", title_justify="left")
+    for heading in ("", "mean", "standard deviation", "standard error", "least", "most"):
+        table.add_column(heading, justify="right" if heading else "left")
+    for name, values in rows.items():
+        if numbers := [value for value in values if value is not None]:
+            spread = stdev(numbers) if len(numbers) > 1 else 0.0
+            digits = {"seconds": 1, "cost": 4}.get(name, 0)
+            told = (fmean(numbers), spread, spread / len(numbers) ** 0.5, min(numbers), max(numbers))
+            table.add_row(name, *(f"{value:,.{digits}f}" for value in told))
+    return table
 
 
 # `manyheads ranking judge`.

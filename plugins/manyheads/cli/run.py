@@ -1,6 +1,8 @@
 """`manyheads run` and `manyheads resume`."""
 
 import asyncio
+import json
+from collections.abc import Sequence
 from contextlib import aclosing, suppress
 from dataclasses import astuple, dataclass
 from pathlib import Path
@@ -8,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from manyheads.cli.options import Changes, Configs, Seed, with_folders
-from manyheads.cli.printing import say
+from manyheads.cli.options import Budget, Changes, Configs, Estimated, Seed, with_folders
+from manyheads.cli.printing import safe_console, say, say_json
 
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
@@ -26,9 +28,71 @@ class Show:
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only warnings and the result.")] = False
 
 
-def run(configs: Configs, changes: Changes, show: Show, seed: Seed = None, out: Out = None) -> None:
+def run(
+    configs: Configs,
+    changes: Changes,
+    show: Show,
+    seed: Seed = None,
+    out: Out = None,
+    budget: Budget = None,
+    estimate: Estimated = False,
+) -> None:
     """Run a system by its name or config; the report's path is printed. NAME --help shows the options of its own."""
-    begin(changes.config(configs, seed=seed), out, show)
+    config = with_budget(changes.config(configs, seed=seed), budget)
+    if estimate:
+        print_estimate([config], as_json=show.json)
+    else:
+        begin(config, out, show)
+
+
+def with_budget(config: "RunConfig", settings: Sequence[str] | None) -> "RunConfig":
+    """The config with limits such as `calls=1000` beside its own; raises `ConfigError` for one that is none."""
+    from manyheads.engine.budget import CommandBudget
+
+    budget = CommandBudget.parse(settings or (), whose="the run's")
+    budget.need_prices([config])
+    limits = config.budget.model_copy(update=budget.limits.model_dump(exclude_none=True))
+    return config.model_copy(update={"budget": limits})
+
+
+def print_estimate(configs: "Sequence[RunConfig]", *, as_json: bool) -> None:
+    """Print what runs would come to, by stage; a model that is asked has to be named for that, a key or a server not."""
+    from rich.table import Table
+
+    from manyheads.core import Tally, Usage
+    from manyheads.engine.estimate import LONGER, estimate
+
+    spent = Tally()
+    for config in configs:
+        for stage, usage in asyncio.run(estimate(config)).items():
+            spent.pay(stage, usage)
+    if as_json:
+        shown = {"calls", "input_tokens", "output_tokens", "cost"}
+        stages = [{"stage": stage, **usage.model_dump(include=shown)} for stage, usage in spent.items()]
+        data = {"runs": len(configs), "stages": stages, "total": spent.total.model_dump(include=shown)}
+        say_json(json.dumps({**data, "longer": LONGER}))
+        return
+    priced = spent.total.cost is not None
+
+    def row(name: str, usage: Usage) -> list[str]:
+        figures = [f"{each:,}" for each in (usage.calls, usage.input_tokens, usage.output_tokens)]
+        return [name, *figures, *([f"{usage.cost or 0:.4f}"] * priced)]
+
+    runs = f" of {len(configs)} runs" if len(configs) > 1 else ""
+    table = Table(title=f"Estimate{runs}: nothing was asked", title_justify="left")
+    for heading in ("stage", "calls", "tokens in", "tokens out", *(["cost"] * priced)):
+        table.add_column(heading, justify="left" if heading == "stage" else "right", overflow="fold")
+    for stage, usage in spent.items():
+        table.add_row(*row(stage, usage))
+    table.add_section()
+    table.add_row(*row("in all", spent.total))
+    safe_console().print(table, markup=False)
+    say(
+        f"By a dry run of the offline model, its texts taken {LONGER} times as long; look-ups find all the papers that they "
+        "ask for.\nA model that thinks at length, or is asked again, costs more."
+    )
+    if not priced:
+        say("Cost: --set 'models.default.price={input: 0.15, output: 0.6}', per million tokens")
 
 
 def resume(
@@ -93,13 +157,20 @@ def go(session: Any, show: Show) -> None:
 
 async def _drive(session: Any, show: Show) -> None:
     from manyheads.cli.progress import run_progress
+    from manyheads.errors import BudgetError, SubjectError
     from manyheads.hosts import host_factory
 
     factory = host_factory(session.config.host)
-    with run_progress(as_json=show.json, quiet=show.quiet) as note:
-        async with aclosing(session.events(factory)) as events:
-            async for event in events:
-                note(event)
+    try:
+        with run_progress(as_json=show.json, quiet=show.quiet) as note:
+            async with aclosing(session.events(factory)) as events:
+                async for event in events:
+                    note(event)
+    except BudgetError:
+        with suppress(SubjectError):
+            if not show.json:  # what was paid for is there to be read
+                say(closing(session.folder))
+        raise
     if not show.json:
         say(closing(session.folder))
 

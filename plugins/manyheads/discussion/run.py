@@ -3,13 +3,14 @@
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Generic, Literal, cast
 
 from pydantic import BaseModel, Field
 from typing_extensions import TypeVar
 
 from manyheads.config import RunConfig, Section, Strict
-from manyheads.core import Host, Message, Ordinals, Reply, Speaker, Tally, Tool, Turn, Usage, safe_name
+from manyheads.core import Host, Image, Message, Ordinals, Reply, Speaker, Tally, Tool, Turn, Usage, safe_name
 from manyheads.core.events import Asked, Emit, Retrieved, Said, Stage, Warned
 from manyheads.core.results import EvidenceList, Part, Retrieval
 from manyheads.literature.library import Library
@@ -110,6 +111,7 @@ class Question:
         check: see `Turn`.
         names: what numbers in the reply stand for, from 1 on; others have not seen them.
         after: messages that follow the rendered prompt, such as a guest's advice.
+        images: shown with the prompt.
     """
 
     stage: str
@@ -122,6 +124,7 @@ class Question:
     recall: str | None = None
     tools: tuple[Tool, ...] = ()
     after: tuple[Message, ...] = ()
+    images: tuple[Image, ...] = ()
     asker: str = ""
     nested: bool = False
     check: Callable[[Any], str | None] | None = None
@@ -152,6 +155,8 @@ class Run(Generic[Result, C, M]):
     """Where agents and systems look papers up."""
     material: M = field(default=cast(Any, None))
     """What its system read of the run's inputs."""
+    folder: Path | None = None
+    """Where it leaves what it comes to; None where it leaves nothing."""
     rng: random.Random = field(init=False)
     ordinals: Ordinals = field(default_factory=Ordinals)
     guests: list[Guest] = field(default_factory=list[Guest])
@@ -195,7 +200,7 @@ class Run(Generic[Result, C, M]):
         speaker, label = question.speaker, f"{question.task} {question.asker}".rstrip()
         place = self.ordinals.place(question.stage, question.turn, speaker.name, label)
         prompt = self.roles.prompt(question.role, question.task, question.variables)
-        thread = (Message(prompt), *question.after)
+        thread = (Message(prompt, images=question.images), *question.after)
         # The hook shows whom one could invite; without invitations it has nothing to show.
         recall, nested = question.recall if self.invites else None, question.nested
         turn = Turn(

@@ -23,7 +23,7 @@ from manyheads.papers import Literature
 from manyheads.report.record import count
 from manyheads.resources import Resources
 from manyheads.roles import Roles
-from manyheads.tools import FIND, INVITE, TOOLS
+from manyheads.tools import INSPIRE, LOOK_UPS, TOOLS
 from manyheads.tools import problems as tool_problems
 
 
@@ -192,7 +192,7 @@ def switched_off(config: RunConfig, roles: Roles) -> Iterator[str]:
     for role in sorted({role for role, _ in system.needs(config)}):
         card, changes = roles.card(role), config.roles.get(role)
         alias = changes.model if changes else card.model
-        model, own = config.models[alias], set(card.tools) - {FIND, INVITE}
+        model, own = config.models[alias], set(card.tools) & {*LOOK_UPS, INSPIRE}
         if own and not model.calls_tools and model.provider not in ("offline", "replay"):
             yield (
                 f"models.{alias} ({model.provider}/{model.name}) calls no tools: {role} cannot look papers up itself, "
@@ -227,4 +227,5 @@ def misfits(config: RunConfig, roles: Roles) -> list[str]:
             lines.append(
                 f"role {role}: task {task!r} must reply with {kind.__name__}, not {tasks[task].reply}"
             )
-    return [*lines, *tool_problems(roles.prompts), *system.check(config, roles)]
+    own = {service.name: service.arguments for service in system.services}
+    return [*lines, *tool_problems(roles.prompts, own), *system.check(config, roles)]

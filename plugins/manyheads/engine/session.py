@@ -3,7 +3,7 @@
 import asyncio
 import shlex
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from manyheads.bank.corpora import open_corpus
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
 from manyheads.config import ModelConfig, RunConfig
-from manyheads.core import NOTHING, UNMETERED, Host, ManagedHost, Meter, Recall, Turn, Usage
+from manyheads.core import NOTHING, UNMETERED, Host, ManagedHost, Meter, Recall, Turn, Usage, recall_nothing
 from manyheads.core.events import AnyEvent, Emit, Searched, Warned, stream
 from manyheads.core.results import RunResult, RunUsage
 from manyheads.discussion.run import Run
@@ -35,7 +35,7 @@ from manyheads.prompts import Prompts
 from manyheads.replies import Seeks
 from manyheads.tools import INVITE
 
-__all__ = ["HostFactory", "Session", "fresh", "new_folder"]
+__all__ = ["HostFactory", "Session", "fresh", "new_folder", "offhand"]
 
 
 @dataclass
@@ -144,20 +144,23 @@ class Session:
             recall = AuthorRecall(
                 literature, roles.prompts, discussion.invitation.suggestions if discussion else 0
             )
-            host = make_host(self._models(), recall, config.attempts)
+            host = make_host(_models(config), recall, config.attempts)
             stack.push_async_callback(host.close)
             ledger = Ledger(config.budget)
             guarded = self._guarded(host, journal, identities, folder, ledger)
             searches = SearchLedger(self.folder / LEDGER)
 
             async def work(emit: Emit) -> Mapping[str, Any]:
-                async with self._library(literature, partial(_note, searches, emit)) as library:
+                note = partial(_note, searches, emit)
+                async with _library(config, literature, note, self.folder / RECORD) as library:
                     if system.searches(config, roles):
                         library.open()  # what is wrong with it is said before anything is paid for
-                    shown = self._shown(literature, library, lambda line: run.warn("references", line))
+                    shown = shown_with_ideas(
+                        config, literature, library, lambda line: run.warn("references", line)
+                    )
                     run = Run(
                         config, guarded, roles, shown, emit, system.result(), recall.insiders,
-                        library=library, material=material,
+                        library=library, material=material, folder=self.folder,
                     )  # fmt: skip
                     for line in switched_off(config, roles):
                         run.warn("", line)
@@ -191,16 +194,6 @@ class Session:
             )
         return journal
 
-    def _models(self) -> dict[str, ModelConfig]:
-        """The models by alias. Another seed of the run is another draw of the offline model, as of any other."""
-        own = {"seed": self.config.seed}
-        return {
-            alias: model.model_copy(update=own)
-            if model.provider == "offline" and model.seed is None
-            else model
-            for alias, model in self.config.models.items()
-        }
-
     def _guarded(
         self,
         host: Host,
@@ -231,29 +224,67 @@ class Session:
         )
         return recorded
 
-    def _library(self, literature: Literature, note: Callable[[Searched], None]) -> Library:
-        """The sources of the config, none of which is opened before a look-up."""
-        own = literature if isinstance(literature, Ecosystem) else None
-        return Library(
-            self.config.literature,
-            bank=own and own.papers,
-            bound=own and own.meta.options.bound,
-            note=note,
-            cache=cache_folder() / CACHE,
-            record=self.folder / RECORD,
-        )
 
-    def _shown(self, literature: Literature, library: Library, tell: Callable[[str], None]) -> Literature:
-        """Whose papers are shown with ideas: B_past, what its literature database finds, or what the services know (App. C.3)."""
-        if self.config.literature.references == "corpus":
-            return literature
-        if self.config.literature.references == "inspirations":
-            if isinstance(literature, Ecosystem):
-                return InspiredLiterature(literature, self.config.literature.retrieval, tell)
-            return literature
+def shown_with_ideas(
+    config: RunConfig, literature: Literature, library: Library, tell: Callable[[str], None]
+) -> Literature:
+    """Whose papers are shown with ideas: B_past, what its literature database finds, or what the services know (App. C.3)."""
+    if config.literature.references == "corpus":
+        return literature
+    if config.literature.references == "inspirations":
         if isinstance(literature, Ecosystem):
-            return ServiceLiterature(literature, library, lambda: literature.embedder)
-        return ServiceLiterature(literature, library, cache(lambda: load_embedder(self.config.embedding)))
+            return InspiredLiterature(literature, config.literature.retrieval, tell)
+        return literature
+    if isinstance(literature, Ecosystem):
+        return ServiceLiterature(literature, library, lambda: literature.embedder)
+    return ServiceLiterature(literature, library, cache(lambda: load_embedder(config.embedding)))
+
+
+@asynccontextmanager
+async def offhand(
+    config: RunConfig, make_host: HostFactory, emit: Emit = lambda event: None
+) -> AsyncGenerator[Run]:
+    """A run that leaves nothing behind: without a folder, nothing of it is recorded, and it cannot be resumed.
+
+    What is asked in it is held to the config's budget. Its inputs are not read.
+
+    Raises:
+        UserError: the config or its corpus cannot be used.
+    """
+    system, roles = system_of(config), roles_of(config)
+    async with AsyncExitStack() as stack:
+        literature: Literature = NoLiterature()
+        if system.corpus(config):
+            literature = await stack.enter_async_context(open_corpus(config.corpus, config.embedding))
+        host = make_host(_models(config), recall_nothing, config.attempts)
+        stack.push_async_callback(host.close)
+        library = await stack.enter_async_context(_library(config, literature, emit, None))
+        budgeted = Budgeted(host, Ledger(config.budget))
+        yield Run(config, budgeted, roles, literature, emit, system.result(), library=library)
+
+
+def _models(config: RunConfig) -> dict[str, ModelConfig]:
+    """The models by alias. Another seed of the run is another draw of the offline model, as of any other."""
+    own = {"seed": config.seed}
+    return {
+        alias: model.model_copy(update=own) if model.provider == "offline" and model.seed is None else model
+        for alias, model in config.models.items()
+    }
+
+
+def _library(
+    config: RunConfig, literature: Literature, note: Callable[[Searched], None], record: Path | None
+) -> Library:
+    """The sources of the config, none of which is opened before a look-up."""
+    own = literature if isinstance(literature, Ecosystem) else None
+    return Library(
+        config.literature,
+        bank=own and own.papers,
+        bound=own and own.meta.options.bound,
+        note=note,
+        cache=cache_folder() / CACHE,
+        record=record,
+    )
 
 
 def _lost(paid: Usage, useful: Usage) -> Usage:

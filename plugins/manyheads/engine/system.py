@@ -9,18 +9,21 @@ from typing import Any, Generic, Literal, cast
 from pydantic import BaseModel, Field, create_model
 from typing_extensions import TypeVar
 
-from manyheads.config import Inputs, RunConfig, Section, Slot
+from manyheads.config import Inputs, RunConfig, Section, Slot, Strict
 from manyheads.config.files import merge
-from manyheads.core.results import Idea
+from manyheads.core.results import Figure, Idea
 from manyheads.discussion.run import DiscussionSettings, Run
 from manyheads.engine.folder import writing
 from manyheads.errors import ConfigError
 from manyheads.replies import ReplyModel
 from manyheads.report.page import Page, View, write_page
 from manyheads.report.record import Record, read_run
+from manyheads.resources import Resources
 from manyheads.roles import Roles
 
-__all__ = ["Inputs", "Judge", "Needs", "Number", "Revisions", "Section", "Slot", "System", "system_of"]
+__all__ = [
+    "Inputs", "Judge", "Needs", "Number", "Reviews", "Revisions", "Section", "Service", "Slot", "System", "system_of",
+]  # fmt: skip
 
 C = TypeVar("C", bound=Section, default=Any)
 N = TypeVar("N", bound=Inputs, default=Any)
@@ -54,6 +57,23 @@ class Judge:
 
 
 @dataclass(frozen=True)
+class Reviews:
+    """How `manyheads review` has a system review texts.
+
+    Attributes:
+        input: its input that takes the file of a text, or a run's folder.
+        of: what it reviews where no form is named: whole papers, or abstracts.
+        forms: its settings for each form of review that it offers, by the form's name.
+        scores: by name, the scores that a result of it gives.
+    """
+
+    input: str
+    of: Literal["papers", "abstracts"]
+    forms: Callable[[Resources], Mapping[str, Mapping[str, object]]]
+    scores: Callable[[Any], Mapping[str, Figure]]
+
+
+@dataclass(frozen=True)
 class Number:
     """What suites tell of a measure or a setting.
 
@@ -76,6 +96,22 @@ class Revisions:
     indicator: str = ""
     area: str = ""
     """The field of research in which it was revised."""
+
+
+@dataclass(frozen=True)
+class Service:
+    """A part of a system's work that an agent of another app has done by one tool call.
+
+    Attributes:
+        name: of the tool, whose words stand in `prompts/tools/NAME.yaml`.
+        arguments: of the tool.
+        run: does the work; what it returns is the tool's answer. The run has the system's config and roles, but no
+            inputs, no folder and no journal.
+    """
+
+    name: str
+    arguments: type[Strict]
+    run: Callable[[Run, Any], Awaitable[str]]
 
 
 @dataclass(frozen=True)
@@ -128,8 +164,12 @@ class System(Generic[C, N, R]):
     """What was written, in full, in Markdown: it stands for the essence where others go on with it."""
     revisions: Callable[[R], Revisions | None] = lambda result: None
     """How `result.idea` came about, where it was revised."""
+    reviews: Reviews | None = None
+    """How it reviews texts that a user names, where it does."""
     judge: Judge | None = None
     """How it judges what other runs came to, where it does."""
+    services: tuple[Service, ...] = ()
+    """What of it hosts make single tools of."""
     numbers: Mapping[str, Number] = field(default_factory=dict[str, Number])
     """What suites tell of its numbers and settings, by the names that they have in suites."""
     aliases: Mapping[str, str] = field(default_factory=dict[str, str])

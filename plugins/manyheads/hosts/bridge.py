@@ -1,6 +1,7 @@
 """What the hosts' teams share: their classes, their runs, and which run goes on."""
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from functools import cache
@@ -13,17 +14,29 @@ from manyheads.bank.corpora import resolve_corpus
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import ManagedHost, Recall, Tool
-from manyheads.core.events import AnyEvent, Judged, Recruited, Result, Retrieved, Said, Stage, Voted, words
+from manyheads.core.events import (
+    AnyEvent,
+    Judged,
+    Recruited,
+    Result,
+    Retrieved,
+    Said,
+    Stage,
+    Voted,
+    Warned,
+    words,
+)
 from manyheads.core.results import RunResult
 from manyheads.discussion.run import InvitationConfig
-from manyheads.engine.readiness import prepare
-from manyheads.engine.session import Session, new_folder
-from manyheads.engine.system import System, system_of
+from manyheads.engine.readiness import prepare, roles_of
+from manyheads.engine.session import Session, new_folder, offhand
+from manyheads.engine.system import Service, System, system_of
 from manyheads.errors import ConfigError
 from manyheads.hosts import host_factory
 from manyheads.hosts.clients import ClientHost, Ledger
 from manyheads.literature.library import Library
-from manyheads.models.offline import with_label
+from manyheads.models.abilities import settled
+from manyheads.models.offline import OFFLINE, with_label
 from manyheads.papers import Literature, Scientist
 from manyheads.resources import Resources
 from manyheads.roles import RoleCard, Roles
@@ -37,13 +50,17 @@ from manyheads.tools import (
     literature_tools,
     refused,
     scientist_named,
+    tool,
 )
 
+log = logging.getLogger("manyheads")
 PLACES = {
     "all": "the task or message", "last": "the task or last message", "each": "a message each",
     "first": "the first message", "rest": "each further message",
 }  # fmt: skip
 """How messages fill an input, in words for the user."""
+AnyConfig: TypeAlias = RunConfig | Mapping[str, Any] | str | Path | None
+"""A config, its data, its file, or the name of one that ships; a system's own when None."""
 
 # A system's class on a host: a team or a pipeline, made from the registry.
 
@@ -105,20 +122,13 @@ class Runs(Generic[S]):
     def __init__(
         self,
         team: Any,
-        config: RunConfig | Mapping[str, Any] | str | Path | None,
+        config: AnyConfig,
         host: type[ClientHost[Any]],
         model: Any,
         out: str | Path,
         state: S,
     ) -> None:
-        if config is None or isinstance(config, str | Path):
-            config = load([str(config or team.system)])
-        elif isinstance(config, Mapping):
-            config = validate(config, "config")
-        if config.system != team.system:
-            raise ConfigError(
-                f"{type(team).__name__} runs {team.system}, the config is of system {config.system!r}"
-            )
+        config = _config_for(f"{type(team).__name__} runs {team.system}", team.system, config)
         self.config = config.model_copy(update={"host": host.framework})
         self.model, self.out, self.state = model, Path(out), state
         self._kind, self._paused = host, False
@@ -188,6 +198,17 @@ class Runs(Generic[S]):
         self._paused = False
         if self._host:
             self._host.resume()
+
+
+def _config_for(what: str, system: str, config: AnyConfig) -> RunConfig:
+    """A config of a system; raises `ConfigError` where it is another's, or not valid."""
+    if config is None or isinstance(config, str | Path):
+        config = load([str(config or system)])
+    elif isinstance(config, Mapping):
+        config = validate(config, "config")
+    if config.system != system:
+        raise ConfigError(f"{what}, the config is of system {config.system!r}")
+    return config
 
 
 async def next_event(
@@ -314,6 +335,58 @@ def _guest_tools(corpus: Literature, me: str, guest: Guest, ledger: Ledger, role
         return await guest(corpus.scientist(name), roles.prompt("scientist", "advise", variables))
 
     return find_scientists_tool(corpus, {me}, roles.prompts), invite_scientist_tool(invite, roles.prompts)
+
+
+# A part of a system's work, as one tool of an app.
+
+
+def service_tool(name: str, host: type[ClientHost[Any]], model: Any, config: AnyConfig) -> Tool:
+    """The tool of a service, see `Service`; each call is a run of its own in memory, with the config's budget.
+
+    Args:
+        host: what the run's turns are asked through.
+        model: a client of the framework's, a config of a model, or `provider/name`, in place of the config's default
+            model; the config's own when None.
+
+    Raises:
+        ConfigError: no system has such a service, or the config is not valid.
+    """
+    system, service = _service_named(name)
+    chosen = _config_for(f"{name} is done by {system.name}", system.name, config)
+    client, models = None, dict(chosen.models)
+    if isinstance(model, str):
+        model = ModelConfig.parse(model)
+    if isinstance(model, ModelConfig):
+        models["default"] = model
+    elif model is not None:
+        client, models["default"] = {"default": model}, host.serves.describe(model, models["default"])
+    models = {alias: settled(each) for alias, each in models.items()}
+    chosen = chosen.model_copy(update={"host": host.framework, "models": models})
+
+    def make_host(models: Mapping[str, ModelConfig], recall: Recall, attempts: int) -> ManagedHost:
+        return host(models, recall, attempts, client)
+
+    def tell(event: AnyEvent) -> None:
+        if isinstance(event, Warned):
+            log.warning("%s: %s", name, event.message)
+
+    async def answer(arguments: Any) -> str:
+        async with offhand(chosen, make_host, tell) as run:
+            told = await service.run(run, arguments)
+            return with_label(told, OFFLINE if OFFLINE in run.writers else "")
+
+    return tool(name, roles_of(chosen).prompts, answer, service.arguments)
+
+
+def _service_named(name: str) -> tuple[System, Service]:
+    services = {
+        service.name: (system, service) for system in systems().values() for service in system.services
+    }
+    if name not in services:
+        raise ConfigError(
+            f"no system brings a tool {name!r}", tried=f"tools: {', '.join(services) or 'none'}"
+        )
+    return services[name]
 
 
 # A run in code, on whatever host its config names.

@@ -18,12 +18,23 @@ from manyheads.literature.arxiv import Arxiv
 from manyheads.literature.cache import LookupCache, SingleFlight
 from manyheads.literature.local import LocalSource
 from manyheads.literature.lookup import REST, Findings, LookUp, Member, Note
+from manyheads.literature.matching import same_title
 from manyheads.literature.merging import Merged
 from manyheads.literature.openalex import OpenAlex
-from manyheads.literature.queries import widen, words_of
+from manyheads.literature.queries import MOST_LETTERS, salient, widen, words_of
 from manyheads.literature.semantic_scholar import SemanticScholar
 from manyheads.literature.source import ALL, Operation, Part, Request, Source
-from manyheads.papers import Hit, Identifier, Literature, Paper, Scientist, Window, identifiers_of, identify
+from manyheads.papers import (
+    ANY_TIME,
+    Hit,
+    Identifier,
+    Literature,
+    Paper,
+    Scientist,
+    Window,
+    identifiers_of,
+    identify,
+)
 from manyheads.retry import Pace
 
 if TYPE_CHECKING:
@@ -33,7 +44,7 @@ if TYPE_CHECKING:
 
 ENOUGH = 3
 """With so many papers a source's query is wide enough; to fill up the rest, the next source is asked."""
-_SAME_TITLE = 10
+SAME_TITLE = 10
 """How many papers are looked at for one that bears a title."""
 _FOR_MERGING: frozenset[Part] = frozenset(("doi",))
 _FINDINGS = TypeAdapter(Findings)
@@ -83,6 +94,7 @@ class Library:
         record: an SQLite file for what this run has found, whatever its age: a resumed run sees what it saw.
         paces: other paces than the services ask for, of mirrors that allow it.
         rest: seconds for which a source that failed for good is left alone.
+        sources: asked in place of the config's, of which nothing is then kept but the run's own record.
     """
 
     def __init__(
@@ -96,8 +108,10 @@ class Library:
         record: Path | None = None,
         paces: Mapping[SourceName, Pace] | None = None,
         rest: float = REST,
+        sources: Sequence[Source] | None = None,
     ) -> None:
-        self._config, self._bank, self._bound, self._note = config, bank, bound, note
+        self._config, self._bank, self._bound, self.note = config, bank, bound, note
+        self._sources = sources
         self._paces, self._rest = paces or {}, rest
         self._cache = LookupCache(cache, dt.timedelta(days=config.max_age)) if cache else None
         self._record = LookupCache(record, record=True) if record else None
@@ -110,29 +124,56 @@ class Library:
             ConfigError: `before` is no date, or no source is left.
             LiteratureError: a key is none.
         """
-        _ = self._window, self._members
+        _ = self.window, self._members
         return self
 
-    async def search(self, query: str, limit: int = 10, *, parts: Collection[Part] = ALL) -> Findings:
+    async def search(
+        self, query: str, limit: int = 10, *, parts: Collection[Part] = ALL, window: Window | None = None
+    ) -> Findings:
         """Papers that match words; a query that finds too little is asked again in wider forms, whose finds come
-        last. Raises `LiteratureError` where no source could be asked, or the query says nothing."""
+        last. Raises `LiteratureError` where no source could be asked, or the query says nothing.
+
+        Args:
+            window: other dates than the config's.
+        """
         if not words_of(query):
             raise LiteratureError(
                 "the query has no words", source="literature", fault="wordless", hint="name a few keywords"
             )
-        return await self._findings(self._search, "search", query, limit, parts)
+        return await self._findings(self._search, "search", query, limit, parts, window)
 
-    async def paper(self, paper_id: str) -> Paper | None:
+    async def paper(
+        self, paper_id: str, *, parts: Collection[Part] = ALL, window: Window | None = None
+    ) -> Paper | None:
         """One paper by its `Paper.id`, or by a DOI, an arXiv number or its exact title; None for one out of bounds.
 
         Raises:
             LiteratureError: nobody knows it, and not every source could be asked: None carries no mark of that.
         """
-        return next(iter((await self._findings(self._paper, "paper", paper_id, 1)).papers), None)
+        findings = await self._findings(self._paper, "paper", paper_id, 1, parts, window)
+        return next(iter(findings.papers), None)
 
-    async def references(self, paper_id: str, limit: int = 100) -> Findings:
+    async def titled(
+        self, title: str, *, parts: Collection[Part] = ALL, window: Window | None = None
+    ) -> Findings:
+        """Papers of a title, but for a few letters; where no source has one, what its words have found beside.
+
+        Half of its telling words are asked for too: a title that was misread or misquoted holds some that are none of its own.
+        Raises `LiteratureError` when no source could be asked.
+        """
+        return await self._findings(self._titled, "paper", title, SAME_TITLE, parts, window)
+
+    async def retracted(self, paper: Paper) -> bool | None:
+        """Whether a paper is retracted, as the first source says that tells of it; None where none does or could be asked."""
+        if paper.retracted is None:
+            name = identifiers_of(paper)[0].value
+            findings = await self._findings(self._retracted, "paper", name, 1, ("retracted",), ANY_TIME)
+            paper = next(iter(findings.papers), paper)
+        return paper.retracted
+
+    async def references(self, paper_id: str, limit: int = 100, *, window: Window | None = None) -> Findings:
         """What a paper cites. Raises `LiteratureError` when no source could be asked."""
-        return await self._findings(self._follow, "references", paper_id, limit)
+        return await self._findings(self._follow, "references", paper_id, limit, window=window)
 
     async def citations(self, paper_id: str, limit: int = 100) -> Findings:
         """What cites a paper. Raises `LiteratureError` when no source could be asked."""
@@ -156,11 +197,14 @@ class Library:
         await self.close()
 
     @cached_property
-    def _window(self) -> Window:
+    def window(self) -> Window:
+        """The dates of the config."""
         return window(self._config, self._bound)
 
     @cached_property
     def _members(self) -> tuple[Member, ...]:
+        if self._sources is not None:
+            return tuple(Member(each, rest=self._rest) for each in self._sources)
         config, members = self._config, list[Member]()
         for name in config.cascade:
             if name != "local":
@@ -176,12 +220,18 @@ class Library:
         return tuple(members)
 
     async def _findings(
-        self, work: _Work, operation: Operation, query: str, limit: int, parts: Collection[Part] = ALL
+        self,
+        work: _Work,
+        operation: Operation,
+        query: str,
+        limit: int,
+        parts: Collection[Part] = ALL,
+        window: Window | None = None,
     ) -> Findings:
         """The run's record of the same look-up, or the sources' answer, which is recorded then."""
         words = query.encode(errors="replace").decode()  # halves of letters can be neither sent nor kept
         fields = frozenset(parts) | _FOR_MERGING
-        request = Request(operation, words.strip(), limit, self._window, fields)
+        request = Request(operation, words.strip(), limit, window or self.window, fields)
         key: dict[str, JsonValue] = {
             "query": request.query,
             "limit": request.limit,
@@ -194,9 +244,9 @@ class Library:
         async def once() -> Findings:
             if record and (before := await asyncio.to_thread(record.get, *place)):
                 for entry in before.searches:
-                    self._note(entry)
+                    self.note(entry)
                 return before
-            findings = await work(LookUp(request, self._note))
+            findings = await work(LookUp(request, self.note))
             if record:
                 await asyncio.to_thread(record.put, *place, findings)
             return findings
@@ -225,6 +275,31 @@ class Library:
             if paper := await _by_name(look_up, member, (name,), member.source.deadline()):
                 return look_up.findings((paper,))
         look_up.need_answer(of_all=True)
+        return look_up.findings()
+
+    async def _titled(self, look_up: LookUp) -> Findings:
+        merged, title = Merged(), look_up.request.query
+        telling = salient(title, MOST_LETTERS)
+        half = salient(title, max(ENOUGH, len(telling) // 2))
+        for member in self._members:
+            until = member.source.deadline()
+            for form in dict.fromkeys((" ".join(words_of(title)), " ".join(half))):
+                papers = await look_up.ask(member, "search", form, until) if form else ()
+                if papers is None:
+                    break
+                if same := tuple(paper for paper in papers if same_title(title, paper.title)):
+                    return look_up.findings(same)
+                merged.add(papers)
+        look_up.need_answer()
+        return look_up.findings(merged.best(len(merged)))
+
+    async def _retracted(self, look_up: LookUp) -> Findings:
+        name = identify(look_up.request.query)
+        for member in self._members:
+            if member.source.tells_retractions:
+                paper = await _by_name(look_up, member, (name,), member.source.deadline())
+                if paper and paper.retracted is not None:
+                    return look_up.findings((paper,))
         return look_up.findings()
 
     async def _follow(self, look_up: LookUp) -> Findings:
@@ -270,7 +345,7 @@ async def _by_name(
     for name in names:
         if name.kind == "title":
             words = " ".join(words_of(name.value)) or name.value
-            papers = await look_up.ask(member, "search", words, until, limit=_SAME_TITLE, counts=counts)
+            papers = await look_up.ask(member, "search", words, until, limit=SAME_TITLE, counts=counts)
             papers = tuple(filter(name.means, papers or ()))
         elif there := name.at(member.name):
             papers = await look_up.ask(member, "paper", there, until, counts=counts)
@@ -348,7 +423,7 @@ class ServiceLiterature(Scientists):
     @property
     def last_year(self) -> int | None:
         """The last year whose papers may all be found."""
-        before = self._library._window.before
+        before = self._library.window.before
         return before and (before - dt.timedelta(days=1)).year
 
     async def unread(self, queries: Sequence[str]) -> Sequence[int | None]:

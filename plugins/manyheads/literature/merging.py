@@ -6,7 +6,7 @@ from manyheads.papers import Paper, fold
 
 _FILLED = ("abstract", "venue", "citations", "doi", "url")
 """What a paper takes over from another source where its own does not know it."""
-_TELLING = 20
+TELLING = 20
 """So many letters and digits make a title that only one paper bears."""
 
 
@@ -56,7 +56,7 @@ class Merged:
 
 def _is_one(one: Paper, other: Paper) -> bool:
     """Whether two papers of one title, without a DOI that both have, are the same."""
-    if len(one.key) >= _TELLING:
+    if len(one.key) >= TELLING:
         return True
     if one.source == other.source:
         return one.id == other.id

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel
@@ -34,6 +34,7 @@ _FIELDS: dict[Part, str] = {
     "venue": "primary_location",
     "citations": "cited_by_count",
     "doi": "doi",
+    "retracted": "is_retracted",
 }
 
 _MARKUP = re.compile(
@@ -73,6 +74,7 @@ def _fields(work: dict[str, Any]) -> dict[str, Any] | None:
         "venue": ((work.get("primary_location") or {}).get("source") or {}).get("display_name"),
         "doi": doi.removeprefix("https://doi.org/") if doi else None,
         "url": work["id"],
+        "retracted": work.get("is_retracted"),
     }
 
 
@@ -112,6 +114,7 @@ class OpenAlex(Service):
     """
 
     name: SourceName = "openalex"
+    tells_retractions: ClassVar[bool] = True
     pace: Pace = PACE
     address: str = ADDRESS
     key_env: str | None = KEY_ENV

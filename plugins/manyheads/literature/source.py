@@ -37,9 +37,10 @@ if TYPE_CHECKING:
 
     import httpx
 
-Part = Literal["abstract", "authors", "venue", "citations", "date", "doi", "url"]
-"""What may be asked of a paper beside its id, title and year."""
+Part = Literal["abstract", "authors", "venue", "citations", "date", "doi", "url", "retracted"]
+"""What may be asked of a paper beside its id, title and year; few sources tell whether it is retracted."""
 ALL: frozenset[Part] = frozenset(("abstract", "authors", "venue", "citations", "date", "doi", "url"))
+"""What is asked of a paper where nothing is said of it."""
 Operation = Literal["search", "paper", "references", "citations", "recommendations"]
 
 
@@ -76,6 +77,7 @@ class Source:
     name: SourceName
     lacking: ClassVar[Mapping[str, str]] = {}
     """Operations that it has not, each with the reason; known beforehand, so that nobody is asked in vain."""
+    tells_retractions: ClassVar[bool] = False
 
     def deadline(self) -> float:
         """When a look-up that begins now is given up, in seconds of `time.monotonic`."""
@@ -211,12 +213,14 @@ class Service(Source):
                 raise
             tried = {0: "not asked", 1: "once"}.get(retry.tries, f"{retry.tries} times")
             late = isinstance(error, SlowError) and until - began < self.patience / 2
+            # Who waits in line for another try has been told by the try before what is the matter.
+            cause = retry.failure if isinstance(error, OverdueError) and retry.failure else error
             raise LiteratureError(
                 f"{self.name}: {what}: {self._in_words(error, retry)}",
                 source=self.name,
                 tried=tried,
                 hint=self._hint(retry.failure or error),
-            ) from (TimeoutError() if late else error)
+            ) from (TimeoutError() if late else cause)
 
     async def close(self) -> None:
         """Close this event loop's connections."""

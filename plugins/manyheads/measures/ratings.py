@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from pydantic import Field
 
-from manyheads.core.results import Part
+from manyheads.core.results import RESULT, Part, result_data
 from manyheads.disk import expanded
 from manyheads.errors import RatingError
 from manyheads.measures.forms import Filled, Form, Key, Layout, anonymous, judged_run, read_table, read_text
@@ -202,7 +202,7 @@ class Pairs:
 
 
 def read_scores(paths: Sequence[Path], by: str) -> list[Score]:
-    """The scores called `by`: a field of JSON Lines, a column of CSV, or a mean of a review's run folder.
+    """The scores called `by`: a field of JSON Lines, a column of CSV, or a mean, or a score of a paper, of a review's run folder.
 
     Raises:
         RatingError: a file cannot be read, or a text has no such score: it is named, and never count as zero.
@@ -212,12 +212,27 @@ def read_scores(paths: Sequence[Path], by: str) -> list[Score]:
         if not path.is_dir():
             scores += [Score(place, _identity(row), _number(place, row, by)) for place, row in _records(path)]
             continue
-        result = _review(path)
-        if by not in result.means:
-            names = " or ".join(result.means)
-            raise RatingError(f"{path}: these reviews have no {by!r}", hint=f"--by {names}")
-        scores.append(Score(str(path), _identity(result.subject), result.means[by].mean))
+        identity, values = _scored(path)
+        if by not in values:
+            raise RatingError(
+                f"{path}: these reviews have no {by!r}",
+                hint=f"--by {' or '.join(values) or 'of a form that scores'}",
+            )
+        scores.append(Score(str(path), identity, values[by]))
     return scores
+
+
+def _scored(folder: Path) -> tuple[Identity, dict[str, float]]:
+    """What a review was of, and its scores: means of several reviewers, or those of one review of a paper."""
+    if (folder / RESULT).is_file():
+        result: dict[str, Any] = result_data(folder)["result"]
+        paper, review = result.get("paper"), result.get("review")
+        if isinstance(paper, dict) and isinstance(review, dict):
+            known = cast(dict[str, Any], paper)
+            told = {**known, "name": known.get("title"), "id": Path(str(known.get("source"))).stem}
+            return _identity(told), cast(dict[str, Any], review).get("scores") or {}
+    result_of = _review(folder)
+    return _identity(result_of.subject), {name: each.mean for name, each in result_of.means.items()}
 
 
 def pair(means: Mapping[str, float], scores: Sequence[Score], known: Mapping[str, Identity]) -> Pairs:

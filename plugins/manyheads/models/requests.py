@@ -17,13 +17,16 @@ def usage_of(
 
     Args:
         asked: what was sent, and `said` what came: where the server says nothing that can be, their tokens are estimated,
-            one for four bytes, so that no budget is open to servers that do not count.
+            one for four bytes, so that no budget is open to servers that do not count. A number is of tokens.
     """
     reads, writes = count_of(read, 1), count_of(written)
     estimated = 0
     if reads is None or writes is None:
         estimated = 1
-        reads, writes = (1 + len(str(text).encode("utf-8", "replace")) // 4 for text in (asked, said))
+        reads, writes = (
+            each if isinstance(each, int) else 1 + len(str(each).encode("utf-8", "replace")) // 4
+            for each in (asked, said)
+        )
     price = config.price
     cost = (reads * price.input + writes * price.output) / 1_000_000 if price else None
     return Usage(input_tokens=reads, output_tokens=writes, calls=1, cost=cost, estimated=estimated)

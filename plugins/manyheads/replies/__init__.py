@@ -18,13 +18,18 @@ from manyheads.replies.literature import (
     Brainstorm, DetailedIdea, DetailedIdeas, Entities, Extract, FullExtract, InspiredIdea, InspiredIdeas,
     OtherNames, Problem, RefinedIdea, Refinement, RoughIdea, Screening, Synonyms, ideas_of,
 )  # fmt: skip
+from manyheads.replies.papers import (
+    Assessment, Doubted, Expert, ExpertAnswer, Finding, Inquiries, Inquiry, MendedPoint, Mending, Plan, PlanStep, Point,
+    SectionChoice, Support, Weighed, WrittenReview, inquiries_of, mending_of, written_on,
+)  # fmt: skip
 from manyheads.replies.proposals import (
     ABSENT, AROUND, Answer, Answers, Condensed, FirstIdea, Note, Proposal, Ranked, Ranking, Rethought,
     Review, RevisedProposal, TraitVerdict, Verdict, ranking_of, review_on,
 )  # fmt: skip
 from manyheads.replies.reviews import (
-    CRITERIA, Closest, Comparison, ConferenceReview, FigureCritique, IdeaLikeness, IdeaRating, NoveltyReport,
-    NoveltyRound, Placing, closest_of, comparison_of,
+    CRITERIA, CaptionCritique, Closest, Colours, Comparison, ConferenceReview, FaultFound, FigureCritique,
+    FigureDescription, IdeaLikeness, IdeaRating, NoveltyDecision, NoveltyReport, NoveltyRound, NoveltySummary, Placing,
+    Relevance, SearchPhrase, closest_of, comparison_of,
 )  # fmt: skip
 from manyheads.replies.team import (
     Abstract, Advice, Analysis, Consensus, Critique, Decision, Doubts, Idea, IdeaNote, IdeaNotes, Interest,
@@ -37,11 +42,14 @@ REPLIES: dict[str, type[ReplyModel]] = {
     kind.__name__: kind
     for kind in (
         Decision, Remark, Summary, Progress, Consensus, Topic, Interest, Advice, Idea, Vote, Abstract, Revision,
-        SelfReview, ConferenceReview, IdeaRating, Interests, Proposal, Review, Verdict, NoveltyReport, FigureCritique,
+        SelfReview, ConferenceReview, IdeaRating, Interests, Proposal, Review, Verdict, NoveltyReport,
+        Colours, FigureDescription, FigureCritique, CaptionCritique,
         Reflection, Analysis, Reading, Critique, FirstIdea, RevisedProposal, Rethought, Condensed, Ranking,
         Extract, DetailedIdeas, FullExtract,
         Entities, Synonyms, Brainstorm, Problem, InspiredIdeas, Screening, Refinement,
-        Comparison, Closest, IdeaLikeness, NoveltyRound,
+        Comparison, Closest, IdeaLikeness, NoveltyRound, FaultFound,
+        Plan, Assessment, Inquiries, SectionChoice, ExpertAnswer, WrittenReview, Mending,
+        SearchPhrase, Relevance, NoveltyDecision, NoveltySummary,
     )
 }  # fmt: skip
 """Those that ship, by name."""

@@ -51,10 +51,86 @@ class NoveltyReport(ReplyModel):
     verdict: Literal["NOVEL", "NOT NOVEL"]
 
 
-class FigureCritique(ReplyModel):
-    """A figure critic's findings (MAMORX, App. A.3)."""
+class SearchPhrase(ReplyModel):
+    """What related papers are looked for by, and what for (MAMORX, App. A.4)."""
+
+    verb = "looks for"
+
+    aim: Text
+    phrase: Text
+
+    def spoken(self) -> str:
+        return self.phrase
+
+
+class Relevance(ReplyModel):
+    """Whether a paper found is close to the core of another (App. A.4)."""
+
+    verb = "sifts"
+
+    reason: Text
+    verdict: Literal["RELEVANT", "IRRELEVANT"]
+
+    def spoken(self) -> str:
+        return f"{self.verdict}. {self.reason}"
+
+
+class NoveltyDecision(ReplyModel):
+    """Whether a paper is novel beside one other (App. A.4)."""
+
+    verb = "compares"
+
+    comparison: Text
+    justification: Text
+    decision: Literal["NOVEL", "NOT NOVEL"]
+
+    def spoken(self) -> str:
+        return f"{self.decision}. {self.justification}"
+
+
+class NoveltySummary(ReplyModel):
+    """The decisions in words (App. A.4)."""
+
+    verb = "sums up"
+
+    summary: Text
+
+
+class Colours(ReplyModel):
+    """The colours of three bands of a picture, by which a model shows that it sees."""
+
+    verb = "looks"
+
+    left: Text
+    middle: Text
+    right: Text
+
+
+class FigureDescription(ReplyModel):
+    """What a figure shows, and what follows from it (MAMORX, App. A.3)."""
+
+    verb = "describes"
 
     description: Text
+    implications: Text
+
+
+class CaptionCritique(ReplyModel):
+    """A figure critic's findings about a figure that it has not seen."""
+
+    verb = "criticises"
+
+    inconsistencies: list[Text]
+    critique: Text
+
+
+class FigureCritique(ReplyModel):
+    """A figure critic's findings: clarity, consistency, and what to improve (MAMORX, App. A.3)."""
+
+    verb = "criticises"
+
+    clarity: Text
+    inconsistencies: list[Text]
     critique: Text
 
 
@@ -125,6 +201,19 @@ class IdeaLikeness(ReplyModel):
 
     def spoken(self) -> str:
         return f"similarity {self.similarity} of 5. {self.reason}"
+
+
+class FaultFound(ReplyModel):
+    """Which points of a review name a fault that is known to stand in a paper."""
+
+    verb = "looks for a fault"
+
+    reason: Text
+    points: list[Choice]
+
+    def spoken(self) -> str:
+        named = ", ".join(map(str, self.points))
+        return f"{f'named by {named}' if named else 'not named'}. {self.reason}"
 
 
 class NoveltyRound(ReplyModel):

@@ -1,25 +1,31 @@
 """From a suite to its numbers: run what is not finished, measure, sum up, write, draw."""
 
-from collections.abc import Sequence
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 
 from manyheads.config import BudgetConfig
 from manyheads.engine.budget import JobsBudget
 from manyheads.engine.folder import JOURNAL
 from manyheads.engine.jobs import Listener, Local, Scheduler, finished_jobs
 from manyheads.engine.jobtable import JobTable
+from manyheads.errors import RatingError
 from manyheads.hosts import host_factory, need_framework
+from manyheads.measures.calibration import Calibration, as_data, calibrate
 from manyheads.measures.scores import as_lines
+from manyheads.suites.arena import ARENA, write_arena
 from manyheads.suites.cells import Cell, jobs_of, need_all
 from manyheads.suites.folder import begin, locked, record_of, write
-from manyheads.suites.measuring import Coverage, open_corpora, replies_of, rows_of
+from manyheads.suites.measuring import Coverage, Row, open_corpora, replies_of, rows_of
 from manyheads.suites.report import Results, draw_suite, replies_table, report_text, summary_table
-from manyheads.suites.spec import REPLIES, Suite
+from manyheads.suites.spec import REPLIES, Condition, Suite
 
 RESULTS, SUMMARY, TABLE, REPORT = "results.jsonl", "summary.jsonl", "summary.csv", "report.md"
-TASKS = "replies.csv"
+TASKS, CALIBRATION = "replies.csv", "calibration.json"
 
 
 @dataclass(frozen=True)
@@ -29,6 +35,8 @@ class Evaluation:
     results: Results
     report: Path
     pictures: tuple[Path, ...]
+    arena: Path | None = None
+    """Where texts are laid out for a blind comparison."""
 
 
 AGAIN = "the same manyheads eval command"
@@ -87,9 +95,45 @@ async def evaluate(
         if counted:
             write(out / TASKS, replies_table(results))
         pictures = draw_suite(results, out)
-        text = report_text(suite, repeats, results, pictures, accepted, _made_with(cells, settings))
+        held = list(calibrations(suite, results.rows))
+        if held:
+            data = [
+                {"condition": condition, "figures": found if isinstance(found, str) else as_data(found)}
+                for condition, found in held
+            ]
+            write(out / CALIBRATION, json.dumps(data, ensure_ascii=False, indent=2) + "\n")
+        arena = out / ARENA if spec.arena else None
+        texts = write_arena(spec.arena, cells, failures, out / ARENA) if spec.arena else 0
+        text = report_text(
+            suite, repeats, results, pictures, accepted, _made_with(cells, settings), held, texts
+        )
         write(out / REPORT, text)
-    return Evaluation(results, out / REPORT, tuple(pictures))
+    return Evaluation(results, out / REPORT, tuple(pictures), arena)
+
+
+def calibrations(suite: Suite, rows: Sequence[Row]) -> Iterator[tuple[Condition, Calibration | str]]:
+    """Of each condition, how a measure goes with people's ratings of the cases; or why nothing can be told."""
+    how = suite.spec.calibration
+    if how is None or suite.people is None:
+        return
+    for condition in suite.spec.conditions():
+        values = defaultdict[str, list[float]](list)
+        for row in rows:
+            if row.condition == condition and how.measure in row.values:
+                values[row.case].append(row.values[how.measure])
+        try:
+            yield (
+                condition,
+                calibrate(
+                    {case: fmean(some) for case, some in values.items()},
+                    suite.people,
+                    threshold=how.threshold,
+                    score_threshold=how.score_threshold,
+                    level=suite.spec.level,
+                ),
+            )
+        except RatingError as error:
+            yield condition, error.message
 
 
 def _journals(folder: Path) -> dict[str, Path]:

@@ -8,6 +8,8 @@
     results.jsonl    a line for each cell, with all that was measured
     summary.jsonl    a line for each condition and measure; summary.csv the same as a table
     replies.csv      what the models made of the forms, by condition, role and task, where a measure is of that
+    calibration.json how a measure goes with people's ratings of the cases, where it is held against them
+    arena/           the texts that were written, laid out for a blind comparison, where the suite wants that
     plot.png, .svg   what the suite draws
     report.md        the same to read
 """

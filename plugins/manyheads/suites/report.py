@@ -17,6 +17,9 @@ from pydantic import BaseModel, ConfigDict
 
 from manyheads.engine.system import Number
 from manyheads.escaping import csv_text, plain
+from manyheads.measures.calibration import FIGURES as ALIKE
+from manyheads.measures.calibration import Calibration
+from manyheads.measures.calibration import figure as alike
 from manyheads.measures.statistics import (
     FEW,
     Ends,
@@ -305,12 +308,16 @@ def report_text(
     pictures: Sequence[Path],
     accepted: Sequence[str] = (),
     made: Sequence[str] = (),
+    calibrations: Sequence[tuple[Condition, Calibration | str]] = (),
+    texts: int = 0,
 ) -> str:
     """The report. What models and errors said is escaped: it is text, never markup.
 
     Args:
         accepted: changes since the suite was begun.
         made: what its cells were made with, a line each.
+        calibrations: how a measure goes with people's ratings, or why that cannot be told, by condition.
+        texts: how many were laid out for a blind comparison.
     """
     rows, spec = results.rows, suite.spec
     measured = {each.of for each in spec.measure_paths}
@@ -338,7 +345,7 @@ def report_text(
     return template.render(
         suite=suite, repeats=repeats, results=results, pictures=pictures, accepted=accepted, made=made,
         troubles=troubles, cells_by=cells_by, label_of=label_of, ABSENT=ABSENT, FEW=FEW, WITHOUT=WITHOUT,
-        OFFLINE_NOTE=OFFLINE_NOTE, places=[f"{CELLS}/", *(f"the {name}s in {name}s/" for name in apart)],
+        OFFLINE_NOTE=OFFLINE_NOTE, calibrations=calibrations, texts=texts, ALIKE=ALIKE, alike=alike, places=[f"{CELLS}/", *(f"the {name}s in {name}s/" for name in apart)],
     ) + "\n"  # fmt: skip
 
 

@@ -1,4 +1,6 @@
-"""Reviews of many texts: a run each, side by side and under one budget. The same reviews begun again go on.
+"""Reviews of texts: which system reviews them, on which form; of many a run each, side by side and under one budget.
+
+The same reviews begun again go on.
 
 <out>/
     <time>-review-<text>/   a run folder each
@@ -9,24 +11,94 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
+from typing import Literal
 
 from manyheads.config import RunConfig
 from manyheads.engine.budget import JobsBudget
 from manyheads.engine.folder import JOURNAL, new_folder, writing
 from manyheads.engine.jobs import Failure, Job, Listener, Local, Scheduler, finished_jobs
 from manyheads.engine.jobtable import JobTable
+from manyheads.engine.system import System, system_of
+from manyheads.errors import ConfigError, DocumentError, SubjectError
 from manyheads.hosts import host_factory
+from manyheads.literature.documents import read_document
+from manyheads.resources import Resources
 from manyheads.suites.folder import locked
-from manyheads.texts import Subject
+from manyheads.systems import systems
+from manyheads.texts import KINDS, is_there, read_subjects
 
 FOLDERS = "folders.json"
+PAPERS = {".pdf", ".tei", ".xml", ".tex", ".html", ".htm"}
+"""Endings of files that hold papers, and never an abstract alone."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text to be reviewed: its file, a line of one, or a run's folder; what marks its content; what it is."""
+
+    source: str
+    mark: str
+    kind: Literal["papers", "abstracts"]
+
+
+def texts_of(path: Path) -> list[Text]:
+    """The texts that a path names: one, or as many as a `.jsonl` file has lines.
+
+    Raises:
+        SubjectError: it is not there, cannot be read, or holds no text.
+    """
+    if not is_there(path):
+        raise SubjectError(f"{path}: No such file or directory", hint=f"name a paper in PDF, or {KINDS}")
+    if path.is_file() and _holds_paper(path):
+        with path.open("rb") as file:
+            return [Text(str(path), hashlib.file_digest(file, "sha256").hexdigest(), "papers")]
+    return [Text(each.source, each.sha256, "abstracts") for each in read_subjects(path)]
+
+
+def _holds_paper(path: Path) -> bool:
+    """Whether a file holds a paper: text in sections, or of a kind that never holds an abstract alone, whatever is in it."""
+    kind = path.suffix.lower()
+    if kind in PAPERS or kind == ".jsonl":
+        return kind in PAPERS
+    try:
+        return bool(read_document(path).sections)
+    except DocumentError:
+        return False
+
+
+def reviewer_of(
+    texts: Sequence[Text], form: str | None, resources: Resources
+) -> tuple[System, Mapping[str, object]]:
+    """The system that reviews these texts, on a form or on the one that such texts are reviewed on, with its settings.
+
+    Raises:
+        ConfigError: there is no such form, or papers and abstracts stand side by side and no form is named.
+    """
+    reviewing = [(each, each.reviews) for each in systems().values() if each.reviews]
+    forms = {name: (each, settings) for each, reviews in reversed(reviewing)
+             for name, settings in reviews.forms(resources).items()}  # fmt: skip
+    if form is not None:
+        if form not in forms:
+            raise ConfigError(
+                f"--form {form}: no such form of review", tried=f"forms: {', '.join(sorted(forms))}"
+            )
+        return forms[form]
+    kinds = {text.kind: text for text in texts}
+    if len(kinds) > 1:
+        paper, abstract = kinds["papers"].source, kinds["abstracts"].source
+        raise ConfigError(
+            f"{paper} is a paper, {abstract} an abstract: they are not reviewed on one form",
+            hint=f"name one: --form {sorted(forms)[0]}, or review them one after the other",
+        )
+    return next((each, {}) for each, reviews in reviewing if reviews.of in kinds)
 
 
 async def review_all(
     config: RunConfig,
-    texts: Sequence[Subject],
+    texts: Sequence[Text],
     out: Path,
     *,
     at_once: int,
@@ -39,7 +111,7 @@ async def review_all(
         UserError: a folder or a host cannot be used, or what earlier starts have paid is not known.
     """
     budget.need_prices([config])
-    made_from = [config.model_dump_json(), *(f"{text.source} {text.sha256}" for text in texts)]
+    made_from = [config.model_dump_json(), *(f"{text.source} {text.mark}" for text in texts)]
     folder = out / f".reviews-{hashlib.sha256(json.dumps(made_from).encode()).hexdigest()[:8]}"
     with ExitStack() as stack:
         with locked(folder):
@@ -64,7 +136,7 @@ def _leave(table: JobTable, jobs: Mapping[str, Job], folder: Path) -> None:
             rmtree(folder, ignore_errors=True)
 
 
-def _jobs(config: RunConfig, texts: Sequence[Subject], out: Path, folders: Path) -> dict[str, Job]:
+def _jobs(config: RunConfig, texts: Sequence[Text], out: Path, folders: Path) -> dict[str, Job]:
     """A job for each text; its run folder is the one that an earlier start has made."""
     configs = [review_of(config, text) for text in texts]
     with writing(folders.parent):
@@ -78,8 +150,10 @@ def _jobs(config: RunConfig, texts: Sequence[Subject], out: Path, folders: Path)
     }
 
 
-def review_of(config: RunConfig, text: Subject) -> RunConfig:
+def review_of(config: RunConfig, text: Text) -> RunConfig:
     """The config of the review of one text."""
     path = Path(text.source).resolve()
-    inputs = config.inputs.model_copy(update={"subject": str(path)})
+    reviews = system_of(config).reviews
+    assert reviews
+    inputs = config.inputs.model_copy(update={reviews.input: str(path)})
     return config.model_copy(update={"name": f"review-{path.stem}", "inputs": inputs})

@@ -16,6 +16,7 @@ from manyheads.config.files import read_yaml
 from manyheads.disk import expanded, read_text
 from manyheads.engine.system import System
 from manyheads.errors import ConfigError, describe
+from manyheads.measures.calibration import Ratings, read_people
 from manyheads.resources import Resources, data_file, parse_json
 from manyheads.suites.replies import ALL, FIGURES
 from manyheads.systems import systems
@@ -129,6 +130,31 @@ class PlotConfig(Strict):
         return (value,) if isinstance(value, str | bool) else value
 
 
+class CalibrationConfig(Strict):
+    """Which measure is held against people's ratings of the cases."""
+
+    measure: MeasureName
+    """One of the suite's; of a case, its mean over repeats."""
+    people: str
+    """A CSV file beside the cases, a row a rating: `paper`, which is the case's id, the column `on`, and, where they are known,
+    `rater` and `accepted`."""
+    on: str = "score"
+    """The column with the ratings."""
+    threshold: float | None = None
+    """Mean rating from which on a case is good, where no column `accepted` tells."""
+    score_threshold: float | None = None
+    """Value of the measure from which on a case is called good; `threshold` when left out."""
+
+
+class ArenaConfig(Strict):
+    """How the texts that runs have written are made anonymous."""
+
+    names: tuple[str, ...] = ()
+    """Words by which a text would tell who wrote it, such as a role's name: `the reviewer` stands in their place."""
+    cut: tuple[str, ...] = ()
+    """Headings of sections that are left out: they tell how a text was made."""
+
+
 class SuiteSpec(Strict):
     """An evaluation suite."""
 
@@ -152,6 +178,8 @@ class SuiteSpec(Strict):
     cases: str | None = None
     """A JSON Lines file beside the suite, a case a line: its `id`, the config keys that it sets, and, where there is
     something to say of it, `about`. Files that it names are found beside it."""
+    files: str | None = None
+    """The config key that a file sets, where `--cases` names a folder: each file in it is a case, called by its name."""
     repeats: int = Field(default=3, ge=1, le=MOST_RUNS)
     """Cells of each condition and case, each with a seed of its own."""
     ideas: int = Field(default=1, ge=1, le=MOST_RUNS)
@@ -174,6 +202,11 @@ class SuiteSpec(Strict):
     """Of the intervals."""
     plot: PlotConfig | None = None
     """What is drawn."""
+    calibration: CalibrationConfig | None = None
+    """What is held against people's ratings of the cases, condition by condition."""
+    arena: ArenaConfig | None = None
+    """Whether the texts that runs have written are laid out for a blind comparison, in `arena/`: under ids that tell nothing, with
+    a key."""
 
     @property
     def axes(self) -> dict[str, tuple[Any, ...]]:
@@ -227,6 +260,12 @@ class SuiteSpec(Strict):
         return self
 
     @model_validator(mode="after")
+    def _can_be_calibrated(self) -> "SuiteSpec":
+        if self.calibration and self.calibration.measure not in self.measures:
+            raise ValueError(f"calibration.measure: {self.calibration.measure} is not among the measures")
+        return self
+
+    @model_validator(mode="after")
     def _can_be_drawn(self) -> "SuiteSpec":
         if (plot := self.plot) is None:
             return self
@@ -277,12 +316,17 @@ LARGEST = 20_000_000
 """Bytes of the file."""
 
 
-def read_cases(path: Path) -> dict[str, dict[str, Any]]:
+def read_cases(path: Path, key: str | None = None) -> dict[str, dict[str, Any]]:
     """The config keys of each case, by its id. Files that they name are found beside this one, wherever it lies.
+
+    Args:
+        key: of a folder, what each of its files sets.
 
     Raises:
         ConfigError: the file cannot be read, holds no cases, or one twice.
     """
+    if path.is_dir():
+        return _cases_of_folder(path, key)
     try:
         lines = read_text(path, LARGEST).split("\n")
     except (OSError, UnicodeDecodeError) as error:
@@ -313,6 +357,28 @@ def read_cases(path: Path) -> dict[str, dict[str, Any]]:
         cases[case] = {key: _beside(path.parent, key, value) for key, value in keys.items()}
     if not cases:
         raise ConfigError(f"{path}: no cases in it")
+    return cases
+
+
+def _cases_of_folder(folder: Path, key: str | None) -> dict[str, dict[str, Any]]:
+    if key is None:
+        raise ConfigError(
+            f"{folder}: a folder: this suite takes a file of cases", hint="JSON Lines, a case a line"
+        )
+    cases: dict[str, dict[str, Any]] = {}
+    for file in sorted(folder.iterdir()):
+        if (
+            not file.is_file() or file.name.startswith(".") or file.suffix == ".csv"
+        ):  # people's ratings may lie beside
+            continue
+        case = file.name.partition(".")[0] or file.name
+        if case in cases:
+            raise ConfigError(
+                f"{file}: there is a case {case!r} already", hint="call one of the files otherwise"
+            )
+        cases[case] = {key: str(file.absolute())}
+    if not cases:
+        raise ConfigError(f"{folder}: no files in it")
     return cases
 
 
@@ -370,21 +436,27 @@ KIND = "evals"
 
 @dataclass(frozen=True)
 class Suite:
-    """A suite, and the config keys of each of its cases, by the case's id; a suite without cases has one, `""`."""
+    """A suite, and the config keys of each of its cases, by the case's id; a suite without cases has one, `""`.
+
+    Attributes:
+        people: their ratings of the cases, where something is held against them.
+    """
 
     name: str
     spec: SuiteSpec
     cases: dict[str, dict[str, Any]] = field(default_factory=lambda: {"": dict[str, Any]()})
+    people: Ratings | None = None
 
 
 def read_suite(name: str, resources: Resources, cases: Path | None = None) -> Suite:
     """The suite of that name, or in that folder.
 
     Args:
-        cases: a file of cases that take the place of its own.
+        cases: a file of cases that take the place of its own, or a folder of files that are a case each.
 
     Raises:
         ConfigError: there is none, a file of it cannot be read, or a key or value does not fit.
+        RatingError: people's ratings of its cases cannot be read.
     """
 
     def find(file: str) -> Path:
@@ -409,7 +481,12 @@ def read_suite(name: str, resources: Resources, cases: Path | None = None) -> Su
         raise ConfigError(f"{path}: {describe(error)}", hint=hint) from error
     name = folder.resolve().name if own else name
     file = cases or (find(spec.cases) if spec.cases else None)
-    return Suite(name, spec, read_cases(file)) if file else Suite(name, spec)
+    if not file:
+        return Suite(name, spec)
+    calibration, beside = spec.calibration, file if file.is_dir() else file.parent
+    keys = read_cases(file, spec.files)
+    people = read_people(beside / calibration.people, calibration.on) if calibration else None
+    return Suite(name, spec, keys, people)
 
 
 def suite_names(resources: Resources) -> list[str]:

@@ -24,10 +24,12 @@ BUILT_IN = {
     "rebuttal": "manyheads.systems.rebuttal:REBUTTAL",
     "ranking": "manyheads.systems.ranking:RANKING",
     "scipip": "manyheads.systems.scipip:SCIPIP",
+    "mamorx": "manyheads.systems.mamorx:MAMORX",
     "idea-comparison": "manyheads.systems.judging.comparison:IDEA_COMPARISON",
     "idea-novelty": "manyheads.systems.judging.novelty:IDEA_NOVELTY",
     "idea-match": "manyheads.systems.judging.match:IDEA_MATCH",
     "retrieval-recall": "manyheads.systems.retrieval_recall:RETRIEVAL_RECALL",
+    "planted-error": "manyheads.systems.planted_error:PLANTED_ERROR",
 }
 
 

@@ -72,7 +72,7 @@ def without_pages(path: Path) -> None:
     ("make", "word"),
     [
         (empty, "empty"),
-        (text, "neither a PDF nor TEI"),
+        (text, "none of the papers"),
         (garbage, "broken"),
         (cut, "broken"),
         (encrypted, "encrypted"),
@@ -190,6 +190,7 @@ def test_hidden_text_is_apart(tmp_path: Path) -> None:
         assert word not in text
 
 
+@pytest.mark.slow
 def test_threads_share_pdfium(tmp_path: Path) -> None:
     path = paper(tmp_path / "shared.pdf")
     one = read_document(path)

@@ -50,7 +50,7 @@ def is_whole(path: Path, one: Figure | Table) -> bool:
     return clear and tight
 
 
-@pytest.mark.parametrize("columns", [1, 2])
+@pytest.mark.parametrize("columns", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_figures_and_tables(made: Callable[..., tuple[Path, Document]], columns: int) -> None:
     path, document = made(
         heading("1 Introduction"),

@@ -68,7 +68,7 @@ def test_paper(tmp_path: Path) -> None:
         (50, 60, 250, 160),
     )
     assert (table.caption, table.rows) == ("Counts.", (("a", "b"), ("1", "2")))
-    assert document.notes == ("A footnote.",)
+    assert [one.text for one in document.notes] == ["A footnote."]
     assert document.faults == ()
 
 

@@ -52,7 +52,9 @@ def outcome(read: Callable[[], list[RawPaper]], rejects: Rejects) -> None:
 
 @MANY
 @given(content=CONTENT)
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name == "pdf" else []) for name in FILES]
+)
 def test_files(tmp_path: Path, name: str, content: bytes) -> None:
     path, rejects = tmp_path / "some.file", Rejects()
     path.write_bytes(content)

@@ -14,6 +14,7 @@ from manyheads import (
     Run,
     RunConfig,
     Section,
+    Service,
     Slot,
     Stage,
     System,
@@ -76,6 +77,20 @@ async def debate(run: Run[Debate, DebateConfig, str]) -> None:
     result.ruling = reply.value
 
 
+class Claim(Inputs):
+    """The arguments of `find_objection`."""
+
+    claim: str = Field(min_length=1)
+
+
+async def find_objection(run: Run[Debate, DebateConfig, str], asked: Claim) -> str:
+    """The first argument against a claim, as a tool of any agent."""
+    speaker = run.speaker("advocate", "Against", side="against")
+    shown = {"claim": asked.claim, "arguments": ()}
+    reply = await run.ask(Question(STAGE, 1, speaker, "advocate", "argue", shown), Argument)
+    return run.wording(reply.value)
+
+
 def essence(result: Debate) -> Iterator[tuple[str, str]]:
     """What the command prints at the end, and a team's last message says."""
     yield "Claim", result.claim
@@ -97,4 +112,5 @@ DEBATE = System(
     essence=essence,
     judge=Judge("claim", "debate.ruling.confidence"),
     report="manyheads_debate",
+    services=(Service("find_objection", Claim, find_objection),),
 )

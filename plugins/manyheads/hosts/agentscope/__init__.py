@@ -12,7 +12,7 @@ from manyheads.hosts import native_names
 
 if TYPE_CHECKING:
     from manyheads.hosts.agentscope.agent import role_agent
-    from manyheads.hosts.agentscope.host import AgentScopeHost
+    from manyheads.hosts.agentscope.host import AgentScopeHost, service_tool
     from manyheads.hosts.agentscope.pipeline import SystemPipeline, pipeline_of
 
     def __getattr__(name: str) -> type[SystemPipeline]: ...
@@ -23,6 +23,7 @@ else:
         "SystemPipeline": "pipeline",
         "pipeline_of": "pipeline",
         "role_agent": "agent",
+        "service_tool": "host",
     }
     __getattr__ = native_names(__name__, "agentscope", _HOMES, "Pipeline")
 
@@ -31,4 +32,5 @@ __all__ = [
     "SystemPipeline",
     "pipeline_of",
     "role_agent",
+    "service_tool",
 ]

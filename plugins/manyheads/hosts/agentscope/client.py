@@ -222,7 +222,7 @@ class GovernedModel(ChatModelBase):
                 response = cast(ChatResponse, response)  # never a stream
                 spent = response.usage
                 read, written = (spent.input_tokens, spent.output_tokens) if spent else (0, 0)
-                usage = usage_of(config, read, written, fitting, response.content)
+                usage = usage_of(config, read, written, tokens, response.content)
                 self.ledger.enter(usage, model, truncated)
                 response.usage = ChatUsage(
                     usage.input_tokens, usage.output_tokens, time=spent.time if spent else 0.0

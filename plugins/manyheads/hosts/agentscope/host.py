@@ -19,10 +19,13 @@ from agentscope.tool import FunctionTool, ToolBase, ToolChunk, ToolGroup, Toolki
 from agentscope.types import ReplyFinishedReason
 from pydantic import BaseModel, ValidationError
 
+from manyheads.config import ModelConfig
 from manyheads.core import Message, Raw, Speaker, Tool, ToolCall, Turn
 from manyheads.engine.replying import TOOL_ROUNDS, asked_at, with_passage
 from manyheads.errors import ModelError, UserError
 from manyheads.hosts.agentscope.client import GovernedModel, NativeModel, to_msg
+from manyheads.hosts.bridge import AnyConfig
+from manyheads.hosts.bridge import service_tool as tool_of_service
 from manyheads.hosts.clients import ClientHost, Ledger
 from manyheads.models.requests import refuse_unfit, refuse_unseen
 
@@ -248,6 +251,26 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
 
 
 make_host = AgentScopeHost
+
+
+def service_tool(
+    name: str, model: ChatModelBase | ModelConfig | str | None = None, config: AnyConfig = None
+) -> FunctionTool:
+    """A part of a system's work as a tool of AgentScope, for any agent: `service_tool("critique_figure", model)`.
+
+    Each call is a run of its own that leaves no folder, with the config's look-ups and budget.
+
+    Args:
+        name: of the tool: `critique_figure` or `assess_novelty` (MAMORX), or one that another package's system brings.
+        model: a model of AgentScope, a config of a model, or `provider/name`; the config's when None. A model that is given
+            stays open.
+        config: of the system: a config, its data, its file, or the name of one that ships; the system's own when None.
+
+    Raises:
+        ConfigError: there is no such tool, or the config is not valid.
+    """
+    return function_tool(tool_of_service(name, AgentScopeHost, model, config), Ledger())
+
 
 # AgentScope's log says of each failed call that its one attempt is exhausted; we say more, once.
 logging.getLogger("as").addFilter(lambda record: asked_at.get() is None)

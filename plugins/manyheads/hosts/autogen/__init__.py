@@ -13,7 +13,7 @@ from manyheads.hosts import native_names
 if TYPE_CHECKING:
     from manyheads.hosts.autogen.agent import RoleAgent, role_agent
     from manyheads.hosts.autogen.client import ModelClient
-    from manyheads.hosts.autogen.host import AutoGenHost
+    from manyheads.hosts.autogen.host import AutoGenHost, service_tool
     from manyheads.hosts.autogen.memory import KnowledgeMemory
     from manyheads.hosts.autogen.team import ResearchTeam, export, team_of
 
@@ -28,6 +28,7 @@ else:
         "RoleAgent": "agent",
         "export": "team",
         "role_agent": "agent",
+        "service_tool": "host",
         "team_of": "team",
     }
     __getattr__ = native_names(__name__, "autogen", _HOMES, "Team")
@@ -40,5 +41,6 @@ __all__ = [
     "RoleAgent",
     "export",
     "role_agent",
+    "service_tool",
     "team_of",
 ]

@@ -179,7 +179,7 @@ class GovernedClient(ChatCompletionClient):
         async def send(shorter: Sequence[Message]) -> CreateResult:
             texts = dict(zip(said, (message.text for message in shorter), strict=True))
             fitting = [_saying(each, texts[at]) if at in texts else each for at, each in enumerate(messages)]
-            tokens = self.count_tokens(fitting, tools=tools)
+            tokens = self.count_tokens(fitting, tools=tools) + IMAGE * pictures
             refuse_unfit(f"models.{served.alias}", config.name, tokens, config.window)
 
             async def request(form: Mapping[str, Any]) -> CreateResult:
@@ -196,9 +196,7 @@ class GovernedClient(ChatCompletionClient):
                 )
                 result, model, truncated = await served.answer(call)
                 spent = result.usage
-                usage = usage_of(
-                    config, spent.prompt_tokens, spent.completion_tokens, fitting, result.content
-                )
+                usage = usage_of(config, spent.prompt_tokens, spent.completion_tokens, tokens, result.content)
                 self.ledger.enter(usage, model, truncated or result.finish_reason == "length")
                 if isinstance(result.content, str):
                     return result

@@ -13,12 +13,15 @@ from autogen_core.model_context import UnboundedChatCompletionContext
 from autogen_core.models import AssistantMessage, ChatCompletionClient, LLMMessage
 from PIL import Image as Pillow
 
+from manyheads.config import ModelConfig
 from manyheads.core import Image as Picture
 from manyheads.core import Message, Raw, Turn
 from manyheads.engine.replying import TOOL_ROUNDS
 from manyheads.hosts.autogen.agent import CoreTool, calls_made
 from manyheads.hosts.autogen.client import GovernedClient, NativeModel
 from manyheads.hosts.autogen.memory import RecallMemory
+from manyheads.hosts.bridge import AnyConfig
+from manyheads.hosts.bridge import service_tool as tool_of_service
 from manyheads.hosts.clients import ClientHost, Ledger
 
 USER = "user"
@@ -89,3 +92,22 @@ class AutoGenHost(ClientHost[ChatCompletionClient]):
 
 
 make_host = AutoGenHost
+
+
+def service_tool(
+    name: str, model: ChatCompletionClient | ModelConfig | str | None = None, config: AnyConfig = None
+) -> CoreTool:
+    """A part of a system's work as a tool of AutoGen, for any agent: `service_tool("critique_figure", client)`.
+
+    Each call is a run of its own that leaves no folder, with the config's look-ups and budget.
+
+    Args:
+        name: of the tool: `critique_figure` or `assess_novelty` (MAMORX), or one that another package's system brings.
+        model: a client of AutoGen, a config of a model, or `provider/name`; the config's when None. A client that is given
+            stays open.
+        config: of the system: a config, its data, its file, or the name of one that ships; the system's own when None.
+
+    Raises:
+        ConfigError: there is no such tool, or the config is not valid.
+    """
+    return CoreTool(tool_of_service(name, AutoGenHost, model, config), Ledger())

@@ -8,12 +8,18 @@ from manyheads.literature.documents.document import (
     Hidden,
     Kind,
     Limits,
+    Note,
     Reference,
     Section,
+    Speech,
     Table,
 )
-from manyheads.literature.documents.pages import render
+from manyheads.literature.documents.pdfium import page_size, render
+from manyheads.literature.documents.pictures import PictureError, picture, picture_in
+from manyheads.literature.documents.places import places
+from manyheads.literature.documents.quotes import Passage, find_quote
 from manyheads.literature.documents.reading import read_document
+from manyheads.literature.documents.speech import Span, speech
 
 __all__ = [
     "Box",
@@ -22,10 +28,21 @@ __all__ = [
     "Hidden",
     "Kind",
     "Limits",
+    "Note",
+    "Passage",
+    "PictureError",
     "Reader",
     "Reference",
     "Section",
+    "Span",
+    "Speech",
     "Table",
+    "find_quote",
+    "page_size",
+    "picture",
+    "picture_in",
+    "places",
     "read_document",
     "render",
+    "speech",
 ]

@@ -162,7 +162,17 @@ VENUE = re.compile(
 )
 
 
+JOURNAL = re.compile(r"\b[A-Z]?\d{1,5},\s*[a-z]?\d[\dA-Z–-]*(?:\s*\((?:19|20)\d\d[a-z]?\))?\.?$")
+"""Volume and page: where physicists leave the title out."""
+
+
 def _authors_and_title(text: str) -> tuple[tuple[str, ...], str]:
+    names, title = _told(text)
+    whole = re.search(r"[^\W\d_]{3}", title) and not JOURNAL.search(title)
+    return names, title if whole else ""
+
+
+def _told(text: str) -> tuple[tuple[str, ...], str]:
     quoted = QUOTED.search(text)
     if quoted:
         title = (quoted[1] or quoted[2] or quoted[3]).strip().rstrip(",.")

@@ -4,21 +4,20 @@ A region is what is drawn between its caption and the next text, as in pdffigure
 graphics there and the letters that belong to them. It is trimmed to what shows, since drawings reach beyond what is seen.
 """
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
+from manyheads.literature.documents.captions import Caption, captions_of, overlap, prose
 from manyheads.literature.documents.document import Box, Figure, Table
-from manyheads.literature.documents.layout import Line, Sheet, joined, wordy
-from manyheads.literature.documents.pages import Drawing, Word
-from manyheads.literature.documents.sections import heading, small_capitals
+from manyheads.literature.documents.layout import Line, Sheet, wordy
+from manyheads.literature.documents.letters import Word
+from manyheads.literature.documents.page import Drawing
+from manyheads.literature.documents.sections import heading
 
-LABEL = re.compile(
-    r"^(?:(?:Supplementary|Extended Data)\s+)?(Figure|Fig\.?|FIGURE|FIG\.?|Table|TABLE|Tab\.)\s*"
-    r"([A-Z]?\.?\d{1,3}(?:\.\d{1,2})?|[IVX]{1,5})(?![\w)])\s*([:.|–—]?)\s*(.*)$"
-)
 NEAR = 18.0
 """Points by which letters may stand off the graphics that they belong to."""
 ASIDE = 45.0
@@ -29,35 +28,6 @@ SMALL = 25.0
 """Points; a lower region is no figure."""
 PAPER = 250
 """From this level of grey on nothing shows."""
-
-
-@dataclass
-class Caption:
-    """A caption, and what was found for it."""
-
-    kind: Literal["figure", "table"]
-    number: str
-    lines: list[Line]
-    left: float
-    """What may belong to it stands between these."""
-    right: float
-    box: Box | None = None
-    source: Literal["raster", "vector", "space", ""] = ""
-    words: list[Word] = field(default_factory=list[Word])
-
-    @property
-    def top(self) -> float:
-        return min(one.top for one in self.lines)
-
-    @property
-    def bottom(self) -> float:
-        return max(one.bottom for one in self.lines)
-
-    def text(self, words: Mapping[str, int]) -> str:
-        """The caption without its label."""
-        text = joined(map(small_capitals, self.lines), words)
-        match = LABEL.match(text)
-        return match[4] if match else text
 
 
 @dataclass
@@ -83,7 +53,7 @@ def floats(
     figures: list[Figure] = []
     tables: list[Table] = []
     faults: list[str] = []
-    captions = [(sheet, _captions(sheet, body)) for sheet in made]
+    captions = [(sheet, captions_of(sheet, body)) for sheet in made]
     below = _tables_below(captions, body)
     for sheet, own in captions:
         _place(sheet, own, body, below)
@@ -120,97 +90,15 @@ def floats(
     return tuple(figures), tuple(tables), tuple(faults)
 
 
-def _captions(sheet: Sheet, body: float) -> list[Caption]:
-    """The captions of a page, in reading order."""
-    starts = [line for line in sheet.lines if _starts_caption(line, sheet, body)]
-    made: list[Caption] = []
-    for line in starts:
-        match = LABEL.match(line.text)
-        assert match
-        lines = [line]
-        while following := _next_line(lines, sheet, starts):
-            lines.append(following)
-        left, right = 0.0, sheet.page.width
-        if sheet.gutter is not None and line.column >= 0 and max(one.x1 for one in lines) < line.right + 20:
-            left, right = (left, sheet.gutter) if line.column == 0 else (sheet.gutter, right)
-        kind = "table" if match[1].casefold().startswith("tab") else "figure"
-        made.append(Caption(kind, match[2], lines, left, right))
-    for one in made:
-        _keep_apart(one, made, sheet, body)
-    return made
-
-
-def _starts_caption(line: Line, sheet: Sheet, body: float) -> bool:
-    """Whether a line begins a caption rather than a line of text: `Figure 2. We see` may be either."""
-    match = LABEL.match(line.text)
-    if not match:
-        return False
-    if match[3] in (":", "|", "–", "—") or not match[4]:
-        return True
-    above = [
-        one
-        for one in sheet.lines
-        if one is not line and one.base < line.base and _overlap((one.x0, one.x1), (line.x0, line.x1)) > 0
-    ]
-    previous = max(above, key=lambda one: one.base, default=None)
-    apart = previous is None or line.base - previous.base > 1.5 * line.size or not prose(previous, body)
-    marked = line.words[0].bold or abs(line.size - body) > 0.4
-    if match[3] == ".":
-        return (apart or marked) and not match[4][:1].islower()
-    return apart and marked and match[4][:1].isupper()
-
-
-def _next_line(lines: Sequence[Line], sheet: Sheet, starts: Sequence[Line]) -> Line | None:
-    """The line that goes on with a caption."""
-    last, left, right = lines[-1], min(one.x0 for one in lines), max(one.x1 for one in lines)
-    step = last.base - lines[-2].base if len(lines) > 1 else 1.45 * last.size
-    candidates = [
-        one
-        for one in sheet.lines
-        if 0.5 * last.size < one.base - last.base < min(1.5 * last.size, step + 0.25 * last.size)
-        and _overlap((one.x0, one.x1), (left, right)) > 0
-        and abs(one.size - last.size) < 0.5
-        and one.x0 > left - 25
-        and not any(one is start for start in starts)
-    ]
-    # A line of a caption that is full goes on; one that ends early is the last.
-    full = last.x1 > right - 0.25 * (right - left) or len(lines) == 1
-    return candidates[0] if candidates and full else None
-
-
-def _keep_apart(one: Caption, captions: Sequence[Caption], sheet: Sheet, body: float) -> None:
-    """Draw the sides of what a caption may have in, where another caption stands beside it."""
-    left, right = min(line.x0 for line in one.lines), max(line.x1 for line in one.lines)
-    for other in captions:
-        if other is not one and not _text_between(one, other, sheet, body):
-            edges = min(line.x0 for line in other.lines), max(line.x1 for line in other.lines)
-            if edges[0] >= right:
-                one.right = min(one.right, (right + edges[0]) / 2)
-            elif edges[1] <= left:
-                one.left = max(one.left, (left + edges[1]) / 2)
-
-
-def _text_between(one: Caption, other: Caption, sheet: Sheet, body: float) -> bool:
-    """Whether a paragraph parts two captions, so that what belongs to them is not side by side."""
-    top, bottom = min(one.bottom, other.bottom), max(one.top, other.top)
-    return any(top < line.base < bottom and prose(line, body) for line in sheet.lines)
-
-
-def prose(line: Line, body: float) -> bool:
-    """Whether a line is one of a paragraph: words in letters of the text, from side to side of its column."""
-    wide = line.width > 0.55 * (line.right - line.left)
-    return wide and wordy(line) and abs(line.size - body) < 0.6 and not _gaps(line)
-
-
-def _gaps(line: Line) -> bool:
-    """Whether words stand so far apart as in a table."""
-    return any(other.x0 - one.x1 > 1.3 * line.size for one, other in pairwise(line.words))
-
-
 def _texts(sheet: Sheet, captions: Sequence[Caption], body: float) -> list[Line]:
     """The lines that no figure or table has in: paragraphs to their last lines, headings, captions, what is set apart."""
     captioned = {id(line) for one in captions for line in one.lines}
-    lines = [one for one in sheet.lines if id(one) not in captioned]
+    ruled = [box for one in captions if one.kind == "table" and (box := _ruled(sheet, one, captions))]
+    lines = [
+        one
+        for one in sheet.lines
+        if id(one) not in captioned and not any(_inside(one.box, box) for box in ruled)
+    ]
     text = {id(one) for one in lines if prose(one, body)}
     for number, line in enumerate(lines):
         # The last line of a paragraph that began on the page or in the column before.
@@ -237,32 +125,82 @@ def _numbered(line: Line) -> bool:
     return bool(re.match(r"^(?:\d{1,2}|[A-Z])(?:\.\d+)*\.?\s+[A-Z]", line.text))
 
 
-def _bands(one: Caption, sheet: Sheet, texts: Sequence[Line], taken: set[int]) -> tuple[Band, Band]:
-    """What stands above a caption and below it, up to the next text."""
+def _bands(
+    one: Caption, sheet: Sheet, texts: Sequence[Line], taken: set[int], captions: Sequence[Caption]
+) -> tuple[Band, Band]:
+    """What stands above a caption and below it, up to the next text or what another caption has."""
     left, right = min(line.x0 for line in one.lines), max(line.x1 for line in one.lines)
     for drawing in sheet.page.drawings:
         x0, y0, x1, y1 = drawing.box
-        close = -5 < one.top - y1 < 40 or -5 < y0 - one.bottom < 40
+        own = _off(one, drawing)
+        close = -5 < own < 40 and not any(
+            _off(other, drawing) < own for other in captions if other is not one
+        )
         solid = min(x1 - x0, y1 - y0) > SMALL and not _is_ground(drawing, sheet.page.width, sheet.page.height)
-        if close and solid and _overlap((x0, x1), (one.left, one.right)) > 0.3 * (x1 - x0):
+        if close and solid and overlap((x0, x1), (one.left, one.right)) > 0.3 * (x1 - x0):
             one.left, one.right = min(one.left, x0), max(one.right, x1)
             left, right = min(left, x0), max(right, x1)
     own = set(map(id, one.lines))
-    others = [line for line in texts if id(line) not in own]
-    across = [line for line in others if _overlap((line.x0, line.x1), (left, right)) > min(5, line.width / 2)]
-    high = max((line.bottom for line in across if line.bottom <= one.top + 3), default=0.0)
-    low = min((line.top for line in across if line.top >= one.bottom - 3), default=sheet.page.height)
+    others = [line.box for line in texts if id(line) not in own]
+    others += [other.box for other in captions if other is not one and other.box]
+    across = [
+        box for box in others if overlap((box[0], box[2]), (left, right)) > min(5, (box[2] - box[0]) / 2)
+    ]
+    high = max((box[3] for box in across if box[3] <= one.top + 3), default=0.0)
+    low = min((box[1] for box in across if box[1] >= one.bottom - 3), default=sheet.page.height)
     for y0, y1 in _head_rules(sheet):
         high, low = max(high, y1 if y1 < one.top else 0), min(low, y0 if y0 > one.bottom else low)
     bands: list[Band] = []
     for top, bottom in ((high, one.top), (one.bottom, low)):
         # Text may stand beside a figure, in its column.
-        beside = [line for line in others if top < (line.top + line.bottom) / 2 < bottom]
-        west = max((line.x1 for line in beside if line.x1 <= left + 5), default=one.left)
-        east = min((line.x0 for line in beside if line.x0 >= right - 5), default=one.right)
+        beside = [box for box in others if top < (box[1] + box[3]) / 2 < bottom]
+        west = max((box[2] for box in beside if box[2] <= left + 5), default=one.left)
+        east = min((box[0] for box in beside if box[0] >= right - 5), default=one.right)
         box = max(one.left, west) - 2, top, min(one.right, east) + 2, bottom
         bands.append(_band(sheet, box, taken))
     return bands[0], bands[1]
+
+
+def _off(caption: Caption, drawing: Drawing) -> float:
+    """How far a drawing stands above or below a caption; where it does neither, no caption is as far."""
+    x0, y0, x1, y1 = drawing.box
+    reach = min(line.x0 for line in caption.lines), max(line.x1 for line in caption.lines)
+    if overlap((x0, x1), reach) <= 0:
+        return math.inf
+    return min((off for off in (caption.top - y1, y0 - caption.bottom) if off > -5), default=math.inf)
+
+
+def _ruled(sheet: Sheet, caption: Caption, captions: Sequence[Caption]) -> Box | None:
+    """What stands between the first and the last of the rules that are drawn alike by the caption of a table."""
+    rules = sorted(
+        (box for _, box in sheet.page.drawings if box[3] - box[1] < 3 and box[2] - box[0] > 60),
+        key=lambda box: box[1],
+    )
+    best: Box | None = None
+    for down in (True, False):
+        ordered = rules if down else rules[::-1]
+        first = next(
+            (
+                box
+                for box in ordered
+                if -3 < (box[1] - caption.bottom if down else caption.top - box[3]) < 40
+                and overlap((box[0], box[2]), (caption.lines[0].x0, caption.lines[0].x1)) > 0
+            ),
+            None,
+        )
+        if first is None:
+            continue
+        alike = [box for box in rules if abs(box[0] - first[0]) < 3 and abs(box[2] - first[2]) < 3]
+        ends = [other.top if down else other.bottom for other in captions if other is not caption]
+        if down:
+            limit = min((end for end in ends if end > first[1]), default=math.inf)
+            alike = [box for box in alike if first[1] <= box[1] < limit]
+        else:
+            limit = max((end for end in ends if end < first[1]), default=-math.inf)
+            alike = [box for box in alike if limit < box[1] <= first[1]]
+        if len(alike) > 1 and best is None:
+            best = hull(alike)
+    return best
 
 
 def _head_rules(sheet: Sheet) -> list[tuple[float, float]]:
@@ -299,7 +237,7 @@ def _tables_below(captions: Sequence[tuple[Sheet, list[Caption]]], body: float) 
             texts = _texts(sheet, own, body)
             for one in own:
                 if one.kind == "table":
-                    above, below = (len(_grown(band, one)) for band in _bands(one, sheet, texts, set()))
+                    above, below = (len(_grown(band, one)) for band in _bands(one, sheet, texts, set(), own))
                     votes += (below > 3) - (above > 3)
     return votes >= 0
 
@@ -331,9 +269,10 @@ def _place(sheet: Sheet, captions: Sequence[Caption], body: float, tables_below:
         return
     texts = _texts(sheet, captions, body)
     taken = set[int]()
-    for one in captions:
-        above, below = _bands(one, sheet, texts, taken)
+    for one in sorted(captions, key=lambda one: one.kind, reverse=True):
+        above, below = _bands(one, sheet, texts, taken, captions)
         if one.kind == "table":
+            above, below = (_without_figures(each, one, captions) for each in (above, below))
             order = (below, above) if tables_below else (above, below)
             band = next((each for each in order if len(_grown(each, one)) > 3), None)
             band = band or next((each for each in order if each.drawn > 400), None)
@@ -341,20 +280,43 @@ def _place(sheet: Sheet, captions: Sequence[Caption], body: float, tables_below:
                 continue
             one.words = _grown(band, one)
             boxes = [*map(_extent, one.words)]
-            hull = _hull(boxes) if boxes else _hull(each.box for each in band.drawings)
-            near = [each for each in band.drawings if _inside(each.box, _wider(hull, 14))]
-            one.box = _trimmed(sheet, _hull((hull, *(each.box for each in near))), band.box)
+            around = hull(boxes) if boxes else hull(each.box for each in band.drawings)
+            near = [each for each in band.drawings if _inside(each.box, _wider(around, 14))]
+            one.box = _trimmed(sheet, hull((around, *(each.box for each in near))), band.box)
         else:
             band = above if above.drawn > 200 or below.drawn <= 200 else below
             near = _connected(band, one)
             if near:
                 boxes = [each.box for each in near]
-                one.box = _trimmed(sheet, _with_letters(_hull(boxes), band, one), band.box)
+                one.box = _trimmed(sheet, _with_letters(hull(boxes), band, one), band.box)
                 one.source = "raster" if all(each.kind == "image" for each in near) else "vector"
             elif (box := _trimmed(sheet, band.box, band.box)) and box[3] - box[1] > SMALL:
                 one.box, one.source = box, "space"
         if one.box:
             taken |= {id(each) for each in sheet.page.drawings if _inside(each.box, one.box)}
+
+
+def _without_figures(band: Band, table: Caption, captions: Sequence[Caption]) -> Band:
+    """A table's band up to the pictures of a figure whose caption ends it."""
+    left, top, right, bottom = band.box
+    down = top >= table.bottom - 4
+    edge = bottom if down else top
+    if not any(
+        one.kind == "figure" and abs((one.top if down else one.bottom) - edge) < 4 for one in captions
+    ):
+        return band
+    solid = [
+        box for kind, box in band.drawings if kind != "path" and min(box[2] - box[0], box[3] - box[1]) > SMALL
+    ]
+    if not solid:
+        return band
+    if down:
+        bottom = min(box[1] for box in solid)
+    else:
+        top = max(box[3] for box in solid)
+    box = left, top, right, bottom
+    drawings = [one for one in band.drawings if _inside(one.box, box)]
+    return Band(box, drawings, [one for one in band.words if _inside(_extent(one), box)])
 
 
 def _connected(band: Band, caption: Caption) -> list[Drawing]:
@@ -364,10 +326,10 @@ def _connected(band: Band, caption: Caption) -> list[Drawing]:
         solid = band.drawings if len(band.drawings) > 3 else []
     if not solid:
         return []
-    hull = _hull(one.box for one in solid)
-    if hull[3] - hull[1] < SMALL / 2:
+    around = hull(one.box for one in solid)
+    if around[3] - around[1] < SMALL / 2:
         return []
-    return [one for one in band.drawings if _inside(one.box, _wider(hull, NEAR))]
+    return [one for one in band.drawings if _inside(one.box, _wider(around, NEAR))]
 
 
 def _with_letters(box: Box, band: Band, caption: Caption) -> Box:
@@ -377,7 +339,7 @@ def _with_letters(box: Box, band: Band, caption: Caption) -> Box:
             (NEAR, caption.top - box[3]) if caption.top > box[3] - 4 else (box[1] - caption.bottom, NEAR)
         )
         reach = box[0] - ASIDE, box[1] - up, box[2] + ASIDE, box[3] + max(NEAR, down)
-        wider = _hull((box, *(extent for one in band.words if _touches(extent := _extent(one), reach))))
+        wider = hull((box, *(extent for one in band.words if _touches(extent := _extent(one), reach))))
         if wider == box:
             break
         box = wider
@@ -451,14 +413,10 @@ def _extent(word: Word) -> Box:
     return word.x0, min(word.ink[1], word.base - 0.5 * word.size), word.x1, max(word.ink[3], word.base)
 
 
-def _overlap(one: tuple[float, float], other: tuple[float, float]) -> float:
-    return min(one[1], other[1]) - max(one[0], other[0])
-
-
 def _inside(box: Box, outer: Box) -> bool:
     """Whether the middle of a box is in another, and most of it."""
     x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
-    tall = _overlap((box[1], box[3]), (outer[1], outer[3])) >= 0.6 * (box[3] - box[1])
+    tall = overlap((box[1], box[3]), (outer[1], outer[3])) >= 0.6 * (box[3] - box[1])
     return outer[0] <= x <= outer[2] and outer[1] <= y <= outer[3] and tall
 
 
@@ -470,6 +428,7 @@ def _wider(box: Box, by: float) -> Box:
     return box[0] - by, box[1] - by, box[2] + by, box[3] + by
 
 
-def _hull(boxes: Iterable[Box]) -> Box:
+def hull(boxes: Iterable[Box]) -> Box:
+    """The box around boxes."""
     lefts, tops, rights, bottoms = zip(*boxes, strict=True)
     return min(lefts), min(tops), max(rights), max(bottoms)

@@ -11,7 +11,8 @@ from statistics import median
 from types import MappingProxyType
 
 from manyheads.literature.documents.document import Box
-from manyheads.literature.documents.pages import Page, Word
+from manyheads.literature.documents.letters import Word
+from manyheads.literature.documents.page import Page
 
 GAP = 1.6
 """Widths of an em by which neighbours in one line may be apart at most."""
@@ -281,13 +282,37 @@ def _set_apart_furniture(made: list[Sheet]) -> None:
     for sheet in made:
         for line in _edge(sheet):
             if (
-                NUMBER.fullmatch(line.text)
+                (NUMBER.fullmatch(line.text) and _outermost(line, sheet))
                 or STAMP.match(line.text)
                 or (len(made) > 1 and seen[_shape(line, sheet)] >= several)
             ):
                 sheet.furniture.append(line)
+        if sheet.lines and not sheet.furniture:
+            # Where margins are wide, the page number stands far from the edge, and far from the text.
+            last = max(sheet.lines, key=lambda one: one.base)
+            above = max((one.base for one in sheet.lines if one is not last), default=0.0)
+            if (
+                NUMBER.fullmatch(last.text)
+                and last.base > 0.75 * sheet.page.height
+                and last.base - above > 1.8 * last.size
+            ):
+                sheet.furniture.append(last)
         out = set(map(id, sheet.furniture))
         sheet.lines = [line for line in sheet.lines if id(line) not in out]
+
+
+def _outermost(line: Line, sheet: Sheet) -> bool:
+    """Whether no line stands nearer to the page's edge, and no drawing by it: numbers of an axis may stand high too."""
+    bases = [one.base for one in sheet.lines]
+    x, y, wide = (line.x0 + line.x1) / 2, line.base, 0.9 * sheet.page.width
+    drawn = any(
+        25 < right - left < wide
+        and bottom - top > 25
+        and left - 12 < x < right + 12
+        and top - 12 < y < bottom + 12
+        for _, (left, top, right, bottom) in sheet.page.drawings
+    )
+    return (line.base < min(bases) + 2 or line.base > max(bases) - 2) and not drawn
 
 
 def _edge(sheet: Sheet) -> Iterable[Line]:

@@ -33,38 +33,63 @@ PLACES = re.compile(
     r"anonymous|https?:|academy|centre|center|faculty|\d{4}|correspondence|equal contribution|email",
     re.I,
 )
+HEAD = 15
+"""Lines of a paper among which its title is."""
 PERSON = re.compile(
     r"^(?:[A-ZÀ-ÞŁŚŽ][\w.'’\-]*|(?:van|von|de|der|den|del|da|di|la|le|bin|al|ten|el|dos)\b)(?:\s+(?:[A-ZÀ-ÞŁŚŽ][\w.'’\-]*|(?:van|von|de|der|den|del|da|di|la|le|bin|al|ten|el|dos)\b)){1,5}$"
 )
 
 
 @dataclass
-class Passage:
-    """A heading and the lines below it."""
+class Division:
+    """A heading and what stands below it."""
 
     title: str
     number: str = ""
     kind: Kind = "other"
-    lines: list[Line] = field(default_factory=list[Line])
+    text: str = ""
+    """Paragraphs, a line each."""
+    starts: tuple[tuple[int, int], ...] = ()
+    """Pages, and the characters of `text` from which on it stands there."""
+    cites: tuple[int, ...] | None = None
+    """Of its references; None where the text is to be searched for them."""
+    pages: tuple[int, ...] = ()
     references: bool = False
+    depth: int = 0
+    """1 for a section, 2 for a part of it; 0 where its number tells."""
+    lines: list[Line] = field(default_factory=list[Line])
     heading: Line | None = None
 
     @property
     def level(self) -> int:
-        return self.number.count(".") + 1
+        return self.depth or self.number.count(".") + 1
 
 
-def title_and_authors(lines: Sequence[Line], body: float) -> tuple[str, tuple[str, ...], int]:
-    """The title (the largest letters above the abstract), the authors below it, and the line at which the text begins."""
+def title_and_authors(lines: Sequence[Line], body: float) -> tuple[str, tuple[str, ...], list[Line]]:
+    """The title (the largest letters above the abstract), the authors below it, and the lines of the text."""
     first = [one for one in lines if one.page == lines[0].page] if lines else []
     end = next((number for number, one in enumerate(first) if _opens(one, body)), len(first))
+    if end < len(first):
+        # Authors may stand in two columns above the abstract.
+        opening = first[end]
+        beside = [
+            one
+            for one in first[end:]
+            if one.column != opening.column
+            and one.base < opening.base - 1.5 * opening.size
+            and not _running(one)
+        ]
+        apart = set(map(id, beside))
+        first = [*first[:end], *beside, *(one for one in first[end:] if id(one) not in apart)]
+        lines = [*first, *lines[len(first) :]]
+        end += len(beside)
     head = first[:end]
     if not head:
-        return "", (), 0
-    size = max(one.largest for one in head)
+        return "", (), [*lines]
+    size = max(one.largest for one in head[:HEAD])
     start = next(number for number, one in enumerate(head) if one.largest > size - 0.3)
     if size < body + 1:
-        return "", (), 0
+        return "", (), [*lines]
     stop = start + 1
     while stop < len(head) and head[stop].largest > size - 0.3:
         stop += 1
@@ -73,7 +98,7 @@ def title_and_authors(lines: Sequence[Line], body: float) -> tuple[str, tuple[st
     begin = next(
         (number for number in range(stop, end - 2) if all(map(_running, first[number : number + 3]))), end
     )
-    return title, _authors(first[stop:begin]), begin
+    return title, _authors(first[stop:begin]), [*lines[begin:]]
 
 
 def _opens(line: Line, body: float) -> bool:
@@ -155,9 +180,9 @@ def heading(line: Line, body: float) -> bool:
     return (large and (line.bold or line.largest > body + 0.9)) or (capitals and line.bold)
 
 
-def passages(lines: Sequence[Line], body: float) -> list[Passage]:
+def divisions(lines: Sequence[Line], body: float) -> list[Division]:
     """The text cut at its headings; what stands before the first has no title."""
-    made = [Passage("")]
+    made = [Division("")]
     step = spacing(lines)
     previous: Line | None = None
     for line in lines:
@@ -167,9 +192,9 @@ def passages(lines: Sequence[Line], body: float) -> list[Passage]:
             last.heading = line
         elif heading(line, body) and _stands_alone(line, previous, step) and _in_order(line, made):
             number, title = bare(line)
-            made.append(Passage(title, number, heading=line, references=bool(REFERENCES.match(title))))
+            made.append(Division(title, number, heading=line, references=bool(REFERENCES.match(title))))
         elif (match := ABSTRACT.match(line.text)) and len(made) == 1 and match.end() < len(line.text):
-            made.append(Passage("Abstract", lines=[line]))
+            made.append(Division("Abstract", lines=[line]))
         else:
             last.lines.append(line)
         previous = line
@@ -202,7 +227,7 @@ def _stands_alone(line: Line, previous: Line | None, step: float) -> bool:
     )
 
 
-def _in_order(line: Line, made: Sequence[Passage]) -> bool:
+def _in_order(line: Line, made: Sequence[Division]) -> bool:
     """Whether a heading's number may come after those before it: lists and tables have numbers too."""
     number, _ = bare(line)
     if not number:
@@ -242,7 +267,7 @@ def _parts(number: str) -> list[tuple[str, int]]:
     return parts
 
 
-def set_kinds(made: list[Passage]) -> None:
+def set_kinds(made: list[Division]) -> None:
     """Tell what each passage is about: by its title, else by that above it, else by its place.
 
     A section with a title of the paper's own is its method where it stands between introduction or related work
@@ -287,18 +312,29 @@ def _kind(title: str) -> Kind:
     )
 
 
-def paragraphs(lines: Sequence[Line], words: Mapping[str, int]) -> str:
-    """The text of a passage, a paragraph a line."""
+def paragraphs(lines: Sequence[Line], words: Mapping[str, int]) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """The text of lines, a paragraph a line, and for each page the character from which on it stands there."""
     step = spacing(lines)
-    groups: list[list[str]] = []
+    groups: list[list[Line]] = []
     previous: Line | None = None
     for line in lines:
         if previous is None or _begins(line, previous, step):
             groups.append([])
-        groups[-1].append(line.text)
+        groups[-1].append(line)
         previous = line
-    # Raised marks and formulas leave a blank before the next sign.
-    return "\n".join(re.sub(r" +([,.;:])(?=\s|$)", r"\1", joined(group, words)) for group in groups)
+    paragraphs, starts, length = list[str](), dict[int, int](), 0
+    for group in groups:
+        for number, line in enumerate(group):
+            if line.page not in starts:
+                starts[line.page] = length + len(_closed_up(group[:number], words))
+        paragraphs.append(_closed_up(group, words))
+        length += len(paragraphs[-1]) + 1
+    return "\n".join(paragraphs), tuple(starts.items())
+
+
+def _closed_up(lines: Sequence[Line], words: Mapping[str, int]) -> str:
+    """Lines as one text, without the blanks that raised marks and formulas leave before the next sign."""
+    return re.sub(r" +([,.;:])(?=\s|$)", r"\1", joined((line.text for line in lines), words))
 
 
 def _begins(line: Line, previous: Line, step: float) -> bool:

@@ -8,9 +8,10 @@ from typing import Any
 from manyheads.errors import DocumentError
 from manyheads.literature.documents.bibliography import ARXIV
 from manyheads.literature.documents.dates import year_told
-from manyheads.literature.documents.document import Box, Document, Figure, Reference, Section, Table
+from manyheads.literature.documents.document import Box, Document, Figure, Note, Reference, Table
+from manyheads.literature.documents.draft import Draft
 from manyheads.literature.documents.layout import STAMP
-from manyheads.literature.documents.sections import REFERENCES, Passage, set_kinds
+from manyheads.literature.documents.sections import REFERENCES, Division, set_kinds
 
 TEI = "{http://www.tei-c.org/ns/1.0}"
 ID = "{http://www.w3.org/XML/1998/namespace}id"
@@ -54,10 +55,9 @@ def read_tei(path: Path) -> Document:
 class _Tei:
     def __init__(self, root: Any) -> None:
         self._root = root
-        self._faults: list[str] = []
         lists = [*root.iter(f"{TEI}listBibl")]
         structs = [one for each in lists for one in each.iter(f"{TEI}biblStruct")]
-        self.references = tuple(_reference(one) for one in structs)
+        self.references = [_reference(one) for one in structs]
         self._places = {one.get(ID): number for number, one in enumerate(structs)}
 
     def document(self) -> Document:
@@ -67,34 +67,31 @@ class _Tei:
         title = SUBMITTED.sub("", title)
         people = () if header is None else header.findall(f".//{TEI}sourceDesc//{TEI}analytic/{TEI}author")
         abstract = "" if header is None else _text(header.find(f".//{TEI}abstract"))
-        if not abstract:
-            self._faults.append("no abstract was found")
-        if not self.references:
-            self._faults.append("no list of references was found")
         figures = [one for one in root.iter(f"{TEI}figure") if one.get("type") != "table"]
         tables = [one for one in root.iter(f"{TEI}figure") if one.get("type") == "table"]
-        return Document(
+        return Draft(
             title=title,
             abstract=abstract,
             authors=tuple(name for one in people if (name := _person(one))),
             year=self._year(header),
-            sections=self._sections(),
+            divisions=self._divisions(),
             references=self.references,
-            figures=tuple(
+            figures=[
                 Figure(number=number, caption=caption, page=page, box=box)
                 for number, caption, page, box in map(_captioned, figures)
-            ),
-            tables=tuple(
+            ],
+            tables=[
                 Table(number=number, caption=caption, page=page, box=box, rows=_rows(one))
                 for one in tables
                 for number, caption, page, box in [_captioned(one)]
-            ),
-            notes=tuple(
-                text for one in root.iter(f"{TEI}note") if one.get("place") == "foot" and (text := _text(one))
-            ),
+            ],
+            notes=[
+                Note(text=text)
+                for one in root.iter(f"{TEI}note")
+                if one.get("place") == "foot" and (text := _text(one))
+            ],
             pages=len([*root.iter(f"{TEI}surface")]),
-            faults=tuple(self._faults),
-        )
+        ).document(kinds=False)
 
     def _year(self, header: Any) -> int | None:
         """That of publication, else what the first page tells, as far as GROBID keeps it."""
@@ -107,7 +104,7 @@ class _Tei:
         begin = " ".join(_text(one) for one in islice(self._root.iter(f"{TEI}p"), _FIRST))
         return year_told(" ".join((first, *numbers, begin)))
 
-    def _sections(self) -> tuple[Section, ...]:
+    def _divisions(self) -> list[Division]:
         # Captions have divisions of their own, inside of figures.
         inside = {id(one) for figure in self._root.iter(f"{TEI}figure") for one in figure.iter()}
         divisions = [
@@ -118,7 +115,7 @@ class _Tei:
             if id(one) not in inside
             and (one.find(f"{TEI}head") is not None or one.find(f"{TEI}p") is not None)
         ]
-        made: list[tuple[Passage, Any]] = []
+        made: list[tuple[Division, Any]] = []
         for division, back in divisions:
             head = division.find(f"{TEI}head")
             title = _text(head)
@@ -127,10 +124,10 @@ class _Tei:
                 number, title = match[1], title[match.end() :]
             if REFERENCES.match(title):
                 continue
-            made.append((Passage(title, number, kind="appendix" if back else "other"), division))
+            made.append((Division(title, number, kind="appendix" if back else "other"), division))
         body = [part for part, _ in made if part.kind != "appendix"]
         set_kinds(body)
-        sections: list[Section] = []
+        divided: list[Division] = []
         for part, division in made:
             paragraphs = [
                 text
@@ -139,17 +136,9 @@ class _Tei:
             ]
             if not part.title and all(map(STAMP.match, paragraphs)):
                 continue
-            sections.append(
-                Section(
-                    title=part.title,
-                    number=part.number,
-                    kind=part.kind,
-                    text="\n".join(paragraphs),
-                    pages=_pages(division),
-                    cites=self._cites(division),
-                )
-            )
-        return tuple(sections)
+            part.text, part.pages, part.cites = "\n".join(paragraphs), _pages(division), self._cites(division)
+            divided.append(part)
+        return divided
 
     def _cites(self, division: Any) -> tuple[int, ...]:
         targets = (

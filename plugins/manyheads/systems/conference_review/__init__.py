@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from manyheads.engine.system import Judge, System
-from manyheads.systems.conference_review.result import ReviewResult, essence, in_full
+from manyheads.engine.system import Judge, Reviews, System
+from manyheads.systems.conference_review.result import ReviewResult, essence, in_full, scores
 from manyheads.systems.conference_review.reviews import (
+    FORMS,
     NEEDS,
     ReviewConfig,
     ReviewInputs,
@@ -30,6 +31,9 @@ CONFERENCE_REVIEW = System(
     needs=lambda config: NEEDS,
     check=check,
     read=lambda config: read_subject(Path(config.inputs.subject)),
+    reviews=Reviews(
+        "subject", "abstracts", lambda resources: {form: {"form": form} for form in FORMS}, scores
+    ),
     judge=Judge(
         "subject",
         "review.overall",

@@ -1,8 +1,8 @@
 """What a review of a text comes to, and how it is told."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from manyheads.core.results import Part
+from manyheads.core.results import Figure, Part
 from manyheads.measures.ratings import CRITERIA
 from manyheads.measures.statistics import RatingMean
 from manyheads.replies import ConferenceReview, IdeaRating, label
@@ -61,6 +61,11 @@ class ReviewResult(Part):
     def flagged(self) -> list[str]:
         """The reviewers who want an ethics review."""
         return [each.reviewer for each in self.reviews if isinstance(each, Review) and each.ethical_concerns]
+
+
+def scores(result: ReviewResult) -> Mapping[str, Figure]:
+    """The mean of each score."""
+    return {name: Figure(mean=mean.mean, low=mean.low, high=mean.high) for name, mean in result.means.items()}
 
 
 def essence(result: ReviewResult) -> Iterator[tuple[str, str]]:

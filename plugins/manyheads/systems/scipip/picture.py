@@ -3,6 +3,7 @@
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, takewhile
 
 LINE, PAD, GAP = 15.0, 7.0, 8.0
 """Height of a line of text, space in a box around it, space between boxes."""
@@ -162,9 +163,9 @@ def cut(text: str, most: float) -> str:
     """A text that is no broader than so many letters."""
     if breadth(text) <= most:
         return text
-    while text and breadth(text) > most - 1:
-        text = text[:-1]
-    return text.rstrip() + "…"
+    breadths = accumulate(map(_breadth, text))
+    kept = sum(1 for _ in takewhile(lambda so_far: so_far <= most - 1, breadths))
+    return text[:kept].rstrip() + "…"
 
 
 def wrapped(text: str, most: int, count: int) -> list[str]:

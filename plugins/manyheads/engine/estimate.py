@@ -1,0 +1,162 @@
+"""What a run would come to in calls and tokens, before anything is asked: a dry run in memory.
+
+The offline model answers every question, and every look-up finds as many papers as it asks for: no model and no source
+is asked, no folder is made. What the inputs name is read, and the corpus is opened with its embedding model.
+"""
+
+import asyncio
+import datetime as dt
+import hashlib
+import json
+import textwrap
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from typing import Any, cast
+
+from manyheads.bank.corpora import open_corpus
+from manyheads.bank.ecosystem import Ecosystem
+from manyheads.config import ModelConfig, RunConfig, SourceName
+from manyheads.core import Message, Raw, Recall, Tally, Turn
+from manyheads.core.events import AnyEvent, Stage
+from manyheads.discussion.run import Run
+from manyheads.engine.readiness import need_team, prepare, roles_of
+from manyheads.engine.replying import StructuredHost, UnusableReplyError, forms_of, parse, with_passage
+from manyheads.engine.session import AuthorRecall, shown_with_ideas
+from manyheads.engine.system import system_of
+from manyheads.literature.library import Library
+from manyheads.literature.source import Request, Source
+from manyheads.models.abilities import settled
+from manyheads.models.fitting import IMAGE, size_of
+from manyheads.models.offline import OFFLINE, OfflineModel
+from manyheads.models.requests import usage_of
+from manyheads.papers import Literature, NoLiterature, Paper
+
+LONGER = 4
+"""How many times as long as the offline model's a language model's texts are taken to be."""
+ABSTRACT = 1300
+"""Letters of an abstract that a look-up is taken to find: some 200 words."""
+
+
+async def estimate(config: RunConfig) -> Tally:
+    """Calls, tokens and cost of a run by stage; the cost is None where a model that is asked has no price.
+
+    Raises:
+        UserError: the run could not begin, or a stage of the dry run cannot go on.
+    """
+    models = {alias: _offline(settled(model)) for alias, model in config.models.items()}
+    config = prepare(config.model_copy(update={"models": models}))
+    system, roles = system_of(config), roles_of(config)
+    titles = dict[str, str]()
+
+    def emit(event: AnyEvent) -> None:
+        if isinstance(event, Stage):
+            titles.setdefault(event.stage, event.title)
+
+    async with AsyncExitStack() as stack:
+        material = await asyncio.to_thread(system.read, config)
+        literature: Literature = NoLiterature()
+        if system.corpus(config):
+            literature = await stack.enter_async_context(open_corpus(config.corpus, config.embedding))
+            need_team(config, literature)
+        own = literature if isinstance(literature, Ecosystem) else None
+        sources = [Shelf(name) for name in config.literature.cascade]
+        bound = own and own.meta.options.bound
+        library = await stack.enter_async_context(Library(config.literature, bound=bound, sources=sources))
+        team = system.team(config)
+        recall = AuthorRecall(literature, roles.prompts, team.invitation.suggestions if team else 0)
+        host = DryHost(models, config.seed, recall, config.attempts)
+        shown = shown_with_ideas(config, literature, library, lambda line: None)
+        run = Run(
+            config, host, roles, shown, emit, system.result(), recall.insiders,
+            library=library, material=material,
+        )  # fmt: skip
+        await system.run(run)
+    spent = Tally()
+    for stage, usage in run.spent.items():
+        spent.pay(titles.get(stage, stage), usage)
+    return spent
+
+
+def _offline(model: ModelConfig) -> ModelConfig:
+    """A model whose place the offline model takes: it sees what that one sees; a tool's questions are fields of replies."""
+    return model.model_copy(
+        update={
+            "provider": "offline",
+            "name": OFFLINE,
+            "base_url": None,
+            "tools": False,
+            "vision": model.sees,
+        }
+    )
+
+
+class DryHost(StructuredHost):
+    """Answers every turn by the offline model, its texts `LONGER` times over, at the prices of the models asked."""
+
+    def __init__(self, models: Mapping[str, ModelConfig], seed: int, recall: Recall, attempts: int) -> None:
+        super().__init__(attempts)
+        self._models, self._recall = models, recall
+        self._model = OfflineModel(ModelConfig(seed=seed))
+
+    async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
+        """See `StructuredHost.native`."""
+        if turn.recall and (passage := await self._recall(turn)):
+            *before, last = thread
+            thread = (*before, replace(last, text=with_passage(turn, last.text, passage)))
+        raw = await self._model.complete(turn.speaker.system, thread)
+        text = _lengthened(raw.text, turn, "\n".join(message.text for message in thread))
+        pictures = sum(len(message.images) for message in thread)
+        read = size_of([Message(turn.speaker.system), *thread]) + IMAGE * pictures
+        usage = usage_of(self._models[turn.speaker.model], read, size_of([Message(text)]))
+        return Raw(text, OFFLINE, usage)
+
+
+def _lengthened(text: str, turn: Turn[Any], prompt: str) -> str:
+    """A reply whose own sentences stand in it several times, as far as it may have them so."""
+    try:
+        longer = json.dumps(_longer(json.loads(text), prompt), ensure_ascii=False)
+        value = parse(longer, turn.reply_type, forms=forms_of(turn))
+    except (ValueError, UnusableReplyError):
+        return text
+    return text if turn.check and turn.check(value) else longer
+
+
+def _longer(value: Any, prompt: str) -> Any:
+    match value:
+        case str() if value.rstrip().endswith((".", "!", "?")) and value not in prompt:
+            return " ".join([value] * LONGER)
+        case list():
+            return [_longer(each, prompt) for each in cast(list[Any], value)]
+        case dict():
+            return {name: _longer(each, prompt) for name, each in cast(dict[str, Any], value).items()}
+        case _:
+            return value
+
+
+class Shelf(Source):
+    """A source that has as many papers on anything as one asks for; the first is called as it was looked for."""
+
+    def __init__(self, name: SourceName) -> None:
+        self.name = name
+
+    async def look_up(self, request: Request) -> list[Paper]:
+        """See `Source.look_up`."""
+        window = request.window
+        day = window.before - dt.timedelta(days=1) if window.before else window.after or dt.date(2020, 1, 1)
+        papers = list[Paper]()
+        for number in range(1 if request.operation == "paper" else request.limit):
+            mark = hashlib.sha256(f"{self.name} {request.query} {number}".encode()).hexdigest()
+            words = " ".join(textwrap.wrap(mark, 6))
+            papers.append(
+                Paper(
+                    id=f"{self.name}:{mark[:16]}",
+                    source=self.name,
+                    title=words if number else request.query,
+                    abstract=f"{words} " * (ABSTRACT // len(words)),
+                    year=day.year,
+                    date=day,
+                    citations=0,
+                )
+            )
+        return papers

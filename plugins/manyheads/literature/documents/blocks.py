@@ -1,0 +1,199 @@
+"""Blocks of a text with marks (Markdown, plain text, HTML, LaTeX), and the draft of a document that they make."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from manyheads.literature.documents.bibliography import reference
+from manyheads.literature.documents.document import Figure, Note, Reference, Table
+from manyheads.literature.documents.draft import Draft
+from manyheads.literature.documents.sections import ABSTRACT, NUMBERED, PERSON, PLAIN, REFERENCES, Division
+
+CAPTION = re.compile(
+    r"^[*_]*(?:(Figure|Fig\.?|Table|Tab\.)\s*([A-Z]?\.?\d{1,3}(?:\.\d{1,2})?|[IVX]{1,5}))[*_]*\s*[:.|–—][*_]*\s*(.*)$",
+    re.S | re.I,
+)
+ITEM = re.compile(r"^(?:[-*+•]\s+|\d{1,3}[.)]\s+(?=\S))")
+ABSTRACT_ALONE = 700
+"""Words up to which a text without headings is an abstract."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A piece of a text."""
+
+    kind: Literal[
+        "title", "authors", "abstract", "heading", "paragraph", "figure", "table", "note", "reference"
+    ]
+    text: str = ""
+    """Of a figure or table its caption."""
+    number: str = ""
+    level: int = 1
+    """Of a heading."""
+    rows: tuple[tuple[str, ...], ...] = ()
+    files: tuple[str, ...] = ()
+    appendix: bool = False
+
+
+def draft_of(blocks: Sequence[Block]) -> Draft:
+    """What the blocks tell of a paper: title and abstract by their marks, else by where they stand."""
+    draft = Draft()
+    blocks = _captioned(_titled([one for one in blocks if one.text or one.rows or one.files], draft))
+    place: Literal["front", "abstract", "references", "section"] = "front"
+    paragraphs = list[str]()
+    front = list[str]()
+    for one in blocks:
+        match one.kind:
+            case "title":
+                draft.title = draft.title or one.text
+            case "authors":
+                draft.authors += tuple(_names(one.text)) or (one.text,)
+            case "figure":
+                number = one.number or str(len(draft.figures) + 1)
+                draft.figures.append(Figure(number=number, caption=one.text, page=0, files=one.files))
+            case "table":
+                number = one.number or str(len(draft.tables) + 1)
+                draft.tables.append(Table(number=number, caption=one.text, page=0, rows=one.rows))
+            case "note":
+                draft.notes.append(Note(text=one.text))
+            case "reference":
+                draft.references.append(_reference(one))
+            case "abstract":
+                draft.abstract = "\n".join(filter(None, (draft.abstract, one.text)))
+            case "heading":
+                _close(draft, paragraphs)
+                number, title = _numbered(one)
+                place = (
+                    "abstract"
+                    if ABSTRACT.fullmatch(title)
+                    else "references"
+                    if REFERENCES.match(title)
+                    else "section"
+                )
+                if place != "abstract":
+                    draft.divisions.append(
+                        Division(
+                            title,
+                            number,
+                            kind="appendix" if one.appendix else "other",
+                            references=place == "references",
+                            depth=one.level,
+                        )
+                    )
+            case "paragraph" if place == "references":
+                draft.references.append(_reference(one))
+            case "paragraph" if place == "abstract":
+                draft.abstract = "\n".join(filter(None, (draft.abstract, one.text)))
+            case "paragraph" if place == "front":
+                front.append(one.text)
+            case _:
+                paragraphs.append(one.text)
+    _close(draft, paragraphs)
+    _front(draft, front)
+    return draft
+
+
+def _close(draft: Draft, paragraphs: list[str]) -> None:
+    if paragraphs and draft.divisions:
+        draft.divisions[-1].text = "\n".join(paragraphs)
+    paragraphs.clear()
+
+
+def _titled(blocks: list[Block], draft: Draft) -> list[Block]:
+    """The blocks without the heading that is the paper's title: the first, where it names no section."""
+    first = next((one for one in blocks if one.kind == "heading"), None)
+    if first is None or blocks[0] is not first or any(one.kind == "title" for one in blocks):
+        return blocks
+    number, title = _numbered(first)
+    others = [one for one in blocks if one.kind == "heading" and one is not first]
+    if number or PLAIN.match(title) or any(one.level < first.level for one in others):
+        return blocks
+    draft.title = title
+    level = min((one.level for one in others), default=1) - 1
+    return [replace(one, level=one.level - level) if one.kind == "heading" else one for one in blocks[1:]]
+
+
+def _numbered(one: Block) -> tuple[str, str]:
+    """A heading's number and its title."""
+    text = " ".join(one.text.split())
+    if one.number:
+        return one.number, text
+    if (match := NUMBERED.match(text)) and not match[2].islower() and not match[1].isalpha():
+        return match[1].rstrip("."), match[2].rstrip(".:")
+    if match := re.match(
+        r"(?:Appendix\s+)?([A-Z](?:\.\d+)*)[.:]\s+(?=\S)|(?:Appendix\s+)([A-Z])\s+(?=\S)|([IVX]+)\.\s+(?=\S)",
+        text,
+    ):
+        return match[1] or match[2] or match[3], text[match.end() :].rstrip(".:")
+    return "", text.rstrip(".:")
+
+
+def _captioned(blocks: Sequence[Block]) -> list[Block]:
+    """The blocks, with paragraphs that are captions put to the picture or table beside them."""
+    done: list[Block] = []
+    waiting: Block | None = None
+    for one in blocks:
+        caption = CAPTION.match(one.text) if one.kind in ("paragraph", "figure", "table") else None
+        if one.kind == "paragraph" and caption:
+            kind: Literal["figure", "table"] = "table" if caption[1].lower().startswith("tab") else "figure"
+            last = done[-1] if done else None
+            if last and last.kind == kind and not last.number:
+                done[-1] = replace(last, text=caption[3] or last.text, number=caption[2])
+            else:
+                waiting = Block(kind, caption[3], caption[2])
+                done.append(waiting)
+            continue
+        if caption:
+            one = replace(one, text=caption[3], number=one.number or caption[2])
+        if waiting and done[-1] is waiting and one.kind == waiting.kind and not one.number:
+            done[-1] = replace(one, text=waiting.text, number=waiting.number)
+        else:
+            done.append(one)
+    return done
+
+
+def _reference(one: Block) -> Reference:
+    text = ITEM.sub("", one.text) if not re.match(r"\d", one.text) else one.text
+    entry = reference(" ".join(text.split()))
+    return entry.model_copy(update={"number": one.number}) if one.number else entry
+
+
+def _names(text: str) -> list[str]:
+    """The names in a line of them; [] where something else is said."""
+    pieces = re.split(r"\s*[,;·•|]\s*|\s+(?:and|&)\s+|\s{2,}|\n", text)
+    names = [" ".join(re.sub(r"[^\w\s.'’‐-]|[\d_]", "", piece).split()) for piece in pieces]
+    names = [name for name in names if name]
+    return names if names and all(PERSON.match(name) and len(name) < 50 for name in names) else []
+
+
+def _front(draft: Draft, paragraphs: list[str]) -> None:
+    """What stands above the first heading: authors, the abstract; of a text without headings, all of it."""
+    if paragraphs and not draft.title and len(paragraphs) > 1 and _short(paragraphs[0]):
+        draft.title = " ".join(paragraphs.pop(0).split())
+    if paragraphs and not draft.authors and (names := _names(paragraphs[0])):
+        draft.authors = tuple(names)
+        paragraphs.pop(0)
+    for number, text in enumerate(paragraphs):
+        if (match := ABSTRACT.match(text)) and not draft.abstract:
+            rest = [text[match.end() :], *paragraphs[number + 1 :]]
+            if draft.divisions or sum(len(one.split()) for one in rest) <= ABSTRACT_ALONE:
+                draft.abstract = "\n".join(filter(None, rest))
+                return
+    words = sum(len(text.split()) for text in paragraphs)
+    if not draft.abstract and (
+        words <= ABSTRACT_ALONE if not draft.divisions else words >= 40 and _introduced(draft)
+    ):
+        draft.abstract = "\n".join(paragraphs)
+    elif words:
+        draft.divisions.insert(0, Division("", text="\n".join(paragraphs)))
+        if len(draft.divisions) == 1:
+            draft.faults.append("no heading was found: the text is one section")
+
+
+def _short(text: str) -> bool:
+    return len(text.split()) <= 30 and not text.rstrip().endswith((".", ";", ","))
+
+
+def _introduced(draft: Draft) -> bool:
+    return bool(re.match(r"introduction", draft.divisions[0].title, re.I))

@@ -1,0 +1,125 @@
+"""PDFium: documents opened, and pages drawn.
+
+PDFium is not made for threads: every call of this package stands under one lock, and all is closed under it.
+"""
+
+import math
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from manyheads.errors import DocumentError
+from manyheads.literature.documents.document import Box
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+LOCK = threading.RLock()
+Turn = Literal[0, 90, 180, 270]
+MOST = 4_000_000
+"""Pixels of a picture."""
+SHARP = 4.0
+"""Pixels a point from which on more show nothing new."""
+
+
+@contextmanager
+def opened(path: Path) -> Generator[Any]:
+    """PDFium's document, under the lock.
+
+    Raises:
+        DocumentError: the file is broken, encrypted, or no PDF.
+    """
+    import pypdfium2 as pdfium
+
+    with LOCK:
+        try:
+            document = pdfium.PdfDocument(path)
+        except OSError as error:
+            raise DocumentError(f"{path} cannot be read: {error.strerror or 'no such file'}") from error
+        except pdfium.PdfiumError as error:
+            if "password" in str(error).casefold():
+                raise DocumentError(
+                    f"{path} is encrypted",
+                    tried="opening it without a password",
+                    hint="save a copy without a password, and give that",
+                ) from error
+            raise DocumentError(
+                f"{path} is broken: no page of it can be read",
+                tried=f"PDFium: {error}",
+                hint="open it in a viewer; where that shows it, print it into a new PDF, and give that",
+            ) from error
+        try:
+            yield document
+        finally:
+            document.close()
+
+
+def render(
+    path: Path, page: int, box: Box | None = None, *, turn: Turn = 0, width: int = 1000, margin: float = 3
+) -> bytes:
+    """A crop of a page (all of it without a box) as PNG.
+
+    Args:
+        path: the PDF.
+        page: counted from 1.
+        box: of a figure or table, in points.
+        turn: of the same figure or table.
+        width: pixels; a crop that would have more than 4 million pixels is drawn smaller.
+        margin: points left around the box.
+
+    Raises:
+        DocumentError: the file cannot be read, or has no such page.
+    """
+    return png(drawn(path, page, box, turn, width=width, pixels=MOST, margin=margin))
+
+
+def drawn(
+    path: Path,
+    page: int,
+    box: Box | None = None,
+    turn: Turn = 0,
+    *,
+    width: float = math.inf,
+    pixels: int = MOST,
+    margin: float = 3,
+) -> "Image":
+    """A crop of a page, as wide and with as many pixels as it may have, and no more than `SHARP` of them a point."""
+    import pypdfium2 as pdfium
+
+    with opened(path) as document:
+        if not 1 <= page <= len(document):
+            raise DocumentError(f"{path} has no page {page}", tried=f"it has {len(document)} pages")
+        try:
+            raw: Any = document[page - 1]
+            across, down = raw.get_size()
+            if turn in (90, 270):
+                across, down = down, across
+            left, top, right, bottom = box or (0.0, 0.0, across, down)
+            left, top = max(0.0, left - margin), max(0.0, top - margin)
+            right, bottom = min(across, right + margin), min(down, bottom + margin)
+            wide, high = max(1.0, right - left), max(1.0, bottom - top)
+            scale = min(width / wide if width < math.inf else SHARP, math.sqrt(pixels / (wide * high)))
+            while (int(wide * scale) + 1) * (int(high * scale) + 1) > max(pixels, 4):  # sides are rounded up
+                scale *= 0.998
+            crop = (left, down - bottom, across - right, top)
+            return raw.render(scale=scale, rotation=turn, crop=crop).to_pil()
+        except pdfium.PdfiumError as error:
+            raise DocumentError(f"page {page} of {path} cannot be rendered", tried=str(error)) from error
+
+
+def page_size(path: Path, page: int) -> tuple[float, float]:
+    """Width and height of a page as it is shown, in points; raises `DocumentError` where there is none."""
+    with opened(path) as document:
+        if not 1 <= page <= len(document):
+            raise DocumentError(f"{path} has no page {page}", tried=f"it has {len(document)} pages")
+        return document[page - 1].get_size()
+
+
+def png(image: "Image") -> bytes:
+    """A picture as a file."""
+    file = BytesIO()
+    image.save(file, "PNG")
+    return file.getvalue()

@@ -1,0 +1,75 @@
+"""Where a passage stands on a page of a PDF, for those who mark it there."""
+
+from pathlib import Path
+from typing import Any
+
+from manyheads.errors import DocumentError
+from manyheads.literature.documents.document import Box, Limits
+from manyheads.literature.documents.figures import hull
+from manyheads.literature.documents.letters import Place, letters_of
+from manyheads.literature.documents.pdfium import opened
+from manyheads.literature.documents.quotes import GAP, LOOSE, Letters, folded, near
+
+LEAST = 12
+"""Letters of half a passage that still tell where it is."""
+
+
+def places(path: Path, page: int, text: str) -> list[Box]:
+    """The lines of a page that a passage stands in, as the page is shown (`render` without a turn); [] where it is not there.
+
+    Args:
+        path: the PDF.
+        page: counted from 1.
+        text: a passage as `find_quote` gives it; it may begin on the page before, or go on on the next.
+
+    Raises:
+        DocumentError: the file cannot be read, or has no such page.
+    """
+    with opened(path) as document:
+        if not 1 <= page <= len(document):
+            raise DocumentError(f"{path} has no page {page}", tried=f"it has {len(document)} pages")
+        raw: Any = document[page - 1]
+        place = Place.on(raw)
+        textpage = raw.get_textpage()
+        try:
+            letters = [one for one in letters_of(textpage, Limits()) if one.style and not one.style.invisible]
+        finally:
+            textpage.close()
+            raw.close()
+    # A letter may be drawn as a ligature, and count as two.
+    folds = [folded(one.text) for one in letters]
+    printed = "".join(folds)
+    owners = [number for number, fold in enumerate(folds) for _ in fold]
+    boxes: list[Box] = []
+    for part in GAP.split(text):
+        for start, end in _spans(printed, Letters(part, cited=True).text):
+            for number in dict.fromkeys(owners[start:end]):
+                one = letters[number]
+                box = place.box(one.left, one.bottom, one.right, one.top)
+                if boxes and _goes_on(boxes[-1], box):
+                    boxes[-1] = hull((boxes[-1], box))
+                else:
+                    boxes.append(box)
+    return boxes
+
+
+def _spans(printed: str, part: str) -> list[tuple[int, int]]:
+    """Where letters stand; where a page's end or a figure parts them, their halves."""
+    if not part:
+        return []
+    start = printed.find(part)
+    if start >= 0:
+        return [(start, start + len(part))]
+    if one := next(near(printed, part, max(1, int(LOOSE * len(part)))), None):
+        return [one[:2]]
+    middle = len(part) // 2
+    return [*_spans(printed, part[:middle]), *_spans(printed, part[middle:])] if middle >= LEAST else []
+
+
+def _goes_on(line: Box, letter: Box) -> bool:
+    """Whether a letter is of the same line."""
+    high = max(line[3] - line[1], letter[3] - letter[1])
+    level = min(line[3], letter[3]) - max(line[1], letter[1]) > -0.3 * high and (
+        max(line[3], letter[3]) - min(line[1], letter[1]) < 1.9 * high
+    )
+    return level and -0.5 * high < letter[0] - line[2] < 3 * high

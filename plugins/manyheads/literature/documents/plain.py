@@ -1,0 +1,164 @@
+"""Papers as Markdown or plain text."""
+
+import re
+from itertools import groupby
+from pathlib import Path
+
+from manyheads.literature.documents.blocks import ITEM, Block, draft_of
+from manyheads.literature.documents.document import Document, Hidden
+from manyheads.literature.documents.layout import joined
+from manyheads.literature.documents.pictures import beside
+from manyheads.literature.documents.sections import PLAIN
+
+FENCE = re.compile(r"^ {0,3}(```+|~~~+)")
+HASH = re.compile(r"^ {0,3}(#{1,6})\s+(.*?)\s*#*\s*(?:\{#.*\})?$")
+IMAGE = re.compile(r"!\[([^\]]*)\]\(\s*<?([^)\s>]+)>?(?:\s+[\"'(].*?[\"')])?\s*\)(?:\{[^}]*\})?")
+LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?:[^()\s]|\([^()]*\))*(?:\s+\"[^\"]*\")?\)")
+NOTE = re.compile(r"^\[\^([^\]]+)\]:\s*(.*)$")
+COMMENT = re.compile(r"<!--(.*?)(?:-->|\Z)", re.S)
+TAG = re.compile(r"</?(?:[a-z][a-z0-9]*)(?:\s[^<>]*)?/?>", re.I)
+FRONT = re.compile(r"\A---\s*\n(.*?)\n(?:---|\.\.\.)\s*(?:\n|\Z)", re.S)
+MARKED = re.compile(ITEM.pattern + r"|\[[\w+-]{1,12}\]\s")
+DIVIDER = re.compile(r"^\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?\s*$")
+EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3}|_{1,3})(?=\S)(.+?)(?<=\S)\1(?![\w*])")
+
+
+def read_markdown(path: Path, text: str) -> Document:
+    """A paper in Markdown: headings, pipe tables, pictures, footnotes; what stands in comments is not read."""
+    comments = [
+        Hidden(text=one, page=0, why="comment")
+        for each in COMMENT.findall(text)
+        if (one := " ".join(each.split()))
+    ]
+    text = COMMENT.sub("", text)
+    blocks = [*_front(text)]
+    lines = FRONT.sub("", text).expandtabs(4).split("\n")
+    draft = draft_of([*blocks, *_markdown(lines, path.parent)])
+    draft.hidden += comments
+    return draft.document()
+
+
+def read_plain(text: str) -> Document:
+    """A paper as plain text: paragraphs apart by blank lines; a short line of its own that is numbered or well known is a heading."""
+    blocks: list[Block] = []
+    for blank, group in groupby(text.split("\n"), key=lambda line: not line.strip()):
+        lines = [*group]
+        if blank:
+            continue
+        first = lines[0].strip()
+        if _is_heading(first):
+            blocks.append(Block("heading", first))
+            lines = lines[1:]
+        if not lines:
+            continue
+        blocks += [Block("paragraph", one) for one in _items(lines)]
+    return draft_of(blocks).document()
+
+
+def _is_heading(line: str) -> bool:
+    number = re.match(
+        r"(?:Appendix\s+[A-Z]\b[.:]?|\d{1,2}(?:\.\d{1,2})*\.?|[IVX]{1,5}\.|[A-Z](?:\.\d{1,2})*\.)\s+(?=\S)",
+        line,
+    )
+    title = line[number.end() :] if number else line
+    if PLAIN.match(title.rstrip(".:")):
+        return True
+    short = len(title.split()) <= 12 and not title.endswith((".", ",", ";"))
+    return number is not None and short and title[:1].isupper()
+
+
+def _front(text: str) -> list[Block]:
+    """What the header of a Markdown file tells."""
+    blocks: list[Block] = []
+    if match := FRONT.match(text):
+        for line in match[1].split("\n"):
+            key, colon, value = line.partition(":")
+            value = value.strip().strip("\"'")
+            if colon and value and key.strip().casefold() in ("title", "author", "authors", "abstract"):
+                kind = key.strip().casefold()
+                name = "authors" if kind.startswith("author") else "title" if kind == "title" else "abstract"
+                blocks.append(Block(name, value.strip("[]")))
+    return blocks
+
+
+def _items(lines: list[str]) -> list[str]:
+    """The items of a list, each with the lines that go on with it; of a paragraph the one text."""
+    items: list[list[str]] = []
+    listed = MARKED.match(lines[0].strip())
+    for line in lines:
+        if not items or (listed and MARKED.match(line.strip())):
+            items.append([])
+        items[-1].append(line)
+    return [joined(item) for item in items]
+
+
+def _markdown(lines: list[str], folder: Path) -> list[Block]:
+    blocks: list[Block] = []
+    paragraph: list[str] = []
+    fence = ""
+
+    def close() -> None:
+        if not paragraph:
+            return
+        blocks.extend(Block("paragraph", _inline(one)) for one in _items(paragraph))
+        paragraph.clear()
+
+    index = 0
+    while index < len(lines):
+        line = lines[index]
+        index += 1
+        if match := FENCE.match(line):
+            fence = "" if fence and match[1].startswith(fence) else fence or match[1]
+            continue
+        if fence:
+            paragraph.append(line)
+        elif not line.strip():
+            close()
+        elif match := HASH.match(line):
+            close()
+            blocks.append(Block("heading", _inline(match[2]), level=len(match[1])))
+        elif paragraph and re.fullmatch(r" {0,3}(=+|-{3,})\s*", line):
+            text = _inline(joined(paragraph))
+            paragraph.clear()
+            blocks.append(Block("heading", text, level=1 if "=" in line else 2))
+        elif match := NOTE.match(line):
+            close()
+            blocks.append(Block("note", _inline(match[2])))
+        elif "|" in line and index < len(lines) and DIVIDER.match(lines[index]) and "|" in lines[index]:
+            close()
+            rows = [line]
+            index += 1
+            while index < len(lines) and "|" in lines[index] and lines[index].strip():
+                rows.append(lines[index])
+                index += 1
+            cells = [
+                tuple(_inline(cell) for cell in re.split(r"(?<!\\)\|", row.strip().strip("|")))
+                for row in rows
+            ]
+            blocks.append(Block("table", rows=tuple(cells)))
+        elif images := IMAGE.findall(line):
+            close()
+            files = tuple(name for _, source in images if (name := beside(folder, source)))
+            alt = next(filter(None, (_inline(text) for text, _ in images)), "")
+            blocks.append(Block("figure", alt, files=files) if files or alt else Block("figure", " "))
+            rest = IMAGE.sub("", line).strip()
+            if rest:
+                paragraph.append(rest)
+        else:
+            paragraph.append(line)
+    close()
+    return blocks
+
+
+def _inline(text: str) -> str:
+    """A text without the marks of Markdown; formulas keep theirs."""
+    pieces = re.split(r"(\$[^$\n]+\$|`[^`\n]+`)", text)
+    for number, piece in enumerate(pieces):
+        if number % 2:
+            pieces[number] = piece.strip("`")
+        else:
+            piece = LINK.sub(r"\1", TAG.sub("", re.sub(r"\[\^[^\]]+\]", "", piece)))
+            for _ in range(2):
+                piece = EMPHASIS.sub(r"\2", piece)
+            pieces[number] = re.sub(r"\\([\\`*_{}\[\]()#+.!|$%&~>-])", r"\1", piece)
+    return " ".join("".join(pieces).split())

@@ -1,0 +1,102 @@
+"""Text that speaks to whoever reviews a paper, or to a model that reads it; and letters that nobody sees.
+
+What is looked for stands in `speech.yaml`. What stands visibly in a paper is marked; what is hidden is kept apart.
+"""
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from manyheads.literature.documents.document import Document, Speech
+from manyheads.resources import parse_yaml
+
+LOOKALIKES = str.maketrans(
+    "аеорсухіјѕԁһӏАВЕКМНОРСТУХІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧοаν", "aeopcyxijsdhlABEKMHOPCTYXIJSABEZHIKMNOPTYXoav"
+) | {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+UNSEEN = re.compile(
+    "[\u200b\u200e\u200f\u2060-\u2064\u206a-\u206f\u00ad\u034f\u180e\ufeff\u202a-\u202e\u2066-\u2069]"
+    "|(?<=[ -~])[\u200c\u200d]|[\u200c\u200d](?=[ -~])"
+)
+"""Letters without width, and marks that turn the writing round; joiners count where they join no Persian or Hindi."""
+TAGS = re.compile("[\U000e0000-\U000e007f]+|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
+"""Unicode's tags spell ASCII that is not shown; so can selectors of variants."""
+BLANKS = re.compile(r"\(\?<![^)]*\)| \??")
+AROUND = 160
+"""Letters of a sentence that are told on each side of what was found in it."""
+
+
+class Span(NamedTuple):
+    """Words that speak to a reviewer or a model: their place, and what they ask for."""
+
+    start: int
+    end: int
+    why: str
+
+
+def speech(text: str) -> tuple[Span, ...]:
+    """Where a text speaks to its reviewer or to a model, in order; () where it does not."""
+    plain = text.translate(LOOKALIKES)
+    spans = sorted(
+        Span(*match.span(), why) for why, pattern in _patterns() for match in pattern.finditer(plain)
+    )
+    apart: list[Span] = []
+    for span in spans:
+        if not apart or span.start >= apart[-1].end:
+            apart.append(span)
+        elif span.end > apart[-1].end:
+            apart[-1] = apart[-1]._replace(end=span.end)
+    return tuple(apart)
+
+
+def seen(text: str) -> tuple[str, tuple[str, ...]]:
+    """A text without letters that nobody sees, and what those spell."""
+    if text.isascii():
+        return text, ()
+    spelled = list[str]()
+
+    def spell(run: re.Match[str]) -> str:
+        letters = (ord(letter) for letter in run[0])
+        codes = (
+            code - 0xE0000
+            if code < 0xE0100 and code > 0xFFFF
+            else code - 0xE00F0
+            if code > 0xFFFF
+            else code - 0xFE00
+            for code in letters
+        )
+        spelled.append("".join(chr(code) for code in codes if 0x20 <= code < 0x7F))
+        return ""
+
+    return UNSEEN.sub("", TAGS.sub(spell, text)), tuple(filter(None, spelled))
+
+
+def heard(document: Document) -> tuple[Speech, ...]:
+    """Each sentence of a document that speaks to a reviewer or a model, and where it stands."""
+    return tuple(
+        Speech(text=_sentence(unit.text, span), why=span.why, where=unit.where, page=unit.page(span.start))
+        for unit in document.units()
+        for span in speech(unit.text)
+    )
+
+
+@cache
+def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    kinds = parse_yaml(Path(__file__).with_name("speech.yaml").read_text(encoding="utf-8"))
+    return tuple(
+        (kind, re.compile("|".join(_pattern(one) for one in patterns), re.IGNORECASE))
+        for kind, patterns in kinds.items()
+    )
+
+
+def _pattern(text: str) -> str:
+    blanks = {" ?": r"\s*", " ": r"\s+"}
+    # What looks behind has one width.
+    return f"(?:{BLANKS.sub(lambda one: blanks.get(one[0], one[0]), text)})"
+
+
+def _sentence(text: str, span: Span) -> str:
+    """The words with what stands around them, to the ends of the sentence or of a line."""
+    before = re.split(r"(?<=[.!?])\s|\n", text[max(0, span.start - AROUND) : span.start])[-1]
+    behind = re.split(r"(?<=[.!?])\s|\n", text[span.end : span.end + AROUND])[0]
+    return " ".join((before + text[span.start : span.end] + behind).split())

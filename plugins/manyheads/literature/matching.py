@@ -1,0 +1,145 @@
+"""Whether a reference, or a title, means a paper that a source has: by DOI, arXiv number, or a title but for a few letters."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import lru_cache
+
+from manyheads.bank.references import FEWEST, Words
+from manyheads.literature.documents.document import Reference
+from manyheads.literature.merging import TELLING
+from manyheads.papers import Paper, fold, identifiers_of, identify
+
+FEW = 2
+"""Letters in a row by which two spellings of one title differ at most: `colour`, a lost ligature; a word is longer."""
+SHARE, LETTERS = 0.06, 3
+"""Of a title's letters that differ at most, all together; so many in any case."""
+NEAR = 0.6
+"""Share of words above which one title may be meant by another, if the authors agree."""
+_NUMBERS = re.compile(r"\d+|\b[ivx]+\b")
+
+
+@lru_cache(maxsize=50_000)
+def same_title(one: str, other: str) -> bool:
+    """Whether two titles are one but for signs, case and a few letters.
+
+    Numbers must agree, as in `YOLOv3` and `YOLOv4`, or `Part I` and `Part II`; short titles must agree in all letters.
+    """
+    a, b = fold(one), fold(other)
+    if a == b:
+        return bool(a)
+    longest = max(len(a), len(b))
+    most = max(LETTERS, SHARE * longest)
+    if min(len(a), len(b)) < TELLING or abs(len(a) - len(b)) > most:
+        return False
+    if _NUMBERS.findall(one.casefold()) != _NUMBERS.findall(other.casefold()):
+        return False
+    matcher = SequenceMatcher(None, a, b, autojunk=False)
+    if matcher.quick_ratio() < 1 - most / longest:
+        return False
+    gaps = [max(i2 - i1, j2 - j1) for what, i1, i2, j1, j2 in matcher.get_opcodes() if what != "equal"]
+    return max(gaps) <= FEW and sum(gaps) <= most
+
+
+class Cited:
+    """References, which are asked whether one of them means a paper."""
+
+    def __init__(self, references: Sequence[Reference]) -> None:
+        self._entries = [_Entry.of(reference) for reference in references]
+        self._names = {name for entry in self._entries for name in entry.names}
+
+    def means(self, paper: Paper) -> bool:
+        """Whether a paper has the DOI, the arXiv number or the title of one of them, or its title stands in an entry."""
+        return not self._names.isdisjoint(names_of(paper)) or any(one.means(paper) for one in self._entries)
+
+
+@dataclass(frozen=True)
+class _Entry:
+    reference: Reference
+    names: frozenset[str]
+    key: str
+    """The letters and digits of its text."""
+    words: Words
+
+    @classmethod
+    def of(cls, reference: Reference) -> "_Entry":
+        return cls(reference, frozenset(_named(reference)), fold(reference.text), Words(reference.text))
+
+    def means(self, paper: Paper) -> bool:
+        """By the title alone; a short one, such as "Editorial", is borne by many: year and authors must agree too."""
+        reference, telling = self.reference, len(paper.key) >= TELLING
+        if not (same_title(reference.title, paper.title) or (telling and self._holds(paper))):
+            return False
+        return telling or (shares_author(reference, paper) and _close(reference.year, paper.year))
+
+    def _holds(self, paper: Paper) -> bool:
+        """Whether the title stands in the entry between punctuation, and is no part of a longer one."""
+        if paper.key not in self.key:
+            return False
+        title, words = Words(paper.title), self.words
+        return len(title) >= FEWEST and any(
+            words.key(start, start + len(title)) == title.key()
+            and words.stands_alone(start, start + len(title))
+            for start in range(len(words) - len(title) + 1)
+        )
+
+
+def names_of(paper: Paper) -> set[str]:
+    """The DOI and the arXiv number of a paper, as far as they are known."""
+    own = (f"{each.kind}:{each.value.casefold()}" for each in identifiers_of(paper) if each.kind != "title")
+    return {*own}
+
+
+def _named(reference: Reference) -> Iterator[str]:
+    for text in filter(None, (reference.doi, reference.arxiv)):
+        name = identify(text)
+        yield f"{name.kind}:{name.value.casefold()}"
+
+
+def shares_author(reference: Reference, paper: Paper) -> bool:
+    """Whether an author of the entry is one of the paper's; so too where one of them tells no authors."""
+    if not reference.authors or not paper.authors or paper.source == "local":  # whose authors are masked
+        return True
+    return not _people(reference.authors).isdisjoint(_words(paper.authors))
+
+
+def near(reference: Reference, paper: Paper) -> bool:
+    """Whether an entry may mean a paper of another title: most words agree, and the authors do."""
+    mine, theirs = _words((reference.title,)), _words((paper.title,))
+    share = len(mine & theirs) / max(len(mine | theirs), 1)
+    return bool(reference.authors) and share >= NEAR and shares_author(reference, paper)
+
+
+def differences(reference: Reference, paper: Paper) -> list[str]:
+    """What an entry says otherwise than the source of the paper that it means, a detail each."""
+    told = list[str]()
+    titled = same_title(reference.title, paper.title) or _Entry.of(reference).means(paper)
+    if reference.title and not titled:
+        told.append(f"title: “{reference.title}” in the paper, “{paper.title}” at {paper.source}")
+    if not _close(reference.year, paper.year):
+        told.append(f"year: {reference.year} in the paper, {paper.year} at {paper.source}")
+    authors = reference.authors[:1]
+    if (
+        authors
+        and paper.authors
+        and paper.source != "local"
+        and _people(authors).isdisjoint(_words(paper.authors))
+    ):
+        others = ", ".join(paper.authors[:3]) + (" and others" if len(paper.authors) > 3 else "")
+        told.append(f"authors: {authors[0]} first in the paper, {others} at {paper.source}")
+    return told
+
+
+def _close(one: int | None, other: int | None) -> bool:
+    """A preprint and what it was printed as may be a year apart."""
+    return one is None or other is None or abs(one - other) <= 1
+
+
+def _people(names: Sequence[str]) -> set[str]:
+    """Family names, the last word of each."""
+    return {fold(name.split()[-1]) for name in names if name.strip()}
+
+
+def _words(texts: Sequence[str]) -> set[str]:
+    return {fold(word) for text in texts for word in re.split(r"[\s,;:.–—-]+", text)} - {""}

@@ -1,0 +1,389 @@
+"""How far the scores of reviews go with people's ratings of the same papers, beside how far one person goes with the others.
+
+Four figures of each: Spearman's and Kendall's rank correlation with the mean rating, and, where it is known which papers are good,
+by a decision or by a threshold, balanced accuracy and the area under the ROC curve. Intervals are percentiles of resampled papers.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from manyheads.errors import RatingError
+from manyheads.measures.forms import read_table
+from manyheads.measures.statistics import FEW, LEAST, LEVEL, Interval
+from manyheads.texts import count
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Floats: TypeAlias = "NDArray[np.float64]"
+FIGURES: Mapping[str, str] = {
+    "spearman": "Spearman ρ",
+    "kendall": "Kendall τ-b",
+    "balanced_accuracy": "Balanced accuracy",
+    "auroc": "AUROC",
+}
+SORTING = ("balanced_accuracy", "auroc")
+"""Those that need to know which papers are good."""
+RESAMPLES = 2_000
+PICKS = 500
+"""Of one rating a paper, that what one person makes of the others is the mean of."""
+BATCH = 2**23
+"""Pairs of papers that are compared at once."""
+YES, NO = ("yes", "true", "1", "accept", "accepted"), ("no", "false", "0", "reject", "rejected")
+HINT = "a row a rating: paper,rater,score, and accepted (yes or no) where it is known"
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """What people gave papers, and what was decided on them.
+
+    Attributes:
+        scores: by paper, a number for each rater.
+        decisions: by paper, whether it was accepted; empty where that is not told.
+    """
+
+    scores: Mapping[str, tuple[float, ...]]
+    decisions: Mapping[str, bool]
+
+    def means(self) -> dict[str, float]:
+        """The mean rating of each paper."""
+        return {paper: fmean(values) for paper, values in self.scores.items()}
+
+
+def read_people(path: Path, on: str = "score") -> Ratings:
+    """People's ratings: CSV with the columns `paper`, `on`, and, where they are known, `rater` and `accepted`.
+
+    Raises:
+        RatingError: the file cannot be read, lacks a column, a cell is no number or no decision, a rater rated a paper
+            twice, or rows of one paper tell different decisions.
+    """
+    if not path.is_file():
+        raise RatingError(f"{path}: no such file", hint=HINT)
+    problems, seen = list[str](), set[tuple[str, str]]()
+    scores, decisions = dict[str, list[float]](), dict[str, bool]()
+    for row in read_table(path, [("paper",), (on.lower(),)], HINT):
+        paper, rater, told = row["paper"], row["rater"], row["accepted"].lower()
+        value = math.nan
+        with suppress(ValueError):
+            value = float(row[on.lower()])
+        if not paper or not math.isfinite(value):
+            problems.append(
+                f"{row.place}: {'no paper' if not paper else f'{on} is {row[on.lower()]!r}, no number'}"
+            )
+        if rater and (paper, rater) in seen:
+            problems.append(f"{row.place}: {rater} has rated {paper} already")
+        if told and told not in (*YES, *NO):
+            problems.append(f"{row.place}: accepted is {told!r}: write yes or no")
+        elif told and decisions.setdefault(paper, told in YES) is not (told in YES):
+            problems.append(f"{row.place}: {paper} is accepted in one row and not in another")
+        seen.add((paper, rater))
+        scores.setdefault(paper, []).append(value)
+    if problems or not scores:
+        more = f"\n  and {len(problems) - 8} more" if problems[8:] else ""
+        raise RatingError(
+            "\n  ".join([f"{path}: cannot be used:", *(problems[:8] or ["no ratings"])]) + more, hint=HINT
+        )
+    if decisions and (missing := [paper for paper in scores if paper not in decisions]):
+        raise RatingError(
+            f"{path}: accepted is told of some papers, and not of {', '.join(missing[:8])}", hint=HINT
+        )
+    return Ratings({paper: tuple(values) for paper, values in scores.items()}, decisions)
+
+
+@dataclass(frozen=True)
+class Side:
+    """How one who rates goes with people.
+
+    Attributes:
+        papers: that the figures are of.
+        figures: by the names of `FIGURES`; None where there is none, which `why` explains.
+        unusable: the largest share of resamples that had to be left out, as nothing varied in them.
+    """
+
+    papers: int
+    figures: Mapping[str, Interval | None]
+    why: Mapping[str, str]
+    unusable: float = 0.0
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Scores beside people's ratings.
+
+    Attributes:
+        papers: that have a score and a rating; `unscored` are rated and have no score.
+        per_paper: fewest and most ratings of a paper.
+        good: the share of papers that are good, by decision or threshold; None where nothing tells.
+        by: what tells it.
+        mean_score, mean_rating: on their own scales.
+        scores: the figures of the scores against the mean rating of all people.
+        people: those of one person, drawn at random for each paper, against the mean of the others.
+    """
+
+    papers: int
+    unscored: tuple[str, ...]
+    ratings: int
+    per_paper: tuple[int, int]
+    good: float | None
+    by: str
+    mean_score: float
+    mean_rating: float
+    scores: Side
+    people: Side
+
+
+def calibrate(
+    scores: Mapping[str, float],
+    ratings: Ratings,
+    *,
+    threshold: float | None = None,
+    score_threshold: float | None = None,
+    level: float = LEVEL,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Calibration:
+    """Hold scores against people's ratings of the same papers; the same seed gives the same intervals.
+
+    Args:
+        scores: by paper; papers without a rating do not count.
+        threshold: mean rating from which on a paper is good, where no decisions are told.
+        score_threshold: score from which on it is called good; `threshold` if left out.
+
+    Raises:
+        RatingError: no paper has both.
+    """
+    papers = [paper for paper in ratings.scores if paper in scores]
+    if not papers:
+        raise RatingError(
+            "no paper has a score and a rating",
+            tried=f"rated: {', '.join([*ratings.scores][:5])}; scored: {', '.join([*scores][:5]) or 'none'}",
+            hint="the column paper names papers as the scores do: by case, or by file",
+        )
+    own = [scores[paper] for paper in papers]
+    given = [ratings.scores[paper] for paper in papers]
+    decisions = [ratings.decisions[paper] for paper in papers] if ratings.decisions else None
+    means = [fmean(values) for values in given]
+    good = decisions or ([mean >= threshold for mean in means] if threshold is not None else None)
+    sizes = [*map(len, given)]
+    several = [place for place, values in enumerate(given) if len(values) > 1]
+    called = threshold if score_threshold is None else score_threshold
+    how = _How(level, resamples, seed)
+    return Calibration(
+        papers=len(papers),
+        unscored=tuple(paper for paper in ratings.scores if paper not in scores),
+        ratings=sum(sizes),
+        per_paper=(min(sizes), max(sizes)),
+        good=None if good is None else fmean(good),
+        by="decision" if decisions else "" if threshold is None else f"mean rating of {threshold:g} or more",
+        mean_score=fmean(own),
+        mean_rating=fmean(means),
+        scores=_side(_Scores(own, means, good), called, how),
+        people=_side(
+            _People(
+                [given[n] for n in several], [decisions[n] for n in several] if decisions else None, threshold
+            ),
+            threshold,
+            how,
+        ),
+    )
+
+
+class _How(NamedTuple):
+    level: float
+    resamples: int
+    seed: int
+
+
+class _Draw(NamedTuple):
+    """Resamples, a row each: what was given, what it is held against, and which papers are good."""
+
+    given: Floats
+    against: Floats
+    good: "Floats | None"
+
+
+class _Scores:
+    """Scores against mean ratings."""
+
+    why = ""
+
+    def __init__(self, own: Sequence[float], means: Sequence[float], good: Sequence[bool] | None) -> None:
+        import numpy as np
+
+        self.papers, self.picks = len(own), 1
+        self._own, self._means = np.asarray(own, dtype=float), np.asarray(means, dtype=float)
+        self._good = None if good is None else np.asarray(good, dtype=float)
+
+    def draw(self, places: Any, rng: Any) -> _Draw:
+        return _Draw(
+            self._own[places], self._means[places], None if self._good is None else self._good[places]
+        )
+
+
+class _People:
+    """One rating of each paper, picked at random, against the mean of the others."""
+
+    why = "no paper was rated by several people"
+
+    def __init__(
+        self, given: Sequence[tuple[float, ...]], decisions: Sequence[bool] | None, threshold: float | None
+    ) -> None:
+        import numpy as np
+
+        self.papers, self.picks = len(given), PICKS
+        most = max(map(len, given), default=0)
+        self._given = np.asarray([[*each, *[0.0] * (most - len(each))] for each in given], dtype=float)
+        self._sizes = np.asarray([*map(len, given)])
+        self._decisions = None if decisions is None else np.asarray(decisions, dtype=float)
+        self._threshold = threshold
+
+    def draw(self, places: Any, rng: Any) -> _Draw:
+        sizes = self._sizes[places]
+        one = self._given[places, (rng.random(places.shape) * sizes).astype(int)]
+        others = (self._given.sum(axis=1)[places] - one) / (sizes - 1)
+        if self._decisions is not None:
+            return _Draw(one, others, self._decisions[places])
+        return _Draw(
+            one, others, None if self._threshold is None else (others >= self._threshold).astype(float)
+        )
+
+
+def _side(sample: _Scores | _People, called: float | None, how: _How) -> Side:
+    """All figures of a sample, with percentile intervals over resampled papers."""
+    import numpy as np
+
+    n, figures, why, unusable = sample.papers, dict[str, Interval | None](), dict[str, str](), 0.0
+    if n < LEAST:
+        few = sample.why if not n else f"{count(n, 'paper')}: too few"
+        return Side(n, dict.fromkeys(FIGURES), dict.fromkeys(FIGURES, few))
+    statistics: dict[str, Callable[[_Draw], Floats]] = {
+        "spearman": lambda draw: _spearman(draw.given, draw.against),
+        "kendall": lambda draw: _kendall(draw.given, draw.against),
+        "balanced_accuracy": lambda draw: _balanced(draw.given, draw.good, called),
+        "auroc": lambda draw: _auroc(draw.given, draw.good),
+    }
+    rng = np.random.default_rng(how.seed)
+    once = np.tile(np.arange(n), (sample.picks, 1))
+    whole, many = sample.draw(once, rng), sample.draw(rng.integers(n, size=(how.resamples, n)), rng)
+    for name, of in statistics.items():
+        figures[name] = None
+        if name in SORTING and (whole.good is None or (name == "balanced_accuracy" and called is None)):
+            why[name] = "no threshold, and no decisions, tell which papers are good"
+            continue
+        values, drawn = of(whole), of(many)
+        values, usable = values[np.isfinite(values)], drawn[np.isfinite(drawn)]
+        if not len(values) or not len(usable):
+            why[name] = (
+                "all papers are good, or none is"
+                if name in SORTING
+                else "all scores are equal, or all ratings"
+            )
+            continue
+        low, high = np.quantile(usable, [(1 - how.level) / 2, (1 + how.level) / 2])
+        figures[name] = Interval(float(values.mean()), float(low), float(high), n, how.level)
+        unusable = max(unusable, 1 - len(usable) / len(drawn))
+    return Side(n, figures, why, unusable)
+
+
+# The statistics, a value for each row; not a number where nothing varies.
+
+
+def _spearman(one: Floats, other: Floats) -> Floats:
+    """Pearson's r of ranks, ties with the mean of theirs."""
+    import numpy as np
+    from scipy.stats import rankdata
+
+    ranks = [rankdata(each, axis=1) for each in (one, other)]
+    first, second = (each - each.mean(axis=1, keepdims=True) for each in ranks)
+    spread = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(spread > 0, (first * second).sum(axis=1) / spread, np.nan)
+
+
+def _kendall(one: Floats, other: Floats) -> Floats:
+    """τ-b = (C - D) / √((C + D + T_x)(C + D + T_y)) over pairs that agree, disagree and tie."""
+    import numpy as np
+
+    rows, n = one.shape
+    step, found = max(1, BATCH // (n * n)), list[Floats]()
+    for start in range(0, rows, step):
+        first, second = (_signs(each[start : start + step]) for each in (one, other))
+        agree = (first * second).sum(axis=(1, 2), dtype=np.int64)
+        spread = np.sqrt(
+            abs(first).sum(axis=(1, 2), dtype=np.int64) * abs(second).sum(axis=(1, 2), dtype=np.int64)
+        )
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found.append(np.where(spread > 0, agree / spread, np.nan))
+    return np.concatenate(found)
+
+
+def _signs(values: Floats) -> Any:
+    """1 where a value is above another of its row, -1 where it is below."""
+    import numpy as np
+
+    across, down = values[:, :, None], values[:, None, :]
+    return (across > down).astype(np.int8) - (across < down).astype(np.int8)
+
+
+def _balanced(given: Floats, good: "Floats | None", called: float | None) -> Floats:
+    """The mean of the shares of good papers called good and of others called so."""
+    import numpy as np
+
+    assert good is not None
+    assert called is not None
+    said = given >= called
+    with np.errstate(invalid="ignore", divide="ignore"):
+        sensitivity = (said * good).sum(axis=1) / good.sum(axis=1)
+        specificity = (~said * (1 - good)).sum(axis=1) / (1 - good).sum(axis=1)
+    return (sensitivity + specificity) / 2
+
+
+def _auroc(given: Floats, good: "Floats | None") -> Floats:
+    """The share of pairs of a good paper and another in which the good one has the higher score, a tie counting half."""
+    import numpy as np
+    from scipy.stats import rankdata
+
+    assert good is not None
+    yes, no = good.sum(axis=1), (1 - good).sum(axis=1)
+    above = (rankdata(given, axis=1) * good).sum(axis=1) - yes * (yes + 1) / 2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(yes * no > 0, above / (yes * no), np.nan)
+
+
+# To read.
+
+
+def as_data(found: Calibration) -> dict[str, Any]:
+    """All of it as JSON data."""
+    return asdict(found)
+
+
+def as_lines(found: Calibration) -> Iterator[str]:
+    """All of it to read."""
+    low, high = found.per_paper
+    each = f"{low}" if low == high else f"{low} to {high}"
+    yield f"{count(found.papers, 'paper')}, ratings a paper: {each}; mean score {found.mean_score:.2f}, mean rating {found.mean_rating:.2f}"
+    if found.good is not None:
+        yield f"{found.good:.0%} are good, by {found.by}"
+    if found.unscored:
+        yield f"{count(len(found.unscored), 'rated paper')} without a score: {', '.join(found.unscored[:8])}"
+    yield ""
+    yield f"{'':18}  {'scores and people':28}  one person and the others"
+    for name, title in FIGURES.items():
+        yield f"{title:18}  {figure(found.scores, name):28}  {figure(found.people, name)}"
+    yield ""
+    yield f"In brackets {LEVEL:.0%} intervals over papers{', too narrow for so few' * (found.papers < FEW)}."
+    if found.people.papers < found.papers:
+        yield f"Of {found.people.papers} papers there are several ratings."
+
+
+def figure(side: Side, name: str) -> str:
+    """A figure with its interval, or why there is none."""
+    value = side.figures[name]
+    return f"{value.estimate:.2f} ({value.low:.2f} to {value.high:.2f})" if value else f"– ({side.why[name]})"

@@ -1,0 +1,38 @@
+"""MAMORX: a committee reviews a real paper, with its figures, what it cites and what others have published."""
+
+from manyheads.engine.system import Reviews, System
+from manyheads.systems.mamorx import config, report
+from manyheads.systems.mamorx.course import mamorx
+from manyheads.systems.mamorx.forms import check, form_names
+from manyheads.systems.mamorx.paper import read_paper
+from manyheads.systems.mamorx.result import MamorxResult
+from manyheads.systems.mamorx.services import SERVICES
+
+__all__ = ["MAMORX"]
+
+MAMORX = System(
+    name="mamorx",
+    title="MAMORX",
+    class_name="MAMORX",
+    about="A committee that reviews the paper whose file it is given, each point with its source in the paper.",
+    config=config.MamorxConfig,
+    inputs=config.MamorxInputs,
+    result=MamorxResult,
+    run=mamorx,
+    essence=report.essence,
+    details=report.details,
+    work=report.work,
+    report=report.report,
+    needs=config.needs,
+    corpus=config.uses_corpus,
+    searches=config.searches,
+    check=check,
+    read=read_paper,
+    reviews=Reviews(
+        "paper",
+        "papers",
+        lambda resources: {form: {"form": form} for form in form_names(resources)},
+        report.scores,
+    ),
+    services=SERVICES,
+)

@@ -1,0 +1,236 @@
+"""The committee: a leader who plans once, asks three experts, and writes the review (MAMORX, §3.1, App. A.1, A.2)."""
+
+import asyncio
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal
+
+from manyheads.core import Tool, together
+from manyheads.errors import ModelError
+from manyheads.replies import (
+    Assessment,
+    ExpertAnswer,
+    Inquiries,
+    Plan,
+    ReplyModel,
+    Weighed,
+    WrittenReview,
+    inquiries_of,
+)
+from manyheads.systems.mamorx import figures, novelty, references
+from manyheads.systems.mamorx.config import EXPERTS, LEADER, role_of
+from manyheads.systems.mamorx.desk import (
+    EXCHANGES,
+    FIGURES,
+    NAMES,
+    NOVELTY,
+    PLAN,
+    REFERENCES,
+    VERIFICATION,
+    WRITING,
+    Desk,
+)
+from manyheads.systems.mamorx.paper import MamorxRun
+from manyheads.systems.mamorx.result import Exchange, Step
+from manyheads.systems.mamorx.review import review_from
+from manyheads.systems.mamorx.verification import verify
+from manyheads.tools import ASK, DELEGATE, AskArguments, DelegateArguments, ToolRefusedError, tool
+
+AT_ONCE = 6
+"""Questions that a leader without tools may put at once."""
+Kind = Literal["ask", "delegate"]
+
+
+async def committee(run: MamorxRun) -> None:
+    """Find out about figures, novelty and references at once; plan, ask, write, verify."""
+    settings, paper = run.settings, run.material.document
+    found_out = {
+        REFERENCES: (references.look_up, settings.references.enabled and bool(paper.references)),
+        FIGURES: (figures.critique, settings.figures.enabled and bool(paper.figures)),
+        NOVELTY: (novelty.assess, settings.novelty.enabled),
+    }
+    stages = [name for name, (_, wanted) in found_out.items() if wanted]
+    roles = [LEADER, *map(role_of, EXPERTS)]
+    desk = Desk.of(run, roles, [*stages, PLAN, EXCHANGES, WRITING, VERIFICATION])
+    for stage in stages:
+        desk.begin(stage)
+    await together(*(found_out[stage][0](run) for stage in stages))
+    novelty.cite(run)
+    references.cite(run)
+    await plan(desk)
+    await Exchanges(desk).hold()
+    await write(desk)
+    await verify(desk, LEADER, mend=True)
+
+
+async def plan(desk: Desk) -> None:
+    """The leader's plan, drafted once and never again."""
+    desk.begin(PLAN)
+    reply = await desk.ask(
+        PLAN,
+        LEADER,
+        "plan",
+        Plan,
+        manuscript=desk.overview(),
+        most=desk.run.settings.exchanges,
+        form=desk.form,
+    )
+    desk.run.result.plan = [Step(**step.model_dump()) for step in reply.value.steps]
+
+
+async def write(desk: Desk) -> None:
+    """The review on its form."""
+    desk.begin(WRITING)
+    run = desk.run
+    shown = await desk.text(WRITING, LEADER, purpose="write")
+    kind = desk.form.reply(run.reply_type(LEADER, "write", WrittenReview), Weighed)
+    reply = await desk.ask(
+        WRITING, LEADER, "write", kind, tools=desk.tools(LEADER),
+        manuscript=desk.overview(), exchanges=run.result.exchanges, form=desk.form, **shown,
+    )  # fmt: skip
+    run.result.review = review_from(run.settings.form, desk.form, reply.value)
+
+
+@dataclass
+class Exchanges:
+    """The leader's questions to the experts: by tool calls, or by a field of the reply where the model calls no tools.
+
+    Experts who are asked at once answer at once; one who is asked twice answers one question after the other, and
+    remembers all that they were asked before.
+    """
+
+    desk: Desk
+    _calls: int = 0
+    """Tool calls that were heard in the leader's turn."""
+    _busy: dict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
+
+    async def hold(self) -> None:
+        """Let the leader ask until nothing is left to ask, or `exchanges` are used up."""
+        self.desk.begin(EXCHANGES)
+        run, turn = self.desk.run, 0
+        by_tool, most = self.desk.uses_tools(LEADER), run.settings.exchanges
+        try:
+            while (before := len(run.result.exchanges)) < most:
+                turn += 1
+                finished = await (self._lead(turn) if by_tool else self._inquire(turn))
+                if finished or len(run.result.exchanges) == before:
+                    return
+            run.warn(
+                EXCHANGES,
+                f"the leader has used up its {most} questions; a review on more takes mamorx.exchanges",
+            )
+        except ModelError as error:
+            if not run.result.exchanges:
+                raise
+            run.warn(
+                EXCHANGES, f"the leader gave no answer, and goes on with what it has heard: {error.message}"
+            )
+
+    @property
+    def _left(self) -> int:
+        run = self.desk.run
+        return run.settings.exchanges - len(run.result.exchanges)
+
+    def _shown(self) -> dict[str, Any]:
+        run = self.desk.run
+        return {
+            "manuscript": self.desk.overview(),
+            "plan": run.result.plan,
+            "exchanges": run.result.exchanges,
+        }
+
+    async def _lead(self, turn: int) -> bool:
+        """A turn in which the leader asks by tools. Says whether it has finished."""
+        desk, self._calls = self.desk, 0
+        prompts = desk.run.roles.prompts
+
+        async def ask(arguments: AskArguments) -> str:
+            return await self._by_call("ask", arguments.expert, arguments.question, arguments.expects, turn)
+
+        async def delegate(arguments: DelegateArguments) -> str:
+            return await self._by_call("delegate", arguments.expert, arguments.task, arguments.expects, turn)
+
+        tools: tuple[Tool, ...] = (
+            tool(ASK, prompts, ask),
+            tool(DELEGATE, prompts, delegate),
+            *desk.tools(LEADER),
+        )
+        reply = await desk.ask(
+            EXCHANGES, LEADER, "lead", Assessment, turn=turn, tools=tools, left=self._left, **self._shown()
+        )
+        if not self._calls:  # a reply out of the journal has run no tools
+            for call in reply.tool_calls:
+                if call.name in (ASK, DELEGATE) and not call.failed:
+                    given = call.arguments
+                    text = given["question" if call.name == ASK else "task"]
+                    await self._put(call.name, given["expert"], text, given["expects"], turn, call.result)
+        return reply.value.finished
+
+    async def _inquire(self, turn: int) -> bool:
+        """A turn in which the leader names its questions. Says whether there is none left."""
+        desk, run = self.desk, self.desk.run
+        most = min(AT_ONCE, self._left)
+        kind = inquiries_of(run.reply_type(LEADER, "inquire", Inquiries), most)
+        reply = await desk.ask(EXCHANGES, LEADER, "inquire", kind, turn=turn, most=most, **self._shown())
+        put = partial(self._put, turn=turn)
+        await together(*(put(one.kind, one.expert, one.text, one.expects) for one in reply.value.inquiries))
+        return not reply.value.inquiries
+
+    async def _by_call(self, kind: Kind, expert: str, text: str, expects: str, turn: int) -> str:
+        self._calls += 1
+        if not self._left:
+            raise ToolRefusedError(self._refusal("enough"))
+        return await self._put(kind, expert, text, expects, turn, nested=True)
+
+    def _refusal(self, problem: str) -> str:
+        return self.desk.run.roles.prompts.render(f"tools/{ASK}.md.j2", {"problem": problem}).strip()
+
+    async def _put(
+        self,
+        kind: Kind,
+        expert: str,
+        text: str,
+        expects: str,
+        turn: int,
+        heard: str = "",
+        *,
+        nested: bool = False,
+    ) -> str:
+        """One exchange, and what the leader hears of it.
+
+        Args:
+            heard: what it has heard already, in a turn out of the journal.
+        """
+        run, failed = self.desk.run, self._refusal("silent")
+        exchange = Exchange(
+            number=len(run.result.exchanges) + 1, kind=kind, expert=expert, text=text, expects=expects
+        )
+        run.result.exchanges.append(exchange)
+        async with self._busy[expert]:
+            try:
+                if heard == failed:
+                    exchange.failed = failed
+                else:
+                    exchange.answer = run.wording(await self._answer(exchange, turn, nested))
+            except ModelError as error:
+                exchange.failed = failed
+                run.warn(
+                    EXCHANGES, f"question {exchange.number} to {NAMES[role_of(expert)]}: {error.message}"
+                )
+        return exchange.answer or failed
+
+    async def _answer(self, exchange: Exchange, turn: int, nested: bool) -> ReplyModel:
+        """The expert's answer."""
+        desk, run, role = self.desk, self.desk.run, role_of(exchange.expert)
+        former = [
+            one for one in run.result.exchanges
+            if one.expert == exchange.expert and one.number < exchange.number and one.answer
+        ]  # fmt: skip
+        shown = await desk.text(EXCHANGES, role, turn=turn, nested=nested, purpose=exchange.text)
+        reply = await desk.ask(
+            EXCHANGES, role, "answer", ExpertAnswer,
+            turn=turn, tools=desk.tools(role), asker=NAMES[LEADER], nested=nested,
+            manuscript=desk.overview(), exchange=exchange, asked_before=former, **shown,
+        )  # fmt: skip
+        return reply.value

@@ -1,0 +1,128 @@
+"""Who is asked in a review of a paper, how often, and what of the paper they are shown."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from manyheads.core import Message, Reply, Speaker, Tool
+from manyheads.core.results import Person
+from manyheads.discussion.run import Question
+from manyheads.models.fitting import size_of
+from manyheads.replies import ReplyModel, SectionChoice
+from manyheads.systems.mamorx.config import EXPERTS, LEADER, REVIEWER, role_of
+from manyheads.systems.mamorx.forms import ReviewForm, form_of
+from manyheads.systems.mamorx.paper import MamorxRun
+from manyheads.systems.mamorx.reading import fitting, reading_tools
+
+R = TypeVar("R", bound=ReplyModel)
+FIGURES, NOVELTY, REFERENCES = "figures", "novelty", "references"
+PLAN, EXCHANGES, WRITING, VERIFICATION = "plan", "exchanges", "writing", "verification"
+TITLES = {
+    REFERENCES: "References",
+    FIGURES: "Figures",
+    NOVELTY: "Novelty",
+    PLAN: "Plan",
+    EXCHANGES: "Questions to experts",
+    WRITING: "Review",
+    VERIFICATION: "Verification",
+}
+NAMES = {LEADER: "Leader", REVIEWER: "Reviewer", **{role_of(each): each.capitalize() for each in EXPERTS}}
+SHARE = 0.5
+"""Of a model's context that the text of the paper may fill, where nobody can look it up."""
+
+
+@dataclass
+class Desk:
+    """The people of a run, and the form of the review."""
+
+    run: MamorxRun
+    people: Mapping[str, Speaker]
+    form: ReviewForm
+    stages: Mapping[str, str]
+
+    @classmethod
+    def of(cls, run: MamorxRun, roles: Sequence[str], stages: Sequence[str]) -> "Desk":
+        """Those of some roles; the result names them, and the paper."""
+        people = {role: run.speaker(role, NAMES[role], area=run.settings.area) for role in roles}
+        result, paper = run.result, run.material
+        result.maker, result.title, result.paper = run.settings.maker, paper.title, paper.anchor
+        result.team = [Person(name=each.name, role=role) for role, each in people.items()]
+        for fault in paper.document.faults:
+            run.warn("", f"{paper.source}: {fault}")
+        titles = {name: title for name, title in TITLES.items() if name in stages}
+        return cls(run, people, form_of(run.settings.form, run.roles.prompts), titles)
+
+    def begin(self, stage: str) -> None:
+        """Tell that a stage begins."""
+        self.run.begin(stage, self.stages)
+
+    async def ask(
+        self, stage: str, role: str, task: str, like: type[R], *,
+        turn: int = 1, tools: tuple[Tool, ...] = (), asker: str = "", nested: bool = False, **variables: Any,
+    ) -> Reply[R]:  # fmt: skip
+        """A reply to a role's task, counted in the result."""
+        question = Question(
+            stage, turn, self.people[role], role, task, variables, tools=tools, asker=asker, nested=nested
+        )
+        reply = await self.run.ask(question, like)
+        result = self.run.result
+        result.turns[stage] = result.turns.get(stage, 0) + 1
+        result.inference_cost = sum(result.turns.values())
+        return reply
+
+    # What somebody is shown of the paper.
+
+    def uses_tools(self, role: str) -> bool:
+        return self.run.calls_tools(self.people[role])
+
+    def tools(self, role: str) -> tuple[Tool, ...]:
+        """Those by which a role reads; none where its model calls none."""
+        return reading_tools(self.run, self.run.roles.card(role).tools) if self.uses_tools(role) else ()
+
+    def room(self, role: str) -> int:
+        """Letters of the paper that a role's prompt may show."""
+        return int(4 * SHARE * self.run.config.models[self.people[role].model].window)
+
+    def whole(self, role: str) -> bool:
+        """Whether all of the paper fits a role's prompt."""
+        text = "".join(one.text for one in self.run.material.whole)
+        return 4 * size_of([Message(text)]) <= self.room(role)
+
+    async def text(
+        self, stage: str, role: str, *, turn: int = 1, nested: bool = False, purpose: str = ""
+    ) -> Mapping[str, Any]:
+        """What a prompt shows of the paper: nothing to one who has tools; all of it where it fits; else sections that
+        they choose, of which as many as fit."""
+        chapters = self.run.material.whole
+        if self.uses_tools(role):
+            return {"chapters": [], "left_out": []}
+        if not self.whole(role):
+            reply = await self.ask(
+                stage, role, "choose", SectionChoice,
+                turn=turn, nested=nested, purpose=purpose, manuscript=self.overview(),
+            )  # fmt: skip
+            found = (self.run.material.chapter(name) for name in reply.value.sections)
+            wanted = list({one.name: one for one in found if one}.values()) or chapters
+            shown, _ = fitting(wanted, self.room(role))
+            names = {one.name for one in shown}
+            return {"chapters": shown, "left_out": [one.name for one in chapters if one.name not in names]}
+        return {"chapters": chapters, "left_out": []}
+
+    def overview(self) -> Mapping[str, Any]:
+        """What everybody knows of the paper: its title, abstract and outline, and what was found out about it."""
+        run, paper = self.run, self.run.material
+        result = run.result
+        return {
+            "title": paper.title,
+            "abstract": paper.abstract,
+            "chapters": paper.chapters,
+            "figures": result.figures
+            or [
+                {"name": f"Figure {one.number}", "caption": one.caption, "critique": "", "description": ""}
+                for one in paper.document.figures
+            ],
+            "tables": paper.document.tables,
+            "references": len(paper.references),
+            "novelty": result.novelty,
+            "cited": result.references,
+        }

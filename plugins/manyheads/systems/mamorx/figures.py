@@ -1,0 +1,247 @@
+"""The figure critic: each figure by itself, with title, abstract and all captions (MAMORX, §3.1, App. A.3).
+
+Frameworks and servers drop pictures without a word. So the critic first names the colours of a picture; one that cannot is
+asked about captions and text alone, and the result says so.
+"""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from manyheads.core import Image, Speaker, together
+from manyheads.discussion.run import Question
+from manyheads.disk import replace_bytes
+from manyheads.engine.folder import writing
+from manyheads.errors import DocumentError, ModelError
+from manyheads.literature.documents import Figure, PictureError, picture
+from manyheads.models import sight
+from manyheads.replies import CaptionCritique, Colours, FigureCritique, FigureDescription, ReplyModel
+from manyheads.systems.mamorx.paper import MamorxRun
+from manyheads.systems.mamorx.result import FigureNote
+
+R = TypeVar("R", bound=ReplyModel)
+STAGE, ROLE = "figures", "figure_critic"
+FOLDER = "figures"
+"""Where in a run's folder the pictures are kept."""
+MENTIONS = 12
+"""Passages that speak of a figure, which a critic is shown, at most."""
+SMALL = 8.0
+"""Points; what is lower or narrower is no figure."""
+Why = Literal[
+    "", "asked", "beyond", "blind", "missing", "small", "large", "unreadable", "unanswered", "failed", "nothing", "page",
+]  # fmt: skip
+"""Why a figure was not seen, or not criticised: what stands under it in `partials/unseen.md.j2`."""
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A figure as its critic has it.
+
+    Attributes:
+        number: its place among the figures, from 1 on.
+        picture: PNG; None where there is none, and `why` tells why.
+        problem: what was wrong with its picture, for the user.
+        mentions: passages of the text that speak of it.
+    """
+
+    number: int
+    note: FigureNote
+    picture: bytes | None = None
+    why: Why = "missing"
+    problem: str = ""
+    mentions: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Critic:
+    """Who is asked about the figures of a paper.
+
+    Attributes:
+        captions: all of the paper's, each with the name of its figure.
+        sees: whether its model is shown pictures.
+    """
+
+    run: MamorxRun
+    speaker: Speaker
+    title: str
+    abstract: str
+    captions: Sequence[FigureNote]
+    sees: bool
+
+    async def judge(self, exhibit: Exhibit) -> FigureNote:
+        """The note of a figure, with what is said of it."""
+        note, why = exhibit.note, exhibit.why
+        if exhibit.picture and self.sees:
+            shown = (Image(exhibit.picture),)
+            place = {"figure": note.name, "whole_page": exhibit.why == "page"}
+            described, criticised = await together(
+                self._ask("describe", FigureDescription, exhibit, place, shown),
+                self._ask("critique", FigureCritique, exhibit, {**place, **self._paper}, shown),
+            )
+            if described or criticised:
+                told = {"description": described, "critique": criticised, "seen": True}
+                return note.model_copy(update={**told, "why": self.reason(why if criticised else "failed")})
+            why = "unanswered"
+        elif exhibit.picture:
+            why = "blind"
+        if not note.caption and not exhibit.mentions:
+            return note.model_copy(update={"why": self.reason("nothing")})
+        mentions = exhibit.mentions[:MENTIONS]
+        more = len(exhibit.mentions) - len(mentions)
+        variables = {**self._paper, "figure": note.name, "mentions": mentions, "more_mentions": more}
+        said = await self._ask("captions", CaptionCritique, exhibit, variables)
+        return note.model_copy(update={"critique": said, "why": self.reason(why if said else "failed")})
+
+    @property
+    def _paper(self) -> dict[str, Any]:
+        return {"title": self.title, "abstract": self.abstract, "captions": self.captions}
+
+    async def _ask(
+        self,
+        task: str,
+        like: type[R],
+        exhibit: Exhibit,
+        variables: dict[str, Any],
+        images: tuple[Image, ...] = (),
+    ) -> str:
+        """A reply in words; empty where none came that could be used."""
+        question = Question(STAGE, exhibit.number, self.speaker, ROLE, task, variables, images=images)
+        try:
+            return self.run.wording(await _ask(self.run, question, like))
+        except ModelError as error:
+            self.run.warn(STAGE, f"{exhibit.note.name}: {error.message}")
+            return ""
+
+    def reason(self, why: Why) -> str:
+        return reason(self.run, why, model=self.run.config.models[self.speaker.model].name)
+
+
+async def _ask(run: MamorxRun, question: Question, like: type[R]) -> R:
+    """A reply, counted in the result."""
+    reply = await run.ask(question, like)
+    run.result.turns[STAGE] = run.result.turns.get(STAGE, 0) + 1
+    return reply.value
+
+
+def reason(run: MamorxRun, why: Why, **variables: object) -> str:
+    """Why a figure was not seen or not criticised, in words."""
+    shown = {"why": why, "model": "", "count": run.settings.figures.most, **variables}
+    return run.roles.prompts.render("partials/unseen.md.j2", shown).strip()
+
+
+async def critic_of(
+    run: MamorxRun,
+    title: str,
+    abstract: str,
+    captions: Sequence[FigureNote],
+    pictures: bool,
+) -> Critic:
+    """The figure critic of a paper; whether its model sees is found out where there are pictures."""
+    speaker = run.speaker(ROLE, "Figure critic", area=run.settings.area)
+    return Critic(run, speaker, title, abstract, captions, pictures and await sees(run, speaker))
+
+
+async def sees(run: MamorxRun, speaker: Speaker) -> bool:
+    """Whether a speaker's model is shown pictures: it names the colours of one, sent as figures are.
+
+    The offline model sees nothing; with `vision: true` it is asked as if it did, which shows what a run would cost.
+    """
+    config = run.config.models[speaker.model]
+    if config.provider == "offline" or not config.sees:
+        return bool(config.vision)
+    question = Question(STAGE, 1, speaker, ROLE, "look", {}, images=(Image(sight.picture()),))
+    try:
+        said = await _ask(run, question, Colours)
+    except ModelError as error:
+        run.warn(STAGE, f"{config.name} is shown no figures: {error.message}")
+        return False
+    seen = [sight.named(band) for band in (said.left, said.middle, said.right)] == [
+        (one,) for one in sight.COLOURS
+    ]
+    if not seen:
+        run.warn(STAGE, f"{config.name} is shown no figures: it did not see the colours of a picture")
+    return seen
+
+
+# The figures of a paper.
+
+
+async def critique(run: MamorxRun) -> None:
+    """Describe and criticise each figure of the paper, all at once; fills `figures` of the result.
+
+    What failed stands in a figure's note.
+
+    Raises:
+        BudgetError: the budget is spent; the notes that were finished stay.
+    """
+    paper, settings, result = run.material, run.settings.figures, run.result
+    figures = paper.document.figures
+    if not settings.enabled or not figures:
+        return
+    notes = [
+        FigureNote(name=f"Figure {one.number}", caption=one.caption, page=one.page or None) for one in figures
+    ]
+    waiting, beyond = reason(run, "asked"), reason(run, "beyond")
+    result.figures = [
+        note.model_copy(update={"why": waiting if at < settings.most else beyond})
+        for at, note in enumerate(notes)
+    ]
+    if (left_out := len(figures) - settings.most) > 0:
+        run.warn(STAGE, f"{left_out} figures were not looked at: figures.most is {settings.most}")
+    files = _files(figures)
+    exhibits = [
+        await asyncio.to_thread(_exhibit, run, at, note, files[at])
+        for at, note in enumerate(notes[: settings.most])
+    ]
+    for exhibit in exhibits:
+        if exhibit.problem:
+            run.warn(STAGE, f"{exhibit.note.name}: {exhibit.problem}")
+    pictures = any(exhibit.picture for exhibit in exhibits)
+    critic = await critic_of(run, paper.title, paper.abstract, notes, pictures)
+
+    async def judge(exhibit: Exhibit) -> None:
+        result.figures[exhibit.number - 1] = await critic.judge(exhibit)
+
+    await together(*map(judge, exhibits))
+
+
+def _files(figures: Sequence[Figure]) -> list[str]:
+    """A name for the file of each figure; what its number holds is a stranger's."""
+    stems = [re.sub(r"[^a-z0-9]+", "-", one.number.casefold()).strip("-")[:20] or "x" for one in figures]
+    again = [stems[:at].count(stem) for at, stem in enumerate(stems)]
+    return [
+        f"{FOLDER}/figure-{stem}{f'-again-{count}' if count else ''}.png"
+        for stem, count in zip(stems, again, strict=True)
+    ]
+
+
+def _exhibit(run: MamorxRun, at: int, note: FigureNote, file: str) -> Exhibit:
+    """A figure with its picture, which the run's folder keeps: a resumed run shows the same bytes."""
+    paper, figure = run.material, run.material.document.figures[at]
+    number = rf"(?i)\bfig(?:ure|\.)?s?\.?\s*{re.escape(figure.number)}(?![\d.]*\d)"
+    mentions = tuple(one.text for one in paper.passages if re.search(number, one.text))
+    if not figure.files and not _stands(figure):
+        figure = figure.model_copy(update={"box": None})
+    path = run.folder and run.folder / file
+    try:
+        if path and path.is_file():
+            shown = path.read_bytes()
+        else:
+            shown = picture(paper.path, figure, run.settings.figures.pixels)
+            if path:
+                with writing(path.parent):
+                    path.parent.mkdir(exist_ok=True)
+                    replace_bytes(path, shown)
+    except DocumentError as error:
+        why = error.why if isinstance(error, PictureError) else "unreadable"
+        return Exhibit(at + 1, note, None, why, "" if why == "missing" else error.message, mentions)
+    note = note.model_copy(update={"image": file if path else None})
+    return Exhibit(at + 1, note, shown, "" if figure.files or figure.box else "page", "", mentions)
+
+
+def _stands(figure: Figure) -> bool:
+    """Whether its place on the page is one where something can be seen."""
+    left, top, right, bottom = figure.box or (0, 0, 0, 0)
+    return min(right - left, bottom - top) >= SMALL

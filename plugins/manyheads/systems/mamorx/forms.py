@@ -1,0 +1,157 @@
+"""Review forms: files of fields with their meanings, and the reply types made of them."""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cached_property, lru_cache
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from manyheads.config import RunConfig, Strict
+from manyheads.errors import ConfigError
+from manyheads.prompts import Prompts
+from manyheads.replies import Point, ReplyModel, Text, WrittenReview, whole_number, written_on
+from manyheads.resources import Resources
+from manyheads.roles import Roles
+
+FORMS, ENDING = "review_leader/forms/", ".yaml"
+TAKEN = frozenset(("thought", "doubts"))
+"""What a model may be asked for before the form's own fields."""
+Kind: TypeAlias = Literal["text", "points", "flag", "score", "choice"]
+
+
+class FormField(Strict):
+    """One field of a form; the key that says what it holds has its meaning."""
+
+    title: str
+    """What stands above it in the review."""
+    text: str | None = None
+    """A text: what it says."""
+    points: str | None = None
+    """Points, as many as there are: what each one is."""
+    flag: str | None = None
+    """Yes or no: when it is yes."""
+    score: dict[int, str] | None = Field(default=None, min_length=2)
+    """A number: what each one means, from the lowest up."""
+    choice: dict[str, str] | None = Field(default=None, min_length=2)
+    """A choice: what each option means."""
+    meaning: str = ""
+    """Of a score or a choice, what is rated or chosen."""
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> "FormField":
+        kinds = [
+            name for name in ("text", "points", "flag", "score", "choice") if getattr(self, name) is not None
+        ]
+        if len(kinds) != 1:
+            raise ValueError("should have one of text, points, flag, score and choice")
+        return self
+
+    @property
+    def kind(self) -> Kind:
+        for name in ("text", "points", "flag", "score"):
+            if getattr(self, name) is not None:
+                return name
+        return "choice"
+
+    @property
+    def about(self) -> str:
+        """Its meaning, whatever it holds."""
+        return self.text or self.points or self.flag or self.meaning
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """The values of a score or a choice, each with what it means."""
+        return self.choice or {str(number): text for number, text in (self.score or {}).items()}
+
+    @property
+    def scale(self) -> tuple[int, int] | None:
+        return (min(self.score), max(self.score)) if self.score else None
+
+    def type(self, *, sources: bool) -> Any:
+        """The type of its value in a reply.
+
+        Args:
+            sources: whether each point names what it rests on.
+        """
+        line = Field(description=self.about)
+        match self.kind:
+            case "text":
+                return Annotated[Text, line]
+            case "points":
+                return Annotated[list[Point] if sources else list[Text], line]
+            case "flag":
+                return Annotated[bool, line]
+            case "choice":
+                return Annotated[Literal[tuple(self.options)], line]
+            case "score":
+                low, high = self.scale or (0, 0)
+                if len(self.options) == high - low + 1:
+                    return Annotated[
+                        int, Field(ge=low, le=high, description=self.about), BeforeValidator(whole_number)
+                    ]
+                return Annotated[Literal[tuple(self.options)], line, BeforeValidator(str)]
+
+
+class ReviewForm(Strict):
+    """A form of review: `prompts/review_leader/forms/<name>.yaml`."""
+
+    title: str
+    about: str
+    """What its reviewer should hold to."""
+    fields: dict[str, FormField] = Field(min_length=1)
+    """In the order in which they are filled in: reasons before scores."""
+
+    @field_validator("fields")
+    @classmethod
+    def _names(cls, fields: dict[str, FormField]) -> dict[str, FormField]:
+        for name in fields:
+            if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or name in TAKEN or hasattr(WrittenReview, name):
+                raise ValueError(
+                    f"{name!r} is no name of a field: write lower-case letters, not {', '.join(TAKEN)}"
+                )
+        return fields
+
+    @cached_property
+    def has_points(self) -> bool:
+        return any(field.kind == "points" for field in self.fields.values())
+
+    def reply(
+        self, kind: type[WrittenReview], first: type[ReplyModel] | None = None, *, sources: bool = True
+    ) -> type[WrittenReview]:
+        """The reply that it asks for, see `written_on`."""
+        return _reply(self.model_dump_json(), kind, first, sources)
+
+
+@lru_cache(maxsize=64)
+def _reply(
+    form: str, kind: type[WrittenReview], first: type[ReplyModel] | None, sources: bool
+) -> type[WrittenReview]:
+    fields = ReviewForm.model_validate_json(form).fields
+    return written_on(kind, {name: (each.type(sources=sources), ...) for name, each in fields.items()}, first)
+
+
+def form_of(name: str, prompts: Prompts) -> ReviewForm:
+    """A form by its name; raises `ConfigError` where there is none, or it is not valid."""
+    if form := prompts.words(f"{FORMS}{name}{ENDING}", ReviewForm):
+        return form
+    names = (each.removeprefix(FORMS).removesuffix(ENDING) for each in prompts.names(FORMS))
+    raise ConfigError(
+        f"there is no form of review {name!r}",
+        tried=f"forms: {', '.join(names)}",
+        hint=f"name one of these, or write prompts/{FORMS}{name}{ENDING} in a folder of your own (--path)",
+    )
+
+
+def form_names(resources: Resources) -> list[str]:
+    """The forms that there are, the user's own too."""
+    names = (name for name in resources.names("prompts", ENDING) if name.startswith(FORMS))
+    return sorted(name.removeprefix(FORMS).removesuffix(ENDING) for name in names)
+
+
+def check(config: RunConfig, roles: Roles) -> Iterator[str]:
+    """What is wrong with the form, a line each."""
+    try:
+        form_of(config.settings.form, roles.prompts)
+    except ConfigError as error:
+        yield f"{config.system}.form: {error.message}" + (f"; {error.tried}" if error.tried else "")

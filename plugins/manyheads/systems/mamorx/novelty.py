@@ -1,0 +1,391 @@
+"""Novelty: three phrases, at most thirty related papers, a decision beside each, a verdict by rule (MAMORX, §3.1, App. A.4)."""
+
+import asyncio
+import datetime as dt
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, zip_longest
+from pathlib import Path
+from typing import Any, TypeVar
+
+from manyheads.bank.lexical import STOP_WORDS
+from manyheads.core import together
+from manyheads.core.events import Judged, Retrieved, Searched
+from manyheads.core.results import Retrieval
+from manyheads.discussion.run import Question, Run
+from manyheads.errors import BudgetError, CorpusError, EmbeddingError, LiteratureError, ModelError
+from manyheads.forms import word_count
+from manyheads.literature.documents import Reference
+from manyheads.literature.inspirations import inspirer
+from manyheads.literature.lookup import Findings
+from manyheads.literature.matching import Cited, names_of, same_title
+from manyheads.literature.merging import Merged
+from manyheads.literature.queries import words_of
+from manyheads.literature.source import Part
+from manyheads.papers import ANY_TIME, Paper, Window, fold, identify
+from manyheads.replies import NoveltyDecision, NoveltySummary, Relevance, ReplyModel, SearchPhrase
+from manyheads.systems.mamorx.config import MamorxConfig, NoveltySearchConfig
+from manyheads.systems.mamorx.result import MamorxResult, Novelty, Related
+
+R = TypeVar("R", bound=ReplyModel)
+ROLE = STAGE = "novelty"
+NAME = "Novelty"
+PARTS: frozenset[Part] = frozenset(("abstract", "authors", "date", "doi"))
+MOST_WORDS = 10
+"""Of a phrase (App. A.4)."""
+MOST_CITED = 1000
+"""Works that a source is asked for, of those that the paper cites."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is assessed.
+
+    Attributes:
+        names: the DOI and the arXiv number of the paper itself, as `matching.names_of` writes them.
+        before: its day; None where nobody knows it.
+    """
+
+    title: str
+    abstract: str
+    references: Sequence[Reference] = ()
+    names: frozenset[str] = frozenset()
+    before: dt.date | None = None
+
+
+async def assess(run: Run[MamorxResult, MamorxConfig, Any]) -> None:
+    """Assess the paper of a run, and fill `run.result.novelty` as far as it comes.
+
+    A source that is down and an answer that failed are told there, and the paper is not called novel then.
+
+    Raises:
+        BudgetError: a question cannot be paid.
+    """
+    if not run.settings.novelty.enabled:
+        return
+    document = run.material.document
+    number = identify(Path(run.material.source).stem)
+    before = dt.date(document.year, 1, 1) if document.year else None
+    if number.kind == "arxiv" and number.value[:4].isdigit() and "01" <= number.value[2:4] <= "12":
+        before = dt.date(2000 + int(number.value[:2]), int(number.value[2:4]), 1)
+    names = frozenset({f"arxiv:{number.value}"} if number.kind == "arxiv" else ())
+    subject = Subject(document.title, document.abstract, document.references, names, before)
+    run.result.novelty = Novelty()
+    await _Assessment(run, subject, run.result.novelty).run_through()
+
+
+async def assess_text(run: Run[Any, Any, Any], title: str, abstract: str) -> Novelty:
+    """Assess a title and an abstract by themselves, of which nobody knows what they cite, nor their day.
+
+    Raises:
+        BudgetError: a question cannot be paid.
+    """
+    novelty = Novelty()
+    await _Assessment(run, Subject(title, abstract), novelty).run_through()
+    return novelty
+
+
+def cite(run: Run[MamorxResult, Any, Any]) -> None:
+    """Keep the related papers as evidence, each with the phrases that have found it.
+
+    Called when nothing else goes on beside it: the order makes the ids of the evidence.
+    """
+    novelty = run.result.novelty or Novelty()
+    for one in novelty.related:
+        for number in one.phrases:
+            query = novelty.phrases[number - 1] if number else run.result.title
+            way = Retrieval(source=one.paper.partition(":")[0], query=query, stage=STAGE, turn=number)
+            one.evidence = run.evidence.cite(one.paper, one.title, way, year=one.year)
+
+
+@dataclass
+class _Assessment:
+    """One assessment under way; what it comes to stands in `novelty` at once."""
+
+    run: Run[Any, Any, Any]
+    subject: Subject
+    novelty: Novelty
+    silent: set[str] = field(default_factory=set[str])
+
+    @property
+    def config(self) -> NoveltySearchConfig:
+        settings = self.run.settings
+        return settings.novelty if isinstance(settings, MamorxConfig) else NoveltySearchConfig()
+
+    async def run_through(self) -> None:
+        novelty, run = self.novelty, self.run
+        novelty.reason = self._reason("silent")
+        if not words_of(self.subject.title) or not words_of(self.subject.abstract):
+            self._miss("the paper has no title or no abstract, by which papers are looked for and compared")
+        elif run.library is None:
+            self._miss("there is no literature source")
+        else:
+            try:
+                papers = await self._search()
+                await together(*(self._decide(*each) for each in enumerate(papers.values(), 1)))
+                self._settle()
+                await self._sum_up()
+            except BudgetError as error:
+                self._miss(error.message)
+                self._settle()
+                raise
+        if novelty.verdict == "not assessed":
+            novelty.reason = " ".join((novelty.reason, *novelty.missing))
+        run.emit(Judged(stage=STAGE, subject=NAME, outcome=novelty.verdict, reasoning=novelty.reason))
+        for line in novelty.missing:
+            run.warn(STAGE, f"novelty: {line}")
+
+    # Related papers.
+
+    async def _search(self) -> dict[str, tuple[Related, Paper]]:
+        """The related papers by name; each phrase is looked up while the next one is named."""
+        window = self._window()
+        self.novelty.before = str(window.before or "")
+        searches = [asyncio.ensure_future(self._in_corpus(window))]
+        try:
+            for number in range(1, self.config.phrases + 1):
+                if phrase := await self._phrase(number):
+                    self.novelty.phrases.append(phrase)
+                    place = len(self.novelty.phrases)
+                    searches.append(asyncio.ensure_future(self._look_up(phrase, place, window)))
+        except BaseException:
+            for search in searches:
+                search.cancel()
+            await asyncio.gather(*searches, return_exceptions=True)
+            raise
+        return await self._related(await together(*searches))
+
+    def _window(self) -> Window:
+        """The paper's day bounds it, unless the config names a day, or `any`."""
+        assert self.run.library is not None
+        window, before = self.run.library.window, self.subject.before
+        if before is None or self.run.config.literature.before.strip() != "bound":
+            return window
+        return replace(window, before=min(before, window.before or before))
+
+    async def _phrase(self, number: int) -> str | None:
+        """The next phrase, which is none that finds no more than those before."""
+        former, most = [*self.novelty.phrases], MOST_WORDS
+
+        def check(reply: SearchPhrase) -> str | None:
+            words = _telling(reply.phrase)
+            if not words:
+                return self._invalid("wordless")
+            if (count := word_count(reply.phrase)) > most:
+                return self._invalid("long", words=count, most=most)
+            narrower = any(words >= _telling(phrase) for phrase in former)
+            return self._invalid("narrower") if narrower else None
+
+        variables = {"number": number, "phrases": self.config.phrases, "former": former}
+        reply = await self._ask(
+            "phrase", number, SearchPhrase, check, abstract=self.subject.abstract, **variables
+        )
+        if isinstance(reply, ModelError):
+            self._miss(f"search phrase {number} has no valid answer: {reply.message}")
+            return None
+        return " ".join(reply.phrase.split())
+
+    async def _look_up(self, phrase: str, number: int, window: Window) -> Sequence[Paper]:
+        assert self.run.library is not None
+        try:
+            found = await self.run.library.search(phrase, self.config.papers, parts=PARTS, window=window)
+        except LiteratureError as error:
+            self._miss(f"“{phrase}” could not be looked up: {error.message}")
+            return ()
+        self._tell(found, phrase, number)
+        return found.papers
+
+    def _tell(self, found: Findings, phrase: str, number: int) -> None:
+        if found.degraded:
+            self._miss(
+                f"“{phrase}” was not answered by {', '.join(found.degraded)}, which may know of the same work"
+            )
+        rows = ({"id": each.id, "title": each.title, "year": each.year} for each in found.papers)
+        self.run.emit(Retrieved(stage=STAGE, turn=number, query=phrase, hits=tuple(rows)))
+
+    async def _in_corpus(self, window: Window) -> Sequence[Paper]:
+        """What a local corpus holds, as its literature database finds it by title and abstract (SciPIP, §3.2)."""
+        run, library, began = self.run, self.run.library, time.monotonic()
+        asker = inspirer(run.literature, run.config.literature.retrieval)
+        if asker is None or library is None or "local" not in run.config.literature.cascade:
+            return ()
+        subject, outcome, reason, papers = self.subject, "failed", "", list[Paper]()
+        try:
+            found = await asker.retrieve(f"{subject.title}\n\n{subject.abstract}", self.config.papers)
+            papers = [one.paper for one in found.papers if window.holds(one.paper)]
+            outcome = "found" if papers else "empty"
+        except (CorpusError, EmbeddingError) as error:
+            reason = error.message
+            self._miss(f"the corpus could not be searched: {reason}")
+        entry = {
+            "source": "local",
+            "operation": "search",
+            "query": subject.title,
+            "asked": subject.title,
+            "hits": len(papers),
+        }
+        moment = {
+            "at": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+            "seconds": round(time.monotonic() - began, 3),
+        }
+        library.note(
+            Searched.model_validate(
+                {**entry, **moment, "window": str(window), "outcome": outcome, "reason": reason}
+            )
+        )
+        return [one.model_copy(update={"id": f"local:{one.id}"}) for one in papers]
+
+    async def _related(self, found: Sequence[Sequence[Paper]]) -> dict[str, tuple[Related, Paper]]:
+        """The best of each phrase in turn, up to the number that is set; those that are dropped do not count."""
+        merged, chosen = Merged(), dict[str, tuple[Related, Paper]]()
+        for each in chain.from_iterable(zip_longest(*found)):
+            merged.add([each] if each else [])
+        papers = merged.best(len(merged))
+        cited, known = Cited(self.subject.references), await self._known_as_cited(papers)
+        for paper in papers:
+            if len(chosen) == self.config.papers:
+                break
+            dropped = (
+                "the paper itself" if self._is_itself(paper)
+                else "cited" if paper.id in known or cited.means(paper)
+                else "" if paper.abstract.strip() else "no abstract"
+            )  # fmt: skip
+            name = f"N{len(self.novelty.related) + 1}"
+            one = Related(
+                name=name, paper=paper.id, phrases=[at for at, own in enumerate(found) if _holds(own, paper)],
+                title=paper.title, year=paper.date.year if paper.date else paper.year,
+                abstract=paper.abstract, dropped=dropped,
+            )  # fmt: skip
+            self.novelty.related.append(one)
+            if not dropped:
+                chosen[name] = (one, paper)
+        return chosen
+
+    def _is_itself(self, paper: Paper) -> bool:
+        return not self.subject.names.isdisjoint(names_of(paper)) or same_title(
+            self.subject.title, paper.title
+        )
+
+    async def _known_as_cited(self, papers: Sequence[Paper]) -> set[str]:
+        """The ids of what the paper cites, where a source that has found the paper itself knows; a bibliography may have
+        been misread."""
+        itself = next((paper.id for paper in papers if self._is_itself(paper)), None)
+        if itself is None or self.run.library is None:
+            return set()
+        try:
+            cited = await self.run.library.references(itself, MOST_CITED, window=ANY_TIME)
+        except LiteratureError:  # the ledger tells of it; the bibliography is there
+            return set()
+        return {paper.id for paper in cited.papers}
+
+    # Decisions.
+
+    async def _decide(self, number: int, named: tuple[Related, Paper]) -> None:
+        """Whether a paper is relevant, and if so, whether the subject is novel beside it."""
+        one, paper = named
+        shown = {
+            "abstract": self.subject.abstract,
+            "related": {"title": one.title, "year": one.year, "abstract": paper.abstract},
+        }
+        relevance = await self._ask("relevance", number, Relevance, None, **shown)
+        if isinstance(relevance, ModelError):
+            return self._miss(f"whether “{one.title}” is relevant has no valid answer: {relevance.message}")
+        one.relevant, one.why = relevance.verdict == "RELEVANT", relevance.reason
+        if one.relevant:
+            decision = await self._ask("compare", number, NoveltyDecision, None, **shown)
+            if isinstance(decision, ModelError):
+                return self._miss(
+                    f"the comparison with “{one.title}” has no valid answer: {decision.message}"
+                )
+            one.novel, one.why = decision.decision == "NOVEL", decision.justification
+        return None
+
+    def _settle(self) -> None:
+        """The verdict, by rule: one paper beside which it is not novel decides; a gap is no proof of novelty."""
+        novelty = self.novelty
+        novelty.conflicts = [one.title for one in novelty.related if one.novel is False]
+        if novelty.conflicts:
+            novelty.verdict = "NOT NOVEL"
+        elif not novelty.missing and any(one.relevant is not None for one in novelty.related):
+            novelty.verdict = "NOVEL"
+
+    async def _sum_up(self) -> None:
+        novelty = self.novelty
+        decisions = [one for one in novelty.related if one.novel is not None]
+        if novelty.verdict == "not assessed":
+            novelty.reason = self._reason("silent" if novelty.missing else "nothing")
+            return
+        told = [one for one in decisions if not one.novel] or decisions
+        read = sum(one.relevant is not None for one in novelty.related)
+        novelty.reason = self._reason(
+            "" if told else "distant", decisions=told, count=read, verdict=novelty.verdict
+        )
+        if not told:
+            return
+
+        def check(reply: NoveltySummary) -> str | None:
+            if not reply.summary.lstrip("*_“\"' ").upper().startswith(novelty.verdict):
+                return self._invalid("verdict", verdict=novelty.verdict)
+            left_out = [title for title in novelty.conflicts if fold(title) not in fold(reply.summary)]
+            return self._invalid("titles", titles=left_out) if left_out else None
+
+        reply = await self._ask(
+            "summary", 1, NoveltySummary, check, verdict=novelty.verdict, decisions=decisions
+        )
+        if isinstance(reply, ModelError):
+            self.run.warn(
+                STAGE, f"novelty: the summary is that of the decisions, as none was given: {reply.message}"
+            )
+        else:
+            novelty.reason = reply.summary
+
+    # What they share.
+
+    async def _ask(
+        self,
+        task: str,
+        turn: int,
+        like: type[R],
+        check: Callable[[R], str | None] | None,
+        **variables: object,
+    ) -> R | ModelError:
+        """One answer, or why there is none, which must not end the others."""
+        run, area = self.run, getattr(self.run.settings, "area", None)
+        speaker = run.speaker(ROLE, NAME, **({"area": area} if area else {}))
+        given = {"title": self.subject.title, **variables}
+        try:
+            kind = run.reply_type(ROLE, task, like)
+            reply = await run.ask(Question(STAGE, turn, speaker, ROLE, task, given, check=check), kind)
+        except ModelError as error:
+            return error
+        if isinstance(run.result, MamorxResult):
+            turns = run.result.turns
+            turns[STAGE] = turns.get(STAGE, 0) + 1
+            run.result.inference_cost = sum(turns.values())
+        return reply.value
+
+    def _miss(self, line: str) -> None:
+        """Take down what could not be asked; sorted, as questions are asked at once, so that like runs are alike."""
+        self.novelty.missing = sorted({*self.novelty.missing, line})
+
+    def _invalid(self, fault: str, **details: object) -> str:
+        return self._words("invalid", {"fault": fault, **details})
+
+    def _reason(self, fault: str, **details: object) -> str:
+        return self._words("reason", {"fault": fault, "verdict": "", "decisions": (), "count": 0, **details})
+
+    def _words(self, name: str, variables: Mapping[str, object]) -> str:
+        return self.run.roles.prompts.render(f"novelty/{name}.md.j2", variables).strip()
+
+
+def _telling(phrase: str) -> set[str]:
+    """The words by which a phrase finds something."""
+    words = {word.casefold() for word in words_of(phrase)}
+    return words - STOP_WORDS or words
+
+
+def _holds(papers: Sequence[Paper], paper: Paper) -> bool:
+    """Whether a paper is among those that one search has found, maybe as another source has it."""
+    own = names_of(paper)
+    return any(one.id == paper.id or one.key == paper.key or names_of(one) & own for one in papers)

@@ -1,0 +1,275 @@
+"""The paper under review, as a run has it: its text, and the names by which agents speak of its parts."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TypeAlias, TypeVar
+
+from manyheads.bank.lexical import stems
+from manyheads.config import RunConfig
+from manyheads.discussion.run import Run
+from manyheads.literature.documents import Document, Figure, Reader, Reference, Section, Table, read_document
+from manyheads.papers import fold
+from manyheads.systems.mamorx.config import MamorxConfig
+from manyheads.systems.mamorx.result import Anchor, HiddenText, MamorxResult
+from manyheads.texts import count, read_subject
+
+F = TypeVar("F", Figure, Table)
+ABSTRACT = "Abstract"
+ALONE = "this is an abstract alone: there are no sections, figures, tables or references"
+PASSAGE = 90
+"""Words of a passage that a search gives, at most, where a sentence ends before them."""
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z(\[“\"])")
+
+
+@dataclass(frozen=True)
+class Passage:
+    """Some sentences of the paper, word for word."""
+
+    text: str
+    where: str
+    """The section, by its name."""
+    pages: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A section with all below it, or the abstract."""
+
+    name: str
+    text: str
+    pages: tuple[int, ...] = ()
+    cut: bool = False
+    """Whether only its beginning is shown."""
+
+
+@dataclass(frozen=True)
+class Manuscript:
+    """A paper under review.
+
+    Attributes:
+        path: the file, or the folder of the run that wrote it.
+        source: as it is named.
+        sha256: of the file; of title and text, where a run wrote it.
+    """
+
+    document: Document
+    path: Path
+    source: str
+    sha256: str
+
+    def __str__(self) -> str:
+        return f"{self.title or self.path.name}: {count(self.words, 'word')}"
+
+    @property
+    def title(self) -> str:
+        return self.document.title
+
+    @property
+    def abstract(self) -> str:
+        return self.document.abstract
+
+    @cached_property
+    def words(self) -> int:
+        return len(self.abstract.split()) + sum(len(one.text.split()) for one in self.document.sections)
+
+    @cached_property
+    def anchor(self) -> Anchor:
+        """What a result tells of it."""
+        document = self.document
+        return Anchor(
+            source=self.source,
+            title=self.title,
+            sha256=self.sha256,
+            words=self.words,
+            pages=document.pages,
+            year=document.year,
+            sections=[*map(section_name, document.sections)],
+            faults=[*document.faults],
+            hidden=[
+                *(HiddenText(text=one.text, page=one.page or None, why=one.why) for one in document.hidden),
+                *(
+                    HiddenText(text=one.text, page=one.page, why=one.why, shown=True)
+                    for one in document.speech
+                ),
+            ],
+        )
+
+    # Its parts, by the names that agents have for them.
+
+    @cached_property
+    def chapters(self) -> list[Chapter]:
+        """The abstract, then each section by itself."""
+        abstract = [Chapter(ABSTRACT, self.abstract)] if self.abstract else []
+        sections = (Chapter(section_name(one), one.text, one.pages) for one in self.document.sections)
+        return [*abstract, *sections]
+
+    @cached_property
+    def whole(self) -> list[Chapter]:
+        """The same, then each figure's caption, each table and the list of references: all that one prompt can show of it."""
+        document, works = self.document, self.references
+        figures = [Chapter(f"Figure {one.number}", one.caption, _page(one.page)) for one in document.figures]
+        tables = [
+            Chapter(
+                f"Table {one.number}", "\n".join([one.caption, *map(" | ".join, one.rows)]), _page(one.page)
+            )
+            for one in document.tables
+        ]
+        listed = [
+            one.text if one.text.startswith(name) else f"{name} {one.text}" for name, one in works.items()
+        ]
+        names = [*works][:1] + [*works][1:][-1:]
+        return [
+            *self.chapters,
+            *figures,
+            *tables,
+            *([Chapter("–".join(names), "\n".join(listed))] if listed else []),
+        ]
+
+    def chapter(self, name: str) -> Chapter | None:
+        """A section with those below it: by its number, its title or both, such as `4.2` or `Section 4.2 Results`."""
+        if fold(name) == fold(ABSTRACT):
+            return next((one for one in self.chapters if one.name == ABSTRACT), None)
+        sections = self.document.sections
+        wanted = re.sub(r"(?i)^\s*(section|sec\.?|appendix|§)\s*", "", name).strip()
+        number = re.match(r"([A-Z]|\d+)(\.\d+)*(?=\W|$)", wanted)
+        found = next(
+            (one for one in sections if fold(wanted) in (fold(section_name(one)), fold(one.title))), None
+        )
+        if not found and number:
+            found = next((one for one in sections if one.number == number[0]), None)
+        if not found and number and any(one.number.startswith(f"{number[0]}.") for one in sections):
+            found = Section(title="", number=number[0])
+        if not found:
+            return None
+        below = [one for one in sections if found.number and one.number.startswith(f"{found.number}.")]
+        whole = [found, *(one for one in below if one is not found)]
+        texts = (f"{section_name(one)}\n{one.text}" if one is not found else one.text for one in whole)
+        pages = sorted({page for one in whole for page in one.pages})
+        return Chapter(section_name(found), "\n\n".join(filter(None, texts)), tuple(pages))
+
+    def figure(self, name: str) -> Figure | None:
+        """Figure 2, Fig. 2, 2, or 2a of Figure 2."""
+        return _numbered(self.document.figures, name, FIGURE)
+
+    def table(self, name: str) -> Table | None:
+        return _numbered(self.document.tables, name, TABLE)
+
+    @cached_property
+    def references(self) -> dict[str, Reference]:
+        """By the names that they have in the result, such as `[12]`: its label, else its place in the list."""
+        labels = [one.number or str(at) for at, one in enumerate(self.document.references, 1)]
+        if len({*labels}) < len(labels):
+            labels = [str(at) for at in range(1, len(labels) + 1)]
+        return {
+            f"[{label.strip('[]')}]": one for label, one in zip(labels, self.document.references, strict=True)
+        }
+
+    def reference(self, name: str) -> str | None:
+        """The name of a reference that is written `[12]`, `Reference 12` or `Smith et al., 2020`."""
+        for label in re.findall(r"[\w+-]+", re.sub(r"(?i)^\s*ref(erence|\.)?", "", name)):
+            if f"[{label}]" in self.references:
+                return f"[{label}]"
+        years = re.findall(r"\b(?:19|20)\d\d\b", name)
+        for key, one in self.references.items():
+            if one.authors and fold(one.authors[0]) in fold(name) and years and str(one.year) == years[0]:
+                return key
+        return None
+
+    # Search.
+
+    @cached_property
+    def passages(self) -> list[Passage]:
+        """All of its text in passages of a few sentences."""
+        chapters = ((one, paragraph) for one in self.chapters for paragraph in one.text.splitlines())
+        return [Passage(text, one.name, one.pages) for one, paragraph in chapters for text in _cut(paragraph)]
+
+    def search(self, words: str, limit: int) -> list[Passage]:
+        """Passages that hold some of the words, the best first (BM25)."""
+        return [self.passages[at] for at in ranked([one.text for one in self.passages], words, limit)]
+
+
+MamorxRun: TypeAlias = Run[MamorxResult, MamorxConfig, Manuscript]
+FIGURE, TABLE = re.compile(r"(?i)^\s*fig(ure|\.)?s?\s*"), re.compile(r"(?i)^\s*tab(le|\.)?s?\s*")
+
+
+def section_name(section: Section) -> str:
+    """Such as `4.2 Results`."""
+    return section.name or "Text without a heading"
+
+
+def _numbered(parts: Sequence[F], name: str, word: re.Pattern[str]) -> F | None:
+    wanted = re.sub(r"[\s.:()]+$", "", word.sub("", name)).strip()
+    wanted = wanted.split(":")[0].strip()
+    for number in (wanted, re.sub(r"(?i)\s*\(?[a-z]\)?$", "", wanted)):
+        if found := next(
+            (one for one in parts if number and one.number.casefold() == number.casefold()), None
+        ):
+            return found
+    return None
+
+
+def _page(number: int) -> tuple[int, ...]:
+    return (number,) if number else ()
+
+
+def _cut(paragraph: str) -> Iterator[str]:
+    """A paragraph in passages that end with a sentence."""
+    passage = ""
+    for sentence in SENTENCE_END.split(paragraph.strip()):
+        if passage and len(passage.split()) + len(sentence.split()) > PASSAGE:
+            yield passage
+            passage = ""
+        passage = f"{passage} {sentence}".strip()
+    if passage:
+        yield passage
+
+
+def ranked(texts: Sequence[str], words: str, limit: int) -> list[int]:
+    """The places of the texts that hold some of the words, the best first (BM25), ties by place."""
+    import bm25s
+    import numpy as np
+
+    vocabulary = {"": 0}
+    tokens = [[vocabulary.setdefault(word, len(vocabulary)) for word in stems(text)] or [0] for text in texts]
+    asked = [word for word in dict.fromkeys(stems(words)) if word in vocabulary]
+    if not asked:
+        return []
+    index = bm25s.BM25()
+    index.index((tokens, vocabulary), create_empty_token=True, show_progress=False)
+    scores = index.get_scores(asked)
+    best: list[int] = np.argsort(-scores, kind="stable")[:limit].tolist()
+    return [at for at in best if scores[at] > 0]
+
+
+# Reading it.
+
+
+def read_paper(config: RunConfig) -> Manuscript | None:
+    """The paper that a run is to review; a PDF is read in a process of its own.
+
+    Raises:
+        DocumentError: the file is missing, or cannot be read.
+        SubjectError: the folder is of no run that wrote an abstract.
+    """
+    named: str | None = config.inputs.paper
+    if named is None:
+        return None
+    path = Path(named)
+    if path.is_dir():
+        subject = read_subject(path)
+        document = Document(title=subject.title, abstract=subject.text, faults=(ALONE,))
+        return Manuscript(document, path, named, subject.sha256)
+    document = _read(path)
+    with path.open("rb") as file:
+        return Manuscript(document, path, named, hashlib.file_digest(file, "sha256").hexdigest())
+
+
+def _read(path: Path) -> Document:
+    if path.suffix.lower() != ".pdf":
+        return read_document(path)
+    with Reader() as reader:
+        return reader.read(path)

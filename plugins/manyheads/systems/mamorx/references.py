@@ -1,0 +1,128 @@
+"""The works that the paper cites: whether each exists as it is cited, whether it is retracted, and what it is about (MAMORX, §3.1)."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from manyheads.core import together
+from manyheads.core.results import Retrieval
+from manyheads.discussion.run import Run
+from manyheads.errors import LiteratureError
+from manyheads.literature.documents import Reference
+from manyheads.literature.library import Library
+from manyheads.literature.matching import Cited, differences, near
+from manyheads.literature.queries import words_of
+from manyheads.literature.source import Part
+from manyheads.papers import ANY_TIME, Paper
+from manyheads.systems.mamorx.config import MamorxConfig
+from manyheads.systems.mamorx.result import CitedWork, MamorxResult
+
+STAGE = "references"
+PARTS: frozenset[Part] = frozenset(("abstract", "authors", "date", "doi", "retracted"))
+AT_ONCE = 8
+"""References that are looked up at once: who waits in line for a source loses patience with it."""
+
+
+async def look_up(run: Run[MamorxResult, MamorxConfig, Any]) -> None:
+    """Look the paper's references up, and fill `run.result.references` as they are found.
+
+    A reference that no source could be asked for is "not asked"; it is called "not found" only where all have answered.
+    They are looked for whatever the day of the paper: what it cites is no later work.
+    """
+    config, library = run.settings.references, run.library
+    if not config.enabled:
+        return
+    entries: Mapping[str, Reference] = run.material.references
+    works = {
+        name: CitedWork(name=name, text=one.text, title=one.title, year=one.year)
+        for name, one in entries.items()
+    }
+    run.result.references = [*works.values()]
+    if library is None:
+        return
+    turns = asyncio.Semaphore(AT_ONCE)
+
+    async def check(name: str) -> None:
+        async with turns:
+            await _Check(library, entries[name], works[name]).fill()
+
+    names = [*works]
+    await together(*map(check, names[: config.most]))
+    for name in names[config.most :]:
+        works[name].details = [f"left out: references.most is {config.most}"]
+    if left_out := len(names[config.most :]):
+        run.warn(
+            STAGE,
+            f"{left_out} of {len(names)} references are not looked up: references.most is {config.most}",
+        )
+
+
+def cite(run: Run[MamorxResult, Any, Any]) -> None:
+    """Keep the works that were found as evidence.
+
+    Called when nothing else goes on beside it: the order makes the ids of the evidence.
+    """
+    for number, one in enumerate(run.result.references, 1):
+        if one.paper:
+            query = one.title or one.text
+            way = Retrieval(source=one.paper.partition(":")[0], query=query, stage=STAGE, turn=number)
+            one.evidence = run.evidence.cite(one.paper, one.found, way, year=one.year)
+
+
+@dataclass
+class _Check:
+    """One reference that is looked up."""
+
+    library: Library
+    reference: Reference
+    work: CitedWork
+
+    async def fill(self) -> None:
+        """Fill its state in, and all that the sources tell of the work."""
+        silent, work = list[str](), self.work
+        if not (paper := await self._by_name(silent) or await self._by_title(silent)):
+            if silent:
+                work.details += silent
+            elif self.reference.doi or self.reference.arxiv or words_of(self.reference.title):
+                work.state = "not found"
+            else:
+                work.details.append("the entry tells neither a title nor a DOI")
+            return
+        work.details += differences(self.reference, paper)
+        work.state = "differs" if work.details else "exists"
+        work.paper, work.found, work.abstract = paper.id, paper.title, paper.abstract
+        work.retracted = await self.library.retracted(paper)
+
+    async def _by_name(self, silent: list[str]) -> Paper | None:
+        """The work that its DOI or arXiv number names; where that is another one, it is told."""
+        cited = Cited([self.reference.model_copy(update={"doi": None, "arxiv": None})])
+        for kind, name in (("DOI", self.reference.doi), ("arXiv number", self.reference.arxiv)):
+            if not name:
+                continue
+            try:
+                paper = await self.library.paper(name, parts=PARTS, window=ANY_TIME)
+            except LiteratureError as error:
+                silent.append(error.message)
+                continue
+            if paper and (not self.reference.title or cited.means(paper) or near(self.reference, paper)):
+                return paper
+            if paper:
+                self.work.details.append(f"its {kind} {name} is that of “{paper.title}”")
+        return None
+
+    async def _by_title(self, silent: list[str]) -> Paper | None:
+        """The work of its title, else one whose title and authors are near."""
+        if not words_of(self.reference.title):
+            return None
+        try:
+            found = await self.library.titled(self.reference.title, parts=PARTS, window=ANY_TIME)
+        except LiteratureError as error:
+            silent.append(error.message)
+            return None
+        cited = Cited([self.reference])
+        paper = next(filter(cited.means, found.papers), None)
+        paper = paper or next((one for one in found.papers if near(self.reference, one)), None)
+        if paper is None and found.degraded:
+            silent.append(f"{', '.join(found.degraded)} did not answer, and may know it")
+        return paper

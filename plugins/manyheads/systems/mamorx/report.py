@@ -1,0 +1,327 @@
+"""What a review of a paper comes to in words, and what its report shows: claims beside the pages that they rest on."""
+
+import base64
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from io import BytesIO
+from pathlib import Path
+from typing import Literal
+
+from manyheads.core.results import Figure
+from manyheads.errors import DocumentError
+from manyheads.literature.documents import page_size, places, render
+from manyheads.report.page import Page, View
+from manyheads.report.record import Record, count
+from manyheads.systems.mamorx.result import (
+    Box,
+    Claim,
+    Entry,
+    MamorxResult,
+    Novelty,
+    PaperReview,
+    Related,
+    Source,
+)
+
+WIDTH = 1100
+"""Pixels across a page: letters of ten points can be read."""
+QUALITY = 62
+"""Of a page's JPEG."""
+LARGEST = 12_000_000
+"""Bytes of all pictures of a report together."""
+IN_PAGES = ("passage", "table")
+"""What is looked up on a page; of a figure there is a picture, of a reference its line."""
+
+
+# In words.
+
+
+def essence(result: MamorxResult) -> Iterator[tuple[str, str]]:
+    """The paper, its scores, its novelty, and how far the review shows what it says."""
+    if result.title or result.paper:
+        yield "Paper", result.title or (result.paper.source if result.paper else "")
+    if result.partial:
+        yield "Partial", result.partial
+    for entry in result.review.entries if result.review else ():
+        if stated := value(entry):
+            yield entry.title, stated
+    if result.novelty:
+        yield "Novelty", f"{result.novelty.verdict}{conflicts(result.novelty)}"
+    if result.figures:
+        yield "Figures", f"{sum(note.seen for note in result.figures)} of {len(result.figures)} looked at"
+    if result.references:
+        yield "References", states(result)
+    if result.review and result.review.claims:
+        yield "Points", claims(result.review)
+
+
+def value(entry: Entry) -> str:
+    """A score, a choice or a truth value in words; empty for a text, and for a list of points."""
+    match entry.value:
+        case bool():
+            return "yes" if entry.value else "no"
+        case int():
+            return f"{entry.value} of {entry.scale[1]}" if entry.scale else str(entry.value)
+        case str() if entry.kind == "choice":
+            return entry.value
+        case _:
+            return ""
+
+
+def conflicts(novelty: Novelty) -> str:
+    """How many papers stand against it, after the verdict."""
+    return f", {count(len(novelty.conflicts), 'paper')} in conflict" if novelty.conflicts else ""
+
+
+def states(result: MamorxResult) -> str:
+    """How many references are in each state."""
+    told = [(state, sum(work.state == state for work in result.references)) for state in STATES]
+    retracted = sum(bool(work.retracted) for work in result.references)
+    words = [f"{number} {STATES[state]}" for state, number in told if number]
+    return ", ".join([*words, *([f"{retracted} retracted"] if retracted else [])])
+
+
+STATES = {"exists": "exist", "differs": "differ", "not found": "not found", "not asked": "not asked"}
+
+
+def claims(review: PaperReview) -> str:
+    """How many claims there are, and how many rest on what is there."""
+    shown = sum(claim.grounded for claim in review.claims)
+    return f"{shown} of {len(review.claims)} with sources that were found"
+
+
+def details(result: MamorxResult) -> Iterator[str]:
+    """The reason for the verdict on novelty, and what is wrong with references."""
+    if result.novelty and result.novelty.reason:
+        yield f"**Novelty.** {result.novelty.reason}"
+    for work in result.references:
+        if work.state in ("differs", "not found") or work.retracted:
+            why = [*work.details, *(["retracted"] if work.retracted else [])]
+            yield f"**{work.name}** {work.title or work.text}: {work.state}{': ' * bool(why)}{'; '.join(why)}"
+
+
+def work(result: MamorxResult) -> Iterator[str]:
+    """The review as an author reads it."""
+    if result.review:
+        if result.partial:
+            yield f"**This review is partial.** {result.partial}"
+        yield result.review.text
+
+
+def scores(result: MamorxResult) -> Mapping[str, Figure]:
+    """The scores of the form by their titles."""
+    entries = result.review.entries if result.review else []
+    return {
+        entry.title: Figure(mean=entry.value)
+        for entry in entries
+        if isinstance(entry.value, int) and not isinstance(entry.value, bool)
+    }
+
+
+# The report.
+
+
+def report(record: Record) -> View:
+    """The report of a run."""
+    people = tuple(person.name for person in record.result.result.team)
+    return View(__package__ or "", ReviewPage(record, people))
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A line of a quote on a page, in hundredths of its width and height.
+
+    Attributes:
+        anchor: the quote's id in the report, which its first line bears.
+    """
+
+    claim: int
+    anchor: str
+    first: bool
+    left: float
+    top: float
+    width: float
+    height: float
+
+    def within(self, across: float, down: float) -> "Mark":
+        """A mark that was measured as the page is."""
+        x, y = 100 / across, 100 / down
+        return replace(
+            self, left=self.left * x, top=self.top * y, width=self.width * x, height=self.height * y
+        )
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture within the page: its `data:` address, its pixels."""
+
+    address: str
+    width: int
+    height: int
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A page of the paper, with the quotes that are highlighted on it."""
+
+    page: int
+    picture: Picture
+    marks: list[Mark]
+
+
+@dataclass(frozen=True)
+class ReviewPage(Page):
+    """The whole report."""
+
+    @property
+    def result(self) -> MamorxResult:
+        return self.record.result.result
+
+    @cached_property
+    def review(self) -> PaperReview:
+        return self.result.review or PaperReview(form="", title="")
+
+    @property
+    def names_sources(self) -> bool:
+        """Whether whoever wrote the review was to name what each point rests on."""
+        return self.result.maker in ("committee", "alone")
+
+    @property
+    def grounded(self) -> int:
+        return sum(claim.grounded for claim in self.review.claims)
+
+    def points(self, entry: Entry, *, grounded: bool) -> list[Claim]:
+        """The claims of an entry that stand in it, or those that are set apart."""
+        claims = [claim for claim in self.review.claims if claim.number in entry.claims]
+        return [claim for claim in claims if (claim.grounded or not self.names_sources) == grounded]
+
+    value = staticmethod(value)
+
+    @cached_property
+    def states(self) -> str:
+        return states(self.result)
+
+    @cached_property
+    def compared(self) -> list[Related]:
+        """The papers that it was held against, or was to be: those in conflict first."""
+        related = self.result.novelty.related if self.result.novelty else []
+        left = [paper for paper in related if not paper.dropped and paper.relevant is not False]
+        return sorted(left, key=lambda paper: (paper.novel is not False, paper.novel is None))
+
+    @cached_property
+    def passed_over(self) -> list[Related]:
+        """The other papers that were found."""
+        related = self.result.novelty.related if self.result.novelty else []
+        return [paper for paper in related if paper not in self.compared]
+
+    @cached_property
+    def links(self) -> dict[tuple[str, str], str]:
+        """The ids of figures, references and papers in the report, by kind and name."""
+        novelty = self.result.novelty
+        named = {
+            "figure": [note.name for note in self.result.figures],
+            "reference": [work.name for work in self.result.references],
+            "paper": [paper.name for paper in novelty.related] if novelty else [],
+        }
+        return {
+            (kind, name): f"{kind}-{n}" for kind, names in named.items() for n, name in enumerate(names, 1)
+        }
+
+    def link(self, claim: Claim, source: Source) -> str:
+        """The id of what a source leads to; empty where there is nothing to be led to."""
+        if source.state == "absent":
+            return ""
+        anchor = _anchor(claim, source)
+        if any(mark.anchor == anchor for sheet in self.sheets for mark in sheet.marks):
+            return anchor
+        if there := self.links.get((source.kind, source.name)):
+            return there
+        return next((f"page-{sheet.page}" for sheet in self.sheets if sheet.page == source.page), "")
+
+    # Pictures.
+
+    @cached_property
+    def file(self) -> Path | None:
+        """The PDF under review; None where it is none, is gone, or another stands in its place."""
+        paper = self.result.paper
+        if not paper or not paper.pages:
+            return None
+        path = Path(paper.source)
+        try:
+            with path.open("rb") as file:
+                return path if hashlib.file_digest(file, "sha256").hexdigest() == paper.sha256 else None
+        except OSError:
+            return None
+
+    @cached_property
+    def pages(self) -> list[int]:
+        """The pages that claims rest on, in order; figures have pictures of their own."""
+        sources = (source for claim in self.review.claims for source in claim.sources)
+        return sorted({s.page for s in sources if s.page and s.state != "absent" and s.kind in IN_PAGES})
+
+    @cached_property
+    def sheets(self) -> list[Sheet]:
+        """The pages that claims rest on, as far as there is room for them beside the figures."""
+        sheets, room = list[Sheet](), LARGEST - sum(len(crop.address) for crop in self.crops.values())
+        for page in self.pages if self.file else ():
+            assert self.file
+            try:
+                picture = _picture(render(self.file, page, width=WIDTH, margin=0), "JPEG")
+                size, marks = page_size(self.file, page), self._marks(self.file, page)
+            except DocumentError:
+                continue
+            room -= len(picture.address)
+            if room < 0:
+                break
+            sheets.append(Sheet(page, picture, [mark.within(*size) for mark in marks]))
+        return sheets
+
+    def _marks(self, path: Path, page: int) -> list[Mark]:
+        """The quotes of a page, in points."""
+        marks = list[Mark]()
+        for claim in self.review.claims:
+            for source in claim.sources:
+                if source.page == page and source.state in ("exact", "close") and source.kind in IN_PAGES:
+                    lines = [box for box in source.boxes if box.page == page] or [
+                        Box(page=page, left=left, top=top, right=right, bottom=bottom)
+                        for left, top, right, bottom in places(path, page, source.found or source.quote)
+                    ]
+                    for place, box in enumerate(lines):
+                        anchor, size = _anchor(claim, source), (box.right - box.left, box.bottom - box.top)
+                        marks.append(Mark(claim.number, anchor, place == 0, box.left, box.top, *size))
+        return marks
+
+    @cached_property
+    def crops(self) -> dict[str, Picture]:
+        """The figures' pictures by their names."""
+        home = self.record.folder.resolve()
+        pictures = dict[str, Picture]()
+        for note in self.result.figures:
+            path = (home / note.image).resolve() if note.image else None
+            if path and path.is_relative_to(home) and path.is_file():
+                with suppress(OSError):
+                    pictures[note.name] = _picture(path.read_bytes(), "PNG")
+        return pictures
+
+
+def _anchor(claim: Claim, source: Source) -> str:
+    return f"quote-{claim.number}-{claim.sources.index(source) + 1}"
+
+
+def _picture(data: bytes, kind: Literal["JPEG", "PNG"]) -> Picture:
+    """A picture as small as the report can have it; raises `OSError` where it is none."""
+    from PIL import Image
+
+    image = Image.open(BytesIO(data)).convert("RGB")
+    image.thumbnail((WIDTH, 2 * WIDTH))
+    written = BytesIO()
+    if kind == "PNG" and len(image.getcolors(256) or ()):
+        image.quantize().save(written, "PNG", optimize=True)
+    else:
+        kind = "JPEG"
+        image.save(written, kind, quality=QUALITY, optimize=True)
+    address = f"data:image/{kind.lower()};base64,{base64.b64encode(written.getvalue()).decode()}"
+    return Picture(address, *image.size)

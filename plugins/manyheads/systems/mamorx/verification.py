@@ -1,0 +1,117 @@
+"""Whether what a review rests on is there: quotes in the paper, figures, tables, references, papers from outside."""
+
+import asyncio
+from collections.abc import Sequence
+
+from manyheads.core.events import Judged
+from manyheads.literature.documents import Document, Passage, find_quote
+from manyheads.replies import Mending, mending_of
+from manyheads.systems.mamorx.desk import VERIFICATION, Desk
+from manyheads.systems.mamorx.paper import MamorxRun, section_name
+from manyheads.systems.mamorx.result import Claim, PaperReview, Source
+from manyheads.systems.mamorx.review import markdown, source_of
+
+
+async def verify(desk: Desk, role: str, *, mend: bool) -> None:
+    """Look up all that the review's claims rest on, and write its text.
+
+    Args:
+        role: who wrote it.
+        mend: whether they are asked once more about the points whose sources are absent.
+    """
+    desk.begin(VERIFICATION)
+    run, review = desk.run, desk.run.result.review
+    assert review
+    await look_up(run, review.claims)
+    if mend and (astray := [claim for claim in review.claims if not claim.grounded]):
+        await _mend(desk, role, review, astray)
+    left = [claim for claim in review.claims if not claim.grounded]
+    if left:
+        run.warn(
+            VERIFICATION,
+            f"{len(left)} of {len(review.claims)} points name no source that is there; they stand apart",
+        )
+    review.text = markdown(review, desk.form, apart=True)
+
+
+async def look_up(run: MamorxRun, claims: Sequence[Claim]) -> None:
+    """Find each source of some claims; a large paper takes a while, so it is done beside the run."""
+    await asyncio.to_thread(lambda: [find(run, source) for claim in claims for source in claim.sources])
+
+
+def find(run: MamorxRun, source: Source) -> None:
+    """Look up one source, and fill in what is found: its page, its words, its state."""
+    paper, there, page, text = run.material, False, None, ""
+    match source.kind:
+        case "figure":
+            if figure := paper.figure(source.name):
+                source.name, page, there = f"Figure {figure.number}", figure.page or None, True
+        case "table":
+            if table := paper.table(source.name):
+                source.name, page, there = f"Table {table.number}", table.page or None, True
+        case "reference":
+            if name := paper.reference(source.name):
+                work = next((each for each in run.result.references if each.name == name), None)
+                source.name, there, text = name, True, paper.references[name].text
+                if work:
+                    source.evidence, text = work.evidence, f"{text}\n{work.abstract}"
+        case "paper":
+            related = run.result.novelty.related if run.result.novelty else []
+            if found := next((each for each in related if each.name == source.name), None):
+                source.evidence, there, text = found.evidence, True, f"{found.title}\n{found.abstract}"
+        case "passage":
+            there = False
+    source.page = page
+    if not source.quote:
+        source.state = "there" if there else "absent"
+        return
+    outside = Document(abstract=text) if source.kind in ("reference", "paper") else paper.document
+    passage = find_quote(outside, source.quote)
+    if passage is None or (not there and source.kind != "passage"):
+        source.state = "absent"
+        return
+    source.found, source.similarity = passage.text, round(passage.similarity, 3)
+    source.state = "exact" if passage.exact else "close"
+    if outside is paper.document:
+        source.page = passage.page or page
+    if source.kind == "passage":
+        source.name = place_name(passage, paper.document)
+
+
+def place_name(passage: Passage, document: Document) -> str:
+    """Where a passage stands, such as `Section 4.2 Results`, `Abstract` or `Figure 2`."""
+    if passage.section is None:
+        return passage.where[:1].upper() + passage.where[1:]
+    section = document.sections[passage.section]
+    return f"{'Section ' * bool(section.number)}{section_name(section)}"
+
+
+async def _mend(desk: Desk, role: str, review: PaperReview, astray: Sequence[Claim]) -> None:
+    """Have points mended or withdrawn whose sources are absent; one that is not answered stays as it is."""
+    run = desk.run
+    kind = mending_of(run.reply_type(role, "mend", Mending), len(review.claims), len(astray))
+    shown = await desk.text(VERIFICATION, role, purpose="mend")
+    reply = await desk.ask(
+        VERIFICATION,
+        role,
+        "mend",
+        kind,
+        tools=desk.tools(role),
+        manuscript=desk.overview(),
+        claims=astray,
+        **shown,
+    )
+    claims, withdrawn = {claim.number: claim for claim in astray}, set[int]()
+    for point in reply.value.points:
+        if not (claim := claims.pop(point.number, None)):
+            continue
+        if point.withdraw:
+            withdrawn.add(claim.number)
+        elif point.text.strip():
+            claim.text, claim.sources = point.text.strip(), [*map(source_of, point.sources)]
+        outcome = "withdrawn" if point.withdraw else "mended"
+        run.emit(Judged(stage=VERIFICATION, subject=f"point {claim.number}", outcome=outcome))
+    review.claims = [claim for claim in review.claims if claim.number not in withdrawn]
+    for entry in review.entries:
+        entry.claims = [number for number in entry.claims if number not in withdrawn]
+    await look_up(run, review.claims)

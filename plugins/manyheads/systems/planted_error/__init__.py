@@ -1,0 +1,59 @@
+"""Known faults in papers: how many of them reviews name, and how many they name where there are none."""
+
+from collections.abc import Sequence
+
+from manyheads.engine.system import Judge, Number, System
+from manyheads.systems.planted_error.judging import (
+    PlantedErrorConfig,
+    PlantedErrorInputs,
+    essence,
+    judge,
+    needs,
+    read,
+    report,
+)
+from manyheads.systems.planted_error.planted import KINDS
+from manyheads.systems.planted_error.result import PlantedErrorResult, Rates
+
+__all__ = ["PLANTED_ERROR"]
+
+
+def path(steps: Sequence[str]) -> tuple[str, ...]:
+    """`found`, `caption.found` and `alarms` are means; all else stands where its path says."""
+    place = (
+        ("kinds", *steps)
+        if steps[0] in KINDS
+        else ("all", *steps)
+        if steps[0] in Rates.model_fields
+        else tuple(steps)
+    )
+    return (*place, "mean") if steps[-1] in ("found", "false_alarms", "difference", "alarms") else place
+
+
+SHARES = {
+    "found": "share of planted errors found",
+    "false_alarms": "share of them alleged where there are none",
+}
+PLANTED_ERROR = System(
+    name="planted-error",
+    title="Planted errors",
+    about="Tells which of the errors that were planted in papers reviews of these name, and which they name without cause.",
+    config=PlantedErrorConfig,
+    inputs=PlantedErrorInputs,
+    result=PlantedErrorResult,
+    run=judge,
+    needs=needs,
+    essence=essence,
+    report=report,
+    read=read,
+    judge=Judge("reviews", "planted-error.found", path),
+    numbers={
+        **{f"planted-error.{name}": Number(title, (0, 1)) for name, title in SHARES.items()},
+        **{
+            f"planted-error.{kind}.{name}": Number(f"{title}: {kind}", (0, 1))
+            for kind in KINDS
+            for name, title in SHARES.items()
+        },
+        "planted-error.alarms": Number("points that allege an error where there is none"),
+    },
+)

@@ -1,0 +1,181 @@
+"""Texts laid out for a blind comparison: under ids that tell nothing, without what names a maker; the key says whose each is."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyheads.errors import ConfigError, RatingError
+from manyheads.resources import Resources
+from manyheads.suites.arena import nameless, style_of
+from manyheads.suites.spec import SuiteSpec, read_suite
+from suites.test_evaluate import run
+from support.suites import SPEC, write_suite
+
+TEXT = """## Summary
+
+As an AI language model, I cannot run the code. The paper counts owls. The review_leader asked the clarity expert,
+who finds Section 2 dense. MAMORX’s committee agrees; so does MAMORX, so does gpt-4o-mini.
+
+## Not verified
+
+These points name no source.
+- Table 9 is missing.
+
+### A part of it
+
+More.
+
+## Questions
+
+- Why owls?
+- The clarity experts ask: which owls? The mamorxian view is left alone.
+"""
+NAMES = ("review leader", "clarity expert", "MAMORX", "gpt-4o-mini")
+
+
+def test_what_names_a_maker_is_gone_and_all_else_stays() -> None:
+    text, changed = nameless(TEXT, NAMES, ("Not verified",))
+    assert changed == 1 + 1 + 6
+    for word in (
+        "language model",
+        "review_leader",
+        "clarity expert",
+        "MAMORX",
+        "gpt",
+        "Not verified",
+        "Table 9",
+        "More.",
+    ):
+        assert word not in text
+    assert "The paper counts owls. The reviewer asked the reviewer,\nwho finds Section 2 dense." in text
+    assert "The reviewer’s committee agrees; so does the reviewer, so does the reviewer." in text
+    assert "the the" not in text
+    assert "mamorxian" in text
+    assert text.endswith("is left alone.")
+    assert "## Questions\n\n- Why owls?" in text
+
+
+def test_a_text_that_names_nobody_stays_as_it_is() -> None:
+    plain = "## Summary\n\nOwls hear. As a language for models of owls, hooting will do."
+    assert nameless(plain, NAMES, ("Not verified",)) == (plain, 0)
+
+
+def test_signs_of_style_are_counted() -> None:
+    assert style_of("# One\n\n**Two**\n\nText of five words here.\n\n- a\n- b\n1. c") == {
+        "words": 14, "lines": 6, "headings": 2, "lists": 3,
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def laid_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Reviews of two abstracts by one reviewer and by two, each of a seed."""
+    base = tmp_path_factory.mktemp("arena")
+    for name in ("owls", "bats"):
+        (base / f"{name}.md").write_text(f"# On {name}\n\nWe plan with {name}. They hear well.")
+    suite = write_suite(
+        base, "mine", configs=["conference-review"], set={}, grid={"conference-review.repeats": [1, 2]}, repeats=1, plot=None,
+        measures=["usage.calls"], arena={"names": ["reviewer one"]},
+        cases=[{"id": name, "subject": f"../{name}.md"} for name in ("owls", "bats")],
+    )  # fmt: skip
+    (suite / "suite.yaml").write_text(
+        (suite / "suite.yaml").read_text().replace("turns: 1", "embedding: lexical")
+    )
+    evaluation, _ = run(suite, base / "out")
+    assert evaluation.arena == base / "out" / "arena"
+    return base / "out"
+
+
+def test_each_text_has_an_id_and_the_key_alone_says_whose_it_is(laid_out: Path) -> None:
+    arena = laid_out / "arena"
+    rows = list(csv.DictReader((arena / "key.csv").open(encoding="utf-8")))
+    assert sorted((row["case"], row["maker"]) for row in rows) == [
+        (case, f"conference-review.repeats={n}") for case in ("bats", "owls") for n in (1, 2)
+    ]
+    texts = {path.stem: path.read_text() for path in (arena / "texts").iterdir()}
+    assert texts.keys() == {row["id"] for row in rows}
+    cases = [json.loads(line) for line in (arena / "cases.jsonl").read_text().splitlines()]
+    assert {case["id"]: sorted(case["texts"]) for case in cases} == {
+        case: sorted(row["id"] for row in rows if row["case"] == case) for case in ("owls", "bats")
+    }
+    for case in cases:
+        assert (arena / case["paper"]).read_text().startswith(f"# On {case['id']}")
+    told = "".join(texts.values()) + (arena / "cases.jsonl").read_text()
+    assert "repeats" not in told
+    assert str(laid_out) not in told
+    for row in rows:
+        assert int(row["words"]) == len(texts[row["id"]].split())
+    assert "arena/key.csv" in (laid_out / "report.md").read_text()
+
+
+def test_the_same_runs_are_laid_out_alike(laid_out: Path) -> None:
+    before = {path: path.read_bytes() for path in (laid_out / "arena").rglob("*") if path.is_file()}
+    run(laid_out.parent / "mine", laid_out)
+    assert {path: path.read_bytes() for path in (laid_out / "arena").rglob("*") if path.is_file()} == before
+
+
+# Cases of a folder, and people's ratings of cases.
+
+
+def papers(folder: Path) -> Path:
+    (folder / "papers").mkdir()
+    for name, words in (("owls", 40), ("bats", 80), ("moles", 120), ("eels", 160)):
+        (folder / "papers" / f"{name}.md").write_text(f"# On {name}\n\n" + f"We plan with {name}. " * words)
+    (folder / "papers" / ".hidden").write_text("")
+    return folder / "papers"
+
+
+def rated(base: Path, **keys: Any) -> Path:
+    calibration = {"measure": "usage.input_tokens", "people": "people.csv", "threshold": 5}
+    return write_suite(
+        base, "mine", configs=["conference-review"], grid={}, repeats=1, plot=None, measures=["usage.input_tokens"],
+        calibration=calibration, files="subject", **keys,
+    )  # fmt: skip
+
+
+def test_a_folder_is_a_case_a_file_and_is_held_against_people(tmp_path: Path) -> None:
+    folder, suite = papers(tmp_path), rated(tmp_path)
+    (suite / "suite.yaml").write_text(
+        (suite / "suite.yaml").read_text().replace("turns: 1", "conference-review.repeats: 1")
+    )
+    ratings = {"owls": (2, 3), "bats": (4, 3), "moles": (6, 7), "eels": (8, 9)}
+    lines = [
+        "paper,rater,score",
+        *(f"{name},{r},{s}" for name, two in ratings.items() for r, s in zip("AB", two, strict=True)),
+    ]
+    (folder / "people.csv").write_text("\n".join(lines))
+    found = read_suite(str(suite), Resources.of(), folder)
+    assert {case: Path(keys["subject"]).name for case, keys in found.cases.items()} == {
+        name: f"{name}.md" for name in ("bats", "eels", "moles", "owls")
+    }
+    suite_yaml = suite / "suite.yaml"
+    suite_yaml.write_text(suite_yaml.read_text() + "\ncases: cases.jsonl\n")
+    (suite / "cases.jsonl").write_text(
+        "".join(json.dumps({"id": case, **keys}) + "\n" for case, keys in found.cases.items())
+    )
+    (suite / "people.csv").write_text("\n".join(lines))
+    run(suite, tmp_path / "out")
+    [held] = json.loads((tmp_path / "out" / "calibration.json").read_text())
+    figures = held["figures"]["scores"]["figures"]
+    assert {name: each["estimate"] for name, each in figures.items() if name != "balanced_accuracy"} == {
+        "spearman": 1, "kendall": 1, "auroc": 1,
+    }, "longer papers have more tokens, and people like them"  # fmt: skip
+    report = (tmp_path / "out" / "report.md").read_text()
+    assert "| 4 | Spearman ρ | 1.00 " in report
+    assert "50% of the cases" in report
+
+
+def test_what_does_not_fit_is_said_before_anything_is_run(tmp_path: Path) -> None:
+    folder, suite = papers(tmp_path), rated(tmp_path)
+    with pytest.raises(RatingError, match=r"people\.csv"):
+        read_suite(str(suite), Resources.of(), folder)
+    plain = write_suite(tmp_path, "plain")
+    with pytest.raises(ConfigError, match="takes a file of cases"):
+        read_suite(str(plain), Resources.of(), folder)
+    (folder / "owls.txt").write_text("Owls again.")
+    with pytest.raises(ConfigError, match="a case 'owls' already"):
+        read_suite(str(suite), Resources.of(), folder)
+    with pytest.raises(ValueError, match="is not among the measures"):
+        SuiteSpec.model_validate({**SPEC, "calibration": {"measure": "cd", "people": "people.csv"}})

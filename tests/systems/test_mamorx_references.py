@@ -1,0 +1,191 @@
+"""The references of a paper: whether each exists as it is cited, and what the sources tell of it."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyheads.literature import semantic_scholar
+from manyheads.literature.documents import Reference
+from manyheads.retry import Pace
+from manyheads.systems.mamorx import references
+from manyheads.systems.mamorx.config import MamorxConfig
+from manyheads.systems.mamorx.result import CitedWork
+from support.llm import LLM
+from support.openalex import OpenAlexServer, work
+from support.papers_read import entry, paper, review
+from support.play import Played
+from support.scholar import Scholar, Trouble, record
+
+LookUp = Callable[..., Any]
+HAND = record(
+    "a" * 40, "A tactile hand for the careful harvest of ripe berries", abstract="It feels.", year=2012,
+    authors=[{"name": "Ada Berg", "authorId": "1"}, {"name": "Bo Lee", "authorId": "2"}],
+    externalIds={"DOI": "10.1234/hand.1", "ArXiv": "1201.00001"},
+)  # fmt: skip
+GLOVE = record(
+    "b" * 40, "Gloves", abstract="They warm.", year=2013, authors=[{"name": "C. Ray", "authorId": "3"}]
+)
+
+
+def cited(title: str = HAND["title"], **known: Any) -> Reference:
+    known = {"year": 2012, "authors": ("Berg", "Lee"), **known}
+    return entry(f"A. Berg and B. Lee. {title}. {known['year']}.", title=title, **known)
+
+
+@pytest.fixture
+def scholar() -> Iterator[Scholar]:
+    with Scholar(papers=[HAND, GLOVE]) as server:
+        yield server
+
+
+@pytest.fixture
+def look_up(llm: LLM, scholar: Scholar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LookUp:
+    monkeypatch.setattr(semantic_scholar, "SHARED_POOL", Pace(0.0))
+    monkeypatch.setenv("MANYHEADS_CACHE", str(tmp_path / "cache"))
+
+    async def work(run: Any) -> None:
+        await references.look_up(run)
+        references.cite(run)
+
+    async def runner(*entries: Reference, literature: dict[str, Any] | None = None, **more: Any) -> Played:
+        given = {
+            "cascade": ["semantic_scholar"],
+            "endpoints": {"semantic_scholar": scholar.url},
+            **(literature or {}),
+        }
+        return await review(llm, tmp_path / "run", paper(*entries), work=work, literature=given, **more)
+
+    return runner
+
+
+def works(played: Played) -> list[CitedWork]:
+    return [CitedWork.model_validate(each) for each in played.result["references"]]
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        cited(),
+        cited("A tactile hnad for the careful harvest of ripe berries"),
+        entry("Berg. A hand. 2012.", year=2012, doi="10.1234/hand.1"),
+        cited(doi="10.1234/hand.1", year=2013),
+        cited(authors=("Lee", "Berg")),
+        cited(year=None),
+        entry(f"Berg, A., Lee, B. {HAND['title']}. 2012.", title="B", year=2012, arxiv="1201.00001"),
+    ],
+)
+async def test_a_reference_exists_by_its_title_or_number(look_up: LookUp, reference: Reference) -> None:
+    played = await look_up(reference)
+    [one] = works(played)
+    assert (one.state, one.details, one.found, one.abstract) == ("exists", [], HAND["title"], "It feels.")
+    [evidence] = played.result["evidence"]
+    assert (one.evidence, evidence["title"], evidence["retrievals"][0]["stage"]) == (
+        "e1",
+        HAND["title"],
+        "references",
+    )
+
+
+@pytest.mark.parametrize(
+    ("reference", "detail"),
+    [
+        (cited(year=2009), "year: 2009"),
+        (cited(authors=("Moe", "Berg")), "authors: Moe"),
+        (
+            cited("A tactile hand for the careful harvest of old berries"),
+            "title: “A tactile hand for the careful harvest of old berries”",
+        ),
+        (cited(doi="10.1234/other"), "its DOI 10.1234/other is that of “Gloves”"),
+    ],
+)
+async def test_what_exists_with_other_details_says_which(
+    look_up: LookUp, scholar: Scholar, reference: Reference, detail: str
+) -> None:
+    scholar.papers = [HAND, {**GLOVE, "externalIds": {"DOI": "10.1234/other"}}]
+    [one] = works(await look_up(reference))
+    assert (one.state, one.found) == ("differs", HAND["title"])
+    [told] = one.details
+    assert told.startswith(detail)
+
+
+async def test_a_short_title_needs_year_and_authors_too(look_up: LookUp) -> None:
+    own = [
+        cited("Gloves", year=year, authors=(name,))
+        for year, name in ((2013, "Ray"), (1999, "Ray"), (2013, "Moe"))
+    ]
+    assert [one.state for one in works(await look_up(*own))] == ["exists", "differs", "not found"]
+
+
+async def test_what_no_source_has_is_not_found_after_a_few_questions(
+    look_up: LookUp, scholar: Scholar
+) -> None:
+    [one] = works(await look_up(cited("Zeppelins that juggle xylophones in quasar light above the sea")))
+    assert (one.state, one.found, one.evidence, one.retracted) == ("not found", "", None, None)
+    assert len(scholar.requests) == 2, "the title, and its salient words"
+
+
+async def test_what_could_not_be_asked_is_not_called_missing(look_up: LookUp, scholar: Scholar) -> None:
+    scholar.troubles.append(Trouble("status", times=None, status=503))
+    played = await look_up(cited(), cited("Another of its kind", doi="10.1234/x"))
+    assert {one.state for one in works(played)} == {"not asked"}
+    assert all("503" in " ".join(one.details) for one in works(played))
+    assert played.result["degraded"] == ["semantic_scholar"]
+
+
+async def test_where_one_of_two_sources_is_silent_what_is_found_still_counts(
+    look_up: LookUp, scholar: Scholar
+) -> None:
+    endpoints = {"openalex": "http://127.0.0.1:9", "semantic_scholar": scholar.url}
+    played = await look_up(
+        cited(), cited("A paper of no source at all"),
+        literature={"cascade": ["semantic_scholar", "openalex"], "endpoints": endpoints},
+    )  # fmt: skip
+    assert [one.state for one in works(played)] == ["exists", "not asked"]
+
+
+async def test_an_entry_that_tells_nothing_is_not_asked(look_up: LookUp, scholar: Scholar) -> None:
+    [one] = works(await look_up(entry("Personal communication, 2012.")))
+    assert (one.state, scholar.requests) == ("not asked", [])
+
+
+async def test_references_beyond_the_number_are_said_to_be_left_out(look_up: LookUp) -> None:
+    played = await look_up(cited(), cited(), cited(), mamorx={"references": {"most": 2}})
+    assert [one.state for one in works(played)] == ["exists", "exists", "not asked"]
+    assert any("1 of 3 references" in line for line in played.result["warnings"])
+    assert MamorxConfig().references.most == 100
+
+
+async def test_they_can_be_left_out(look_up: LookUp, scholar: Scholar) -> None:
+    assert works(await look_up(cited(), mamorx={"references": {"enabled": False}})) == []
+    assert scholar.requests == []
+
+
+async def test_they_are_looked_for_whatever_the_dates_of_the_search(look_up: LookUp) -> None:
+    """A work of the bound's own year is cited before it."""
+    [one] = works(await look_up(cited(), literature={"before": "2012"}))
+    assert one.state == "exists"
+
+
+@pytest.mark.parametrize("first", ["openalex", "semantic_scholar"])
+async def test_a_retraction_is_told_by_the_source_that_knows(
+    look_up: LookUp, scholar: Scholar, first: str
+) -> None:
+    """Also where another one has found the work."""
+    authors = [{"author": {"display_name": name}} for name in ("Ada Berg", "Bo Lee")]
+    known = {
+        "doi": "https://doi.org/10.1234/hand.1",
+        "publication_year": 2012,
+        "authorships": authors,
+        "abstract": "It feels.",
+    }
+    second = "semantic_scholar" if first == "openalex" else "openalex"
+    with OpenAlexServer(papers=[work(1, HAND["title"], is_retracted=True, **known)]) as openalex:
+        endpoints = {"openalex": openalex.url, "semantic_scholar": scholar.url}
+        played = await look_up(cited(), literature={"cascade": [first, second], "endpoints": endpoints})
+        [one] = works(played)
+        assert (one.state, one.retracted, one.paper.partition(":")[0]) == ("exists", True, first)
+        by_doi = [asked.path for asked in openalex.requests if "doi:" in asked.path]
+        assert len(by_doi) == (first != "openalex")
+    assert "retracted" not in played.result["evidence"][0]

@@ -1,0 +1,268 @@
+"""Planted errors: each is proved by the paper itself; who names it has found it, who says nothing or everything has not."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyheads.errors import ConfigError, DocumentError, SubjectError
+from manyheads.literature.documents import Document, read_document
+from manyheads.resources import shipped
+from manyheads.systems.planted_error.key import CASES, KEY, Entry, plant_all, read_key
+from manyheads.systems.planted_error.matching import Point, alleges, names, points_of
+from manyheads.systems.planted_error.planted import KINDS, Fault, Kind, as_json, plant
+from support.llm import LLM
+from support.play import Played, config_for, play
+from support.requests import Request
+
+SUITE = shipped() / "evals" / "review-planted-errors"
+PAPERS = sorted((SUITE / "papers").glob("*.json"))
+
+
+def differences(one: Any, other: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Where two pieces of data differ."""
+    if isinstance(one, dict) and one.keys() == other.keys():
+        return [each for key in one for each in differences(one[key], other[key], (*place, key))]
+    if isinstance(one, list) and len(one) == len(other):
+        pairs = zip(one, other, strict=True)
+        return [each for n, (a, b) in enumerate(pairs) for each in differences(a, b, (*place, n))]
+    return [] if one == other else [place]
+
+
+def told(fault: Fault) -> str:
+    """What a reviewer writes who has found it."""
+    first, *_ = fault.places
+    match fault.kind:
+        case "wrong-number":
+            return f"The text gives {fault.values[0]}, whereas {first} reports {fault.values[1]} for {fault.subjects[0]}."
+        case "caption":
+            return f"The caption of {first} contradicts the text: it reads “{fault.values[0]}”."
+        case "missing-baseline":
+            return f"{fault.subjects[0]} is announced as a baseline, but results for it are missing from {first}."
+        case "broken-reference":
+            return f"The citation {fault.subjects[0]} does not appear in the list of references."
+        case "swapped-columns":
+            return f"In {first} the columns {fault.subjects[0]} and {fault.subjects[1]} seem to be swapped."
+
+
+PRAISE = (
+    "The paper is well written. Table 1 supports the claims, and Figure 2 is clear. More datasets would help."
+)
+EVERYTHING = (
+    "The numbers in Table 1 do not match the text in Section 5.",
+    "The caption of Figure 1 contradicts the text, and so does the caption of Figure 2.",
+    "Table 2 is inconsistent with Section 6 and its columns are mislabelled.",
+    "Several baselines are missing: no results are given for step counters, network load, carbon dioxide, door beams, line "
+    "perplexity, made-up errors, burst counters or the duration mixture.",
+    "References are missing from the list, such as [9] and [14].",
+)
+
+
+@pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_fault_stands_in_one_place_and_is_known_by_who_names_it(kind: Kind, path: Path) -> None:
+    clean = read_document(path)
+    planting = plant(clean, kind, 3)
+    assert planting
+    assert plant(clean, kind, 3) == planting
+    fault, before, after = planting.fault, as_json(clean), as_json(planting.document)
+    changed = differences(before, after)
+    tables = {place[:2] for place in changed if place[0] == "tables"}
+    assert len(tables or changed) == 1, "one cell, caption, sentence or table"
+    expected = {"caption": "figures", "missing-baseline": "tables", "swapped-columns": "tables"}
+    assert changed[0][0] == expected.get(kind, "sections")
+    texts = json.dumps(after, ensure_ascii=False)
+    assert all(quote in texts for quote in fault.quotes)
+    assert names(Point(told(fault)), fault)
+    assert not any(names(point, fault) for point in points_of(PRAISE))
+    others = [other.fault for each in KINDS if each != kind and (other := plant(clean, each, 3))]
+    assert sum(names(Point(told(other)), fault) for other in others) <= 1, (
+        "faults of one table may be taken for each other"
+    )
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_other_seeds_plant_other_faults_that_are_proved_all_the_same(seed: int) -> None:
+    for path in PAPERS:
+        clean = read_document(path)
+        for kind in KINDS:
+            planting = plant(clean, kind, seed)
+            assert planting
+            assert as_json(planting.document) != as_json(clean)
+            assert names(Point(told(planting.fault)), planting.fault)
+
+
+WRONG = Fault(
+    kind="wrong-number", about="", places=["Table 1", "Section 5", "Results"], quotes=["Treadcount has a mean error of 3.84 visitors."],
+    values=["3.84", "1.84"], subjects=["Treadcount", "Mean error"],
+)  # fmt: skip
+REFERENCE = Fault(
+    kind="broken-reference", about="", places=["[14]"], quotes=["Beams lose count when groups pass [14]."], values=["14", "2"],
+    subjects=["[14]"],
+)  # fmt: skip
+BASELINE = Fault(
+    kind="missing-baseline", about="", places=["Table 1", "Section 4"], quotes=["We compare with network load and door beams."],
+    subjects=["Network load"],
+)  # fmt: skip
+COLUMNS = Fault(
+    kind="swapped-columns", about="", places=["Table 1", "Section 5", "Results"], values=["6.5", "1.84"], subjects=["Mean error", "Delay"],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fault", "text", "sources", "found"),
+    [
+        (WRONG, "Is it 3.84 or 1.84?", (), True),
+        (WRONG, "The error of 3.84 in Sec. 5 disagrees with Tab. 1.", (), True),
+        (WRONG, "This number is not the one in the table; they do not match.", ("Treadcount has a mean error of 3.84 visitors", "Table 1"), True),
+        (WRONG, "Table 1 is inconsistent with the Results section.", (), True),
+        (WRONG, "Table 1 is inconsistent with Table 2.", (), False),
+        (WRONG, "The error of 3.84 visitors in Table 1 is impressive.", (), False),
+        (WRONG, "The error 13.84 is wrong.", (), False),
+        (REFERENCE, "[14] is cited but there are only six references.", (), True),
+        (REFERENCE, "Reference 14 does not exist.", (), True),
+        (REFERENCE, "A citation points to nothing.", ("Beams lose count when groups pass",), True),
+        (REFERENCE, "[14] is an excellent paper that is discussed too briefly.", (), False),
+        (REFERENCE, "References on acoustics are missing.", (), False),
+        (BASELINE, "Table 1 has no row for network load, although Section 4 announces it.", (), True),
+        (BASELINE, "Door beams are missing from Table 1.", ("We compare with network load and door beams.",), False),
+        (BASELINE, "Network load is a weak baseline.", (), False),
+        (COLUMNS, "The entries of mean error and delay look interchanged.", (), True),
+        (COLUMNS, "For Table 1, the text says 1.84 but the column Mean error has 6.5: it does not match.", (), True),
+        (COLUMNS, "Mean error is the wrong measure; report the median too.", (), False),
+    ],
+)  # fmt: skip
+def test_a_point_must_name_the_place_and_the_contradiction(
+    fault: Fault, text: str, sources: tuple[str, ...], found: bool
+) -> None:
+    assert names(Point(text, sources), fault) is found
+
+
+def test_alarms_are_allegations_about_something_in_the_paper() -> None:
+    assert alleges(Point("The caption of Figure 3 contradicts the text."), "caption")
+    assert not alleges(Point("The authors contradict common sense."), "caption")
+    assert not any(alleges(Point(text), kind) for text in PRAISE.split(". ") for kind in KINDS)
+
+
+def test_where_nothing_proves_a_fault_none_is_planted(tmp_path: Path) -> None:
+    bare = Document(title="Owls", abstract="Owls hear.", year=2020)
+    assert [plant(bare, kind) for kind in KINDS] == [None] * len(KINDS)
+    (paper := tmp_path / "owls.json").write_text(json.dumps(as_json(bare)))
+    with pytest.raises(DocumentError, match="no fault can be planted"):
+        plant_all([paper], tmp_path / "out")
+
+
+def test_what_ships_is_what_is_made_and_names_tell_nothing(tmp_path: Path) -> None:
+    key = plant_all(PAPERS, tmp_path)
+    for file in (KEY, CASES, *(each.file for each in key.documents)):
+        assert (tmp_path / file).read_text() == (SUITE / file).read_text(), "manyheads plant"
+    assert len(key.documents) == len(PAPERS) * (1 + len(KINDS))
+    letters = {each.file[-6] for each in key.documents if each.planted is None}
+    assert len(letters) > 1, "the clean one is not always the same letter"
+    for each in key.documents:
+        document = read_document(SUITE / each.file)
+        assert document.tables[0].rows
+        assert len(document.references) in (3, 5, 6)
+
+
+# The judge.
+
+
+Say = Callable[[Entry], Sequence[str]]
+
+
+def reviews_of(folder: Path, say: Say) -> list[str]:
+    """A review of each document of the key, as text files by the documents' names."""
+    paths = list[str]()
+    for entry in read_key(SUITE / KEY).documents:
+        path = folder / f"{Path(entry.file).stem}.md"
+        path.write_text("\n\n".join(say(entry)))
+        paths.append(str(path))
+    return paths
+
+
+async def judged(llm: LLM, folder: Path, say: Say, *sets: str, key: Path = SUITE / KEY) -> Played:
+    listed = json.dumps(reviews_of(folder, say))
+    config = config_for(
+        llm, "system=planted-error", f"inputs.reviews={listed}", f"planted-error.key={key}", *sets
+    )
+    return await play(config, folder / "run", llm)
+
+
+def perfect(entry: Entry) -> list[str]:
+    return [PRAISE, *([told(entry.faults[0])] if entry.planted else [])]
+
+
+def shares(played: Played) -> dict[str, tuple[float, float, float]]:
+    rows = {"all": played.result["all"], **played.result["kinds"]}
+    return {
+        name: tuple(each[part]["mean"] for part in ("found", "false_alarms", "difference"))
+        for name, each in rows.items()
+    }
+
+
+async def test_who_names_each_fault_finds_all_and_alleges_nothing(llm: LLM, tmp_path: Path) -> None:
+    played = await judged(llm, tmp_path, perfect)
+    assert shares(played) == dict.fromkeys(("all", *KINDS), (1, 0, 1))
+    assert played.result["alarms"]["mean"] == 0
+    assert played.requests == []
+    assert {(each["planted"], each["clean"]) for each in played.result["kinds"].values()} == {(3, 3)}
+    assert "found 1.00" in (played.folder / "report.html").read_text()
+
+
+async def test_who_says_nothing_of_it_finds_none(llm: LLM, tmp_path: Path) -> None:
+    played = await judged(llm, tmp_path, lambda entry: [PRAISE])
+    assert shares(played) == dict.fromkeys(("all", *KINDS), (0, 0, 0))
+
+
+async def test_who_complains_about_everything_raises_as_many_false_alarms(llm: LLM, tmp_path: Path) -> None:
+    played = await judged(llm, tmp_path, lambda entry: EVERYTHING)
+    found, alarms, difference = shares(played)["all"]
+    assert found > 0.5
+    assert alarms > 0.5
+    assert abs(difference) < 0.35
+    assert played.result["alarms"]["mean"] == len(EVERYTHING)
+
+
+async def test_a_judge_model_is_asked_about_each_fault(llm: LLM, tmp_path: Path) -> None:
+    """It answers by the fault's own words, which the perfect reviewer repeats here."""
+
+    def by_about(request: Request) -> list[int]:
+        asked = request.asking
+        about = asked.partition("<fault>")[2].partition("</fault>")[0].strip()
+        points = asked.split("Point ")[1:]
+        return [number for number, text in enumerate(points, 1) if about in text]
+
+    llm.answers["points"] = by_about
+
+    def say(entry: Entry) -> list[str]:
+        return [PRAISE, *([entry.faults[0].about] if entry.planted else [])]
+
+    played = await judged(llm, tmp_path, say, "planted-error.by=model")
+    assert shares(played) == dict.fromkeys(("all", *KINDS), (1, 0, 1))
+    assert len(played.requests) == 3 * 2 * len(KINDS)
+    assert played.result["judged_by"] == "model"
+
+
+async def test_an_answer_that_names_no_point_is_counted_and_not_guessed(llm: LLM, tmp_path: Path) -> None:
+    llm.answers["points"] = lambda request: [99] if "Line perplexity" in request.asking else []
+    played = await judged(llm, tmp_path, perfect, "planted-error.by=model")
+    assert played.result["failed"] == 2
+    assert [each["kind"] for each in played.result["checks"] if each["failed"]] == ["missing-baseline"] * 2
+    assert any("left out" in each for each in played.result["warnings"])
+
+
+async def test_what_cannot_be_judged_is_refused(llm: LLM, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        await judged(llm, tmp_path, perfect, key=tmp_path / "none.json")
+    (other := tmp_path / "owls.md").write_text("A review.")
+    config = config_for(
+        llm, "system=planted-error", f"inputs.reviews=[{other}]", f"planted-error.key={SUITE / KEY}"
+    )
+    with pytest.raises(SubjectError, match=r"owls\.md, which is not in"):
+        await play(config, tmp_path / "run", llm)
+    config = config_for(llm, "system=planted-error", f"inputs.reviews=[{other}]")
+    with pytest.raises(ConfigError, match="no key"):
+        await play(config, tmp_path / "run", llm)

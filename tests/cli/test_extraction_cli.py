@@ -28,7 +28,7 @@ from support.llm import LLM
 from support.papers import papers
 from support.requests import Request
 
-COUNT = 40
+COUNT = 24
 ANSWERS = {"entities": ["soft grippers", "rare languages"]}
 BUDGET = re.compile(r"budget is spent: calls 12, used are 12")
 
@@ -203,7 +203,7 @@ def test_a_budget_that_ends_keeps_what_is_done(corpus: Path, llm: LLM) -> None:
     served = (*served_by(llm), "--budget", "calls=12")
     stopped = extract(corpus, *served)
     assert BUDGET.search(stopped.err)
-    assert "12 of 40 papers are done, and kept" in stopped.err
+    assert f"12 of {COUNT} papers are done, and kept" in stopped.err
     assert "the same command with --budget calls=<larger>" in stopped.err
     assert stopped.code == 2
     assert len(records(corpus)) == llm.calls == 12
@@ -217,7 +217,7 @@ def test_papers_that_no_reply_is_of_use_for_are_told(corpus: Path, llm: LLM) -> 
     llm.faults.append(Fault("prose", times=None, when=lambda request: title(request) == bad))
     told = extract(corpus, *served_by(llm))
     assert told.code == 2
-    assert "1 of 40 papers have no record by openai/test" in told.err
+    assert f"1 of {COUNT} papers have no record by openai/test" in told.err
     assert "passed over: p3: " in told.err
     assert len(records(corpus)) == COUNT - 1
     llm.faults.clear()
@@ -234,7 +234,7 @@ def test_papers_that_come_later_are_the_only_ones_extracted(corpus: Path, llm: L
         bank.add([new], period="past")
     (corpus / CHECKSUMS).unlink(missing_ok=True)  # it has changed since it was built
     assert (
-        "1 papers extracted by openai/test; 40 had such a record before"
+        f"1 papers extracted by openai/test; {COUNT} had such a record before"
         in extract(corpus, *served_by(llm)).out
     )
     assert asked(llm)["Late pears"] == 1

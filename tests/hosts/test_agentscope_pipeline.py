@@ -120,7 +120,7 @@ async def test_a_time_limit_surfaces_and_the_run_goes_on_later(pipeline: VirSciP
 async def test_an_interrupt_from_elsewhere_ends_the_reply(pipeline: VirSciPipeline, llm: LLM) -> None:
     llm.delay = 0.2
     asking = asyncio.create_task(run(pipeline))
-    await asyncio.sleep(0.5)
+    await asyncio.sleep(0.3)
     assert [event async for event in pipeline.reply_stream(UserInterruptEvent(reply_id="any"))] == []
     events, message, _ = await asyncio.wait_for(asking, 2)
     assert events[-1].finished_reason == message.finished_reason == "interrupted"
@@ -154,7 +154,7 @@ async def test_what_went_wrong_is_said_and_raised(pipeline: VirSciPipeline, llm:
 
 
 async def test_one_pipeline_runs_one_at_a_time(pipeline: VirSciPipeline, llm: LLM) -> None:
-    llm.delay = 0.05
+    llm.faults.append(Fault("slow", seconds=0.2))
     asking = asyncio.create_task(run(pipeline))
     await asyncio.sleep(0.05)
     with pytest.raises(ConfigError, match="is running"):

@@ -39,7 +39,7 @@ def names(word: str, *, always: bool = False) -> Callable[[Request], str | None]
 def able(llm: LLM) -> None:
     """Can do everything."""
     llm.tool_calls = TWICE
-    llm.reply = names("Red.")
+    llm.reply = names("Yellow, blue, green.")
 
 
 def held_to_a_grammar(llm: LLM) -> None:
@@ -136,9 +136,15 @@ async def test_the_window_of_another_model_is_not_taken(
 
 
 @pytest.mark.parametrize(
-    ("said", "sees"), [("RED", True), ("It is red.", True), ("It cannot be rendered.", None)]
+    ("said", "sees"),
+    [
+        ("YELLOW blue Green", True),
+        ("It is yellow, then blue, then green.", True),
+        ("Red, green, blue.", None),
+        ("A greenish one, blue.", None),
+    ],
 )
-async def test_the_colour_is_a_word_of_its_own(llm: LLM, said: str, sees: bool | None) -> None:
+async def test_it_sees_where_it_names_the_colours(llm: LLM, said: str, sees: bool | None) -> None:
     llm.reply = names(said)
     found, _ = await probe(model(llm), "default")
     assert found.vision is sees

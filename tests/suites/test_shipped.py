@@ -25,6 +25,9 @@ CELLS = {
     "prompt-check": 7 * 3,
     "scipip-retrieval": 13 * 3,
     "scipip-ideas": 4 * 3 * 2,
+    "review-planted-errors": 4 * 18 * 1,
+    "review-systems": 4 * 3 * 1,
+    "review-calibration": 3 * 12 * 1,
 }
 """Conditions × cases × repeats of each."""
 REBUTTAL = [name for name in CELLS if name.startswith("rebuttal-")]

@@ -53,6 +53,18 @@ def inquiries(*experts: str) -> Callable[[Request], list[dict[str, str]]]:
     )
 
 
+def questions_seen(request: Request) -> str:
+    return f"On {request.asking.count('<question>')}."
+
+
+def question_seed(request: Request) -> str:
+    return f"{request.system}\0{request.asking}"
+
+
+def two_heard(request: Request) -> bool:
+    return request.asking.count("<reply>") > 1
+
+
 def of(played: Played, reply: str) -> list[Request]:
     """The requests for a reply, without those that follow tool calls."""
     return [request for request in played.requests if request.title == reply and not request.tools_answered]
@@ -378,7 +390,7 @@ async def test_a_run_that_stopped_anywhere_comes_to_the_same(
     run: Play, llm: LLM, tmp_path: Path, host: str, tools: str
 ) -> None:
     llm.tool_calls = [question("clarity"), question("impact"), question("clarity", "And then?")]
-    llm.seed = lambda request: f"{request.system}\0{request.asking}"
+    llm.seed = question_seed
     bad = {"sources": [], "text": "It is wrong."}
     given = {
         "inquiries": inquiries("clarity", "impact", "clarity"),

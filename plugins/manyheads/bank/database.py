@@ -65,19 +65,19 @@ PAST = Scope()
 class _View:
     """What one look-up sees; what comes into the graph meanwhile, it does not."""
 
-    def __init__(self, network: Network, known: "Mask", wanted: "Mask") -> None:
-        self.network, self.known, self.wanted = network, known, wanted
-        """`known` has the papers whose citations and entities count, `wanted` those that may be found."""
+    def __init__(self, network: Network, visible: "Mask", candidates: "Mask") -> None:
+        self.network, self.visible, self.candidates = network, visible, candidates
+        """`visible` has the papers whose citations and entities count, `candidates` those that may be found."""
 
     @cached_property
     def frequencies(self) -> "Numbers":
         """How many papers hold each entity."""
-        return self.network.frequencies(self.known)
+        return self.network.frequencies(self.visible)
 
     @cached_property
     def unrecorded(self) -> int:
         """Papers that may be found and have no record."""
-        return int((self.wanted & ~self.network.recorded).sum())
+        return int((self.candidates & ~self.network.has_record).sum())
 
     def entities(self, numbers: Iterable[int]) -> "Numbers":
         """Those of which the network knows."""
@@ -113,9 +113,9 @@ class LiteratureDatabase(RecordBook):
         first (Eq. 2)."""
 
         def look_up() -> list[list[Hit]]:
-            found = self._semantic(queries, k, scope, using)
-            papers = self.papers({one for some in found for one in some})
-            return [[Hit(papers[one], score) for one, score in some.items()] for some in found]
+            hits = self._semantic(queries, k, scope, using)
+            papers = self.papers({one for some in hits for one in some})
+            return [[Hit(papers[one], score) for one, score in some.items()] for some in hits]
 
         return await asyncio.to_thread(look_up)
 
@@ -133,12 +133,12 @@ class LiteratureDatabase(RecordBook):
         """The papers that hold one of the entities, by entity as it is written here (Eq. 3)."""
         view, numbers = self._view(scope), self.graph.entity_numbers(entities)
         numbers = {name: number for name, number in numbers.items() if number < view.network.entities}
-        places, papers = view.network.with_entities(view.entities(numbers.values()), view.wanted)
+        places, papers = view.network.with_entities(view.entities(numbers.values()), view.candidates)
         names = [*numbers]
-        held: dict[str, list[str]] = {name: [] for name in names}
+        holders: dict[str, list[str]] = {name: [] for name in names}
         for place, paper in zip(places.tolist(), papers.tolist(), strict=True):
-            held[names[place]].append(view.network.ids[paper])
-        return {name: sorted(some) for name, some in held.items()}
+            holders[names[place]].append(view.network.ids[paper])
+        return {name: sorted(some) for name, some in holders.items()}
 
     def cited_with(
         self, papers: Collection[str], count: int, scope: Scope = PAST
@@ -146,29 +146,31 @@ class LiteratureDatabase(RecordBook):
         """For each paper the `count` papers that are cited together with it most often, and how often (Eq. 4)."""
         view = self._view(scope)
         ids = view.network.ids
-        together = view.network.cited_with(view.network.numbers(papers), count, view.known, view.wanted)
-        found: dict[str, dict[str, int]] = {}
+        together = view.network.cited_with(view.network.numbers(papers), count, view.visible, view.candidates)
+        partners: dict[str, dict[str, int]] = {}
         for paper, other, times in sorted(
             zip(*(part.tolist() for part in together), strict=True), key=lambda row: -row[2]
         ):
-            found.setdefault(ids[paper], {})[ids[other]] = times
-        return found
+            partners.setdefault(ids[paper], {})[ids[other]] = times
+        return partners
 
-    def clusters(self, found: Sequence[str], weights: tuple[float, float], threshold: float) -> list[Cluster]:
+    def clusters(
+        self, papers: Sequence[str], weights: tuple[float, float], threshold: float
+    ) -> list[Cluster]:
         """These papers, no two of a cluster less similar than the threshold (Eq. 5); the best paper, that of the lowest
-        place in `found`, stands for its cluster. One without a vector of either text is compared by its background."""
+        place in `papers`, stands for its cluster. One without a vector of either text is compared by its background."""
         import numpy as np
 
         with self._open_records() as bank:
-            records = bank.store.get(found, vectors=[SUMMARY, IDEAS])
-            bare = [one for one in found if one in records and not records[one].vectors]
+            records = bank.store.get(papers, vectors=[SUMMARY, IDEAS])
+            bare = [one for one in papers if one in records and not records[one].vectors]
             records |= bank.store.get(bare, vectors=[BACKGROUND])
-        rows = {name: np.zeros((len(found), bank.embedder.dim), dtype=np.float32) for name in Records.names}
-        for row, one in enumerate(found):
+        rows = {name: np.zeros((len(papers), bank.embedder.dim), dtype=np.float32) for name in Records.names}
+        for row, one in enumerate(papers):
             for name, vector in records[one].vectors.items() if one in records else ():
                 rows[name][row] = vector
         parts = [(weights[0], rows[SUMMARY]), (weights[1], rows[IDEAS]), (0.0, rows[BACKGROUND])]
-        return clustering.clusters(found, clustering.weighted(parts), threshold)
+        return clustering.clusters(papers, clustering.weighted(parts), threshold)
 
     # All of them at once.
 
@@ -209,7 +211,7 @@ class LiteratureDatabase(RecordBook):
         channels: dict[str, list[Channel]] = {}
         rankings: list[list[str]] = []
 
-        def found(ranking: dict[str, list[Channel]]) -> None:
+        def add(ranking: dict[str, list[Channel]]) -> None:
             rankings.append([*ranking])
             for one, reasons in ranking.items():
                 channels.setdefault(one, []).extend(reasons[:MOST_REASONS])
@@ -217,23 +219,23 @@ class LiteratureDatabase(RecordBook):
         similar: dict[str, float] = {}
         if "semantic" in options.how:
             [similar] = self._semantic([background], options.semantic, scope)
-            found({one: [Channel("semantic", similarity=score)] for one, score in similar.items()})
+            add({one: [Channel("semantic", similarity=score)] for one, score in similar.items()})
         if "bm25" in options.how:
             scores = self._by_words(background, options.bm25, view)
-            found({one: [Channel("bm25", score=score)] for one, score in scores.items()})
-        kept: list[str] = []
+            add({one: [Channel("bm25", score=score)] for one, score in scores.items()})
+        names: list[str] = []
         if "entity" in options.how:
             own = self._entity_numbers(background, entities)
-            kept, holding = self._by_entity(
+            names, holders = self._by_entity(
                 {*own, *self.graph.entity_numbers(synonyms).values()}, [*similar], options, view
             )
             if not own:
                 notes.append(
                     "no entity of the database stands in the background: entities are those of similar papers alone"
                 )
-            found(holding)
+            add(holders)
         if "cocitation" in options.how and view.network.citations:
-            found(self._by_citation([*channels], options.cocited, view))
+            add(self._by_citation([*channels], options.cocited, view))
         scores = fused(rankings, options.fusion)
         order = sorted(channels, key=lambda one: (-scores[one], -similar.get(one, -2.0), one))
         best = order[: options.papers]
@@ -246,7 +248,7 @@ class LiteratureDatabase(RecordBook):
                 for one in best
                 if one in papers
             ),
-            entities=tuple(kept),
+            entities=tuple(names),
             notes=tuple(notes),
             total=len(order),
         )
@@ -278,7 +280,7 @@ class LiteratureDatabase(RecordBook):
                 index = WordIndex.of(self.folder / "bm25", self.ecosystem.meta.fingerprint, papers)
                 self._words = index, view.network.numbers(index.ids)
             index, rows = self._words
-        return index.nearest(query, k, view.wanted[rows])
+        return index.nearest(query, k, view.candidates[rows])
 
     def _entity_numbers(self, background: str, entities: Sequence[str] | None) -> set[int]:
         """The numbers of entities; where none are given, of those that stand in the background."""
@@ -294,17 +296,17 @@ class LiteratureDatabase(RecordBook):
         similars = dict(zip(beside.tolist(), times.tolist(), strict=True))
         names = self._rarest(np.union1d(own, beside), own, similars, options, view)
         rarest = view.entities(names)
-        places, holding = network.with_entities(rarest, view.wanted)
+        places, holding = network.with_entities(rarest, view.candidates)
         reasons = [
             Channel("entity", entity=name, papers=count)
             for name, count in zip(names.values(), view.frequencies[rarest].tolist(), strict=True)
         ]
-        held: dict[str, list[Channel]] = {}
+        holders: dict[str, list[Channel]] = {}
         for place, paper in zip(places.tolist(), holding.tolist(), strict=True):
-            held.setdefault(network.ids[paper], []).append(reasons[place])
-        weights = {one: sum(1 / (each.papers or 1) for each in some) for one, some in held.items()}
+            holders.setdefault(network.ids[paper], []).append(reasons[place])
+        weights = {one: sum(1 / (each.papers or 1) for each in some) for one, some in holders.items()}
         return [*names.values()], {
-            one: held[one] for one in sorted(held, key=lambda one: (-weights[one], one))
+            one: holders[one] for one in sorted(holders, key=lambda one: (-weights[one], one))
         }
 
     def _rarest(
@@ -321,12 +323,12 @@ class LiteratureDatabase(RecordBook):
 
         papers = view.frequencies
         common = entities[papers[entities] >= options.held]
-        wanted = papers >= options.held
+        rare = papers >= options.held
         if len(common) >= options.rarest:
             # neighbours that more papers hold than any of these few do come too late
-            wanted &= papers <= np.partition(papers[common], options.rarest - 1)[options.rarest - 1]
-        wanted[entities] = False
-        near = view.network.near(entities, options.together, view.known, wanted)
+            rare &= papers <= np.partition(papers[common], options.rarest - 1)[options.rarest - 1]
+        rare[entities] = False
+        near = view.network.near(entities, options.together, view.visible, rare)
         candidates = np.concatenate([common, near])
         similar = (beside.get(one, 0) for one in candidates.tolist())
         keys = [
@@ -343,12 +345,12 @@ class LiteratureDatabase(RecordBook):
         best = {one: key for one, key in zip(candidates.tolist(), keys, strict=True) if key <= last}
         # one that has gone out of the graph meanwhile has no name
         names = self.graph.entity_names(best)
-        kept = sorted(names, key=lambda one: (best[one], fold(names[one])))[: options.rarest]
-        return {one: names[one] for one in kept}
+        ranking = sorted(names, key=lambda one: (best[one], fold(names[one])))[: options.rarest]
+        return {one: names[one] for one in ranking}
 
     def _by_citation(self, found: Sequence[str], count: int, view: _View) -> dict[str, list[Channel]]:
         network = view.network
-        together = network.cited_with(network.numbers(found), count, view.known, view.wanted)
+        together = network.cited_with(network.numbers(found), count, view.visible, view.candidates)
         rows = sorted(
             zip(*(part.tolist() for part in together), strict=True), key=lambda row: (-row[2], row[0])
         )
@@ -365,7 +367,7 @@ class LiteratureDatabase(RecordBook):
     def _notes(self, background: str, options: RetrievalConfig, view: _View) -> Generator[str]:
         if view.unrecorded:
             yield (
-                f"{view.unrecorded:,} of {int(view.wanted.sum()):,} papers have no record yet: only citations and BM25 can find them; "
+                f"{view.unrecorded:,} of {int(view.candidates.sum()):,} papers have no record yet: only citations and BM25 can find them; "
                 f"manyheads corpus extract {self.ecosystem.folder} makes them"
             )
         if len(self._recipes) > 1:
@@ -399,18 +401,18 @@ class LiteratureDatabase(RecordBook):
         if last and last[0] == scope and last[1].network is network:
             return last[1]
         bound = self.ecosystem.meta.options.bound
-        known = network.mask(
+        visible = network.mask(
             before=bound if scope.period == "past" else None,
             since=bound if scope.period == "contemporary" else None,
         )
-        known[network.numbers(scope.exclude)] = False
-        wanted = known
+        visible[network.numbers(scope.exclude)] = False
+        candidates = visible
         if scope.years is not None:
             since, before = scope.years
             if before is not None:
-                known &= network.mask(before)
-            wanted = known & network.mask(since=since)
-        view = _View(network, known, wanted)
+                visible &= network.mask(before)
+            candidates = visible & network.mask(since=since)
+        view = _View(network, visible, candidates)
         self._last_view = scope, view
         return view
 

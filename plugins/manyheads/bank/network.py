@@ -38,14 +38,14 @@ class Network:
         ids = dict(graph.paper_ids())
         self.size = int(papers[:, 0].max(initial=0)) + 1
         self.years = np.full(self.size, -1, dtype=np.int32)
-        self.held = np.zeros(self.size, dtype=bool)
-        self.recorded = np.zeros(self.size, dtype=bool)
+        self.in_corpus = np.zeros(self.size, dtype=bool)
+        self.has_record = np.zeros(self.size, dtype=bool)
         self.years[papers[:, 0]] = papers[:, 1]
-        self.held[papers[:, 0]], self.recorded[papers[:, 0]] = papers[:, 2] > 0, papers[:, 3] > 0
+        self.in_corpus[papers[:, 0]], self.has_record[papers[:, 0]] = papers[:, 2] > 0, papers[:, 3] > 0
         self.ids = [ids.get(number, "") for number in range(self.size)]
-        self._numbers = {ids[number]: number for number in np.flatnonzero(self.held).tolist()}
+        self._numbers = {ids[number]: number for number in np.flatnonzero(self.in_corpus).tolist()}
         cites, mentions = _rows(graph.citation_rows(), 2), _rows(graph.mention_rows(), 2)
-        self.citations = int(self.held[cites].all(axis=1).sum())
+        self.citations = int(self.in_corpus[cites].all(axis=1).sum())
         self._cites, self._cited = _matrices(cites, self.size, self.size)
         self.entities = int(mentions[:, 1].max(initial=0)) + 1
         self._mentions, self._holding = _matrices(mentions, self.size, self.entities)
@@ -59,58 +59,58 @@ class Network:
 
     def mask(self, before: int | None = None, since: int | None = None) -> "Mask":
         """The papers of the corpus of these years; those of unknown year only where no year bounds them."""
-        mask = self.held.copy()
+        mask = self.in_corpus.copy()
         if before is not None:
             mask &= (self.years < before) & (self.years >= 0)
         if since is not None:
             mask &= self.years >= since
         return mask
 
-    def cited_with(self, papers: "Numbers", count: int, citing: "Mask", wanted: "Mask") -> Together:
-        """For each paper the `count` wanted ones that the citing papers cite most often together with it; of equals, those
+    def cited_with(self, papers: "Numbers", count: int, visible: "Mask", candidates: "Mask") -> Together:
+        """For each paper the `count` candidates that the visible papers cite most often together with it; of equals, those
         that came into the corpus first (SciPIP, §3.2.1, Eq. 4)."""
         import numpy as np
 
-        together = _masked(self._cited[papers], citing) @ self._cites
+        together = _masked(self._cited[papers], visible) @ self._cites
         rows = np.repeat(np.arange(len(papers)), np.diff(together.indptr))
         others: Any = together.indices.astype(np.int64)
-        keep = wanted[others] & (together.data > 0) & (others != papers[rows])
+        keep = candidates[others] & (together.data > 0) & (others != papers[rows])
         rows, others, times = rows[keep], others[keep], together.data[keep].astype(np.int64)
         # a paper's best has the largest key: the most times, then the lowest number
         keys = times * self.size + (self.size - others)
         starts = np.flatnonzero(np.diff(rows, prepend=-1))
         lengths = np.diff(starts, append=len(keys))
-        chosen = np.zeros(len(keys), dtype=bool)
+        best_rows = np.zeros(len(keys), dtype=bool)
         for _ in range(count if len(keys) else 0):
             best = np.repeat(np.maximum.reduceat(keys, starts), lengths)
-            chosen |= (keys == best) & (keys > 0)
-            keys[chosen] = 0
-        return Together(papers[rows[chosen]], others[chosen], times[chosen])
+            best_rows |= (keys == best) & (keys > 0)
+            keys[best_rows] = 0
+        return Together(papers[rows[best_rows]], others[best_rows], times[best_rows])
 
     def near(
-        self, entities: "Numbers", least: int, counted: "Mask", candidates: "NDArray[np.bool_]"
+        self, entities: "Numbers", least: int, visible: "Mask", candidates: "NDArray[np.bool_]"
     ) -> "Numbers":
         """Those candidates, a place for each entity, that stand beside one of these entities in at least so many papers
         (SciPIP, §3.2.1)."""
         import numpy as np
 
         places, papers = _columns(self._holding, entities)
-        keep = counted[papers]
+        keep = visible[papers]
         places, papers = places[keep], papers[keep]
         rows, beside = _columns(self._mentions, papers)
         keep = candidates[beside]
         pairs, times = np.unique(places[rows[keep]] * self.entities + beside[keep], return_counts=True)
         return np.unique(pairs[times >= least] % self.entities)
 
-    def frequencies(self, counted: "Mask") -> "Numbers":
+    def frequencies(self, visible: "Mask") -> "Numbers":
         """How many of the papers hold each entity."""
-        return self._holding @ counted.astype("int64")
+        return self._holding @ visible.astype("int64")
 
-    def with_entities(self, entities: "Numbers", wanted: "Mask") -> "tuple[Numbers, Numbers]":
-        """The wanted papers that hold one of the entities, a row for each that they hold: places in `entities`, papers
+    def with_entities(self, entities: "Numbers", candidates: "Mask") -> "tuple[Numbers, Numbers]":
+        """The candidates that hold one of the entities, a row for each that they hold: places in `entities`, papers
         (SciPIP, §3.2.1, Eq. 3)."""
         places, papers = _columns(self._holding, entities)
-        keep = wanted[papers]
+        keep = candidates[papers]
         return places[keep], papers[keep]
 
     def entities_by_paper(self, papers: "Numbers") -> "Numbers":

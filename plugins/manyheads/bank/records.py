@@ -130,8 +130,8 @@ class RecordBook(Closing):
                 stream = iter(extractions)
                 while chunk := [*islice(stream, size)]:
                     records = {one.paper: one for one in chunk}
-                    known = self.ecosystem.papers.store.get([*records], vectors=vectors == "abstract")
-                    if unknown := [paper for paper in records if paper not in known]:
+                    papers = self.ecosystem.papers.store.get([*records], vectors=vectors == "abstract")
+                    if unknown := [paper for paper in records if paper not in papers]:
                         raise CorpusError(
                             f"{self.ecosystem.folder}: no paper {unknown[0]!r}",
                             hint="extract papers of this corpus only",
@@ -139,13 +139,13 @@ class RecordBook(Closing):
                     bank = bank or self._writable()
                     payloads = [
                         {
-                            **{key: known[paper].payload.get(key) for key in ("year", "period")},
+                            **{key: papers[paper].payload.get(key) for key in ("year", "period")},
                             "recipe": one.recipe,
                             "vectors": vectors,
                         }
                         for paper, one in records.items()
                     ]
-                    own = [known[paper].vector for paper in records] if vectors == "abstract" else None
+                    own = [papers[paper].vector for paper in records] if vectors == "abstract" else None
                     bank.store.upsert([*records], self._vectors([*records.values()], own), payloads)
                     self.graph.add_extractions(records.values())
                     count += len(records)
@@ -173,8 +173,8 @@ class RecordBook(Closing):
         places = [
             (name, row) for name, some in texts.items() for row, text in enumerate(some) if text.strip()
         ]
-        embedded = self.ecosystem.embedder.embed([texts[name][row] for name, row in places])
-        for (name, row), vector in zip(places, embedded, strict=True):
+        embeddings = self.ecosystem.embedder.embed([texts[name][row] for name, row in places])
+        for (name, row), vector in zip(places, embeddings, strict=True):
             rows[name][row] = vector
         return rows
 
@@ -195,12 +195,12 @@ class RecordBook(Closing):
 
     def without_vectors(self) -> list[str]:
         """Ids of the papers whose records have lost their vectors."""
-        recorded = [one.paper for one in self.graph.extractions()]
-        if not recorded or not self._has_vectors:
-            return recorded
+        papers = [one.paper for one in self.graph.extractions()]
+        if not papers or not self._has_vectors:
+            return papers
         with self._open_records() as bank:
             there = {one.id for one in bank.store.scroll()}
-        return [one for one in recorded if one not in there]
+        return [one for one in papers if one not in there]
 
     def embed(
         self, papers: Sequence[str], vectors: Source, progress: Callable[[int], None] | None = None

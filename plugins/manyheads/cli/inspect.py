@@ -233,7 +233,10 @@ def _print_inspirations(found: "Inspirations", json: bool) -> None:
                     {
                         **one._asdict(),
                         "paper": one.paper.model_dump(mode="json"),
-                        "channels": [channel.model_dump(exclude_none=True) for channel in one.channels],
+                        "channels": [
+                            {name: value for name, value in channel._asdict().items() if value is not None}
+                            for channel in one.channels
+                        ],
                     },
                     ensure_ascii=False,
                 )

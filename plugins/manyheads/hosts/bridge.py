@@ -36,7 +36,7 @@ from manyheads.hosts import host_factory
 from manyheads.hosts.clients import ClientHost, Ledger
 from manyheads.literature.library import Library
 from manyheads.models.abilities import settled
-from manyheads.models.offline import with_label
+from manyheads.models.offline import OFFLINE, with_label
 from manyheads.papers import Literature, Scientist
 from manyheads.resources import Resources
 from manyheads.roles import RoleCard, Roles
@@ -372,7 +372,8 @@ def service_tool(name: str, host: type[ClientHost[Any]], model: Any, config: Any
 
     async def answer(arguments: Any) -> str:
         async with offhand(chosen, make_host, tell) as run:
-            return await service.run(run, arguments)
+            told = await service.run(run, arguments)
+            return with_label(told, OFFLINE if OFFLINE in run.writers else "")
 
     return tool(name, roles_of(chosen).prompts, answer, service.arguments)
 

@@ -2,11 +2,9 @@
 
 import base64
 import json
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from io import BytesIO
 from typing import Any, Literal, cast
 
 import httpx
@@ -14,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from manyheads.config import ModelConfig
 from manyheads.core import NOTHING, Usage
+from manyheads.models import sight
 from manyheads.models.abilities import (
     Abilities,
     abilities_of,
@@ -33,7 +32,6 @@ from manyheads.retry import GarbledError, RefusedError, is_failure
 
 TOKENS = 300
 """Most of one answer; a model that thinks aloud may need more, which is then told as not known."""
-RED = re.compile(r"\bred\b", re.I)
 ADD = {
     "type": "object",
     "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
@@ -135,16 +133,12 @@ class Probe:
         )
 
     async def _sees(self) -> bool | None:
-        """Whether it names the colour of a picture; None where it gives another answer."""
-        from PIL import Image
-
-        out = BytesIO()
-        Image.new("RGB", (64, 64), (255, 0, 0)).save(out, "PNG")
-        picture = f"data:image/png;base64,{base64.b64encode(out.getvalue()).decode()}"
+        """Whether it names the colours of a picture; None where it gives another answer."""
+        picture = f"data:image/png;base64,{base64.b64encode(sight.picture()).decode()}"
         text = {"type": "text", "text": self._prompts.render("probe/image.md.j2", {}).strip()}
         content = [text, {"type": "image_url", "image_url": {"url": picture}}]
         answer = await self._try("image", messages=[{"role": "user", "content": content}])
-        return False if answer is None else True if RED.search(answer.text) else None
+        return False if answer is None else True if sight.named(answer.text) == sight.COLOURS else None
 
     async def _window(self) -> int | None:
         """The context, from the server's list of models, or from llama.cpp's own page."""

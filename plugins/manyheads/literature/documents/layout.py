@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from manyheads.literature.documents.document import Box
 from manyheads.literature.documents.letters import Word
-from manyheads.literature.documents.pages import Page
+from manyheads.literature.documents.page import Page
 
 GAP = 1.6
 """Widths of an em by which neighbours in one line may be apart at most."""

@@ -56,16 +56,15 @@ def read_plain(text: str) -> Document:
 
 
 def _is_heading(line: str) -> bool:
-    title = re.sub(r"^(?:\d{1,2}(?:\.\d{1,2})*\.?|[IVX]{1,5}\.|[A-Z](?:\.\d{1,2})*\.?)\s+", "", line)
+    number = re.match(
+        r"(?:Appendix\s+[A-Z]\b[.:]?|\d{1,2}(?:\.\d{1,2})*\.?|[IVX]{1,5}\.|[A-Z](?:\.\d{1,2})*\.)\s+(?=\S)",
+        line,
+    )
+    title = line[number.end() :] if number else line
     if PLAIN.match(title.rstrip(".:")):
         return True
-    numbered = title != line and re.match(r"\d|[A-Z]\.", line)
-    return (
-        bool(numbered)
-        and len(title.split()) <= 12
-        and title[:1].isupper()
-        and not title.endswith((".", ",", ";"))
-    )
+    short = len(title.split()) <= 12 and not title.endswith((".", ",", ";"))
+    return number is not None and short and title[:1].isupper()
 
 
 def _front(text: str) -> list[Block]:

@@ -33,6 +33,8 @@ PLACES = re.compile(
     r"anonymous|https?:|academy|centre|center|faculty|\d{4}|correspondence|equal contribution|email",
     re.I,
 )
+HEAD = 15
+"""Lines of a paper among which its title is."""
 PERSON = re.compile(
     r"^(?:[A-ZÀ-ÞŁŚŽ][\w.'’\-]*|(?:van|von|de|der|den|del|da|di|la|le|bin|al|ten|el|dos)\b)(?:\s+(?:[A-ZÀ-ÞŁŚŽ][\w.'’\-]*|(?:van|von|de|der|den|del|da|di|la|le|bin|al|ten|el|dos)\b)){1,5}$"
 )
@@ -84,7 +86,7 @@ def title_and_authors(lines: Sequence[Line], body: float) -> tuple[str, tuple[st
     head = first[:end]
     if not head:
         return "", (), [*lines]
-    size = max(one.largest for one in head)
+    size = max(one.largest for one in head[:HEAD])
     start = next(number for number, one in enumerate(head) if one.largest > size - 0.3)
     if size < body + 1:
         return "", (), [*lines]

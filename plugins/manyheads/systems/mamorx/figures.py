@@ -8,38 +8,21 @@ import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeVar
 
-from pydantic import Field
-
-from manyheads import models
-from manyheads.config import Strict
 from manyheads.core import Image, Speaker, together
-from manyheads.discussion.run import Question, Run
-from manyheads.disk import expanded, replace_bytes
+from manyheads.discussion.run import Question
+from manyheads.disk import replace_bytes
 from manyheads.engine.folder import writing
-from manyheads.engine.system import Needs, Service
 from manyheads.errors import DocumentError, ModelError
-from manyheads.literature.documents import Figure, PictureError, picture, picture_in
-from manyheads.literature.documents.captions import LABEL
+from manyheads.literature.documents import Figure, PictureError, picture
+from manyheads.models import sight
 from manyheads.replies import CaptionCritique, Colours, FigureCritique, FigureDescription, ReplyModel
-from manyheads.systems.mamorx.config import MamorxConfig
-from manyheads.systems.mamorx.result import FigureNote, MamorxResult
-from manyheads.tools import ToolRefusedError
+from manyheads.systems.mamorx.paper import MamorxRun
+from manyheads.systems.mamorx.result import FigureNote
 
 R = TypeVar("R", bound=ReplyModel)
-MamorxRun: TypeAlias = Run[MamorxResult, MamorxConfig, Any]
 STAGE, ROLE = "figures", "figure_critic"
-NEEDS: Needs = {
-    (ROLE, "look"): Colours,
-    (ROLE, "describe"): FigureDescription,
-    (ROLE, "critique"): FigureCritique,
-    (ROLE, "captions"): CaptionCritique,
-}
-BANDS = {"left": "yellow", "middle": "blue", "right": "green"}
-"""The colours of `models/colours.png`; no flag has them, which is what a model would guess."""
 FOLDER = "figures"
 """Where in a run's folder the pictures are kept."""
 MENTIONS = 12
@@ -124,18 +107,22 @@ class Critic:
         images: tuple[Image, ...] = (),
     ) -> str:
         """A reply in words; empty where none came that could be used."""
-        run = self.run
         question = Question(STAGE, exhibit.number, self.speaker, ROLE, task, variables, images=images)
         try:
-            reply = await run.ask(question, like)
+            return self.run.wording(await _ask(self.run, question, like))
         except ModelError as error:
-            run.warn(STAGE, f"{exhibit.note.name}: {error.message}")
+            self.run.warn(STAGE, f"{exhibit.note.name}: {error.message}")
             return ""
-        run.result.count(STAGE)
-        return run.wording(reply.value)
 
     def reason(self, why: Why) -> str:
         return reason(self.run, why, model=self.run.config.models[self.speaker.model].name)
+
+
+async def _ask(run: MamorxRun, question: Question, like: type[R]) -> R:
+    """A reply, counted in the result."""
+    reply = await run.ask(question, like)
+    run.result.count(STAGE)
+    return reply.value
 
 
 def reason(run: MamorxRun, why: Why, **variables: object) -> str:
@@ -164,25 +151,18 @@ async def sees(run: MamorxRun, speaker: Speaker) -> bool:
     config = run.config.models[speaker.model]
     if config.provider == "offline" or not config.sees:
         return bool(config.vision)
-    question = Question(STAGE, 1, speaker, ROLE, "look", {}, images=(Image(_bands()),))
+    question = Question(STAGE, 1, speaker, ROLE, "look", {}, images=(Image(sight.picture()),))
     try:
-        said = (await run.ask(question, Colours)).value
+        said = await _ask(run, question, Colours)
     except ModelError as error:
         run.warn(STAGE, f"{config.name} is shown no figures: {error.message}")
         return False
-    named = all(_colours(getattr(said, band)) == {colour} for band, colour in BANDS.items())
-    if not named:
+    seen = [sight.named(band) for band in (said.left, said.middle, said.right)] == [
+        (one,) for one in sight.COLOURS
+    ]
+    if not seen:
         run.warn(STAGE, f"{config.name} is shown no figures: it did not see the colours of a picture")
-    return named
-
-
-@cache
-def _bands() -> bytes:
-    return (Path(models.__path__[0]) / "colours.png").read_bytes()
-
-
-def _colours(said: str) -> set[str]:
-    return {*re.findall(r"red|green|blue|yellow|black|white|none", said.casefold())}
+    return seen
 
 
 # The figures of a paper.
@@ -265,38 +245,3 @@ def _stands(figure: Figure) -> bool:
     """Whether its place on the page is one where something can be seen."""
     left, top, right, bottom = figure.box or (0, 0, 0, 0)
     return min(right - left, bottom - top) >= SMALL
-
-
-# One figure, for agents of other apps.
-
-
-class FigureArguments(Strict):
-    image: str = Field(min_length=1)
-    caption: str = ""
-    title: str = ""
-    abstract: str = ""
-
-
-async def critique_figure(run: MamorxRun, asked: FigureArguments) -> str:
-    """One picture with its caption: the critic's findings in words.
-
-    Raises:
-        ToolRefusedError: there is nothing to go by: no picture that a model sees, and no caption.
-    """
-    label = LABEL.match(caption := asked.caption.strip())
-    note = FigureNote(name=f"Figure {label[2] if label else 1}", caption=label[4] if label else caption)
-    try:
-        pixels = run.settings.figures.pixels
-        shown = await asyncio.to_thread(picture_in, expanded(asked.image), pixels)
-        exhibit = Exhibit(1, note, shown, "")
-    except DocumentError as error:
-        exhibit = Exhibit(1, note, None, error.why if isinstance(error, PictureError) else "unreadable")
-    critic = await critic_of(run, asked.title.strip(), asked.abstract.strip(), (note,), bool(exhibit.picture))
-    found = await critic.judge(exhibit)
-    told = run.roles.prompts.render("tools/critique_figure.md.j2", {"figure": found}).strip()
-    if not found.description and not found.critique:
-        raise ToolRefusedError(told)
-    return told
-
-
-SERVICE = Service("critique_figure", FigureArguments, critique_figure)

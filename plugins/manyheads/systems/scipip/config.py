@@ -183,11 +183,13 @@ def read_background(config: RunConfig) -> Background | None:
     Raises:
         SubjectError: the file is not there, cannot be read, or holds no text, or more than one.
     """
-    named: str | None = config.inputs.background
-    if named is None:
+    background: str | None = config.inputs.background
+    if background is None:
         return None
-    word = re.fullmatch(r"[\w-]+", named.strip()) and not is_there(Path(named))
+    word = re.fullmatch(r"[\w-]+", background.strip()) and not is_there(Path(background))
     subject: Subject = (
-        text_of(named, "the background", KINDS) if word else subject_of(named, "the background", KINDS)
+        text_of(background, "the background", KINDS)
+        if word
+        else subject_of(background, "the background", KINDS)
     )
     return Background(subject.source, "\n\n".join(filter(None, (subject.title, subject.text))))

@@ -49,8 +49,8 @@ class Desk:
     def begin(self, stage: str) -> None:
         """Tell that a stage begins."""
         settings = self.run.settings
-        held = {BRAINSTORM: settings.brainstorms, WRITING: settings.abstract}
-        self.run.begin(stage, {name: title for name, title in TITLES.items() if held.get(name, True)})
+        optional = {BRAINSTORM: settings.brainstorms, WRITING: settings.abstract}
+        self.run.begin(stage, {name: title for name, title in TITLES.items() if optional.get(name, True)})
 
     async def ask(
         self, stage: str, role: str, task: str, like: type[R], *, turn: int = 1, **variables: Any

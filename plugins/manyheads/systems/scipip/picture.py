@@ -92,8 +92,8 @@ def draw(
             places.setdefault(key, []).append(at[idea])
 
     def order(place: int) -> tuple[bool, float, int]:
-        used = places.get(papers[place].key)
-        return not used, sum(used) / len(used) if used else 0.0, place
+        rows = places.get(papers[place].key)
+        return not rows, sum(rows) / len(rows) if rows else 0.0, place
 
     ordered = [papers[place] for place in sorted(range(len(papers)), key=order)]
     column = round(width * 0.41)

@@ -26,7 +26,7 @@ from manyheads.systems.scipip.result import (
     ScipipRun,
     Screening,
 )
-from manyheads.systems.scipip.retrieval import Shown, ecosystem_of, retrieve
+from manyheads.systems.scipip.retrieval import Excerpt, ecosystem_of, retrieve
 from manyheads.systems.scipip.selection import keep_best, merge
 
 
@@ -46,8 +46,8 @@ async def scipip(run: ScipipRun) -> None:
     papers = await retrieve(desk, result.ideas if run.settings.path == "C" else ())
     await find_problem(desk, papers)
     result.ideas = [*result.ideas, *await propose(desk, papers)]
-    kept = await filter_ideas(desk)
-    await refine(desk, kept)
+    best = await filter_ideas(desk)
+    await refine(desk, best)
     if run.settings.abstract:
         await write(desk)
 
@@ -72,7 +72,7 @@ async def brainstorm(desk: Desk) -> list[Candidate]:
     ]
 
 
-async def find_problem(desk: Desk, papers: Sequence[Shown]) -> None:
+async def find_problem(desk: Desk, papers: Sequence[Excerpt]) -> None:
     """The research problem of the background, and why it is worth solving (Table 10)."""
     desk.begin(PROBLEM)
     background = desk.run.material.text
@@ -80,7 +80,7 @@ async def find_problem(desk: Desk, papers: Sequence[Shown]) -> None:
     desk.run.result.rationale, desk.run.result.problem = reply.rationale, reply.problem
 
 
-async def propose(desk: Desk, papers: Sequence[Shown]) -> list[Candidate]:
+async def propose(desk: Desk, papers: Sequence[Excerpt]) -> list[Candidate]:
     """Ideas for the problem from the papers (Table 11), numbered on from those that there are."""
     desk.begin(IDEAS)
     run, result = desk.run, desk.run.result
@@ -147,13 +147,13 @@ async def filter_ideas(desk: Desk) -> list[Candidate]:
     screenings = await together(*(_screen(desk, idea) for idea in result.ideas))
     for idea, screening in zip(result.ideas, screenings, strict=True):
         idea.screening = screening
-    kept = keep_best(result.ideas, settings.keep, settings.final[0])
+    best = keep_best(result.ideas, settings.keep, settings.final[0])
     for idea, screening in zip(result.ideas, screenings, strict=True):
         outcome = "is kept" if screening.kept else "is left out"
         run.emit(
             Judged(stage=FILTER, subject=f"idea {idea.number}", outcome=outcome, reasoning=screening.why)
         )
-    return kept
+    return best
 
 
 async def _screen(desk: Desk, idea: Candidate) -> Screening:
@@ -172,11 +172,11 @@ async def _screen(desk: Desk, idea: Candidate) -> Screening:
     return Screening(**reply.model_dump())
 
 
-async def refine(desk: Desk, kept: Sequence[Candidate]) -> None:
+async def refine(desk: Desk, selection: Sequence[Candidate]) -> None:
     """A few final ideas of those that are kept, all in one question so that they fit each other (Table 13)."""
     desk.begin(REFINEMENT)
     run, result = desk.run, desk.run.result
-    least, most = (min(each, len(kept)) for each in run.settings.final)
+    least, most = (min(each, len(selection)) for each in run.settings.final)
     kind = run.reply_type(IDEATOR, "refine", Refinement)
     reply = await desk.ask(
         REFINEMENT,
@@ -185,14 +185,14 @@ async def refine(desk: Desk, kept: Sequence[Candidate]) -> None:
         ideas_of(kind, RefinedIdea, least, most),
         background=run.material.text,
         problem=result.problem,
-        ideas=kept,
+        ideas=selection,
         least=least,
         most=most,
     )
     result.coherence = reply.coherence
     for number, one in enumerate(reply.ideas, 1):
-        shown = range(1, len(kept) + 1)
-        sources = [kept[at - 1] for at in _known(run, REFINEMENT, one, number, one.sources, shown)]
+        places = range(1, len(selection) + 1)
+        sources = [selection[at - 1] for at in _known(run, REFINEMENT, one, number, one.sources, places)]
         result.final.append(
             FinalIdea(
                 number=number,

@@ -23,13 +23,13 @@ def essence(result: ScipipResult) -> Iterator[tuple[str, str]]:
         yield f"Idea {idea.number}", idea.title
     yield from results.work(None, None, result.abstract)
     if result.ideas:
-        kept = sum(bool(idea.screening and idea.screening.kept) for idea in result.ideas)
+        survivors = sum(bool(idea.screening and idea.screening.kept) for idea in result.ideas)
         merged = sum(len(idea.merged) for idea in result.ideas)
         papers = sum(len(cluster.members) for cluster in result.clusters)
         yield (
             "Selection",
             f"{count(papers, 'paper')} in {count(len(result.clusters), 'cluster')}; {count(len(result.ideas), 'idea')}, "
-            f"{merged} merged into them, {kept} kept",
+            f"{merged} merged into them, {survivors} kept",
         )
 
 
@@ -91,7 +91,7 @@ class IdeasPage(Page):
         return {each.id: Paper(each, numbers.get(each.id)) for each in self.cited(ids)}
 
     @property
-    def shown(self) -> list[Paper]:
+    def excerpts(self) -> list[Paper]:
         """Those that the model was shown."""
         return [paper for paper in self.papers.values() if paper.number is not None]
 
@@ -130,7 +130,7 @@ class IdeasPage(Page):
     @cached_property
     def pictures(self) -> list[tuple[str, Picture]]:
         """The picture as wide as the column, and as a telephone shows it."""
-        papers = [Entry(p.evidence.id, f"[{p.number}]", p.evidence.title) for p in self.shown]
+        papers = [Entry(p.evidence.id, f"[{p.number}]", p.evidence.title) for p in self.excerpts]
         ideas = [self._entry(idea) for idea in self.result.ideas]
         links = {str(idea.number): idea.references for idea in self.result.ideas}
         return [(name, draw(papers, ideas, links, *size)) for name, size in PICTURES.items()]

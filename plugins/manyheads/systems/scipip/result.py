@@ -27,7 +27,7 @@ class EntitySet(Part):
     """Other names of them, by entity."""
 
     @property
-    def named(self) -> list[str]:
+    def terms(self) -> list[str]:
         """Each once, the background's first, without synonyms."""
         return list(dict.fromkeys([*self.background, *self.brainstorm]))
 

@@ -25,7 +25,7 @@ LONGEST = 8
 
 
 @dataclass(frozen=True)
-class Shown:
+class Excerpt:
     """A paper as the model is shown it (Tables 10 and 11), with its id in the evidence."""
 
     evidence: str
@@ -42,7 +42,7 @@ def ecosystem_of(run: ScipipRun) -> Ecosystem:
     return run.literature
 
 
-async def retrieve(desk: Desk, brainstormed: Sequence[Candidate]) -> list[Shown]:
+async def retrieve(desk: Desk, brainstormed: Sequence[Candidate]) -> list[Excerpt]:
     """The papers that ideas are drawn from: one of each of the first `scipip.papers` clusters.
 
     Args:
@@ -53,35 +53,38 @@ async def retrieve(desk: Desk, brainstormed: Sequence[Candidate]) -> list[Shown]
     options = run.config.literature.retrieval
     if "entity" in options.how:
         result.entities = await _entities(desk, brainstormed)
-        if not result.entities.named:
+        if not result.entities.terms:
             run.warn(
                 RETRIEVAL, "no entity was named: those of the database that stand in the background are taken"
             )
     database = await asyncio.to_thread(open_database, ecosystem_of(run))
-    own, synonyms = result.entities.named, result.entities.others
-    found = await database.retrieve(background, options, own or None, synonyms=synonyms)
-    for note in found.notes:
+    own, synonyms = result.entities.terms, result.entities.others
+    inspirations = await database.retrieve(background, options, own or None, synonyms=synonyms)
+    for note in inspirations.notes:
         run.warn(RETRIEVAL, note)
-    if not found.papers:
+    if not inspirations.papers:
         run.warn(RETRIEVAL, "no paper was found: problem and ideas come from the background alone")
     rows = (
-        {"id": each.paper.id, "title": each.paper.title, "year": each.paper.year} for each in found.papers
+        {"id": each.paper.id, "title": each.paper.title, "year": each.paper.year}
+        for each in inspirations.papers
     )
     run.emit(Retrieved(stage=RETRIEVAL, query=background, hits=tuple(rows)))
-    ids = {each.paper.id: _cite(run, each) for each in found.papers}
+    ids = {each.paper.id: _cite(run, each) for each in inspirations.papers}
     clusters = await asyncio.to_thread(database.clusters, [*ids], options.weights, options.threshold)
     result.clusters = [
         Cluster(number=n, members=[ids[paper] for paper in each.members], shown=n <= run.settings.papers)
         for n, each in enumerate(clusters, 1)
     ]
     first = [each.members[0] for each in clusters[: run.settings.papers]]
-    papers, records = {each.paper.id: each.paper for each in found.papers}, database.records(first)
-    shown = list[Shown]()
+    papers, records = {each.paper.id: each.paper for each in inspirations.papers}, database.records(first)
+    excerpts = list[Excerpt]()
     for paper in (papers[each] for each in first):
         record = records.get(paper.id) or Extraction(paper=paper.id, summary=paper.abstract, made_by="")
         result.records[record.made_by] = result.records.get(record.made_by, 0) + 1
-        shown.append(Shown(ids[paper.id], paper.title, record.background, record.summary, record.main_ideas))
-    return shown
+        excerpts.append(
+            Excerpt(ids[paper.id], paper.title, record.background, record.summary, record.main_ideas)
+        )
+    return excerpts
 
 
 async def _entities(desk: Desk, brainstormed: Sequence[Candidate]) -> EntitySet:
@@ -102,12 +105,12 @@ async def _entities(desk: Desk, brainstormed: Sequence[Candidate]) -> EntitySet:
     )
     entities = [_terms(run, reply.entities)[:most] for reply, (_, most) in zip(replies, texts, strict=True)]
     result = EntitySet(background=entities[0], brainstorm=[name for names in entities[1:] for name in names])
-    if run.settings.synonyms and result.named:
-        reply = await desk.ask(RETRIEVAL, INDEXER, "synonyms", Synonyms, turn=3, terms=result.named)
-        asked = {name.casefold(): name for name in result.named}
+    if run.settings.synonyms and result.terms:
+        reply = await desk.ask(RETRIEVAL, INDEXER, "synonyms", Synonyms, turn=3, terms=result.terms)
+        by_name = {name.casefold(): name for name in result.terms}
         for each in reply.terms:
-            term = asked.get(each.term.casefold())
-            names = [name for name in _terms(run, each.names) if name.casefold() not in asked]
+            term = by_name.get(each.term.casefold())
+            names = [name for name in _terms(run, each.names) if name.casefold() not in by_name]
             if term and names:
                 result.synonyms[term] = names
     return result
@@ -124,9 +127,9 @@ def _terms(run: ScipipRun, names: Sequence[str]) -> list[str]:
     return short
 
 
-def _cite(run: ScipipRun, found: Inspiration) -> str:
+def _cite(run: ScipipRun, inspiration: Inspiration) -> str:
     """The id of a paper in the evidence, with each way in which it was found."""
-    paper = found.paper
+    paper = inspiration.paper
     ids = [
         run.evidence.cite(
             paper.id,
@@ -140,6 +143,6 @@ def _cite(run: ScipipRun, found: Inspiration) -> str:
             ),
             year=paper.year,
         )
-        for each in found.channels
+        for each in inspiration.channels
     ]
     return ids[0]

@@ -1,0 +1,73 @@
+"""Parts of a review as single tools of other apps: the critique of a figure, the novelty of an abstract."""
+
+import asyncio
+
+from pydantic import Field
+
+from manyheads.config import Strict
+from manyheads.disk import expanded
+from manyheads.engine.system import Service
+from manyheads.errors import DocumentError
+from manyheads.literature.documents import PictureError, picture_in
+from manyheads.literature.documents.captions import LABEL
+from manyheads.systems.mamorx.figures import Exhibit, critic_of
+from manyheads.systems.mamorx.novelty import assess_text
+from manyheads.systems.mamorx.paper import MamorxRun
+from manyheads.systems.mamorx.result import FigureNote
+from manyheads.tools import ToolRefusedError
+
+FIGURE, NOVELTY = "critique_figure", "assess_novelty"
+
+
+class FigureArguments(Strict):
+    image: str = Field(min_length=1)
+    caption: str = ""
+    title: str = ""
+    abstract: str = ""
+
+
+class NoveltyArguments(Strict):
+    title: str = Field(min_length=1)
+    abstract: str = Field(min_length=1)
+
+
+async def critique_figure(run: MamorxRun, asked: FigureArguments) -> str:
+    """What the figure critic says of one picture with its caption.
+
+    Raises:
+        ToolRefusedError: there is nothing to go by: no picture that a model sees, and no caption.
+    """
+    label = LABEL.match(caption := asked.caption.strip())
+    note = FigureNote(name=f"Figure {label[2] if label else 1}", caption=label[4] if label else caption)
+    try:
+        pixels = run.settings.figures.pixels
+        shown = await asyncio.to_thread(picture_in, expanded(asked.image), pixels)
+        exhibit = Exhibit(1, note, shown, "")
+    except DocumentError as error:
+        exhibit = Exhibit(1, note, None, error.why if isinstance(error, PictureError) else "unreadable")
+    critic = await critic_of(run, asked.title.strip(), asked.abstract.strip(), (note,), bool(exhibit.picture))
+    found = await critic.judge(exhibit)
+    return _told(run, FIGURE, bool(found.description or found.critique), figure=found)
+
+
+async def assess_novelty(run: MamorxRun, asked: NoveltyArguments) -> str:
+    """How novel a title and an abstract are beside what the literature layer finds.
+
+    Raises:
+        ToolRefusedError: it could not be assessed; the words say why.
+    """
+    novelty = await assess_text(run, asked.title.strip(), asked.abstract.strip())
+    return _told(run, NOVELTY, novelty.verdict != "not assessed", novelty=novelty)
+
+
+def _told(run: MamorxRun, name: str, done: bool, **variables: object) -> str:
+    text = run.roles.prompts.render(f"tools/{name}.md.j2", variables).strip()
+    if not done:
+        raise ToolRefusedError(text)
+    return text
+
+
+SERVICES = (
+    Service(FIGURE, FigureArguments, critique_figure),
+    Service(NOVELTY, NoveltyArguments, assess_novelty),
+)

@@ -61,6 +61,10 @@ def question_seed(request: Request) -> str:
     return f"{request.system}\0{request.asking}"
 
 
+def to_impact(request: Request) -> bool:
+    return "You are Impact" in request.system
+
+
 def two_heard(request: Request) -> bool:
     return request.asking.count("<reply>") > 1
 
@@ -219,7 +223,7 @@ async def test_a_leader_who_asks_for_ever_is_bounded_and_told(tmp_path: Path, ho
 async def test_an_expert_that_never_answers_well_is_told_and_the_review_is_written(
     run: Play, llm: LLM, tools: str
 ) -> None:
-    llm.faults.append(Fault("prose", None, lambda request: "You are Impact" in request.system))
+    llm.faults.append(Fault("prose", None, to_impact))
     llm.tool_calls = [question("impact"), question("clarity")]
     played = await run(tools, inquiries=inquiries("impact", "clarity"))
     impact, clarity = played.result["exchanges"]
@@ -233,7 +237,7 @@ async def test_an_expert_that_never_answers_well_is_told_and_the_review_is_writt
 @pytest.mark.slow
 @pytest.mark.parametrize("host", BOTH)
 async def test_an_expert_that_does_not_answer_at_all_ends_in_time(run: Play, llm: LLM, host: str) -> None:
-    llm.faults.append(Fault("slow", None, lambda request: "You are Impact" in request.system))
+    llm.faults.append(Fault("slow", None, to_impact))
     llm.tool_calls = [question("impact"), question("clarity")]
     played = await run(BY_TOOL, f"host={host}", "models.default.timeout=0.5")
     assert [bool(each["failed"]) for each in played.result["exchanges"]] == [True, False]

@@ -140,9 +140,7 @@ async def test_an_expert_remembers_what_it_was_asked(run: Play, llm: LLM, host: 
         question("impact", "Beside?"),
         question("clarity", "Second?"),
     ]
-    played = await run(
-        BY_TOOL, f"host={host}", answer=lambda request: f"On {request.asking.count('<question>')}."
-    )
+    played = await run(BY_TOOL, f"host={host}", answer=questions_seen)
     assert [each["answer"].split("\n")[0] for each in played.result["exchanges"]] == [
         "On 1.",
         "On 1.",
@@ -155,9 +153,7 @@ async def test_an_expert_remembers_what_it_was_asked(run: Play, llm: LLM, host: 
 
 async def test_the_leader_may_follow_up_until_it_has_finished(run: Play, llm: LLM) -> None:
     llm.tool_calls = [question("clarity")]
-    played = await run(
-        BY_TOOL, "mamorx.exchanges=9", finished=lambda request: request.asking.count("<reply>") > 1
-    )
+    played = await run(BY_TOOL, "mamorx.exchanges=9", finished=two_heard)
     assert who(played) == ["clarity"] * 3
     leads = of(played, "Assessment")
     assert [each.asking.count("<reply>") for each in leads] == [0, 1, 2]

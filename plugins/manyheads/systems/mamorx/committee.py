@@ -55,10 +55,12 @@ async def committee(run: MamorxRun) -> None:
     desk = Desk.of(run, roles, [*stages, PLAN, EXCHANGES, WRITING, VERIFICATION])
     for stage in stages:
         desk.begin(stage)
-    await together(*(found_out[stage][0](run) for stage in stages))
-    novelty.cite(run)
-    references.cite(run)
-    run.result.turns = {stage: run.result.turns[stage] for stage in stages if stage in run.result.turns}
+    try:
+        await together(*(found_out[stage][0](run) for stage in stages))
+    finally:
+        novelty.cite(run)
+        references.cite(run)
+        run.result.turns = {stage: run.result.turns[stage] for stage in stages if stage in run.result.turns}
     await plan(desk)
     await Exchanges(desk).hold()
     await write(desk)

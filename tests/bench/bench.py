@@ -21,6 +21,7 @@ from bench import (  # noqa: E402
     novelty,
     overhead,
     retrieval,
+    reviews,
     startup,
     turns,
 )
@@ -42,6 +43,7 @@ BENCHES: dict[str, Bench] = {
     "literature": literature.bench,
     "measures": measures.bench,
     "novelty": novelty.bench,
+    "reviews": reviews.bench,
 }
 
 

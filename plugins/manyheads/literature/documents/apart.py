@@ -4,6 +4,7 @@ For many files, or files of strangers. `python -m manyheads.literature.documents
 in, a line of JSON out.
 """
 
+import itertools
 import json
 import os
 import subprocess
@@ -17,6 +18,7 @@ from typing import Any, Self
 from manyheads.errors import DocumentError
 from manyheads.literature.documents.document import Document, Limits
 from manyheads.literature.documents.reading import LIMITS, read_document
+from manyheads.pool import Pool
 
 GRACE = 10.0
 """Seconds beyond its limit after which a process is stopped."""
@@ -109,6 +111,21 @@ class Reader:
             self._process = None
             process.kill()
             process.communicate()
+
+
+READERS = Pool(Reader.close)
+"""Those that the runs of this process share, as many as there are processors."""
+_turns = itertools.count()
+
+
+def read_apart(path: Path) -> Document:
+    """The full text of a paper, read in a process that others who read at the same time share; see `Reader.read`."""
+    place = next(_turns) % (os.cpu_count() or 1)
+    reader = READERS.take(place, Reader)
+    try:
+        return reader.read(path)
+    finally:
+        READERS.give_back(place)
 
 
 def main() -> None:

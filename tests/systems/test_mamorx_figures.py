@@ -88,6 +88,14 @@ async def test_each_picture_goes_out_in_the_set_size(
     assert not played.run.warnings
 
 
+async def test_figures_are_looked_at_all_at_once(paper: Manuscript, tmp_path: Path) -> None:
+    figures = tuple(paper.document.figures[0].model_copy(update={"number": str(at)}) for at in range(1, 9))
+    document = paper.document.model_copy(update={"figures": figures})
+    with LLM(answers=SEEING, delay=0.15) as llm:
+        await play(alone(llm, manuscript(document, paper.path), concurrency=32), tmp_path, llm)
+    assert (llm.calls, llm.peak) == (17, 16)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("host", FRAMEWORKS)
 @pytest.mark.parametrize("provider", ["ollama", "anthropic"])

@@ -121,7 +121,7 @@ class Critic:
 async def _ask(run: MamorxRun, question: Question, like: type[R]) -> R:
     """A reply, counted in the result."""
     reply = await run.ask(question, like)
-    run.result.turns[STAGE] = run.result.turns.get(STAGE, 0) + 1
+    run.result.count(STAGE)
     return reply.value
 
 
